@@ -1,0 +1,32 @@
+/**
+ * A stack of undo actions, run last-in-first-out. It ignores cancellation, tries every entry even when one fails, and reports failures to
+ * `onError` instead of hiding the first cause.
+ */
+export class Cleanup {
+  private entries: { name: string; undo: () => unknown }[] = [];
+  private readonly onError: (name: string, error: unknown) => void;
+
+  constructor(onError: (name: string, error: unknown) => void = () => {}) {
+    this.onError = onError;
+  }
+
+  /** Registers an undo; call it before the deed. Undo actions must succeed when there is nothing to undo. */
+  add(name: string, undo: () => unknown): void {
+    this.entries.push({ name, undo });
+  }
+
+  /** Forgets all entries: the deed is done. */
+  disarm(): void {
+    this.entries = [];
+  }
+
+  async run(): Promise<void> {
+    for (let entry = this.entries.pop(); entry; entry = this.entries.pop()) {
+      try {
+        await entry.undo();
+      } catch (error) {
+        this.onError(entry.name, error);
+      }
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { AppError } from "./errors.ts";
+
+declare const brand: unique symbol;
+type Branded<T, Name extends string> = T & { readonly [brand]: Name };
+
+/** `i` and 20 characters of `[a-z0-9]`: a valid DNS label part without `-`, as host routing needs. */
+export type SandboxId = Branded<string, "SandboxId">;
+/** 20 characters of `[a-z0-9]`. */
+export type TemplateId = Branded<string, "TemplateId">;
+/** A UUID; clients parse it strictly. */
+export type BuildId = Branded<string, "BuildId">;
+/** A UUID. */
+export type TeamId = Branded<string, "TeamId">;
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
+const SANDBOX_ID = /^i[a-z0-9]{20}$/;
+
+function randomText(length: number): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(length * 2))) {
+      // 252 is the largest multiple of 36 below 256: dropping the rest keeps every character equally likely.
+      if (byte < 252 && text.length < length) text += ALPHABET[byte % 36];
+    }
+  }
+  return text;
+}
+
+export const newSandboxId = (): SandboxId => `i${randomText(20)}` as SandboxId;
+export const newTemplateId = (): TemplateId => randomText(20) as TemplateId;
+export const newBuildId = (): BuildId => crypto.randomUUID() as BuildId;
+export const newTeamId = (): TeamId => crypto.randomUUID() as TeamId;
+
+/** Parses a sandbox id; the suffix `-<clientID>` of older clients is dropped. Throws `invalid_argument`, reason `invalid_sandbox_id`. */
+export function parseSandboxId(text: string): SandboxId {
+  const id = text.split("-", 1)[0] ?? "";
+  if (!SANDBOX_ID.test(id)) throw new AppError("invalid_argument", "Invalid sandbox ID", { reason: "invalid_sandbox_id" });
+  return id as SandboxId;
+}
+
+export function isSandboxId(text: string): text is SandboxId {
+  return SANDBOX_ID.test(text);
+}

@@ -1,0 +1,2 @@
+export * from "./errno.ts";
+export * from "./logger.ts";

@@ -1,0 +1,28 @@
+import { AppError } from "./errors.ts";
+
+/** Legal moves of a sandbox. The only place that says so; the diagram in ARCHITECTURE.md follows it. */
+export const MOVES = {
+  creating: ["running", "failed", "killing"],
+  running: ["pausing", "killing", "failed"],
+  pausing: ["paused", "running", "killing", "failed"],
+  paused: ["resuming", "killing"],
+  resuming: ["running", "paused", "killing", "failed"],
+  failed: ["killing"],
+  killing: ["dead"],
+  dead: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type SandboxState = keyof typeof MOVES;
+
+export const SANDBOX_STATES = Object.keys(MOVES) as readonly SandboxState[];
+
+export function canMove(from: SandboxState, to: SandboxState): boolean {
+  return (MOVES[from] as readonly string[]).includes(to);
+}
+
+/** Throws `aborted`, reason `illegal_move`, naming both ends. */
+export function assertMove(from: SandboxState, to: SandboxState): void {
+  if (!canMove(from, to)) {
+    throw new AppError("aborted", `A sandbox in state '${from}' cannot become '${to}'`, { reason: "illegal_move", details: { from, to } });
+  }
+}

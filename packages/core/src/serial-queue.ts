@@ -1,0 +1,24 @@
+/** One queue per key: work on the same key runs in order, one at a time; different keys run side by side. A key is forgotten when idle. */
+export class SerialQueues<K> {
+  private readonly tails = new Map<K, Promise<unknown>>();
+
+  /** Runs `work` after everything queued earlier under `key`, whether that succeeded or not. */
+  run<T>(key: K, work: () => Promise<T>): Promise<T> {
+    const before = this.tails.get(key) ?? Promise.resolve();
+    const result = before.then(work, work);
+    const tail = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.tails.set(key, tail);
+    void tail.then(() => {
+      if (this.tails.get(key) === tail) this.tails.delete(key);
+    });
+    return result;
+  }
+
+  /** Number of keys with work queued or running. */
+  get size(): number {
+    return this.tails.size;
+  }
+}

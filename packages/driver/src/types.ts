@@ -1,0 +1,113 @@
+import type { SandboxId } from "@boxyard/core";
+
+/** An image as the platform names it: an OCI image whose layers the driver can find by digest. */
+export interface ImageRef {
+  /** Digest that names the whole image, `sha256:<64 hex>`; a registry knows it by this. */
+  readonly digest: string;
+  /** Digests of its layers, lowest first. */
+  readonly layers: readonly string[];
+}
+
+export interface ResourceLimits {
+  /** CPU time as a number of cores; may be a fraction. */
+  readonly cpuCount: number;
+  /** Memory, without swap. */
+  readonly memoryBytes: number;
+  /** What the sandbox may write on top of its image. */
+  readonly diskBytes: number;
+  /** Processes and threads. */
+  readonly maxProcesses: number;
+}
+
+export interface NetworkSpec {
+  /** False: no packet leaves the sandbox but to the server that reaches in. */
+  readonly internetAccess: boolean;
+}
+
+/** What we want. A driver enforces it and decides nothing; it validates it once more. */
+export interface SandboxSpec {
+  readonly sandboxId: SandboxId;
+  /** 1 at create, one more with each resume. Part of every address and route, so nothing stale can be reached. */
+  readonly incarnation: number;
+  readonly image: ImageRef;
+  readonly hostname: string;
+  readonly resources: ResourceLimits;
+  readonly network: NetworkSpec;
+  readonly agent: {
+    /** Secret that `/init` of the agent asks for; handed over so that nothing but the agent and root inside can read it. */
+    readonly initKey: string;
+  };
+  /** Small facts of the server's own, kept with the sandbox and given back by `inspect`; at most 4 KiB in all. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** How a driver finds its sandbox again. Small, serialisable, holds no pid, path or address. */
+export interface SandboxHandle {
+  readonly driver: string;
+  readonly sandboxId: SandboxId;
+  readonly incarnation: number;
+}
+
+/** Where the agent and the ports of a sandbox are reached, valid for this incarnation only. */
+export interface AgentAddress {
+  readonly host: string;
+  readonly agentPort: number;
+}
+
+/** `created`: exists, nothing of it runs. `running`: its init runs. `stopped`: its init has ended, traces may remain. */
+export type RuntimePhase = "created" | "running" | "stopped";
+
+export type EndReason = "agent_exited" | "killed" | "out_of_memory" | "unknown";
+
+export interface ExitStatus {
+  readonly reason: EndReason;
+}
+
+export interface RuntimeStatus {
+  readonly handle: SandboxHandle;
+  readonly phase: RuntimePhase;
+  readonly frozen: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Set when `phase` is `stopped`. */
+  readonly exit?: ExitStatus;
+}
+
+export interface ResourceStats {
+  readonly cpuUsageUsec: number;
+  readonly memoryUsedBytes: number;
+  readonly memoryCacheBytes: number;
+  readonly memoryLimitBytes: number;
+  readonly diskUsedBytes: number;
+  readonly diskLimitBytes: number;
+  readonly processes: number;
+  /** How often the kernel ended something of the sandbox for want of memory. */
+  readonly oomKills: number;
+}
+
+export type Signal = "SIGTERM" | "SIGKILL";
+
+export interface SnapshotRef {
+  /** Names the snapshot within the driver's storage. */
+  readonly id: string;
+}
+
+export interface DriverCapabilities {
+  readonly freeze: boolean;
+  readonly checkpoint: boolean;
+  readonly network: boolean;
+}
+
+/** One line of `doctor`. */
+export interface FingerprintCheck {
+  readonly name: string;
+  /** `fail`: sandboxes cannot run. `warn`: they run, with less. */
+  readonly status: "ok" | "warn" | "fail";
+  /** What was found, in one sentence. */
+  readonly found: string;
+  /** What to do about it; set unless `ok`. */
+  readonly fix?: string;
+}
+
+export interface Fingerprint {
+  readonly checks: readonly FingerprintCheck[];
+}
