@@ -16,7 +16,7 @@ export function createLogger(name: string, options: LoggerOptions = {}): Logger 
     {
       name,
       level: options.level ?? "info",
-      base: undefined,
+      base: null,
       redact: ["*.accessToken", "*.apiKey", "*.envVars", "*.initKey", "*.password", "*.token"],
       timestamp: pino.stdTimeFunctions.isoTime,
     },
