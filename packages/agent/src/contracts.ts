@@ -1,0 +1,175 @@
+import { AppError, type Clock, HTTP_STATUS } from "@boxyard/core";
+
+/*
+ * What the parts of the agent share: the context that every operation gets, the shape of an HTTP route and of an RPC handler, and how
+ * failures become answers. Parts (`files/`, `process/`, …) import this file and never each other's insides or `server.ts`.
+ */
+
+/** A user of the sandbox's image, as `/etc/passwd` and `/etc/group` say. */
+export interface SystemUser {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly home: string;
+  readonly shell: string;
+  /** Primary group first, then every group that lists the user; no duplicates. */
+  readonly groups: readonly number[];
+}
+
+/** Looks users up afresh: the image's own programs may have changed the files. `root` is known even where the files are missing. */
+export interface Users {
+  byName(name: string): SystemUser | undefined;
+  /** Name of a uid, or its decimal text when no entry has it. */
+  userName(uid: number): string;
+  /** Name of a gid, or its decimal text when no entry has it. */
+  groupName(gid: number): string;
+}
+
+/** What `/init` sets. Read it at each use and never keep a copy: the next `/init` replaces it. */
+export interface AgentState {
+  /** Acting user where a request names none; undefined until set (callers then answer `no user specified`). */
+  defaultUser: string | undefined;
+  /** Working directory where a request names none; undefined means the acting user's home. */
+  defaultWorkdir: string | undefined;
+  /** Undefined: every request is let through. */
+  accessToken: string | undefined;
+  /** Environment given to every process: what `/init` set, then the `E2B_*` variables, which `/init` cannot override. */
+  env: Readonly<Record<string, string>>;
+}
+
+/** The sandbox's own limits (`/.boxyard/host/limits.json`); a member is undefined where the driver gave none. */
+export interface SandboxLimits {
+  readonly cpuCount?: number;
+  readonly memoryBytes?: number;
+  readonly diskBytes?: number;
+  readonly maxProcesses?: number;
+}
+
+/** What every operation gets. Parts take what they need from it when they are built. */
+export interface AgentContext {
+  readonly state: AgentState;
+  readonly users: Users;
+  readonly clock: Clock;
+  readonly limits: SandboxLimits;
+  /** Keeps a line in a bounded ring in memory; never writes to stdout, which the sandbox could read. */
+  log(message: string, error?: unknown): void;
+}
+
+/** One HTTP request, already through access control where the route asks for it. */
+export interface HttpCall {
+  readonly request: Request;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+  /** The query, decoded; a broken percent escape stays as it was sent. */
+  readonly query: URLSearchParams;
+  /** Ends the connection when nothing moves on it for so long; 0 (the default) means never. At most 255. */
+  setIdleTimeout(seconds: number): void;
+}
+
+/**
+ * `open`: no token asked. `token`: `X-Access-Token` must fit when one is set. `own`: the handler decides (signed URLs, init key);
+ * for these the exempt list of the contract is exact: `GET /health`, `GET /files`, `POST /files`, `POST /init`.
+ */
+export type RouteAccess = "open" | "token" | "own";
+
+export interface HttpRoute {
+  readonly method: "GET" | "HEAD" | "POST";
+  /** Exact path, matched on the decoded form. */
+  readonly path: string;
+  readonly access: RouteAccess;
+  /** What it throws becomes `{code, message}` by `httpErrorOf`. */
+  handle(call: HttpCall): Response | Promise<Response>;
+}
+
+/** One RPC, already through access control. */
+export interface RpcCall {
+  /** The user of the Basic header; undefined when there is none. Resolve with `actingUser`. */
+  readonly username: string | undefined;
+  /** Aborts when the client leaves or the stream's deadline is over. */
+  readonly signal: AbortSignal;
+  /** `Connect-Timeout-Ms`; undefined when absent or 0. The server bounds every stream with it but `Start`, which bounds the process. */
+  readonly timeoutMs: number | undefined;
+  header(name: string): string | null;
+}
+
+/** A message that is already JSON text in UTF-8, for hot paths. */
+export class EncodedMessage {
+  readonly json: Uint8Array;
+  constructor(json: Uint8Array) {
+    this.json = json;
+  }
+}
+
+export type UnaryHandler<I, O> = (input: I, call: RpcCall) => O | Promise<O>;
+
+export interface ServerStreamHandler<I, O> {
+  /** Sent by the server when the stream was silent for `Keepalive-Ping-Interval` seconds (90 when absent). */
+  readonly keepalive: O;
+  /** Yields messages; each is flushed at once. Throwing ends the stream with the error. `return()` is called when the client leaves. */
+  open(input: I, call: RpcCall): AsyncIterable<O | EncodedMessage>;
+}
+
+/** Gets messages as they arrive; returning or throwing early answers at once, also while the client still sends. */
+export type ClientStreamHandler<I, O> = (inputs: AsyncIterable<I>, call: RpcCall) => Promise<O>;
+
+/** The kinds of a service's methods; `@boxyard/spec/agent` exports one value of this shape for each service. */
+export interface RpcMethod<Kind extends string = string, I = unknown, O = unknown> {
+  readonly kind: Kind;
+  /** Types only, never set. */
+  readonly types?: readonly [I, O];
+}
+
+type HandlerOf<M> =
+  M extends RpcMethod<"unary", infer I, infer O>
+    ? UnaryHandler<I, O>
+    : M extends RpcMethod<"server_stream", infer I, infer O>
+      ? ServerStreamHandler<I, O>
+      : M extends RpcMethod<"client_stream", infer I, infer O>
+        ? ClientStreamHandler<I, O>
+        : never;
+
+/** Every method of a service with its handler: `RpcHandlers<typeof filesystemService>`. */
+export type RpcHandlers<S extends { readonly methods: Readonly<Record<string, RpcMethod>> }> = {
+  readonly [K in keyof S["methods"]]: HandlerOf<S["methods"][K]>;
+};
+
+/** The user a request acts as. Throws `unauthenticated` with the texts of the contract (wire.md 3.1); HTTP routes word theirs themselves. */
+export function actingUser(ctx: Pick<AgentContext, "state" | "users">, username: string | undefined): SystemUser {
+  const name = username ?? ctx.state.defaultUser;
+  if (name === undefined) throw new AppError("unauthenticated", "no user specified", { reason: "no_user" });
+  const user = ctx.users.byName(name);
+  if (!user) throw new AppError("unauthenticated", `invalid username: '${name}'`, { reason: "unknown_user" });
+  return user;
+}
+
+/** An `AppError` whose HTTP status is not the one of its code, such as 507 for a full disk. RPC answers use its code. */
+export function httpFailure(status: number, message: string, cause?: unknown): AppError {
+  const code = status === 507 ? "resource_exhausted" : (CODE_OF_STATUS[status] ?? "internal");
+  return new AppError(code, message, { details: { httpStatus: status }, cause });
+}
+
+const CODE_OF_STATUS: Readonly<Record<number, AppError["code"]>> = {
+  400: "invalid_argument",
+  401: "unauthenticated",
+  403: "permission_denied",
+  404: "not_found",
+  405: "unimplemented",
+  406: "invalid_argument",
+  409: "already_exists",
+  503: "unavailable",
+};
+
+/** The error answer of the HTTP side: `{"code": <status>, "message": …}`. */
+export function jsonError(status: number, message: string): Response {
+  return Response.json(
+    { code: status, message },
+    { status, headers: { "Content-Type": "application/json; charset=utf-8", "X-Content-Type-Options": "nosniff" } },
+  );
+}
+
+/** Any failure of an HTTP route as its answer. What is not an `AppError` says nothing but 500: its text may hold what is not the caller's. */
+export function httpErrorOf(error: unknown): Response {
+  if (!(error instanceof AppError)) return jsonError(500, "internal error");
+  const status = error.details["httpStatus"];
+  return jsonError(typeof status === "number" ? status : HTTP_STATUS[error.code], error.message);
+}
