@@ -1,0 +1,47 @@
+import type { SandboxId } from "@boxyard/core";
+import type { NetworkSpec } from "@boxyard/driver";
+
+/** The parts that the driver is wired from; each lives in a folder of its own and knows nothing of the others. */
+
+/** What a sandbox holds of the network during one incarnation. Plain data: it is kept in state.json and is enough to undo everything. */
+export interface NetworkLease {
+  readonly sandboxId: SandboxId;
+  readonly incarnation: number;
+  /** IPv4 address of the sandbox, fresh for each incarnation. */
+  readonly address: string;
+  readonly gateway: string;
+  readonly prefixLength: number;
+  /** Name of the machine's end of the link. */
+  readonly link: string;
+}
+
+export interface SandboxNetworks {
+  /** For the sandbox's resolv.conf. */
+  readonly dnsAddress: string;
+  /** A fresh lease: an address never in use and not just released. `resource_exhausted` when there is none. */
+  allocate(sandboxId: SandboxId, incarnation: number): NetworkLease;
+  /** Makes leases of sandboxes that an earlier process made known again. */
+  adopt(leases: readonly NetworkLease[]): void;
+  /** Between create and start: link, address, routes, rules, in the network namespace of process `netnsPid`. */
+  attach(lease: NetworkLease, netnsPid: number, spec: NetworkSpec): Promise<void>;
+  /** Takes everything of a lease away and frees its address. Repeatable, works from the lease alone. */
+  detach(lease: NetworkLease): Promise<void>;
+  close(): Promise<void>;
+  release(): Promise<void>;
+}
+
+export interface PoolStorage {
+  /** The mounted pool. */
+  readonly root: string;
+  readonly layersRoot: string;
+  /** Path of a new, empty subvolume that can hold `limitBytes`. `already_exists` when there is one of this id. */
+  createVolume(id: string, limitBytes: number): Promise<string>;
+  /** Repeatable; succeeds when there is none. */
+  destroyVolume(id: string): Promise<void>;
+  usage(id: string): Promise<{ usedBytes: number }>;
+  listVolumes(): Promise<readonly string[]>;
+  hasLayer(digest: string): boolean;
+  layerPath(digest: string): string;
+  close(): Promise<void>;
+  release(): Promise<void>;
+}

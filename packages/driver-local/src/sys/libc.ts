@@ -1,0 +1,199 @@
+import type { SyscallArg } from "./syscall.ts";
+import { syscall, trySyscall } from "./syscall.ts";
+
+export { errnoName, hasErrno, KernelError } from "./errors.ts";
+export { NUMBERS, type SyscallName } from "./numbers.ts";
+export { cstring, type SyscallArg, syscall, trySyscall } from "./syscall.ts";
+
+/**
+ * The kernel's interface in TypeScript: thin, synchronous, one function per system call; failures are `KernelError`s with an errno name
+ * in `code`. Every descriptor made here is close-on-exec, so that no child of ours ever inherits one.
+ */
+
+export const AT_FDCWD = -100;
+export const O = {
+  RDONLY: 0,
+  WRONLY: 1,
+  RDWR: 2,
+  CREAT: 0o100,
+  EXCL: 0o200,
+  TRUNC: 0o1000,
+  APPEND: 0o2000,
+  NONBLOCK: 0o4000,
+  CLOEXEC: 0o2000000,
+  PATH: 0o10000000,
+  // These two differ between architectures.
+  DIRECTORY: process.arch === "arm64" ? 0o40000 : 0o200000,
+  NOFOLLOW: process.arch === "arm64" ? 0o100000 : 0o400000,
+} as const;
+
+export const MS = {
+  RDONLY: 0x1,
+  NOSUID: 0x2,
+  NODEV: 0x4,
+  NOEXEC: 0x8,
+  REMOUNT: 0x20,
+  NOATIME: 0x400,
+  BIND: 0x1000,
+  MOVE: 0x2000,
+  REC: 0x4000,
+  UNBINDABLE: 0x20000,
+  PRIVATE: 0x40000,
+  SLAVE: 0x80000,
+  SHARED: 0x100000,
+} as const;
+
+export const MNT_DETACH = 2;
+export const UMOUNT_NOFOLLOW = 8;
+
+export const OPEN_TREE_CLONE = 1;
+export const OPEN_TREE_CLOEXEC = O.CLOEXEC;
+export const AT_EMPTY_PATH = 0x1000;
+export const AT_RECURSIVE = 0x8000;
+export const MOVE_MOUNT_F_EMPTY_PATH = 4;
+export const MOUNT_ATTR = { RDONLY: 0x1, NOSUID: 0x2, NODEV: 0x4, NOEXEC: 0x8, IDMAP: 0x100000 } as const;
+
+export const CLONE = {
+  VM: 0x100,
+  VFORK: 0x4000,
+  NEWNS: 0x20000,
+  NEWCGROUP: 0x2000000,
+  NEWUTS: 0x4000000,
+  NEWIPC: 0x8000000,
+  NEWUSER: 0x10000000,
+  NEWPID: 0x20000000,
+  NEWNET: 0x40000000,
+} as const;
+
+/** Opens a path; O_CLOEXEC is added. `dirFd` is what a relative path starts from. */
+export function open(path: string, flags: number, mode = 0, dirFd: number = AT_FDCWD): number {
+  return syscall("openat", [dirFd, path, flags | O.CLOEXEC, mode], path);
+}
+
+/** Closes a descriptor. A number that is not open is a mistake of ours and throws EBADF. */
+export function close(fd: number): void {
+  syscall("close", [fd], String(fd));
+}
+
+/** Two descriptors of a pipe: the end to read, the end to write. `flags`: O.NONBLOCK. */
+export function pipe(flags = 0): { readonly read: number; readonly write: number } {
+  const fds = new Int32Array(2);
+  syscall("pipe2", [fds, flags | O.CLOEXEC]);
+  return { read: fds[0] as number, write: fds[1] as number };
+}
+
+export function mount(source: string, target: string, type: string | null, flags: number, data: string | null = null): void {
+  syscall("mount", [source, target, type, flags, data], target);
+}
+
+export function umount2(target: string, flags = 0): void {
+  syscall("umount2", [target, flags | UMOUNT_NOFOLLOW], target);
+}
+
+/** A descriptor of a mount; with OPEN_TREE_CLONE of a detached copy of it. */
+export function openTree(path: string, flags: number, dirFd: number = AT_FDCWD): number {
+  return syscall("open_tree", [dirFd, path, flags | OPEN_TREE_CLOEXEC], path);
+}
+
+/** Changes attributes of the mount behind `fd`; with MOUNT_ATTR.IDMAP `userNsFd` gives the mapping. */
+export function mountSetattr(
+  fd: number,
+  change: { set?: number; clear?: number; propagation?: number; userNsFd?: number },
+  recursive = false,
+): void {
+  const attr = new BigUint64Array([
+    BigInt(change.set ?? 0),
+    BigInt(change.clear ?? 0),
+    BigInt(change.propagation ?? 0),
+    BigInt(change.userNsFd ?? 0),
+  ]);
+  syscall("mount_setattr", [fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), attr, attr.byteLength]);
+}
+
+/** Attaches the (detached) mount behind `fd` at `target`. */
+export function moveMount(fd: number, target: string): void {
+  syscall("move_mount", [fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], target);
+}
+
+/** Moves **this thread** into a namespace. User namespaces can't be entered by a process with threads: see `child.ts`. */
+export function setns(fd: number, nstype: number): void {
+  syscall("setns", [fd, nstype]);
+}
+
+/** Gives this thread namespaces of its own. Only for NEWNET, NEWUTS and the like; put the old one back with `setns`. */
+export function unshare(flags: number): void {
+  syscall("unshare", [flags]);
+}
+
+/** Runs `work` (synchronously) with this thread in the network namespace behind `fd`, and comes back whatever happens. */
+export function inNetworkNamespace<T>(fd: number, work: () => T): T {
+  const own = open("/proc/thread-self/ns/net", O.RDONLY);
+  try {
+    setns(fd, CLONE.NEWNET);
+    try {
+      return work();
+    } finally {
+      setns(own, CLONE.NEWNET);
+    }
+  } finally {
+    close(own);
+  }
+}
+
+export function ioctl(fd: number, request: number, arg: SyscallArg = 0, what = ""): number {
+  return syscall("ioctl", [fd, request, arg], what);
+}
+
+const SOCK_CLOEXEC = 0o2000000;
+
+export function socket(domain: number, type: number, protocol: number): number {
+  return syscall("socket", [domain, type | SOCK_CLOEXEC, protocol]);
+}
+
+export function bind(fd: number, address: Uint8Array): void {
+  syscall("bind", [fd, address, address.byteLength]);
+}
+
+export function setsockopt(fd: number, level: number, option: number, value: Uint8Array | Int32Array): void {
+  syscall("setsockopt", [fd, level, option, value, value.byteLength]);
+}
+
+/** Sends `data`; `address` is a sockaddr or null for a connected (or netlink) socket. Returns the bytes sent. */
+export function sendto(fd: number, data: Uint8Array, flags = 0, address: Uint8Array | null = null): number {
+  return syscall("sendto", [fd, data, data.byteLength, flags, address, address?.byteLength ?? 0]);
+}
+
+/** Receives into `buffer`; returns the bytes received. Blocks unless the socket or `flags` (MSG_DONTWAIT 0x40) say otherwise. */
+export function recv(fd: number, buffer: Uint8Array, flags = 0): number {
+  return syscall("recvfrom", [fd, buffer, buffer.byteLength, flags, null, null]);
+}
+
+/** A descriptor of a process, which never means another one than it did at first. ESRCH: there is none. */
+export function pidfdOpen(pid: number): number {
+  return syscall("pidfd_open", [pid, 0], String(pid));
+}
+
+/** Sends a signal by number; 0 only asks whether the process is there. */
+export function pidfdSendSignal(pidfd: number, signal: number): void {
+  syscall("pidfd_send_signal", [pidfd, signal, null, 0]);
+}
+
+/** True when the process behind `pidfd` has ended. Never blocks. */
+export function pidfdEnded(pidfd: number): boolean {
+  const set = new Int32Array([pidfd, 1]); // struct pollfd: events = POLLIN in the low half of the second word (little-endian)
+  const zero = new BigInt64Array(2);
+  return trySyscall("ppoll", set, 1, zero, null, 8) > 0;
+}
+
+/** Value of an extended attribute; undefined when there is none. */
+export function getxattr(path: string, name: string, follow = true): Uint8Array | undefined {
+  const buffer = new Uint8Array(65536);
+  const length = trySyscall(follow ? "getxattr" : "lgetxattr", path, name, buffer, buffer.byteLength);
+  if (length === -61) return undefined; // ENODATA
+  if (length < 0) return void syscall(follow ? "getxattr" : "lgetxattr", [path, name, buffer, buffer.byteLength], path) as undefined;
+  return buffer.slice(0, length);
+}
+
+export function setxattr(path: string, name: string, value: Uint8Array, follow = true): void {
+  syscall(follow ? "setxattr" : "lsetxattr", [path, name, value, value.byteLength, 0], path);
+}
