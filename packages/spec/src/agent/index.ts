@@ -1,0 +1,3 @@
+export * from "../generated/agent/filesystem.ts";
+export * from "../generated/agent/process.ts";
+export * from "./table.ts";
