@@ -1,0 +1,121 @@
+import { AppError } from "@boxyard/core";
+
+/** How a fake agent answers `POST /init`: as it should, or as a hostile or broken one might. */
+export type InitManner = "ok" | "hang" | "error" | "garbage" | "refuse" | "disconnect" | "huge";
+
+export interface FakeAgentOptions {
+  readonly initKey: string;
+  readonly manner: () => InitManner;
+}
+
+/**
+ * A small server on a loopback address of its own that stands for the agent of a sandbox: `/health`, `/init`, `/metrics`, a WebSocket
+ * echo on every upgrade, and an echo of anything else (`POST /echo` gives the body back as it comes; other paths describe the request).
+ */
+export class FakeAgent {
+  readonly host: string;
+  readonly port: number;
+  /** Bodies of the accepted `/init` calls. */
+  readonly inits: Record<string, unknown>[] = [];
+  private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
+  private readonly server: Bun.Server<undefined>;
+  private readonly options: FakeAgentOptions;
+
+  constructor(options: FakeAgentOptions) {
+    this.options = options;
+    this.server = this.listen();
+    this.host = this.server.hostname ?? "";
+    this.port = this.server.port ?? 0;
+  }
+
+  freeze(): void {
+    if (this.frozen) return;
+    let thaw = () => {};
+    const wait = new Promise<void>((resolve) => {
+      thaw = resolve;
+    });
+    this.frozen = { wait, thaw };
+  }
+
+  thaw(): void {
+    this.frozen?.thaw();
+    this.frozen = undefined;
+  }
+
+  /** Ends the agent at once, with every connection it has. */
+  async stop(): Promise<void> {
+    this.thaw();
+    await this.server.stop(true);
+  }
+
+  private listen(): Bun.Server<undefined> {
+    // Every address of 127.0.0.0/8 is this machine: one per sandbox, as real ones have, so that user ports can be tried too.
+    for (let tries = 0; tries < 50; tries++) {
+      const [a, b, c] = crypto.getRandomValues(new Uint8Array(3));
+      const hostname = `127.${64 + ((a ?? 0) % 128)}.${b}.${1 + ((c ?? 0) % 254)}`;
+      try {
+        return Bun.serve({
+          hostname,
+          port: 49983,
+          maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+          idleTimeout: 30,
+          fetch: (request, server) => this.answer(request, server),
+          websocket: { message: (socket, message) => void socket.send(message) },
+        });
+      } catch {
+        // Taken: try another.
+      }
+    }
+    throw new AppError("resource_exhausted", "No loopback address is free for a fake agent");
+  }
+
+  private async answer(request: Request, server: Bun.Server<undefined>): Promise<Response | undefined> {
+    if (this.frozen) await this.frozen.wait;
+    const { pathname, search } = new URL(request.url);
+    if (request.headers.get("upgrade") === "websocket") {
+      const wanted = request.headers.get("sec-websocket-protocol")?.split(",")[0]?.trim();
+      if (server.upgrade(request, { data: undefined, ...(wanted ? { headers: { "Sec-WebSocket-Protocol": wanted } } : {}) }))
+        return undefined;
+    }
+    if (pathname === "/health") return new Response(null, { status: 204 });
+    if (pathname === "/init") return this.init(request);
+    if (pathname === "/metrics") {
+      return Response.json({
+        ts: 1,
+        cpu_count: 2,
+        cpu_used_pct: 12.5,
+        mem_total: 100,
+        mem_used: 50,
+        mem_cache: 10,
+        disk_used: 5,
+        disk_total: 500,
+      });
+    }
+    if (pathname === "/echo" && request.body) return new Response(request.body);
+    const body = await request.text();
+    return Response.json({ method: request.method, path: pathname + search, headers: Object.fromEntries(request.headers), body });
+  }
+
+  private async init(request: Request): Promise<Response> {
+    switch (this.options.manner()) {
+      case "hang":
+        await new Promise(() => {});
+        break;
+      case "error":
+        return new Response("no", { status: 500 });
+      case "garbage":
+        return new Response("\u0000\u0001<garbage>", { status: 200, headers: { "content-type": "application/json" } });
+      case "disconnect":
+        await this.server.stop(true);
+        break;
+      case "refuse":
+        return new Response(null, { status: 401 });
+      case "huge":
+        return new Response(new Uint8Array(64 << 20), { status: 200 });
+      case "ok":
+    }
+    if (request.headers.get("x-init-key") !== this.options.initKey) return new Response(null, { status: 401 });
+    this.inits.push((await request.json()) as Record<string, unknown>);
+    return new Response(null, { status: 204 });
+  }
+}

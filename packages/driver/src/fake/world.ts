@@ -1,0 +1,75 @@
+import type { ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
+import { FakeAgent, type InitManner } from "./agent.ts";
+import { Faults } from "./faults.ts";
+
+/** One pretended sandbox. */
+export interface FakeSandbox {
+  readonly handle: SandboxHandle;
+  readonly spec: SandboxSpec;
+  phase: RuntimePhase;
+  frozen: boolean;
+  /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
+  halfMade: boolean;
+  agent?: FakeAgent;
+  exit?: ExitStatus;
+  readonly ended: Promise<ExitStatus>;
+  end(exit: ExitStatus): void;
+}
+
+/**
+ * The machine a fake driver pretends to run on. Two drivers over one world stand for one machine before and after a restart of the server.
+ */
+export class FakeWorld {
+  readonly sandboxes = new Map<string, FakeSandbox>();
+  readonly faults = new Faults();
+  /** Digests of images the world has; empty means that it has every image. */
+  readonly images = new Set<string>();
+  /** How the agents answer `/init` from now on. */
+  initManner: InitManner = "ok";
+  released = 0;
+
+  make(spec: SandboxSpec, driver: string): FakeSandbox {
+    let end: (exit: ExitStatus) => void = () => {};
+    const ended = new Promise<ExitStatus>((resolve) => {
+      end = resolve;
+    });
+    const sandbox: FakeSandbox = {
+      handle: { driver, sandboxId: spec.sandboxId, incarnation: spec.incarnation },
+      spec,
+      phase: "created",
+      frozen: false,
+      halfMade: false,
+      ended,
+      end,
+    };
+    this.sandboxes.set(spec.sandboxId, sandbox);
+    return sandbox;
+  }
+
+  boot(sandbox: FakeSandbox): void {
+    sandbox.agent = new FakeAgent({ initKey: sandbox.spec.agent.initKey, manner: () => this.initManner });
+    sandbox.phase = "running";
+  }
+
+  /** Ends a sandbox from inside or outside, as the reason says; its traces stay until it is destroyed. */
+  async stop(sandboxId: string, exit: ExitStatus): Promise<void> {
+    const sandbox = this.sandboxes.get(sandboxId);
+    if (!sandbox || sandbox.phase === "stopped") return;
+    sandbox.phase = "stopped";
+    sandbox.frozen = false;
+    sandbox.exit = exit;
+    await sandbox.agent?.stop();
+    sandbox.end(exit);
+  }
+
+  async remove(sandboxId: string): Promise<void> {
+    await this.stop(sandboxId, { reason: "killed" });
+    this.sandboxes.delete(sandboxId);
+  }
+
+  /** Ends everything; for the end of a test. */
+  async clear(): Promise<void> {
+    this.faults.clear();
+    for (const id of [...this.sandboxes.keys()]) await this.remove(id);
+  }
+}
