@@ -127,10 +127,10 @@ function typeOf(file: FileDescriptor, f: FieldDescriptor): { ts: string; table: 
   const scalar = SCALARS[f.type];
   if (scalar) return { ts: scalar.ts, table: `"${scalar.kind}"`, isMessage: false, uses: undefined };
   if (f.typeName === ".google.protobuf.Timestamp") return { ts: "Timestamp", table: `"timestamp"`, isMessage: true, uses: undefined };
+  if (f.type !== "TYPE_ENUM" && f.type !== "TYPE_MESSAGE") throw new Error(`${f.name}: type ${f.type} is not supported`);
   const name = localName(file, f.typeName);
   if (f.type === "TYPE_ENUM") return { ts: `${name} | number`, table: tableName(name), isMessage: false, uses: undefined };
-  if (f.type === "TYPE_MESSAGE") return { ts: name, table: tableName(name), isMessage: true, uses: name };
-  throw new Error(`${f.name}: type ${f.type} is not supported`);
+  return { ts: name, table: tableName(name), isMessage: true, uses: name };
 }
 
 /** Tables are values, so one that is used must stand before its user. Recursive messages have no such order and are refused. */

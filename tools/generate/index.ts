@@ -1,0 +1,11 @@
+/** One generator of committed code: `bun <script>` writes `output` from the sources in `spec/`. */
+export interface Generator {
+  readonly script: string;
+  readonly output: string;
+}
+
+/** Every generator, in order. CI runs them all and fails when what is committed changes. */
+export const generators: readonly Generator[] = [
+  { script: "tools/generate/protobuf.ts", output: "packages/spec/src/generated/pb" },
+  { script: "tools/generate/agent-codec.ts", output: "packages/spec/src/generated/agent" },
+];
