@@ -8,4 +8,5 @@ export interface Generator {
 export const generators: readonly Generator[] = [
   { script: "tools/generate/protobuf.ts", output: "packages/spec/src/generated/pb" },
   { script: "tools/generate/agent-codec.ts", output: "packages/spec/src/generated/agent" },
+  { script: "packages/spec/src/platform/write-document.ts", output: "packages/spec/src/generated" },
 ];

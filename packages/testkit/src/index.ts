@@ -1,1 +1,3 @@
-export {};
+export * from "./eventually.ts";
+export * from "./leaks/compare.ts";
+export * from "./leaks/snapshot.ts";

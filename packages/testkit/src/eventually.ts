@@ -1,0 +1,31 @@
+import { AppError, systemClock } from "@boxyard/core";
+
+export interface EventuallyOptions {
+  /** Milliseconds after which it is a failure; 10 s by default. */
+  readonly withinMs?: number;
+  /** Milliseconds between two looks; 20 by default. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Waits for a level, never for a moment: looks until `look` returns something truthy and returns that. After the deadline it throws
+ * `deadline_exceeded` with `what` and, when the last look threw, that error as the cause.
+ */
+export async function eventually<T>(what: string, look: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
+  const withinMs = options.withinMs ?? 10_000;
+  const deadline = systemClock.monotonic() + withinMs;
+  for (;;) {
+    let cause: unknown;
+    try {
+      const seen = await look();
+      if (seen) return seen;
+    } catch (error) {
+      cause = error;
+    }
+    if (systemClock.monotonic() >= deadline) {
+      const why = cause === undefined ? "" : `: ${cause instanceof Error ? cause.message : String(cause)}`;
+      throw new AppError("deadline_exceeded", `Not within ${withinMs} ms: ${what}${why}`, { cause });
+    }
+    await systemClock.sleep(options.everyMs ?? 20);
+  }
+}

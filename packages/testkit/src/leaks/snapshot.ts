@@ -1,0 +1,133 @@
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/**
+ * What a sandbox platform can leave behind on a machine, as lists of lines: one line is one thing, and two snapshots are compared line by
+ * line. Everything is read from the kernel, nothing from our own records.
+ */
+export interface Snapshot {
+  /** Mount points of our mount namespace, with kind and source; kept namespaces show as `nsfs`. */
+  readonly mounts: readonly string[];
+  /** Loop devices in use, with the file behind each. */
+  readonly loops: readonly string[];
+  readonly links: readonly string[];
+  readonly networkNamespaces: readonly string[];
+  readonly nftTables: readonly string[];
+  /** Control groups named `boxyard-…`, in every hierarchy. */
+  readonly cgroups: readonly string[];
+  /** Processes in such a group, or started with the marker variable. */
+  readonly processes: readonly string[];
+  /** Owner and mode of every device node of the machine. */
+  readonly devices: readonly string[];
+}
+
+export interface SnapshotOptions {
+  /** Processes that carry this environment variable count as ours. */
+  readonly marker?: string;
+}
+
+export function takeSnapshot(options: SnapshotOptions = {}): Snapshot {
+  return {
+    mounts: mounts(),
+    loops: loops(),
+    links: entries("/sys/class/net"),
+    networkNamespaces: entries("/run/netns"),
+    nftTables: nftTables(),
+    cgroups: cgroups(),
+    processes: processes(options.marker),
+    devices: devices("/dev"),
+  };
+}
+
+function entries(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
+function text(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function mounts(): string[] {
+  return text("/proc/self/mountinfo")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => {
+      const fields = line.split(" ");
+      const after = fields.slice(fields.indexOf("-") + 1);
+      return `${fields[4]} (${after[0]}, ${after[1]}, root ${fields[3]})`;
+    })
+    .sort();
+}
+
+function loops(): string[] {
+  return entries("/sys/block").flatMap((name) => {
+    const file = name.startsWith("loop") ? text(`/sys/block/${name}/loop/backing_file`).trim() : "";
+    return file ? [`${name}: ${file}`] : [];
+  });
+}
+
+function nftTables(): string[] {
+  try {
+    const listed = Bun.spawnSync(["nft", "list", "tables"], { stderr: "ignore" });
+    return listed.stdout.toString().split("\n").filter(Boolean).sort();
+  } catch {
+    return []; // No nft on this machine, so no tables of ours either.
+  }
+}
+
+/** A v1 hierarchy is a folder of `/sys/fs/cgroup`, as the v2 one is on hybrid machines; on pure v2 the groups are there directly. */
+function cgroups(): string[] {
+  const found: string[] = [];
+  const roots = ["/sys/fs/cgroup", ...entries("/sys/fs/cgroup").map((name) => `/sys/fs/cgroup/${name}`)];
+  for (const root of roots) {
+    for (const name of entries(root)) {
+      if (!name.startsWith("boxyard-")) continue;
+      found.push(join(root, name));
+      for (const child of entries(join(root, name))) if (isFolder(join(root, name, child))) found.push(join(root, name, child));
+    }
+  }
+  return [...new Set(found)].sort();
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return lstatSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function processes(marker: string | undefined): string[] {
+  const found: string[] = [];
+  for (const pid of entries("/proc")) {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
+    const inGroup = text(`/proc/${pid}/cgroup`).includes("/boxyard-");
+    const marked = marker !== undefined && `\0${text(`/proc/${pid}/environ`)}`.includes(`\0${marker}=`);
+    if (inGroup || marked) found.push(`${pid}: ${text(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim()}`);
+  }
+  return found;
+}
+
+/** Nodes that come and go by themselves (terminals) are left out. */
+function devices(folder: string): string[] {
+  return entries(folder).flatMap((name) => {
+    const path = join(folder, name);
+    if (path === "/dev/pts" || path === "/dev/shm" || path === "/dev/fd") return [];
+    try {
+      const stat = lstatSync(path);
+      if (stat.isDirectory()) return devices(path);
+      if (!stat.isCharacterDevice() && !stat.isBlockDevice()) return [];
+      return [`${path}: owner ${stat.uid}:${stat.gid}, mode ${(stat.mode & 0o7777).toString(8)}`];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { checkBoundaries } from "./boundaries.ts";
+import { codeOf, importsOf } from "./source-text.ts";
+
+const messages = (path: string, text: string) => checkBoundaries({ path, text }).map((finding) => `${finding.line}: ${finding.message}`);
+
+test("a package imports only what the table allows, types included", () => {
+  expect(messages("packages/driver/src/a.ts", 'import { x } from "@boxyard/core";')).toEqual([]);
+  expect(messages("packages/driver/src/a.ts", '\nimport type { X } from "@boxyard/server";')).toEqual([
+    "2: driver may not import @boxyard/server (allowed: core)",
+  ]);
+  expect(messages("packages/core/src/node/a.ts", 'const m = await import("@boxyard/spec/platform");')).toEqual([
+    "1: core may not import @boxyard/spec (allowed: nothing)",
+  ]);
+  expect(messages("packages/sdk/src/a.ts", 'export * from "@boxyard/core";')[0]).toContain("sdk may not import @boxyard/core");
+});
+
+test("only the server's main.ts knows a concrete driver", () => {
+  const text = 'import { LocalDriver } from "@boxyard/driver-local";';
+  expect(messages("packages/server/src/main.ts", text)).toEqual([]);
+  expect(messages("packages/server/src/context.ts", text)).toHaveLength(1);
+  expect(messages("packages/server/src/http/main.ts", text)).toHaveLength(1);
+});
+
+test("a relative import stays in its package", () => {
+  expect(messages("packages/cli/src/a/b.ts", 'import "../c.ts";')).toEqual([]);
+  expect(messages("packages/cli/src/a/b.ts", 'import "../../../core/src/ids.ts";')).toHaveLength(1);
+  expect(messages("e2e/api/a.test.ts", 'import "../../packages/core/src/ids.ts";')).toHaveLength(1);
+});
+
+test("the environment is read in config.ts only", () => {
+  expect(messages("packages/server/src/config.ts", "process.env.A")).toEqual([]);
+  expect(messages("packages/server/src/a.ts", "const a =\n  process.env.A;")).toEqual([
+    "2: process.env: only a config.ts reads the environment",
+  ]);
+  expect(messages("packages/server/src/a.ts", "// process.env\nconst s = 'process.env';")).toEqual([]);
+});
+
+test("the process ends in main.ts only", () => {
+  expect(messages("packages/cli/src/main.ts", "process.exit(1)")).toEqual([]);
+  expect(messages("packages/cli/src/run.ts", "process.exit(1)")).toEqual(["1: process.exit: only a main.ts ends the process"]);
+});
+
+test("neutral code names no runtime", () => {
+  expect(messages("packages/core/src/node/logger.ts", 'import fs from "node:fs";')).toEqual([]);
+  expect(messages("packages/core/src/a.ts", 'import fs from "node:fs";')).toHaveLength(1);
+  expect(messages("packages/sdk/src/a.ts", "Bun.file('x')")).toHaveLength(1);
+});
+
+test("services do not import handlers, steps do not import each other", () => {
+  expect(messages("packages/server/src/sandboxes/lifecycle.ts", 'import "../http/errors.ts";')).toHaveLength(1);
+  expect(messages("packages/driver-local/src/steps/start.ts", 'import "./create.ts";')).toHaveLength(1);
+  expect(messages("packages/driver-local/src/steps/index.ts", 'import "./create.ts";')).toEqual([]);
+});
+
+test("imports over several lines are read, with the line where the name stands", () => {
+  expect(importsOf('import {\n  a,\n  b,\n} from "x";\n// import "no"\n')).toEqual([{ specifier: "x", line: 4 }]);
+});
+
+test("code keeps its lines when comments and strings are blanked", () => {
+  expect(codeOf('a; // b\n/* c\n */ d("e", /"/, `f`)', { keepStrings: false })).toBe("a;     \n    \n    d(   ,    ,    )");
+});

@@ -1,0 +1,105 @@
+/**
+ * What each package may import of the others (`*` after a name: also its subpaths). The table of ARCHITECTURE.md, as the check reads it.
+ */
+export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  spec: [],
+  core: [],
+  driver: ["core"],
+  "driver-local": ["core", "driver"],
+  "driver-kubernetes": ["core", "driver"],
+  agent: ["core", "spec"],
+  server: ["core", "spec", "driver"],
+  sdk: ["spec"],
+  cli: ["sdk", "core"],
+  dashboard: ["sdk", "core"],
+  testkit: ["*"],
+};
+
+/** Files that may import more than their package, each with the reason. */
+export const MAY_ALSO: readonly { readonly file: RegExp; readonly imports: readonly string[]; readonly because: string }[] = [
+  {
+    file: /^packages\/server\/src\/main\.ts$/,
+    imports: ["driver-local", "driver-kubernetes"],
+    because: "the one place that chooses a concrete driver",
+  },
+  { file: /\.test\.ts$/, imports: ["testkit"], because: "tests use the test kit" },
+];
+
+export interface TextRule {
+  readonly name: string;
+  readonly files: RegExp;
+  readonly except?: RegExp;
+  readonly forbidden: RegExp;
+  readonly because: string;
+}
+
+/** Code that runs anywhere: not the parts for Node, not tests, not the scripts that write generated files. */
+const NOT_NEUTRAL = /^packages\/(core|sdk)\/src\/node\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
+
+const PACKAGE_CODE = /^packages\/[^/]+\/src\/.*\.tsx?$/;
+const TESTS = /\.test\.tsx?$|\/fixtures\//;
+
+/** What must not stand in the code of some files (comments and strings left out of the search). */
+export const TEXT_RULES: readonly TextRule[] = [
+  {
+    name: "environment",
+    files: /^(packages\/[^/]+\/src|tools|e2e|bench)\/.*\.tsx?$/,
+    except: /(^|\/)config\.ts$|\.test\.tsx?$|\/fixtures\/|(^|\/)config\/[^/]+\.ts$/,
+    forbidden: /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
+    because: "only a config.ts reads the environment",
+  },
+  {
+    name: "exit",
+    files: PACKAGE_CODE,
+    except: /(^|\/)main\.ts$|\.test\.tsx?$|\/fixtures\//,
+    forbidden: /\bprocess\.(exit|abort|reallyExit)\b/,
+    because: "only a main.ts ends the process",
+  },
+  {
+    name: "neutral",
+    files: /^packages\/(core|spec|sdk)\/src\/.*\.tsx?$/,
+    except: NOT_NEUTRAL,
+    forbidden: /\bBun\.|\bprocess\.(?!env\b)|\bBuffer\b|\b__dirname\b/,
+    because: "this part also runs in browsers, on Node and on Deno",
+  },
+];
+
+export interface ImportRule {
+  readonly name: string;
+  readonly files: RegExp;
+  readonly except?: RegExp;
+  /** Matched against a relative import's path in the checkout, or against the name of anything else. */
+  readonly forbidden: RegExp;
+  readonly because: string;
+}
+
+export const IMPORT_RULES: readonly ImportRule[] = [
+  {
+    name: "neutral",
+    files: /^packages\/(core|spec|sdk)\/src\//,
+    except: NOT_NEUTRAL,
+    forbidden: /^(node|bun):|^bun$|^(fs|path|os|net|http|https|child_process|stream|crypto|util|url|events|tls|zlib|buffer)(\/|$)/,
+    because: "this part also runs in browsers, on Node and on Deno",
+  },
+  {
+    name: "services",
+    files: /^packages\/server\/src\/(sandboxes|templates|store|proxy)\//,
+    except: TESTS,
+    forbidden: /^packages\/server\/src\/http\//,
+    because: "handlers call services, services never know of handlers",
+  },
+  {
+    name: "agent services",
+    files: /^packages\/agent\/src\/(process|pty|files|cgroup|metrics)\//,
+    except: TESTS,
+    forbidden: /^packages\/agent\/src\/(http|rpc)\//,
+    because: "handlers call services, services never know of handlers",
+  },
+  {
+    name: "steps",
+    files: /^packages\/driver-local\/src\/steps\/(?!index\.ts)/,
+    except: TESTS,
+    forbidden: /^packages\/driver-local\/src\/steps\/(?!context\.ts|types\.ts)/,
+    because: "steps never import each other; the list in steps/index.ts tells the story",
+  },
+];

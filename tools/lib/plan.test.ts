@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { parseOptions } from "./options.ts";
+import { plan } from "./plan.ts";
+import { passedOne } from "./suite.ts";
+
+const suite = (name: string, more: object = {}) => ({ name, proves: "", limitMs: 1, run: async () => passedOne(), ...more });
+const files = (own: string) => ({ files: (only: readonly string[]) => (only.some((part) => own.includes(part)) ? [own] : []) });
+const all = [
+  suite("needs"),
+  suite("unit", files("packages/core/src/ids.test.ts")),
+  suite("platform", { needs: ["needs"] }),
+  suite("e2e", { needs: ["platform"], ...files("e2e/api/auth.test.ts") }),
+  suite("leaks", { always: true }),
+];
+const names = (suites: readonly { name: string }[]) => suites.map(({ name }) => name);
+
+test("without names all run", () => {
+  expect(names(plan(all, [], []))).toEqual(["needs", "unit", "platform", "e2e", "leaks"]);
+});
+
+test("a named suite brings what it needs, and the leak check when it touches the machine", () => {
+  expect(names(plan(all, ["unit"], []))).toEqual(["unit"]);
+  expect(names(plan(all, ["e2e"], []))).toEqual(["needs", "platform", "e2e", "leaks"]);
+});
+
+test("part of a file's name picks its suite", () => {
+  expect(names(plan(all, [], ["ids"]))).toEqual(["unit"]);
+  expect(plan(all, [], ["no-such-file"])).toEqual([]);
+});
+
+test("options are told from names", () => {
+  expect(parseOptions(["-v", "unit", "auth"], ["unit"])).toEqual({ list: false, verbose: true, suites: ["unit"], only: ["auth"] });
+  expect(() => parseOptions(["--verbos"], [])).toThrow("Unknown option --verbos");
+});

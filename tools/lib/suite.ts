@@ -1,0 +1,113 @@
+import { join } from "node:path";
+import type { Snapshot } from "@boxyard/testkit";
+import { ROOT, type ToolsConfig } from "../config.ts";
+import { MARKER, type RunResult, run } from "./run.ts";
+
+export interface Skip {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** What a suite came to. One check, or one test case, counts as one. */
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: readonly Skip[];
+  /** Shown when something failed, and with `-v`. */
+  readonly output: string;
+}
+
+/** What a suite is given. */
+export interface SuiteContext {
+  readonly config: ToolsConfig;
+  readonly verbose: boolean;
+  /** Only test files whose path contains one of these; empty: all. */
+  readonly only: readonly string[];
+  /** Runs a command within the suite's time limit, marked as started by this test run. */
+  command(argv: readonly string[], options?: CommandOptions): Promise<RunResult>;
+  /** What the machine looked like before any test ran. */
+  readonly before: Snapshot;
+  /** A line of progress. */
+  say(line: string): void;
+}
+
+export interface CommandOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly limitMs?: number;
+}
+
+export interface Suite {
+  readonly name: string;
+  /** What a pass proves, in one line. */
+  readonly proves: string;
+  readonly limitMs: number;
+  /** Suites that must have passed for this one to make sense; they are run first when it is asked for by name. */
+  readonly needs?: readonly string[];
+  /** True: runs also when an earlier suite failed or was not chosen, whenever one that touches the machine ran. */
+  readonly always?: boolean;
+  run(context: SuiteContext): Promise<Tally>;
+}
+
+export const passedOne = (output = ""): Tally => ({ passed: 1, failed: 0, skipped: [], output });
+export const failedOne = (output: string): Tally => ({ passed: 0, failed: 1, skipped: [], output });
+
+/** A command that passes when it exits with 0. */
+export function tallyOf(result: RunResult): Tally {
+  if (result.exitCode === 0 && !result.timedOut) return passedOne(result.output);
+  const why = result.timedOut ? `did not end within its time limit (${Math.round(result.ms / 1000)} s)` : `exit code ${result.exitCode}`;
+  return failedOne(`${result.output.trimEnd()}\n${why}`);
+}
+
+export function addTallies(tallies: readonly Tally[]): Tally {
+  return {
+    passed: tallies.reduce((sum, tally) => sum + tally.passed, 0),
+    failed: tallies.reduce((sum, tally) => sum + tally.failed, 0),
+    skipped: tallies.flatMap((tally) => tally.skipped),
+    output: tallies
+      .map((tally) => tally.output.trimEnd())
+      .filter(Boolean)
+      .join("\n"),
+  };
+}
+
+export const bun = process.execPath;
+
+/** Path of a program that came with an npm package of this platform, for instance `biome`. */
+export function npmBinary(tool: "biome" | "buf" | "tsc"): string {
+  const arm = process.arch === "arm64";
+  const paths = {
+    biome: `node_modules/@biomejs/cli-linux-${arm ? "arm64" : "x64"}/biome`,
+    buf: `node_modules/@bufbuild/buf-linux-${arm ? "aarch64" : "x64"}/bin/buf`,
+    tsc: "node_modules/.bin/tsc",
+  };
+  return join(ROOT, paths[tool]);
+}
+
+let commands = 0;
+
+/** The environment of a test's child: ours, with the test platform's folders and no colours. */
+export function childEnv(config: ToolsConfig): Record<string, string | undefined> {
+  return {
+    ...config.env,
+    BOXYARD_DATA: config.testDataDir,
+    BOXYARD_CACHE: config.cacheDir,
+    BOXYARD_LISTEN: "127.0.0.1:0",
+    NO_COLOR: "1",
+    FORCE_COLOR: "0",
+  };
+}
+
+export function commandRunner(config: ToolsConfig, runId: string, deadline: () => number): SuiteContext["command"] {
+  return (argv, options = {}) => {
+    const left = deadline() - performance.now();
+    return run(argv, {
+      limitMs: Math.max(1, Math.min(options.limitMs ?? left, left)),
+      ...(options.cwd && { cwd: options.cwd }),
+      env: { ...childEnv(config), ...options.env },
+      marker: `${runId}.${++commands}`,
+    });
+  };
+}
+
+export { MARKER };

@@ -1,0 +1,18 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../config.ts";
+
+/** Every file below a folder of the checkout, by path, with its text. */
+export function readTree(folder: string): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile()) files.set(path.slice(ROOT.length + 1), readFileSync(path, "utf8"));
+  }
+  return files;
+}
+
+/** Paths that are new, gone or different. */
+export function changedFiles(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
+  return [...new Set([...before.keys(), ...after.keys()])].filter((path) => before.get(path) !== after.get(path)).sort();
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkBoundaries } from "../checks/boundaries.ts";
+import { checkFileSizes, longFunctions, type SizeExceptions } from "../checks/sizes.ts";
+import { ROOT } from "../config.ts";
+import { generators } from "../generate/index.ts";
+import { sourceFiles } from "../lib/files.ts";
+import { addTallies, bun, failedOne, npmBinary, passedOne, type Suite, tallyOf } from "../lib/suite.ts";
+import { changedFiles, readTree } from "../lib/tree.ts";
+
+export const lint: Suite = {
+  name: "lint",
+  proves: "format and lint rules hold (biome)",
+  limitMs: 60_000,
+  run: async ({ command }) => tallyOf(await command([npmBinary("biome"), "check", "--error-on-warnings", "--max-diagnostics=100", "."])),
+};
+
+export const types: Suite = {
+  name: "types",
+  proves: "the whole checkout type-checks, strictly (tsc)",
+  limitMs: 120_000,
+  run: async ({ command }) => tallyOf(await command([npmBinary("tsc"), "-p", "."])),
+};
+
+export const boundaries: Suite = {
+  name: "boundaries",
+  proves: "imports follow the table; environment and exit stay where they belong",
+  limitMs: 30_000,
+  run: async () => {
+    const findings = sourceFiles(["ts", "tsx"]).flatMap(checkBoundaries);
+    const lines = findings.map((found) => `${found.path}:${found.line}: ${found.message}`);
+    return lines.length > 0 ? failedOne(lines.join("\n")) : passedOne();
+  },
+};
+
+export const sizes: Suite = {
+  name: "sizes",
+  proves: "no file and no function is longer than agreed",
+  limitMs: 60_000,
+  run: async ({ command, say }) => {
+    const exceptions = JSON.parse(readFileSync(join(ROOT, "tools/checks/size-exceptions.json"), "utf8")) as SizeExceptions;
+    const report = checkFileSizes(sourceFiles(["ts", "tsx", "c", "sh", "proto"]), exceptions);
+    for (const warning of report.warnings) say(`  ! ${warning}`);
+    const folders = ["packages", "tools", "e2e", "bench", "images"];
+    const rule = "--only=complexity/noExcessiveLinesPerFunction";
+    const biome = await command([npmBinary("biome"), "lint", rule, "--max-diagnostics=none", "--reporter=json", ...folders]);
+    const json = biome.output.slice(biome.output.indexOf("{"), biome.output.lastIndexOf("}") + 1);
+    const failures = [...report.failures, ...longFunctions(json, exceptions)];
+    return failures.length > 0 ? failedOne(failures.join("\n")) : passedOne(report.warnings.join("\n"));
+  },
+};
+
+export const generated: Suite = {
+  name: "generated",
+  proves: "generated code is what its generators make of the sources",
+  limitMs: 120_000,
+  run: async ({ command }) => {
+    const tallies = [];
+    for (const generator of generators) {
+      const before = readTree(generator.output);
+      const result = await command([bun, generator.script]);
+      const changed = changedFiles(before, readTree(generator.output));
+      if (result.exitCode !== 0 || result.timedOut) tallies.push(tallyOf(result));
+      else if (changed.length === 0) tallies.push(passedOne());
+      else tallies.push(failedOne(`bun ${generator.script} changed what is committed; commit the new text:\n${changed.join("\n")}`));
+    }
+    return addTallies(tallies);
+  },
+};

@@ -1,0 +1,7 @@
+import { boundaries, generated, lint, sizes, types } from "./checks.ts";
+import { needs } from "./needs.ts";
+import { leaks, platform, release } from "./platform.ts";
+import { contract, e2e, root, unit } from "./tests.ts";
+
+/** Everything that `./boxyard test` runs, in this order: what is quick and says most comes first. */
+export const suites = [needs, lint, types, boundaries, sizes, generated, unit, contract, platform, root, e2e, release, leaks] as const;

@@ -1,0 +1,48 @@
+import { addTallies, failedOne, passedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
+
+/** What the tests need beyond what the product installs for itself. */
+interface Need {
+  readonly what: string;
+  /** Debian package that brings it. */
+  readonly package: string;
+  /** Exits with 0 when it is there. */
+  readonly probe: readonly string[];
+}
+
+const NEEDS: readonly Need[] = [
+  { what: "Python's venv, for the Python client", package: "python3-venv", probe: ["python3", "-c", "import ensurepip, venv"] },
+  { what: "git, to tell what is committed", package: "git", probe: ["git", "--version"] },
+];
+
+export const needs: Suite = {
+  name: "needs",
+  proves: "the programs that only the tests use are on the machine",
+  limitMs: 300_000,
+  run: async (context) => {
+    const missing: Need[] = [];
+    for (const need of NEEDS) if (!(await isThere(context, need))) missing.push(need);
+    if (missing.length > 0) await install(context, missing);
+    const tallies: Tally[] = [];
+    for (const need of NEEDS) {
+      const there = await isThere(context, need);
+      tallies.push(there ? passedOne() : failedOne(`missing: ${need.what} (Debian package ${need.package})`));
+    }
+    return addTallies(tallies);
+  },
+};
+
+async function isThere({ command }: SuiteContext, need: Need): Promise<boolean> {
+  const probe = ["sh", "-c", '"$@" >/dev/null 2>&1', "sh", ...need.probe];
+  return (await command(probe, { limitMs: 20_000 })).exitCode === 0;
+}
+
+async function install({ command, say }: SuiteContext, missing: readonly Need[]): Promise<void> {
+  const packages = missing.map((need) => need.package);
+  say(`  installing ${packages.join(" ")}`);
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  const install = ["apt-get", "install", "-y", "--no-install-recommends", ...packages];
+  const first = await command(install, { env });
+  if (first.exitCode === 0) return;
+  await command(["apt-get", "update"], { env });
+  await command(install, { env });
+}

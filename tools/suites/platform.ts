@@ -1,0 +1,90 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compareSnapshots, type Difference, takeSnapshot } from "@boxyard/testkit";
+import { processesWithMarker } from "../lib/processes.ts";
+import { addTallies, bun, failedOne, MARKER, passedOne, type Suite, type Tally, tallyOf } from "../lib/suite.ts";
+
+const SERVER = "packages/server/src/main.ts";
+
+export const platform: Suite = {
+  name: "platform",
+  proves: "set-up makes the test platform ready, and a second set-up has nothing to do",
+  limitMs: 600_000,
+  needs: ["needs"],
+  run: async ({ command, config }) => {
+    const first = tallyOf(await command([bun, SERVER, "setup"]));
+    if (first.failed > 0) return first;
+    const again = await command([bun, SERVER, "setup"]);
+    const limitMs = 5_000;
+    const quick = again.ms <= limitMs ? passedOne() : failedOne(`${again.output}\nthe second set-up took ${Math.round(again.ms)} ms`);
+    return addTallies([first, addTallies([tallyOf(again)]).failed > 0 ? tallyOf(again) : quick, keptFiles(config.testDataDir)]);
+  },
+};
+
+/** Secrets that set-up writes are root's alone. */
+function keptFiles(dataDir: string): Tally {
+  const key = existsSync(join(dataDir, "api-key")) ? readFileSync(join(dataDir, "api-key"), "utf8").trim() : "";
+  return /^e2b_[0-9a-f]{40}$/.test(key)
+    ? passedOne()
+    : failedOne(`${dataDir}/api-key does not hold a key of the form e2b_ and 40 hex digits`);
+}
+
+export const release: Suite = {
+  name: "release",
+  proves: "everything the platform holds on the machine can be given back",
+  limitMs: 120_000,
+  always: true,
+  run: async ({ command }) => tallyOf(await command([bun, SERVER, "release", "--sandboxes"])),
+};
+
+export const leaks: Suite = {
+  name: "leaks",
+  proves: "after the tests the machine is as before: mounts, loop devices, links, nftables, cgroups, processes, device nodes",
+  limitMs: 60_000,
+  always: true,
+  run: async ({ config, before, say }) => {
+    const ours = belongsToUs(config.testDataDir);
+    const found = compareSnapshots(before, takeSnapshot({ marker: MARKER }));
+    // Elsewhere than on a CI machine other people work too: what carries neither our folder nor our instance is shown, not counted.
+    const counted = found.filter((difference) => config.ci || ours(difference));
+    for (const other of found.filter((difference) => !counted.includes(difference))) say(`  ! not of this run: ${print(other)}`);
+    for (const { pid } of processesWithMarker(MARKER)) endProcess(pid);
+    const folders = leftFolders(config.testDataDir);
+    if (counted.length + folders.length > 0) return failedOne([...counted.map(print), ...folders].join("\n"));
+    return passedOne();
+  },
+};
+
+function belongsToUs(dataDir: string): (difference: Difference) => boolean {
+  let instance = "";
+  try {
+    instance = (JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string }).instance;
+  } catch {
+    // Set-up never got so far; then the folder's name is all there is to go by.
+  }
+  const marked = new Set(processesWithMarker(MARKER).map(({ pid }) => String(pid)));
+  return ({ kind, what }) => {
+    if (kind === "devices") return true;
+    if (kind === "processes" && marked.has(what.split(":")[0] ?? "")) return true;
+    return what.includes(dataDir) || (instance !== "" && what.includes(instance));
+  };
+}
+
+const print = ({ kind, change, what }: Difference): string => `${kind}: ${change}: ${what}`;
+
+/** What sandboxes leave in the data folder. */
+function leftFolders(dataDir: string): string[] {
+  return ["sandboxes", "run"].flatMap((name) => {
+    const folder = join(dataDir, name);
+    const left = existsSync(folder) ? readdirSync(folder) : [];
+    return left.filter((entry) => /^i[a-z0-9]{20}$/.test(entry)).map((entry) => `files: left behind: ${folder}/${entry}`);
+  });
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}

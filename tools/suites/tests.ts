@@ -1,0 +1,53 @@
+import { bunTest, bunTestEach, testFiles } from "../lib/bun-test.ts";
+import { addTallies, failedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
+
+const NOT_UNIT = /\.root\.test\.ts$|contract\.test\.ts$|\.node\.test\.ts$/;
+
+const noTest = (): Tally => failedOne("no test ran");
+
+async function together(context: SuiteContext, files: readonly string[], testLimitMs: number): Promise<Tally> {
+  return files.length > 0 ? bunTest(context, files, { testLimitMs }) : noTest();
+}
+
+async function oneByOne(context: SuiteContext, files: readonly string[], testLimitMs: number, fileLimitMs: number): Promise<Tally> {
+  return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs, limitMs: fileLimitMs })) : noTest();
+}
+
+export interface FileSuite extends Suite {
+  /** The files it would run. */
+  files(only: readonly string[]): string[];
+}
+
+export const unit: FileSuite = {
+  name: "unit",
+  proves: "every part does its job by itself",
+  limitMs: 180_000,
+  files: (only) => testFiles(["packages/*/src/**/*.test.ts", "tools/**/*.test.ts", "bench/**/*.test.ts"], only, NOT_UNIT),
+  run: (context) => together(context, unit.files(context.only), 10_000),
+};
+
+export const contract: FileSuite = {
+  name: "contract",
+  proves: "the fake driver and the SQLite store keep the contracts that the real ones keep",
+  limitMs: 120_000,
+  files: (only) => testFiles(["packages/*/src/**/*contract.test.ts"], only),
+  run: (context) => together(context, contract.files(context.only), 20_000),
+};
+
+export const root: FileSuite = {
+  name: "root",
+  proves: "the parts that need Linux and root do their job on the real kernel",
+  limitMs: 480_000,
+  needs: ["needs", "platform"],
+  files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
+  run: (context) => oneByOne(context, root.files(context.only), 60_000, 240_000),
+};
+
+export const e2e: FileSuite = {
+  name: "e2e",
+  proves: "real clients get what the interface promises, through the front door",
+  limitMs: 600_000,
+  needs: ["needs", "platform"],
+  files: (only) => testFiles(["e2e/**/*.test.ts"], only),
+  run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 240_000),
+};

@@ -1,0 +1,72 @@
+/*
+ * Runs the tests of a checkout: `./boxyard test [--list] [-v] [SUITE|FILE …]`. `suites/index.ts` is the list.
+ * The last line is always `N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
+ */
+import { takeSnapshot } from "@boxyard/testkit";
+import { readConfig } from "./config.ts";
+import { parseOptions } from "./lib/options.ts";
+import { plan } from "./lib/plan.ts";
+import { interruptAll, MARKER } from "./lib/run.ts";
+import { addTallies, commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
+import { suites } from "./suites/index.ts";
+
+const names = suites.map((suite) => suite.name);
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = parseOptions(argv, names);
+  if (options.list) {
+    for (const suite of suites) console.log(`${suite.name.padEnd(11)} ${suite.proves}`);
+    return 0;
+  }
+  const chosen = plan(suites, options.suites, options.only);
+  const common = {
+    config: readConfig(),
+    verbose: options.verbose,
+    only: options.only,
+    before: takeSnapshot({ marker: MARKER }),
+    say: (line: string) => console.log(line),
+  };
+  const runId = crypto.randomUUID();
+  const tallies = new Map<string, Tally>();
+  for (const suite of chosen) {
+    const broken = (suite.needs ?? []).filter((need) => (tallies.get(need)?.failed ?? 0) > 0);
+    tallies.set(suite.name, await runSuite(suite, common, runId, broken));
+  }
+  return printEnd([...tallies.values()]);
+}
+
+type Common = Omit<SuiteContext, "command">;
+
+async function runSuite(suite: Suite, common: Common, runId: string, broken: readonly string[]): Promise<Tally> {
+  const startedAt = performance.now();
+  const command = commandRunner(common.config, runId, () => startedAt + suite.limitMs);
+  const tally =
+    broken.length > 0
+      ? failedOne(`not run: it needs ${broken.join(" and ")}, which failed`)
+      : await suite.run({ ...common, command }).catch((error: unknown) => failedOne(Bun.inspect(error)));
+  const seconds = `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+  const counts = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`;
+  console.log(`${tally.failed > 0 ? "✗" : "✓"} ${suite.name.padEnd(11)} ${counts.padEnd(36)} ${seconds.padStart(8)}`);
+  for (const skip of tally.skipped) console.log(`  skipped ${skip.name}: ${skip.reason}`);
+  if (tally.output && (tally.failed > 0 || common.verbose)) console.log(tally.output.trimEnd().replace(/^/gm, "    "));
+  return tally;
+}
+
+function printEnd(tallies: readonly Tally[]): number {
+  const total = addTallies(tallies);
+  const failed = total.failed + (total.passed + total.failed === 0 ? 1 : 0);
+  console.log(`${total.passed} passed, ${failed} failed, ${total.skipped.length} skipped`);
+  return failed > 0 ? 1 : 0;
+}
+
+for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, interruptAll);
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    console.error(error instanceof Error ? error.message : error);
+    console.log("0 passed, 1 failed, 0 skipped");
+    process.exitCode = 1;
+  },
+);
