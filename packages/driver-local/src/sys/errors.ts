@@ -1,6 +1,12 @@
 import { constants } from "node:os";
 
-const NAMES = new Map<number, string>(Object.entries(constants.errno).map(([name, value]) => [value, name]));
+/** Second names of numbers that have a more usual one; `core/node/errno.ts` knows the usual. */
+const ALIASES = new Set(["EWOULDBLOCK", "ENOTSUP", "EDEADLOCK"]);
+const NAMES = new Map<number, string>(
+  Object.entries(constants.errno)
+    .filter(([name]) => !ALIASES.has(name))
+    .map(([name, value]) => [value, name]),
+);
 
 /** `ENOENT` for 2. Unknown numbers become `E<number>`. */
 export function errnoName(errno: number): string {
