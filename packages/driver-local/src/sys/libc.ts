@@ -1,3 +1,4 @@
+import { KernelError } from "./errors.ts";
 import type { SyscallArg } from "./syscall.ts";
 import { syscall, trySyscall } from "./syscall.ts";
 
@@ -190,7 +191,7 @@ export function getxattr(path: string, name: string, follow = true): Uint8Array 
   const buffer = new Uint8Array(65536);
   const length = trySyscall(follow ? "getxattr" : "lgetxattr", path, name, buffer, buffer.byteLength);
   if (length === -61) return undefined; // ENODATA
-  if (length < 0) return void syscall(follow ? "getxattr" : "lgetxattr", [path, name, buffer, buffer.byteLength], path) as undefined;
+  if (length < 0) throw new KernelError(`getxattr ${path}`, -length);
   return buffer.slice(0, length);
 }
 

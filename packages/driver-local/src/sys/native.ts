@@ -17,7 +17,9 @@ long syscall(long, ...);
 int *__errno_location(void);
 int clone(int (*)(void *), void *, int, void *, ...);
 int sigfillset(void *);
+int sigemptyset(void *);
 int pthread_sigmask(int, const void *, void *);
+void *signal(int, void *);
 void _exit(int);
 
 long by_call(long n, long a, long b, long c, long d, long e, long f) {
@@ -34,6 +36,14 @@ static int run(void *arg) {
   for (long i = 0; i < p->count; i++) {
     struct op *o = &p->ops[i];
     long a[6];
+    if (o->nr == -1) { /* default signals, none blocked: what a program expects that is about to be executed */
+      char none[128];
+      for (int s = 1; s <= 64; s++) signal(s, 0);
+      sigemptyset(none);
+      pthread_sigmask(2, none, 0);
+      o->result = 0;
+      continue;
+    }
     for (int k = 0; k < 6; k++) a[k] = (o->refs >> k) & 1 ? p->ops[o->args[k]].result : o->args[k];
     o->result = by_call(o->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (o->result < 0) _exit(1);

@@ -45,6 +45,8 @@ const X64 = {
   memfd_create: 319,
   copy_file_range: 326,
   statfs: 137,
+  umask: 95,
+  fchownat: 260,
 } as const satisfies Record<string, number>;
 
 type Classic = keyof typeof X64;
@@ -96,6 +98,8 @@ const ARM64: Readonly<Record<Classic, number>> = {
   memfd_create: 279,
   copy_file_range: 285,
   statfs: 43,
+  umask: 166,
+  fchownat: 54,
 };
 
 /** Calls younger than the common numbering have one number everywhere. */
