@@ -1,0 +1,53 @@
+/** One setting. All of them come from environment variables, which are read only in `config.ts` files. */
+export interface Setting {
+  readonly name: string;
+  readonly usedBy: "server" | "client" | "both";
+  /** What holds when the variable is unset or empty; in words where it is worked out. */
+  readonly default: string;
+  readonly meaning: string;
+}
+
+/** Every setting of the platform; `docs/configuration.md` and `--print-config` follow this table. */
+export const SETTINGS = [
+  { name: "BOXYARD_DATA", usedBy: "both", default: "/var/lib/boxyard", meaning: "Folder that holds everything of one server." },
+  {
+    name: "BOXYARD_CACHE",
+    usedBy: "server",
+    default: "$BOXYARD_DATA/cache",
+    meaning: "Folder of built trees; several data folders may share it.",
+  },
+  {
+    name: "BOXYARD_LISTEN",
+    usedBy: "both",
+    default: "127.0.0.1:3000",
+    meaning: "Address and port of the one HTTP port; port 0 takes any free one.",
+  },
+  {
+    name: "BOXYARD_DOMAIN",
+    usedBy: "server",
+    default: "none",
+    meaning: "Domain under which <port>-<id>.<domain> reaches sandboxes; answered as `domain` when set.",
+  },
+  { name: "BOXYARD_NETWORK", usedBy: "server", default: "first free /16 of 10.208 to 10.223", meaning: "Address range of the sandboxes." },
+  { name: "BOXYARD_POOL_SIZE", usedBy: "server", default: "by free disk space", meaning: "Size of the storage pool." },
+  { name: "BOXYARD_LOG_LEVEL", usedBy: "server", default: "info", meaning: "debug, info, warn, error or silent." },
+  { name: "BOXYARD_MAX_SANDBOXES", usedBy: "server", default: "2000", meaning: "Sandboxes that may exist at once; more creates get 429." },
+  {
+    name: "BOXYARD_MAX_CREATES",
+    usedBy: "server",
+    default: "twice the number of cores, at least 4",
+    meaning: "Creates worked on at once; others queue.",
+  },
+  { name: "BOXYARD_MAX_QUEUED_CREATES", usedBy: "server", default: "1000", meaning: "Creates that may wait; more get 429." },
+  {
+    name: "BOXYARD_MAX_TIMEOUT_HOURS",
+    usedBy: "server",
+    default: "24",
+    meaning: "Longest lifetime that a create, connect or timeout may ask for.",
+  },
+  { name: "DATABASE_URL", usedBy: "server", default: "SQLite in $BOXYARD_DATA/boxyard.db", meaning: "PostgreSQL address of the store." },
+  { name: "BOXYARD_API_URL", usedBy: "client", default: "address of the running server", meaning: "Where clients find the platform API." },
+  { name: "BOXYARD_API_KEY", usedBy: "client", default: "$BOXYARD_DATA/api-key", meaning: "API key that clients send." },
+] as const satisfies readonly Setting[];
+
+export type SettingName = (typeof SETTINGS)[number]["name"];

@@ -1,0 +1,27 @@
+import { z } from "@hono/zod-openapi";
+
+/** Largest body the platform API takes. */
+export const MAX_BODY_BYTES = 16 << 20;
+/** Deepest nesting of a JSON body. */
+export const MAX_JSON_DEPTH = 64;
+/** Longest lifetime in seconds that fits every clock involved; the server's own limit is lower. */
+export const MAX_SECONDS = 10 * 365 * 24 * 3600;
+
+export const ErrorBody = z
+  .object({
+    code: z.int().openapi({ description: "Repeats the HTTP status", example: 404 }),
+    message: z.string().openapi({ description: "One sentence that says what to do" }),
+    error_code: z.string().optional().openapi({ description: "For programs; not a closed set" }),
+  })
+  .openapi("Error");
+export type ErrorBody = z.infer<typeof ErrorBody>;
+
+export const StringMap = z.record(z.string(), z.string());
+
+const seconds = z.int("must be a whole number of seconds").min(0, "must not be negative").max(MAX_SECONDS, "is too large");
+export const Seconds = seconds;
+
+/** Id of a sandbox in a path; the suffix of older clients is allowed here and dropped by the server. */
+export const SandboxPath = z.object({
+  sandboxID: z.string().openapi({ param: { name: "sandboxID", in: "path" }, example: "i0123456789abcdefghij" }),
+});

@@ -1,0 +1,125 @@
+import { z } from "@hono/zod-openapi";
+import { Seconds, StringMap } from "./common.ts";
+
+/** Who may talk to whom. Members beyond these are known to the contract; the server refuses those it cannot enforce, it ignores none. */
+export const NetworkConfig = z
+  .object({
+    allowPublicTraffic: z.boolean().nullish(),
+    allowOut: z.array(z.string()).nullish(),
+    denyOut: z.array(z.string()).nullish(),
+    egressProxy: z.looseObject({}).nullish(),
+    maskRequestHost: z.string().nullish(),
+    httpsPorts: z.array(z.int()).nullish(),
+    dnsServers: z.array(z.string()).nullish(),
+    rules: z.record(z.string(), z.unknown()).nullish(),
+  })
+  .openapi("SandboxNetworkConfig");
+
+const newSandbox = {
+  templateID: z.string().min(1, "must not be empty").max(512).openapi({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
+  metadata: StringMap.optional(),
+  envVars: StringMap.optional().openapi({ description: "Environment of every process of the sandbox" }),
+  allow_internet_access: z.boolean().optional().openapi({ description: "false: nothing leaves the sandbox; true by default" }),
+  autoPause: z.boolean().optional(),
+  autoPauseMemory: z.boolean().optional(),
+  autoResume: z.object({ enabled: z.boolean() }).optional(),
+  network: NetworkConfig.optional(),
+  mcp: z.record(z.string(), z.unknown()).nullish(),
+  iam: z.looseObject({}).optional(),
+  volumeMounts: z.array(z.object({ name: z.string(), path: z.string() })).optional(),
+};
+
+export const NewSandbox = z.object({ ...newSandbox, timeout: Seconds.default(15), secure: z.boolean().optional() }).openapi("NewSandbox");
+export const NewSandboxV2 = z.object({ ...newSandbox, timeout: Seconds.default(300) }).openapi("NewSandboxV2");
+export type NewSandbox = z.infer<typeof NewSandbox>;
+
+export const ConnectSandbox = z.object({ timeout: Seconds, memory: z.boolean().optional() }).openapi("ConnectSandbox");
+export const ConnectSandboxV2 = z.object({ timeout: Seconds.default(300), memory: z.boolean().optional() }).openapi("ConnectSandboxV2");
+/** Negative values count as 0, as the reference server has it: the sandbox ends now. */
+export const SandboxTimeout = z
+  .object({ timeout: z.int("must be a whole number of seconds").max(10 * 365 * 24 * 3600, "is too large") })
+  .openapi("SandboxTimeoutRequest");
+export const SandboxRefresh = z.object({ duration: z.int().min(0).max(3600).default(15) }).openapi("SandboxRefreshRequest");
+export const ResumedSandbox = z
+  .object({ timeout: Seconds.default(15), autoPause: z.boolean().optional(), memory: z.boolean().optional() })
+  .openapi("ResumedSandbox");
+
+export const Sandbox = z
+  .object({
+    templateID: z.string(),
+    sandboxID: z.string(),
+    clientID: z.string().openapi({ description: "Constant, kept for old clients" }),
+    envdVersion: z.string(),
+    alias: z.string().optional(),
+    envdAccessToken: z.string(),
+    trafficAccessToken: z.string().optional(),
+    domain: z.string().optional(),
+  })
+  .openapi("Sandbox");
+export type Sandbox = z.infer<typeof Sandbox>;
+
+export const SandboxStateName = z.enum(["running", "paused"]).openapi("SandboxState");
+
+const recordFields = {
+  templateID: z.string(),
+  sandboxID: z.string(),
+  clientID: z.string(),
+  alias: z.string().optional(),
+  startedAt: z.iso.datetime(),
+  endAt: z.iso.datetime(),
+  cpuCount: z.number(),
+  memoryMB: z.int(),
+  diskSizeMB: z.int(),
+  metadata: StringMap.optional(),
+  state: SandboxStateName,
+  envdVersion: z.string(),
+};
+
+export const ListedSandbox = z.object(recordFields).openapi("ListedSandbox");
+export type ListedSandbox = z.infer<typeof ListedSandbox>;
+
+export const SandboxDetail = z
+  .object({
+    ...recordFields,
+    envdAccessToken: z.string(),
+    domain: z.string().optional(),
+    allowInternetAccess: z.boolean().optional(),
+    network: NetworkConfig.optional(),
+    lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(["kill", "pause"]) }),
+  })
+  .openapi("SandboxDetail");
+export type SandboxDetail = z.infer<typeof SandboxDetail>;
+
+export const SandboxMetric = z
+  .object({
+    timestamp: z.iso.datetime(),
+    timestampUnix: z.int(),
+    cpuCount: z.number(),
+    cpuUsedPct: z.number(),
+    memUsed: z.int(),
+    memTotal: z.int(),
+    memCache: z.int(),
+    diskUsed: z.int(),
+    diskTotal: z.int(),
+  })
+  .openapi("SandboxMetric");
+export type SandboxMetric = z.infer<typeof SandboxMetric>;
+
+export const SandboxesMetrics = z.object({ sandboxes: z.record(z.string(), SandboxMetric) }).openapi("SandboxesWithMetrics");
+
+const metadataFilter = z.string().optional().openapi({ description: "`k=v&k2=v2`, each part url-encoded; all must match" });
+
+export const ListV1Query = z.object({ metadata: metadataFilter });
+export const ListV2Query = z.object({
+  metadata: metadataFilter,
+  state: z.string().optional().openapi({ description: "Comma list of `running` and `paused`; both by default" }),
+  order: z.enum(["asc", "desc"]).default("desc").openapi({ description: "By start" }),
+  startedAfter: z.iso.datetime({ offset: true }).optional(),
+  template: z.string().optional(),
+  limit: z.coerce.number().int().min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(100),
+  nextToken: z.string().max(512).optional(),
+});
+export type ListV2Query = z.infer<typeof ListV2Query>;
+
+export const MetricsQuery = z.object({ start: z.coerce.number().int().min(0).optional(), end: z.coerce.number().int().min(0).optional() });
+export const ManyMetricsQuery = z.object({ sandbox_ids: z.string().max(4096) });
