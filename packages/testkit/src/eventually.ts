@@ -7,11 +7,13 @@ export interface EventuallyOptions {
   readonly everyMs?: number;
 }
 
+type Falsy = undefined | null | false | 0 | "";
+
 /**
  * Waits for a level, never for a moment: looks until `look` returns something truthy and returns that. After the deadline it throws
  * `deadline_exceeded` with `what` and, when the last look threw, that error as the cause.
  */
-export async function eventually<T>(what: string, look: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
+export async function eventually<T>(what: string, look: () => T | Falsy | Promise<T | Falsy>, options: EventuallyOptions = {}): Promise<T> {
   const withinMs = options.withinMs ?? 10_000;
   const deadline = systemClock.monotonic() + withinMs;
   for (;;) {

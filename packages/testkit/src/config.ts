@@ -1,0 +1,28 @@
+import { join, resolve } from "node:path";
+
+/** The root of the checkout. */
+export const CHECKOUT = resolve(import.meta.dir, "../../..");
+
+export interface TestConfig {
+  /** Data folder of the test platform: set up once, used by one test file after another. */
+  readonly dataDir: string;
+  readonly cacheDir: string;
+  /** True where a skip is a failure. */
+  readonly ci: boolean;
+  /** The environment that children inherit. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * `./boxyard test` sets the test platform's own `BOXYARD_DATA` (and the marker variable); called by hand, `bun test` uses the folder
+ * `test` of the ordinary one.
+ */
+export function readTestConfig(env: Readonly<Record<string, string | undefined>> = process.env): TestConfig {
+  const data = resolve(env.BOXYARD_DATA || "/var/lib/boxyard");
+  return {
+    dataDir: env.BOXYARD_TEST_RUN ? data : join(data, "test"),
+    cacheDir: resolve(env.BOXYARD_CACHE || join(data, "cache")),
+    ci: env.CI !== undefined && !["", "0", "false"].includes(env.CI),
+    env,
+  };
+}

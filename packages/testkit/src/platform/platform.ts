@@ -1,0 +1,114 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { CHECKOUT, readTestConfig } from "../config.ts";
+import { type ApiCall, type ApiReply, callApi } from "./api.ts";
+import { runProgram } from "./child.ts";
+import { type ServerProcess, startServer } from "./server-process.ts";
+
+export interface PlatformOptions {
+  /** More settings for the server. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A running platform: the real server on the test data folder. Disposing it ends every sandbox, then the server. */
+export interface Platform extends AsyncDisposable {
+  readonly apiUrl: string;
+  readonly apiKey: string;
+  readonly dataDir: string;
+  readonly pid: number;
+  /** The variables that `boxyard env` prints, and nothing else but PATH and HOME: what a user's program would have. */
+  readonly env: Readonly<Record<string, string>>;
+  /** One call of the platform API; with the API key unless `headers` says otherwise. */
+  api(call: ApiCall): Promise<ApiReply>;
+  /** Ends the server and starts it again at the same address; sandboxes stay. */
+  restart(): Promise<void>;
+  /** Kills the server at once; `restart` brings it back. */
+  kill9(): Promise<void>;
+  /** Ends the server; sandboxes stay. */
+  stop(): Promise<void>;
+}
+
+/** Starts the platform for a test file. The data folder must have been set up (`./boxyard test platform`). */
+export async function bootPlatform(options: PlatformOptions = {}): Promise<Platform> {
+  const config = readTestConfig();
+  const keyFile = join(config.dataDir, "api-key");
+  if (!existsSync(keyFile)) {
+    throw new AppError("failed_precondition", `${config.dataDir} is not set up; run ./boxyard test platform`, { reason: "not_set_up" });
+  }
+  const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, ...options.env };
+  const start = (listen: string) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen });
+  const server = await start("127.0.0.1:0");
+  const apiKey = readFileSync(keyFile, "utf8").trim();
+  return new RunningPlatform(server, start, { apiKey, dataDir: config.dataDir, env: await clientEnv(env) });
+}
+
+interface Fixed {
+  readonly apiKey: string;
+  readonly dataDir: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+class RunningPlatform implements Platform {
+  private server: ServerProcess;
+  private running = true;
+  private readonly start: (listen: string) => Promise<ServerProcess>;
+  readonly apiKey: string;
+  readonly dataDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly apiUrl: string;
+
+  constructor(server: ServerProcess, start: (listen: string) => Promise<ServerProcess>, fixed: Fixed) {
+    this.server = server;
+    this.start = start;
+    this.apiKey = fixed.apiKey;
+    this.dataDir = fixed.dataDir;
+    this.env = fixed.env;
+    this.apiUrl = server.url;
+  }
+
+  get pid(): number {
+    return this.server.pid;
+  }
+
+  api(call: ApiCall): Promise<ApiReply> {
+    return callApi(this.apiUrl, { ...call, headers: { "X-API-Key": this.apiKey, ...call.headers } });
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    this.server = await this.start(new URL(this.apiUrl).host);
+    this.running = true;
+  }
+
+  async kill9(): Promise<void> {
+    this.running = false;
+    await this.server.kill9();
+  }
+
+  async stop(): Promise<void> {
+    if (!this.running) return;
+    this.running = false;
+    await this.server.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.running) await this.restart();
+    try {
+      const { body } = await this.api({ path: "/v2/sandboxes" });
+      for (const { sandboxID } of body as { sandboxID: string }[]) await this.api({ method: "DELETE", path: `/sandboxes/${sandboxID}` });
+    } finally {
+      await this.stop();
+    }
+  }
+}
+
+/** What a shell has after `eval "$(boxyard env)"`, starting from nothing. */
+async function clientEnv(env: Readonly<Record<string, string | undefined>>): Promise<Record<string, string>> {
+  const printed = await runProgram([process.execPath, "packages/cli/src/main.ts", "env"], { cwd: CHECKOUT, env });
+  if (printed.exitCode !== 0) throw new AppError("internal", `boxyard env failed: ${printed.stderr}`, { reason: "boxyard_env" });
+  const base = { PATH: env.PATH ?? "/usr/bin:/bin", HOME: env.HOME ?? "/root" };
+  const shell = await runProgram(["/bin/sh", "-c", 'eval "$1" && /usr/bin/env -0', "sh", printed.stdout], { env: base });
+  const pairs = shell.stdout.split("\0").filter((line) => line.includes("="));
+  return Object.fromEntries(pairs.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
+}

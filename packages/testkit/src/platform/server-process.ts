@@ -1,0 +1,74 @@
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { CHECKOUT } from "../config.ts";
+import { eventually } from "../eventually.ts";
+import { endsWithin } from "./child.ts";
+
+/** How long a server may take until it answers. */
+const START_MS = 30_000;
+/** How long a server that was asked to end may take. */
+const STOP_MS = 20_000;
+
+export interface ServerProcess {
+  readonly pid: number;
+  readonly url: string;
+  readonly exited: Promise<number>;
+  /** Asks it to end, as `boxyard down` does; its sandboxes stay. */
+  stop(): Promise<void>;
+  /** `kill -9`. */
+  kill9(): Promise<void>;
+}
+
+interface ServerFile {
+  readonly pid: number;
+  readonly url: string;
+}
+
+/** Starts the real server on a data folder and waits until it answers. What it prints is in `test-server.log` there. */
+export async function startServer(dataDir: string, env: Readonly<Record<string, string | undefined>>): Promise<ServerProcess> {
+  const logFile = join(dataDir, "test-server.log");
+  const log = openSync(logFile, "a");
+  const child = Bun.spawn([process.execPath, "packages/server/src/main.ts", "serve"], {
+    cwd: CHECKOUT,
+    env,
+    stdin: "ignore",
+    stdout: log,
+    stderr: log,
+  });
+  closeSync(log);
+  try {
+    const url = await eventually("the server answers", () => answeringUrl(dataDir, child), { withinMs: START_MS, everyMs: 10 });
+    return { pid: child.pid, url, exited: child.exited, stop: () => stop(child, logFile), kill9: () => kill9(child) };
+  } catch (cause) {
+    await kill9(child);
+    throw new AppError("internal", `The server did not start; the end of its log:\n${tail(logFile)}`, { reason: "server_start", cause });
+  }
+}
+
+type Child = Bun.Subprocess<"ignore", number, number>;
+
+async function answeringUrl(dataDir: string, child: Child): Promise<string | undefined> {
+  if (child.exitCode !== null) throw new AppError("internal", `it ended with exit code ${child.exitCode}`);
+  const file = JSON.parse(readFileSync(join(dataDir, "server.json"), "utf8")) as ServerFile;
+  if (file.pid !== child.pid) return undefined;
+  const health = await fetch(`${file.url}/health`);
+  await health.body?.cancel();
+  return health.ok ? file.url : undefined;
+}
+
+async function stop(child: Child, logFile: string): Promise<void> {
+  child.kill("SIGTERM");
+  if (await endsWithin(child.exited, STOP_MS)) return;
+  await kill9(child);
+  throw new AppError("deadline_exceeded", `The server did not end within ${STOP_MS} ms; the end of its log:\n${tail(logFile)}`);
+}
+
+async function kill9(child: Child): Promise<void> {
+  child.kill("SIGKILL");
+  await child.exited;
+}
+
+function tail(path: string): string {
+  return readFileSync(path, "utf8").split("\n").slice(-30).join("\n");
+}
