@@ -1,1 +1,45 @@
-export {};
+export type { ModuleConfig, ModuleMetadata } from "./agent-call.ts";
+export { type AgentAddress, createSandboxTransport, probeHealth, type SandboxHealth } from "./agent-connection.ts";
+export { CommandHandle } from "./command-handle.ts";
+export { CommandExitError, type CommandResult } from "./command-result.ts";
+export {
+  type CommandConnectOpts,
+  type CommandRequestOpts,
+  type CommandStartOpts,
+  Commands,
+  type ProcessInfo,
+} from "./commands.ts";
+export { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "./config.ts";
+export {
+  AbortError,
+  AuthenticationError,
+  BoxyardError,
+  ConflictError,
+  ConnectionError,
+  type ErrorCode,
+  type ErrorOptions,
+  InvalidArgumentError,
+  NotEnoughSpaceError,
+  NotFoundError,
+  RateLimitError,
+  SandboxEndedError,
+  TimeoutError,
+  UnsupportedError,
+} from "./errors.ts";
+export type { EntryInfo, EntryType, FileData, WriteEntry, WriteInfo } from "./file-types.ts";
+export { type FileOpts, Files, type ListOpts, type ReadOpts, type WriteOpts } from "./files.ts";
+export { Paginator } from "./paginator.ts";
+export type { CommandOutput, OutputStream, ProcessEnd } from "./process-events.ts";
+export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty.ts";
+export type { RequestOptions } from "./request-scope.ts";
+export {
+  type FileUrlOpts,
+  Sandbox,
+  type SandboxConnectOpts,
+  type SandboxCreateOpts,
+  type SandboxListOpts,
+} from "./sandbox.ts";
+export type { CreateOptions, LifecycleOptions, ListOptions } from "./sandbox-api.ts";
+export type { SandboxInfo, SandboxMetrics, SandboxState } from "./sandbox-info.ts";
+export { SDK_VERSION } from "./version.ts";
+export type { FileEvent, FileEventType, WatchHandle, WatchOpts } from "./watch.ts";

@@ -1,0 +1,70 @@
+import type { CallOptions } from "@connectrpc/connect";
+import type { SandboxHealth } from "./agent-connection.ts";
+import { agentError } from "./agent-errors.ts";
+import { DEFAULT_REQUEST_TIMEOUT_MS } from "./config.ts";
+import { MAX_TIMER_MS, type RequestOptions, RequestScope } from "./request-scope.ts";
+
+/** What the modules of a sandbox need of the connection's settings; a {@link ConnectionConfig} is one. */
+export interface ModuleConfig {
+  /** Default 60000. */
+  readonly requestTimeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** About the sandbox's agent. */
+export interface ModuleMetadata {
+  /** Version of the agent (`envdVersion`); behaviour depends on it only where an old agent lacks an operation. */
+  readonly version: string;
+  /** Asks how the sandbox is, when a connection was lost. `Sandbox` gives it; without it a lost connection is a `ConnectionError`. */
+  readonly probe?: () => Promise<SandboxHealth>;
+}
+
+export interface CallContext {
+  readonly config: ModuleConfig;
+  readonly metadata: ModuleMetadata;
+}
+
+/** Interval at which the agent sends something on a silent stream, so that nothing on the way closes it. */
+const KEEPALIVE_SECONDS = "50";
+
+export function scopeFor(context: CallContext, what: string, options: RequestOptions): RequestScope {
+  const timeoutMs = options.requestTimeoutMs ?? context.config.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS;
+  return new RequestScope(what, timeoutMs, [context.config.signal, options.signal]);
+}
+
+/** The agent takes the acting user from Basic authentication; the password is empty. */
+export function userHeader(user: string | undefined): Record<string, string> {
+  if (user === undefined) return {};
+  let bytes = "";
+  for (const byte of new TextEncoder().encode(`${user}:`)) bytes += String.fromCharCode(byte);
+  return { Authorization: `Basic ${btoa(bytes)}` };
+}
+
+/** A call with one answer. */
+export async function unary<T>(
+  context: CallContext,
+  what: string,
+  options: RequestOptions & { readonly user?: string | undefined; readonly notFoundReason?: string },
+  call: (callOptions: CallOptions) => Promise<T>,
+): Promise<T> {
+  const scope = scopeFor(context, what, options);
+  try {
+    scope.throwIfEnded();
+    return await call({ signal: scope.signal, headers: userHeader(options.user) });
+  } catch (error) {
+    const { notFoundReason } = options;
+    throw await agentError(error, { what, scope, probe: context.metadata.probe, ...(notFoundReason ? { notFoundReason } : {}) });
+  } finally {
+    scope.dispose();
+  }
+}
+
+/** Options of a streaming call: `timeoutMs` bounds the stream (and, for a start, the command); 0 means no limit. */
+export function streamCallOptions(scope: RequestScope, timeoutMs: number, user: string | undefined): CallOptions {
+  return {
+    signal: scope.signal,
+    // Longer limits than a timer can hold are no limit.
+    ...(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS ? { timeoutMs } : {}),
+    headers: { "Keepalive-Ping-Interval": KEEPALIVE_SECONDS, ...userHeader(user) },
+  };
+}

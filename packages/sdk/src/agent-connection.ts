@@ -1,0 +1,89 @@
+import { AGENT_PORT } from "@boxyard/spec";
+import type { Interceptor, Transport } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import type { ConnectionConfig } from "./config.ts";
+import { errorFromResponse } from "./http-errors.ts";
+
+/** What is needed to reach one sandbox's agent. */
+export interface AgentAddress {
+  readonly sandboxId: string;
+  /** Token of this sandbox; a server gives it at create and connect. */
+  readonly accessToken?: string | undefined;
+  /** Base URL, without a slash at the end. */
+  readonly baseUrl: string;
+}
+
+/** Where a sandbox's agent is reached: routing is by header, so that any server name will do. */
+export function agentBaseUrl(config: ConnectionConfig): string {
+  return config.sandboxUrl ?? config.apiUrl;
+}
+
+/** Headers that choose the sandbox and prove the right to use it. Headers that a user set for the API are never among them. */
+export function agentHeaders(address: AgentAddress): Record<string, string> {
+  return {
+    "Svc-Sandbox-Id": address.sandboxId,
+    "Svc-Sandbox-Port": String(AGENT_PORT),
+    ...(address.accessToken ? { "X-Access-Token": address.accessToken } : {}),
+  };
+}
+
+/** The transport over which {@link Commands}, {@link Pty} and {@link Files} talk to a sandbox: Connect with JSON, over `fetch`. */
+export function createSandboxTransport(address: AgentAddress): Transport {
+  const headers = Object.entries(agentHeaders(address));
+  const addHeaders: Interceptor = (next) => (request) => {
+    for (const [name, value] of headers) request.header.set(name, value);
+    return next(request);
+  };
+  return createConnectTransport({
+    baseUrl: address.baseUrl,
+    useBinaryFormat: false,
+    interceptors: [addHeaders],
+    fetch: fetchAgent as typeof fetch,
+  });
+}
+
+/**
+ * `fetch` that throws what the proxy and the agent's HTTP layer say in their own form (`code` is the status, as a number). Connect would
+ * keep only the status, and of a stream not even the text.
+ */
+async function fetchAgent(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, init);
+  if (response.ok) return response;
+  const copy = response.clone();
+  const body: unknown = await copy.json().catch(() => undefined);
+  if (typeof (body as { code?: unknown } | undefined)?.code === "string") return response;
+  throw await errorFromResponse(response, new URL(response.url || String(input)).pathname.slice(1));
+}
+
+/** How a sandbox is, seen from outside. */
+export type SandboxHealth = "running" | "ended" | "unreachable";
+
+const PROBE_TIMEOUT_MS = 5000;
+
+/** Asks the sandbox's agent for its health: the way to tell "the sandbox has ended" from "the network failed". Never throws. */
+export async function probeHealth(address: AgentAddress, signal?: AbortSignal): Promise<SandboxHealth> {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const timer = setTimeout(abort, PROBE_TIMEOUT_MS);
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    const response = await fetch(`${address.baseUrl}/health`, { headers: agentHeaders(address), signal: controller.signal });
+    const text = await response.text();
+    if (response.ok) return "running";
+    return response.status === 502 && !hasPort(text) ? "ended" : "unreachable";
+  } catch {
+    return "unreachable";
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** A 502 that names a port says: the sandbox runs, nothing listens there. */
+function hasPort(text: string): boolean {
+  try {
+    return (JSON.parse(text) as { port?: unknown } | null)?.port !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,237 @@
+import { asyncDispose } from "./async-dispose.ts";
+import { CommandExitError, type CommandResult } from "./command-result.ts";
+import { AbortError, ConnectionError } from "./errors.ts";
+import { OutputQueue } from "./output-queue.ts";
+import type { CommandOutput, OpenProcess, ProcessEnd } from "./process-events.ts";
+import type { RequestOptions, RequestScope } from "./request-scope.ts";
+import { TextOutput } from "./text-output.ts";
+
+export interface OutputCallbacks {
+  readonly onStdout?: ((data: string) => void | Promise<void>) | undefined;
+  readonly onStderr?: ((data: string) => void | Promise<void>) | undefined;
+  readonly onPty?: ((data: Uint8Array) => void | Promise<void>) | undefined;
+}
+
+/** How a handle acts on its process; given by the module that made it. */
+export interface ProcessControl {
+  kill(options?: RequestOptions): Promise<boolean>;
+  sendInput(data: string | Uint8Array, options?: RequestOptions): Promise<void>;
+  closeStdin(options?: RequestOptions): Promise<void>;
+}
+
+export interface HandleParts {
+  readonly process: OpenProcess;
+  readonly scope: RequestScope;
+  readonly control: ProcessControl;
+  readonly callbacks: OutputCallbacks;
+  /** Whether `stdout` and `stderr` keep what came. */
+  readonly retainOutput: boolean;
+  /** True when this handle started the process: then `await using` ends it. */
+  readonly owner: boolean;
+  /** Turns a failure of the stream into what the caller gets. */
+  readonly translate: (error: unknown) => Promise<Error>;
+}
+
+/**
+ * A running command or PTY session.
+ *
+ * Output is read from the moment the handle exists: callbacks are called in order, one at a time, and one that returns a promise is waited
+ * for before more is read. The first callback that fails ends the reading, and `wait` throws its error. A handle is also an async iterable
+ * of raw output, and with `await using` a command that this handle started is killed at the end of the block (one that it merely connected
+ * to is left running).
+ */
+export class CommandHandle implements AsyncIterable<CommandOutput> {
+  /** Process id inside the sandbox. */
+  readonly pid: number;
+  private readonly parts: HandleParts;
+  private readonly out: TextOutput;
+  private readonly err: TextOutput;
+  private readonly queues = new Set<OutputQueue>();
+  private readonly finished: Promise<ProcessEnd>;
+  private end: ProcessEnd | undefined;
+  private failure: { readonly cause: unknown } | undefined;
+  private disconnected = false;
+
+  /** @internal Handles come from {@link Commands} and {@link Pty}. */
+  constructor(parts: HandleParts, whenToRead: "now" | "soon") {
+    this.parts = parts;
+    this.pid = parts.process.pid;
+    this.out = new TextOutput(parts.retainOutput);
+    this.err = new TextOutput(parts.retainOutput);
+    // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out.
+    this.finished = whenToRead === "now" ? this.read() : new Promise((resolve) => setTimeout(() => resolve(this.read()), 0));
+    // Nobody may be waiting: then the failure is kept for who asks later, and is not an unhandled rejection.
+    this.finished.catch(() => {});
+  }
+
+  /** What came on standard output so far. */
+  get stdout(): string {
+    return this.out.text;
+  }
+
+  /** What came on standard error so far. */
+  get stderr(): string {
+    return this.err.text;
+  }
+
+  /** Undefined while the command runs; -1 when a signal ended it. */
+  get exitCode(): number | undefined {
+    return this.end?.exitCode;
+  }
+
+  /** What the agent says about an end that was not a clean one. */
+  get error(): string | undefined {
+    return this.end?.error;
+  }
+
+  /**
+   * The result, when the command has ended.
+   *
+   * @throws CommandExitError when the exit code is not 0; it carries the result.
+   * @throws TimeoutError when `timeoutMs` has passed.
+   * @throws SandboxEndedError, ConnectionError when the connection was lost.
+   */
+  async wait(): Promise<CommandResult> {
+    const end = await this.finished;
+    const result = { exitCode: end.exitCode, stdout: this.stdout, stderr: this.stderr, ...(end.error ? { error: end.error } : {}) };
+    if (end.exitCode !== 0) throw new CommandExitError(result);
+    return result;
+  }
+
+  /** How the command ended, without the output; throws only when the connection was lost, and does not mind the exit code. */
+  waitForEnd(): Promise<ProcessEnd> {
+    return this.finished;
+  }
+
+  /** Sends SIGKILL. True if it was killed, false if it was gone already. */
+  kill(options?: RequestOptions): Promise<boolean> {
+    return this.parts.control.kill(options);
+  }
+
+  /** Stops reading and leaves the command running; connect to its `pid` to come back. A pending `wait` fails with an `AbortError`. */
+  async disconnect(): Promise<void> {
+    if (this.end) return;
+    this.disconnected = true;
+    this.stopReading();
+  }
+
+  /** Sends data to the command's standard input (to the terminal, of a PTY). */
+  sendStdin(data: string | Uint8Array, options?: RequestOptions): Promise<void> {
+    return this.parts.control.sendInput(data, options);
+  }
+
+  /** Signals the end of input; the command must have been started with `stdin: true`. */
+  closeStdin(options?: RequestOptions): Promise<void> {
+    return this.parts.control.closeStdin(options);
+  }
+
+  /** Raw output from now on. The loop ends when the command has, whatever its exit code, and throws when the connection was lost. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<CommandOutput> {
+    const queue = new OutputQueue((it) => this.queues.delete(it));
+    if (this.end || this.failure) queue.end(this.failure);
+    else this.queues.add(queue);
+    return queue;
+  }
+
+  async [asyncDispose](): Promise<void> {
+    if (this.end) return;
+    if (this.parts.owner && !this.failure) await this.kill();
+    await this.disconnect();
+  }
+
+  /** Reads until the `end` message and resolves with it; what follows is drained aside. */
+  private async read(): Promise<ProcessEnd> {
+    const iterator = this.parts.process.messages[Symbol.asyncIterator]();
+    try {
+      for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+        if ("output" in next.value) {
+          const pending = this.handOut(next.value.output);
+          if (pending) await pending;
+          continue;
+        }
+        await this.flush();
+        this.end = next.value.end;
+        for (const queue of this.queues) queue.end();
+        void this.drain(iterator);
+        return this.end;
+      }
+      const message = `command ${this.pid}: the stream ended before the command did`;
+      throw new ConnectionError(message, { code: "unavailable", reason: "stream_dropped" });
+    } catch (error) {
+      const cause = await this.explain(error);
+      this.failure = { cause };
+      this.stopReading();
+      this.parts.scope.dispose();
+      for (const queue of this.queues) queue.end(this.failure);
+      throw cause;
+    }
+  }
+
+  private async explain(error: unknown): Promise<unknown> {
+    if (error instanceof CallbackFailure) return error.cause;
+    if (this.disconnected) {
+      const message = `command ${this.pid}: disconnected; it may still be running`;
+      return new AbortError(message, { code: "canceled", reason: "disconnected", cause: error });
+    }
+    return this.parts.translate(error);
+  }
+
+  private stopReading(): void {
+    this.parts.scope.abort();
+    for (const queue of this.queues) queue.end(this.failure);
+  }
+
+  private async drain(iterator: AsyncIterator<unknown>): Promise<void> {
+    try {
+      while (!(await iterator.next()).done);
+    } catch {
+      // The command has ended; how the stream ends after that is of no interest.
+    } finally {
+      this.parts.scope.dispose();
+    }
+  }
+
+  /** Gives one piece to callbacks and readers; a promise when somebody wants more to wait. */
+  private handOut(output: CommandOutput): Promise<unknown> | undefined {
+    const pending: Promise<unknown>[] = [];
+    const { onStdout, onStderr, onPty } = this.parts.callbacks;
+    if (output.stream === "stdout") call(onStdout, this.out.decode(output.data), pending);
+    else if (output.stream === "stderr") call(onStderr, this.err.decode(output.data), pending);
+    else call(onPty, output.data, pending);
+    for (const queue of this.queues) {
+      const room = queue.push(output);
+      if (room) pending.push(room);
+    }
+    return pending.length > 0 ? Promise.all(pending) : undefined;
+  }
+
+  private async flush(): Promise<void> {
+    const pending: Promise<unknown>[] = [];
+    call(this.parts.callbacks.onStdout, this.out.decode(), pending);
+    call(this.parts.callbacks.onStderr, this.err.decode(), pending);
+    await Promise.all(pending);
+  }
+}
+
+/** Marks an error as the caller's own, so that it reaches him as it is. */
+class CallbackFailure extends Error {
+  constructor(cause: unknown) {
+    super("callback failed", { cause });
+  }
+}
+
+function call<T extends string | Uint8Array>(callback: ((data: T) => unknown) | undefined, data: T, pending: Promise<unknown>[]): void {
+  if (!callback || data.length === 0) return;
+  try {
+    const result = callback(data);
+    if (result instanceof Promise) {
+      pending.push(
+        result.catch((cause) => {
+          throw new CallbackFailure(cause);
+        }),
+      );
+    }
+  } catch (cause) {
+    throw new CallbackFailure(cause);
+  }
+}

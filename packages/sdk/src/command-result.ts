@@ -1,0 +1,34 @@
+import { BoxyardError } from "./errors.ts";
+
+/** What a finished command left. */
+export interface CommandResult {
+  /** 0 is success; -1 says that a signal ended the command (`error` names it). */
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What the agent says about an end that was not a clean one, e.g. `exit status 1` or `signal: killed`. */
+  readonly error?: string;
+}
+
+/** The command ended with another exit code than 0. It carries the whole result. */
+export class CommandExitError extends BoxyardError implements CommandResult {
+  override name = "CommandExitError";
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly error?: string;
+
+  constructor(result: CommandResult) {
+    super(exitMessage(result), { code: "unknown", reason: "command_exit" });
+    this.exitCode = result.exitCode;
+    this.stdout = result.stdout;
+    this.stderr = result.stderr;
+    if (result.error !== undefined) this.error = result.error;
+  }
+}
+
+function exitMessage(result: CommandResult): string {
+  const how = result.error ?? `exit status ${result.exitCode}`;
+  const lastLines = result.stderr.trimEnd().slice(-2000);
+  return lastLines ? `command failed: ${how}\n${lastLines}` : `command failed: ${how}`;
+}

@@ -1,0 +1,70 @@
+import { type AgentAddress, agentHeaders, probeHealth } from "./agent-connection.ts";
+import { describe } from "./api-client.ts";
+import { BoxyardError, ConnectionError, SandboxEndedError } from "./errors.ts";
+import { type FileData, type WriteInfo, writeInfoFrom } from "./file-types.ts";
+import { errorFromResponse } from "./http-errors.ts";
+import type { RequestScope } from "./request-scope.ts";
+
+export interface TransferRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: FileData | FormData;
+  /** What is tried, as the start of an error's sentence. */
+  readonly what: string;
+}
+
+/** One HTTP request to the agent's file routes. The caller disposes of the scope when the body has been read. */
+export async function transfer(address: AgentAddress, request: TransferRequest, scope: RequestScope): Promise<Response> {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(request.query)) if (value !== undefined) query.set(name, value);
+  const suffix = withQuery(query);
+  const streaming = request.body instanceof ReadableStream;
+  try {
+    scope.throwIfEnded();
+    const response = await fetch(`${address.baseUrl}${request.path}${suffix}`, {
+      method: request.method,
+      headers: { ...agentHeaders(address), ...request.headers },
+      signal: scope.signal,
+      ...(request.body === undefined ? {} : { body: request.body }),
+      // Required by the standard for a body that is a stream.
+      ...(streaming ? { duplex: "half" } : {}),
+    });
+    if (!response.ok) throw await errorFromResponse(response, request.what, "file_not_found");
+    return response;
+  } catch (error) {
+    throw await transferError(address, request.what, error, scope);
+  }
+}
+
+/** A failure of a transfer as one of our errors; a lost connection is looked into. */
+export async function transferError(address: AgentAddress, what: string, error: unknown, scope: RequestScope): Promise<BoxyardError> {
+  if (error instanceof BoxyardError) return error;
+  const ended = scope.failure(error);
+  if (ended) return ended;
+  const options = { code: "unavailable", cause: error } as const;
+  if ((await probeHealth(address)) === "ended") {
+    return new SandboxEndedError(`${what}: the sandbox is not running any more (killed, or its time was up)`, {
+      ...options,
+      reason: "sandbox_ended",
+    });
+  }
+  return new ConnectionError(`${what}: the connection failed (${describe(error)})`, { ...options, reason: "network_failed" });
+}
+
+/** `?…`, or nothing. (`URLSearchParams.size` is missing in some browsers.) */
+export function withQuery(query: URLSearchParams): string {
+  const text = query.toString();
+  return text && `?${text}`;
+}
+
+/** The entries that an upload answers with. */
+export async function readWriteInfos(response: Response, what: string): Promise<WriteInfo[]> {
+  const value: unknown = await response.json().catch(() => undefined);
+  const infos = (Array.isArray(value) ? value : [value]).map(writeInfoFrom);
+  if (infos.some((info) => info === undefined)) {
+    throw new BoxyardError(`${what}: the agent's answer is not understood`, { code: "internal", reason: "protocol_error" });
+  }
+  return infos as WriteInfo[];
+}

@@ -1,0 +1,219 @@
+import { Filesystem } from "@boxyard/spec/pb/filesystem";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, unary } from "./agent-call.ts";
+import type { AgentAddress } from "./agent-connection.ts";
+import { ConflictError, InvalidArgumentError, NotFoundError } from "./errors.ts";
+import { readWriteInfos, type TransferRequest, transfer, transferError } from "./file-transfer.ts";
+import { type EntryInfo, entryFromWire, type FileData, type WriteEntry, type WriteInfo } from "./file-types.ts";
+import type { RequestOptions } from "./request-scope.ts";
+import { type FileEvent, type WatchHandle, type WatchOpts, watchDir } from "./watch.ts";
+
+export interface FileOpts extends RequestOptions {
+  /** Who reads or owns; relative paths begin at this user's home directory. Default: the user of the template. */
+  readonly user?: string | undefined;
+}
+
+export interface ReadOpts extends FileOpts {
+  /** Default `text`. */
+  readonly format?: "text" | "bytes" | "blob" | "stream" | undefined;
+}
+
+export interface WriteOpts extends FileOpts {
+  /** Kept with the file as extended attributes; replaces what was there. Printable ASCII, 4096 bytes in all. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface ListOpts extends FileOpts {
+  /** How many levels deep. Default 1. */
+  readonly depth?: number | undefined;
+}
+
+const NO_FILE = "file_not_found";
+
+/** Reads and changes files in a sandbox. Relative paths begin at the user's home directory. */
+export class Files {
+  private readonly client: Client<typeof Filesystem>;
+  private readonly context: CallContext;
+  private readonly address: AgentAddress;
+
+  constructor(transport: Transport, connectionConfig: ModuleConfig, metadata: ModuleMetadata, address: AgentAddress) {
+    this.client = createClient(Filesystem, transport);
+    this.context = { config: connectionConfig, metadata };
+    this.address = address;
+  }
+
+  /** A file's content. The request timeout bounds the whole answer, but of a `stream` only its beginning. */
+  read(path: string, opts?: ReadOpts & { readonly format?: "text" | undefined }): Promise<string>;
+  read(path: string, opts: ReadOpts & { readonly format: "bytes" }): Promise<Uint8Array>;
+  read(path: string, opts: ReadOpts & { readonly format: "blob" }): Promise<Blob>;
+  read(path: string, opts: ReadOpts & { readonly format: "stream" }): Promise<ReadableStream<Uint8Array>>;
+  async read(path: string, opts: ReadOpts = {}): Promise<string | Uint8Array | Blob | ReadableStream<Uint8Array>> {
+    const request: TransferRequest = { method: "GET", path: "/files", query: { path, username: opts.user }, what: `read ${path}` };
+    if (opts.format === "stream") return this.readStream(request, opts);
+    return this.exchange(request, opts, async (response) => {
+      if (opts.format === "bytes") return new Uint8Array(await response.arrayBuffer());
+      return opts.format === "blob" ? response.blob() : response.text();
+    });
+  }
+
+  /** Writes one file; directories on the way are made, and what was there is replaced. */
+  write(path: string, data: FileData, opts?: WriteOpts): Promise<WriteInfo>;
+  /** Writes several files, in one request unless some are streams. Answers in the order given. */
+  write(entries: readonly WriteEntry[], opts?: WriteOpts): Promise<WriteInfo[]>;
+  async write(target: string | readonly WriteEntry[], second?: FileData | WriteOpts, third?: WriteOpts): Promise<WriteInfo | WriteInfo[]> {
+    if (typeof target === "string") return this.writeOne(target, second as FileData, third ?? {});
+    const opts = (second as WriteOpts | undefined) ?? {};
+    if (target.length === 0) return [];
+    if (!target.some(({ data }) => data instanceof ReadableStream)) return this.writeForm(target, opts);
+    const infos: WriteInfo[] = [];
+    for (const { path, data } of target) infos.push(await this.writeOne(path, data, opts));
+    return infos;
+  }
+
+  /** What is in a directory, in lexical order. */
+  async list(path: string, opts: ListOpts = {}): Promise<EntryInfo[]> {
+    const depth = opts.depth ?? 1;
+    if (!Number.isInteger(depth) || depth < 1) {
+      throw new InvalidArgumentError(`depth must be a whole number of at least 1, not ${depth}`, { code: "invalid_argument" });
+    }
+    const { entries } = await this.call(`list ${path}`, opts, (o) => this.client.listDir({ path, depth }, o));
+    return entries.map(entryFromWire);
+  }
+
+  /** What is at this path. Throws `NotFoundError` when nothing is. */
+  async getInfo(path: string, opts: FileOpts = {}): Promise<EntryInfo> {
+    const { entry } = await this.call(`look at ${path}`, opts, (o) => this.client.stat({ path }, o));
+    if (!entry) throw new NotFoundError(`look at ${path}: nothing there`, { code: "not_found", reason: NO_FILE });
+    return entryFromWire(entry);
+  }
+
+  async exists(path: string, opts: FileOpts = {}): Promise<boolean> {
+    try {
+      await this.getInfo(path, opts);
+      return true;
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
+  }
+
+  /** Moves a file or directory; directories on the way are made. */
+  async rename(source: string, destination: string, opts: FileOpts = {}): Promise<EntryInfo> {
+    const { entry } = await this.call(`rename ${source}`, opts, (o) => this.client.move({ source, destination }, o));
+    if (!entry) throw new NotFoundError(`rename ${source}: nothing there`, { code: "not_found", reason: NO_FILE });
+    return entryFromWire(entry);
+  }
+
+  /** Removes a file, or a directory with all that is in it. No error when nothing is there. */
+  async remove(path: string, opts: FileOpts = {}): Promise<void> {
+    await this.call(`remove ${path}`, opts, (o) => this.client.remove({ path }, o));
+  }
+
+  /** Makes a directory and those above it. False when it was there already. */
+  async makeDir(path: string, opts: FileOpts = {}): Promise<boolean> {
+    try {
+      await this.call(`make directory ${path}`, opts, (o) => this.client.makeDir({ path }, o));
+      return true;
+    } catch (error) {
+      if (error instanceof ConflictError && error.code === "already_exists") return false;
+      throw error;
+    }
+  }
+
+  /** Calls `onEvent`, in order, for each change in a directory. Resolves when the watch has begun. */
+  watchDir(path: string, onEvent: (event: FileEvent) => void | Promise<void>, opts: WatchOpts = {}): Promise<WatchHandle> {
+    return watchDir(this.client, this.context, path, onEvent, opts);
+  }
+
+  /** Joins files, in this order, into one, without copying their data, and removes them. What was at `destination` is replaced. */
+  async compose(sources: readonly string[], destination: string, opts: FileOpts = {}): Promise<WriteInfo> {
+    const what = `compose ${destination}`;
+    const body = JSON.stringify({ source_paths: sources, destination, ...(opts.user === undefined ? {} : { username: opts.user }) });
+    const headers = { "Content-Type": "application/json" };
+    const request: TransferRequest = { method: "POST", path: "/files/compose", query: {}, headers, body, what };
+    const [info] = await this.exchange(request, opts, (response) => readWriteInfos(response, what));
+    return info as WriteInfo;
+  }
+
+  private async writeOne(path: string, data: FileData, opts: WriteOpts): Promise<WriteInfo> {
+    const what = `write ${path}`;
+    const headers = { "Content-Type": "application/octet-stream", ...metadataHeaders(opts.metadata) };
+    const query = { path, username: opts.user };
+    const request: TransferRequest = { method: "POST", path: "/files", query, headers, body: data, what };
+    const [info] = await this.exchange(request, opts, (response) => readWriteInfos(response, what));
+    return info as WriteInfo;
+  }
+
+  private async writeForm(entries: readonly WriteEntry[], opts: WriteOpts): Promise<WriteInfo[]> {
+    const what = `write ${entries.length} files`;
+    const form = new FormData();
+    for (const { path, data } of entries) form.append("file", data instanceof Blob ? data : new Blob([data as BlobPart]), path);
+    const query = { username: opts.user };
+    const request: TransferRequest = { method: "POST", path: "/files", query, headers: metadataHeaders(opts.metadata), body: form, what };
+    return this.exchange(request, opts, (response) => readWriteInfos(response, what));
+  }
+
+  private call<T>(what: string, opts: FileOpts, call: Parameters<typeof unary<T>>[3]): Promise<T> {
+    return unary(this.context, what, { ...opts, notFoundReason: NO_FILE }, call);
+  }
+
+  private async exchange<T>(request: TransferRequest, opts: FileOpts, read: (response: Response) => Promise<T>): Promise<T> {
+    // An upload or download of any size is bounded by the time between its steps, not in all, when the body is a stream.
+    const scope = scopeFor(this.context, request.what, opts);
+    if (request.body instanceof ReadableStream && opts.requestTimeoutMs === undefined) scope.clearTimeout();
+    try {
+      return await read(await transfer(this.address, request, scope));
+    } catch (error) {
+      throw await transferError(this.address, request.what, error, scope);
+    } finally {
+      scope.dispose();
+    }
+  }
+
+  private async readStream(request: TransferRequest, opts: FileOpts): Promise<ReadableStream<Uint8Array>> {
+    const scope = scopeFor(this.context, request.what, opts);
+    try {
+      const response = await transfer(this.address, request, scope);
+      scope.clearTimeout();
+      const body = response.body ?? new Blob([]).stream();
+      return watched(
+        body,
+        (error) => transferError(this.address, request.what, error, scope),
+        () => scope.dispose(),
+      );
+    } catch (error) {
+      scope.dispose();
+      throw error;
+    }
+  }
+}
+
+/** The same stream, with errors translated and its end noticed. */
+function watched(
+  body: ReadableStream<Uint8Array>,
+  translate: (error: unknown) => Promise<Error>,
+  onEnd: () => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+        onEnd();
+      } catch (error) {
+        controller.error(await translate(error));
+        onEnd();
+      }
+    },
+    async cancel(reason) {
+      onEnd();
+      await reader.cancel(reason);
+    },
+  });
+}
+
+function metadataHeaders(metadata: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`X-Metadata-${key}`, value]));
+}

@@ -1,0 +1,36 @@
+import type { Page } from "./sandbox-api.ts";
+
+/** Pages of a list. Take them one by one with `nextItems`, or all items with `for await`. */
+export class Paginator<T> implements AsyncIterable<T> {
+  private readonly fetchPage: (nextToken: string | undefined) => Promise<Page<T>>;
+  private token: string | undefined;
+  private more = true;
+
+  constructor(fetchPage: (nextToken: string | undefined) => Promise<Page<T>>, startToken?: string) {
+    this.fetchPage = fetchPage;
+    this.token = startToken;
+  }
+
+  /** False when all pages have been read. */
+  get hasNext(): boolean {
+    return this.more;
+  }
+
+  /** Where the next page begins; pass it as `nextToken` to go on later. */
+  get nextToken(): string | undefined {
+    return this.token;
+  }
+
+  /** The next page; empty when there is none. */
+  async nextItems(): Promise<readonly T[]> {
+    if (!this.more) return [];
+    const page = await this.fetchPage(this.token);
+    this.token = page.nextToken;
+    this.more = page.nextToken !== undefined;
+    return page.items;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    while (this.more) yield* await this.nextItems();
+  }
+}

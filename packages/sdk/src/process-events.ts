@@ -1,0 +1,60 @@
+import type { ProcessEvent } from "@boxyard/spec/pb/process";
+import { BoxyardError } from "./errors.ts";
+
+/** Which of a process's outputs. A PTY has one only. */
+export type OutputStream = "stdout" | "stderr" | "pty";
+
+/** A piece of output as it came: bytes, cut anywhere, also inside a character. */
+export interface CommandOutput {
+  readonly stream: OutputStream;
+  readonly data: Uint8Array;
+}
+
+/** How a process ended. */
+export interface ProcessEnd {
+  /** -1 when a signal ended it. */
+  readonly exitCode: number;
+  /** False when a signal ended it. */
+  readonly exited: boolean;
+  /** `exit status 1`, `signal: killed`. */
+  readonly status: string;
+  /** Set when `status` is anything but a clean end. */
+  readonly error: string | undefined;
+}
+
+export type ProcessMessage = { readonly output: CommandOutput } | { readonly end: ProcessEnd };
+
+/** A stream whose first message said which process it is. */
+export interface OpenProcess {
+  readonly pid: number;
+  /** The rest of the stream. Ends after the `end` message. */
+  readonly messages: AsyncIterable<ProcessMessage>;
+}
+
+type Response = { readonly event?: ProcessEvent | undefined };
+
+/** Reads the first message of a Start or Connect stream, which must be `start`, and hands on the rest. */
+export async function openProcess(stream: AsyncIterable<Response>): Promise<OpenProcess> {
+  const iterator = stream[Symbol.asyncIterator]();
+  for (;;) {
+    const first = await iterator.next();
+    const event = first.done ? undefined : first.value.event?.event;
+    if (event?.case === "keepalive") continue;
+    if (event?.case !== "start") {
+      throw new BoxyardError("the agent did not say which process this is", { code: "internal", reason: "protocol_error" });
+    }
+    return { pid: event.value.pid, messages: messages(iterator) };
+  }
+}
+
+async function* messages(iterator: AsyncIterator<Response>): AsyncIterable<ProcessMessage> {
+  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+    const event = next.value.event?.event;
+    if (event?.case === "data" && event.value.output.case !== undefined) {
+      yield { output: { stream: event.value.output.case, data: event.value.output.value } };
+    } else if (event?.case === "end") {
+      const { exitCode, exited, status, error } = event.value;
+      yield { end: { exitCode, exited, status, error: error || undefined } };
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import { Process } from "@boxyard/spec/pb/process";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, streamCallOptions, unary } from "./agent-call.ts";
+import { agentError } from "./agent-errors.ts";
+import { CommandHandle, type ProcessControl } from "./command-handle.ts";
+import { DEFAULT_COMMAND_TIMEOUT_MS, defaultUser, killProcess } from "./commands.ts";
+import { InvalidArgumentError } from "./errors.ts";
+import { InputQueue } from "./input-queue.ts";
+import { type OpenProcess, openProcess } from "./process-events.ts";
+import type { RequestOptions, RequestScope } from "./request-scope.ts";
+
+export interface PtySize {
+  readonly cols: number;
+  /** Default: as it was. */
+  readonly rows?: number;
+}
+
+export interface PtyCreateOpts extends RequestOptions {
+  readonly cols: number;
+  readonly rows: number;
+  /** Gets what the terminal shows, as bytes; a returned promise is waited for, an error thrown here reaches the caller of `wait`. */
+  readonly onData?: ((data: Uint8Array) => void | Promise<void>) | undefined;
+  /** Default: the user of the template. */
+  readonly user?: string | undefined;
+  /** Over `TERM=xterm-256color`, `LANG=C.UTF-8` and `LC_ALL=C.UTF-8`. */
+  readonly envs?: Readonly<Record<string, string>> | undefined;
+  /** Default: the home directory of the user. */
+  readonly cwd?: string | undefined;
+  /** The session is ended after this many milliseconds; 0 means no limit. Default 60000. */
+  readonly timeoutMs?: number | undefined;
+  /** The program and its arguments. Default: an interactive login bash. */
+  readonly argv?: readonly [string, ...string[]] | undefined;
+  /** A name of your own, by which `commands.list` shows the session. */
+  readonly tag?: string | undefined;
+}
+
+/** Options of {@link Pty.connect}. `timeoutMs` bounds the connection, not the session. */
+export interface PtyConnectOpts extends RequestOptions {
+  readonly onData?: PtyCreateOpts["onData"];
+  /** Default 60000; 0 means no limit. */
+  readonly timeoutMs?: number | undefined;
+}
+
+const DEFAULT_ENVS = { TERM: "xterm-256color", LANG: "C.UTF-8", LC_ALL: "C.UTF-8" };
+const NO_PROCESS = "process_not_found";
+const DEFAULT_ROWS = 24;
+/** Sessions whose row count is remembered, for a resize that gives columns only. */
+const REMEMBERED_SIZES = 256;
+
+/** Runs terminal sessions in a sandbox. */
+export class Pty {
+  private readonly client: Client<typeof Process>;
+  private readonly context: CallContext;
+  private readonly inputs = new InputQueue();
+  private readonly rows = new Map<number, number>();
+
+  /**
+   * @param transport - Connect's `Transport`; {@link createSandboxTransport} makes one.
+   * @param connectionConfig - Default request timeout and signal.
+   * @param metadata - `version` of the sandbox's agent.
+   */
+  constructor(transport: Transport, connectionConfig: ModuleConfig, metadata: ModuleMetadata) {
+    this.client = createClient(Process, transport);
+    this.context = { config: connectionConfig, metadata };
+  }
+
+  /** Starts a session; returns as soon as it runs. */
+  async create(opts: PtyCreateOpts): Promise<CommandHandle> {
+    const { version } = this.context.metadata;
+    const [cmd, ...args] = opts.argv ?? ["/bin/bash", "-i", "-l"];
+    const request = {
+      process: { cmd, args, envs: { ...DEFAULT_ENVS, ...opts.envs }, ...(opts.cwd === undefined ? {} : { cwd: opts.cwd }) },
+      pty: { size: checkSize({ cols: opts.cols, rows: opts.rows }) },
+      ...(opts.tag === undefined ? {} : { tag: opts.tag }),
+    };
+    const handle = await this.open("create terminal", opts, true, (scope, timeoutMs) =>
+      openProcess(this.client.start(request, streamCallOptions(scope, timeoutMs, defaultUser(opts.user, version)))),
+    );
+    this.rememberRows(handle.pid, opts.rows);
+    return handle;
+  }
+
+  /** Connects to a running session. `commands.list` shows which there are. */
+  connect(pid: number, opts: PtyConnectOpts = {}): Promise<CommandHandle> {
+    const request = { process: { selector: { case: "pid" as const, value: pid } } };
+    return this.open(`connect to terminal ${pid}`, opts, false, (scope, timeoutMs) =>
+      openProcess(this.client.connect(request, streamCallOptions(scope, timeoutMs, undefined))),
+    );
+  }
+
+  /** Kills with SIGKILL. True if the session was killed, false if it was not found. */
+  async kill(pid: number, opts: RequestOptions = {}): Promise<boolean> {
+    this.rows.delete(pid);
+    return killProcess(this.client, this.context, pid, opts);
+  }
+
+  /** Tells the session that its window has another size now. */
+  async resize(pid: number, size: PtySize, opts: RequestOptions = {}): Promise<void> {
+    const full = checkSize({ cols: size.cols, rows: size.rows ?? this.rows.get(pid) ?? DEFAULT_ROWS });
+    const request = { process: { selector: { case: "pid" as const, value: pid } }, pty: { size: full } };
+    await unary(this.context, `resize terminal ${pid}`, { ...opts, notFoundReason: NO_PROCESS }, (o) => this.client.update(request, o));
+    this.rememberRows(pid, full.rows);
+  }
+
+  /** Sends what was typed. Calls for one session keep their order. */
+  async sendInput(pid: number, data: Uint8Array, opts: RequestOptions = {}): Promise<void> {
+    const request = {
+      process: { selector: { case: "pid" as const, value: pid } },
+      input: { input: { case: "pty" as const, value: data } },
+    };
+    const options = { ...opts, notFoundReason: NO_PROCESS };
+    await this.inputs.run(pid, () =>
+      unary(this.context, `send input to terminal ${pid}`, options, (o) => this.client.sendInput(request, o)),
+    );
+  }
+
+  private async open(
+    what: string,
+    opts: PtyConnectOpts,
+    owner: boolean,
+    start: (scope: RequestScope, timeoutMs: number) => Promise<OpenProcess>,
+  ): Promise<CommandHandle> {
+    const scope = scopeFor(this.context, what, opts);
+    const streamTimeoutMs = opts.timeoutMs ?? DEFAULT_COMMAND_TIMEOUT_MS;
+    const translate = (error: unknown) =>
+      agentError(error, { what, scope, streamTimeoutMs, notFoundReason: NO_PROCESS, probe: this.context.metadata.probe });
+    try {
+      scope.throwIfEnded();
+      const process = await start(scope, streamTimeoutMs);
+      scope.clearTimeout();
+      const control = this.control(process.pid);
+      const callbacks = { onPty: opts.onData };
+      return new CommandHandle({ process, scope, control, callbacks, retainOutput: false, owner, translate }, "soon");
+    } catch (error) {
+      scope.abort();
+      scope.dispose();
+      throw await translate(error);
+    }
+  }
+
+  private control(pid: number): ProcessControl {
+    const encoder = new TextEncoder();
+    return {
+      kill: (options) => this.kill(pid, options),
+      sendInput: (data, options) => this.sendInput(pid, typeof data === "string" ? encoder.encode(data) : data, options),
+      // A terminal has no end of input of its own: Ctrl-D at the start of a line is how its program is told.
+      closeStdin: (options) => this.sendInput(pid, Uint8Array.of(4), options),
+    };
+  }
+
+  private rememberRows(pid: number, rows: number): void {
+    this.rows.delete(pid);
+    this.rows.set(pid, rows);
+    const oldest = this.rows.size > REMEMBERED_SIZES ? this.rows.keys().next().value : undefined;
+    if (oldest !== undefined) this.rows.delete(oldest);
+  }
+}
+
+/** Sizes are numbers of 16 bits in the kernel. */
+function checkSize(size: { cols: number; rows: number }): { cols: number; rows: number } {
+  for (const [name, value] of Object.entries(size)) {
+    if (!Number.isInteger(value) || value < 1 || value > 65_535) {
+      throw new InvalidArgumentError(`${name} must be a whole number from 1 to 65535, not ${value}`, { code: "invalid_argument" });
+    }
+  }
+  return size;
+}

@@ -1,0 +1,179 @@
+import type { ApiClient } from "./api-client.ts";
+import { withQuery } from "./file-transfer.ts";
+import type { RequestOptions } from "./request-scope.ts";
+import {
+  accessFromJson,
+  infoFromJson,
+  metricsFromJson,
+  type SandboxAccess,
+  type SandboxInfo,
+  type SandboxMetrics,
+} from "./sandbox-info.ts";
+
+export interface LifecycleOptions {
+  /** What happens when the time is up. Default `kill`. */
+  readonly onTimeout?: "kill" | "pause" | undefined;
+  /** Resume a paused sandbox when a request comes for it. Default false. */
+  readonly autoResume?: boolean | undefined;
+}
+
+export interface CreateOptions {
+  /** Name or id of a template, or id of a snapshot. Default `base`. */
+  readonly template?: string | undefined;
+  /** Lifetime in milliseconds from now. Default 300000; `setTimeout` changes it. */
+  readonly timeoutMs?: number | undefined;
+  /** Your own keys and values; `list` can filter by them. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Environment variables of every command. */
+  readonly envs?: Readonly<Record<string, string>> | undefined;
+  /** False: no way out of the sandbox. Default true. */
+  readonly allowInternetAccess?: boolean | undefined;
+  readonly lifecycle?: LifecycleOptions | undefined;
+  /** Names this creation: a repeat with the same key answers with the same sandbox. Default: a new key for each call. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface ListOptions extends RequestOptions {
+  /** Only these states. Default: all. */
+  readonly state?: readonly ("running" | "paused")[] | undefined;
+  /** Only sandboxes whose metadata has all of these. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Only sandboxes of this template. */
+  readonly template?: string | undefined;
+  /** By start time. Default `desc`. */
+  readonly order?: "asc" | "desc" | undefined;
+  /** Page size, 1 to 100. Default 100. */
+  readonly limit?: number | undefined;
+  /** Where to go on, from an earlier page. */
+  readonly nextToken?: string | undefined;
+}
+
+const NO_SANDBOX = "sandbox_not_found";
+
+/** A lifetime as the API takes it: whole seconds, rounded up. */
+export const lifetimeSeconds = (timeoutMs: number): number => Math.ceil(timeoutMs / 1000);
+
+const sandboxPath = (id: string, rest = ""): string => `/sandboxes/${encodeURIComponent(id)}${rest}`;
+
+/** `crypto.randomUUID` is missing in pages that are neither https nor localhost. */
+function randomKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export function createSandbox(api: ApiClient, opts: CreateOptions, options: RequestOptions): Promise<SandboxAccess> {
+  const { lifecycle } = opts;
+  return api.send({
+    method: "POST",
+    path: "/v2/sandboxes",
+    what: "create sandbox",
+    notFoundReason: "template_not_found",
+    headers: { "Idempotency-Key": opts.idempotencyKey ?? randomKey() },
+    repeatable: true,
+    options,
+    body: {
+      templateID: opts.template ?? "base",
+      timeout: lifetimeSeconds(opts.timeoutMs ?? 300_000),
+      ...(opts.metadata ? { metadata: opts.metadata } : {}),
+      ...(opts.envs ? { envVars: opts.envs } : {}),
+      ...(opts.allowInternetAccess === undefined ? {} : { allow_internet_access: opts.allowInternetAccess }),
+      ...(lifecycle?.onTimeout ? { autoPause: lifecycle.onTimeout === "pause" } : {}),
+      ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
+    },
+    read: async (response) => accessFromJson(await response.json()),
+  });
+}
+
+export function connectSandbox(api: ApiClient, id: string, timeoutMs: number | undefined, options: RequestOptions): Promise<SandboxAccess> {
+  return api.send({
+    method: "POST",
+    path: `/v2${sandboxPath(id, "/connect")}`,
+    what: `connect to sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    // Connecting twice is connecting once: it never shortens a lifetime.
+    repeatable: true,
+    options,
+    body: timeoutMs === undefined ? {} : { timeout: lifetimeSeconds(timeoutMs) },
+    read: async (response) => accessFromJson(await response.json()),
+  });
+}
+
+export function getSandboxInfo(api: ApiClient, id: string, options: RequestOptions): Promise<SandboxInfo> {
+  return api.send({
+    method: "GET",
+    path: sandboxPath(id),
+    what: `look at sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    options,
+    read: async (response) => infoFromJson(await response.json()),
+  });
+}
+
+/** False when there was no such sandbox. */
+export function killSandbox(api: ApiClient, id: string, options: RequestOptions): Promise<boolean> {
+  return api.send({
+    method: "DELETE",
+    path: sandboxPath(id),
+    what: `kill sandbox ${id}`,
+    options,
+    accept: [404],
+    // A repeated request may meet the success of the first.
+    read: async (response, repeated) => response.status !== 404 || repeated,
+  });
+}
+
+export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number, options: RequestOptions): Promise<void> {
+  return api.send({
+    method: "POST",
+    path: sandboxPath(id, "/timeout"),
+    what: `set timeout of sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    repeatable: true,
+    options,
+    body: { timeout: lifetimeSeconds(timeoutMs) },
+    read: async () => undefined,
+  });
+}
+
+export function getSandboxMetrics(
+  api: ApiClient,
+  id: string,
+  range: { readonly start?: Date | undefined; readonly end?: Date | undefined },
+  options: RequestOptions,
+): Promise<SandboxMetrics[]> {
+  const query = new URLSearchParams();
+  if (range.start) query.set("start", String(Math.floor(range.start.getTime() / 1000)));
+  if (range.end) query.set("end", String(Math.floor(range.end.getTime() / 1000)));
+  return api.send({
+    method: "GET",
+    path: sandboxPath(id, `/metrics${withQuery(query)}`),
+    what: `read metrics of sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    options,
+    read: async (response) => ((await response.json()) as unknown[]).map(metricsFromJson),
+  });
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextToken: string | undefined;
+}
+
+export function listSandboxes(api: ApiClient, opts: ListOptions, options: RequestOptions): Promise<Page<SandboxInfo>> {
+  const query = new URLSearchParams();
+  if (opts.state?.length) query.set("state", opts.state.join(","));
+  if (opts.metadata) query.set("metadata", new URLSearchParams(opts.metadata).toString());
+  if (opts.template) query.set("template", opts.template);
+  if (opts.order) query.set("order", opts.order);
+  if (opts.limit !== undefined) query.set("limit", String(opts.limit));
+  if (opts.nextToken) query.set("nextToken", opts.nextToken);
+  return api.send({
+    method: "GET",
+    path: `/v2/sandboxes${withQuery(query)}`,
+    what: "list sandboxes",
+    options,
+    read: async (response) => {
+      const items = ((await response.json()) as unknown[]).map(infoFromJson);
+      return { items, nextToken: response.headers.get("x-next-token") ?? undefined };
+    },
+  });
+}

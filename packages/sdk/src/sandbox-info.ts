@@ -1,0 +1,98 @@
+import { BoxyardError } from "./errors.ts";
+
+/** A paused sandbox keeps its files and, unless told otherwise, its memory and processes; connecting resumes it. */
+export type SandboxState = "running" | "paused";
+
+export interface SandboxInfo {
+  readonly sandboxId: string;
+  readonly templateId: string;
+  /** Name of the template, if it has one. */
+  readonly name?: string;
+  readonly state: SandboxState;
+  readonly startedAt: Date;
+  /** When it ends unless its timeout is set again; of a paused sandbox, when it was paused. */
+  readonly endAt: Date;
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+  readonly diskSizeMB: number;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Version of the agent. */
+  readonly envdVersion: string;
+}
+
+/** A sample of what a sandbox uses. Sizes are bytes. */
+export interface SandboxMetrics {
+  readonly timestamp: Date;
+  readonly cpuCount: number;
+  /** 100 is one core fully used. */
+  readonly cpuUsedPct: number;
+  readonly memUsed: number;
+  readonly memTotal: number;
+  readonly memCache: number;
+  readonly diskUsed: number;
+  readonly diskTotal: number;
+}
+
+/** What a server says about a sandbox that may be used now. */
+export interface SandboxAccess {
+  readonly sandboxId: string;
+  readonly envdVersion: string;
+  readonly accessToken: string | undefined;
+  readonly domain: string | undefined;
+  readonly trafficAccessToken: string | undefined;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+function required<T>(value: T | undefined, field: string): T {
+  if (value !== undefined) return value;
+  const message = `the server's answer has no ${field}; is there a Boxyard server at this URL?`;
+  throw new BoxyardError(message, { code: "internal", reason: "protocol_error" });
+}
+
+export function accessFromJson(value: unknown): SandboxAccess {
+  const json = (value ?? {}) as Json;
+  return {
+    sandboxId: required(text(json.sandboxID), "sandboxID"),
+    envdVersion: required(text(json.envdVersion), "envdVersion"),
+    accessToken: text(json.envdAccessToken),
+    domain: text(json.domain),
+    trafficAccessToken: text(json.trafficAccessToken),
+  };
+}
+
+export function infoFromJson(value: unknown): SandboxInfo {
+  const json = (value ?? {}) as Json;
+  const alias = text(json.alias);
+  return {
+    sandboxId: required(text(json.sandboxID), "sandboxID"),
+    templateId: required(text(json.templateID), "templateID"),
+    ...(alias === undefined ? {} : { name: alias }),
+    state: json.state === "paused" ? "paused" : "running",
+    startedAt: new Date(required(text(json.startedAt), "startedAt")),
+    endAt: new Date(required(text(json.endAt), "endAt")),
+    cpuCount: Number(json.cpuCount ?? 0),
+    memoryMB: Number(json.memoryMB ?? 0),
+    diskSizeMB: Number(json.diskSizeMB ?? 0),
+    metadata: (json.metadata ?? {}) as Record<string, string>,
+    envdVersion: text(json.envdVersion) ?? "",
+  };
+}
+
+export function metricsFromJson(value: unknown): SandboxMetrics {
+  const json = (value ?? {}) as Json;
+  const number = (field: string) => Number(json[field] ?? 0);
+  const seconds = json.timestampUnix;
+  return {
+    timestamp: typeof seconds === "number" ? new Date(seconds * 1000) : new Date(required(text(json.timestamp), "timestamp")),
+    cpuCount: number("cpuCount"),
+    cpuUsedPct: number("cpuUsedPct"),
+    memUsed: number("memUsed"),
+    memTotal: number("memTotal"),
+    memCache: number("memCache"),
+    diskUsed: number("diskUsed"),
+    diskTotal: number("diskTotal"),
+  };
+}

@@ -1,0 +1,137 @@
+import type { Filesystem, WatchDirResponse, FilesystemEvent as WireEvent } from "@boxyard/spec/pb/filesystem";
+import { EventType } from "@boxyard/spec/pb/filesystem";
+import type { Client } from "@connectrpc/connect";
+import { type CallContext, scopeFor, streamCallOptions } from "./agent-call.ts";
+import { agentError } from "./agent-errors.ts";
+import { asyncDispose } from "./async-dispose.ts";
+import { BoxyardError } from "./errors.ts";
+import { type EntryInfo, entryFromWire } from "./file-types.ts";
+import type { RequestOptions, RequestScope } from "./request-scope.ts";
+
+/** A file that was moved away is `rename`; where it went, if that is watched too, it is `create`. */
+export type FileEventType = "create" | "write" | "remove" | "rename" | "chmod";
+
+export interface FileEvent {
+  /** Path below the watched directory. */
+  readonly name: string;
+  readonly type: FileEventType;
+  /** What is there now; only with `includeEntry`, and only if it was still there to be looked at. */
+  readonly entry?: EntryInfo;
+}
+
+export interface WatchOpts extends RequestOptions {
+  /** Also everything below, with directories made later. Default false. */
+  readonly recursive?: boolean | undefined;
+  /** Default false. */
+  readonly includeEntry?: boolean | undefined;
+  /** Watch a network file system, where changes made elsewhere are not seen. Default false. */
+  readonly allowNetworkMounts?: boolean | undefined;
+  /** The watch ends after this many milliseconds; 0 means no limit. Default 60000. */
+  readonly timeoutMs?: number | undefined;
+  /** Called once when the watch has ended; with an error if it was not `stop` that ended it. */
+  readonly onExit?: ((error?: Error) => void | Promise<void>) | undefined;
+  readonly user?: string | undefined;
+}
+
+const TYPES: Readonly<Record<EventType, FileEventType | undefined>> = {
+  [EventType.UNSPECIFIED]: undefined,
+  [EventType.CREATE]: "create",
+  [EventType.WRITE]: "write",
+  [EventType.REMOVE]: "remove",
+  [EventType.RENAME]: "rename",
+  [EventType.CHMOD]: "chmod",
+};
+
+const DEFAULT_WATCH_TIMEOUT_MS = 60_000;
+
+/** A running watch. With `await using` it ends with the block. */
+export class WatchHandle {
+  private readonly scope: RequestScope;
+  private readonly done: Promise<void>;
+  private stopped = false;
+
+  /** @internal Handles come from `files.watchDir`. */
+  constructor(scope: RequestScope, run: (isStopped: () => boolean) => Promise<void>) {
+    this.scope = scope;
+    this.done = run(() => this.stopped);
+  }
+
+  /** Ends the watch; no event is delivered after it has resolved. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.scope.abort();
+    await this.done;
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
+
+/** Starts a watch; resolves when the agent watches, so that every later change is seen. */
+export async function watchDir(
+  client: Client<typeof Filesystem>,
+  context: CallContext,
+  path: string,
+  onEvent: (event: FileEvent) => void | Promise<void>,
+  opts: WatchOpts,
+): Promise<WatchHandle> {
+  const what = `watch ${path}`;
+  const scope = scopeFor(context, what, opts);
+  const timeoutMs = opts.timeoutMs ?? DEFAULT_WATCH_TIMEOUT_MS;
+  const translate = (error: unknown) =>
+    agentError(error, { what, scope, streamTimeoutMs: timeoutMs, notFoundReason: "file_not_found", probe: context.metadata.probe });
+  const { recursive = false, includeEntry = false, allowNetworkMounts = false } = opts;
+  try {
+    scope.throwIfEnded();
+    const stream = client.watchDir({ path, recursive, includeEntry, allowNetworkMounts }, streamCallOptions(scope, timeoutMs, opts.user));
+    const iterator = stream[Symbol.asyncIterator]();
+    await awaitStart(iterator);
+    scope.clearTimeout();
+    return new WatchHandle(scope, (isStopped) => deliver(iterator, onEvent, opts.onExit, scope, translate, isStopped));
+  } catch (error) {
+    scope.abort();
+    scope.dispose();
+    throw await translate(error);
+  }
+}
+
+async function awaitStart(iterator: AsyncIterator<WatchDirResponse>): Promise<void> {
+  for (;;) {
+    const first = await iterator.next();
+    const kind = first.done ? undefined : first.value.event.case;
+    if (kind === "start") return;
+    if (kind !== "keepalive") throw new BoxyardError("the agent did not confirm the watch", { code: "internal", reason: "protocol_error" });
+  }
+}
+
+async function deliver(
+  iterator: AsyncIterator<WatchDirResponse>,
+  onEvent: (event: FileEvent) => void | Promise<void>,
+  onExit: WatchOpts["onExit"],
+  scope: RequestScope,
+  translate: (error: unknown) => Promise<Error>,
+  isStopped: () => boolean,
+): Promise<void> {
+  let failure: Error | undefined;
+  let delivering = false;
+  try {
+    for (let next = await iterator.next(); !next.done && !isStopped(); next = await iterator.next()) {
+      const event = next.value.event.case === "filesystem" ? eventFromWire(next.value.event.value) : undefined;
+      delivering = true;
+      if (event) await onEvent(event);
+      delivering = false;
+    }
+  } catch (error) {
+    if (delivering) failure = error instanceof Error ? error : new Error(String(error));
+    else if (!isStopped()) failure = await translate(error);
+  }
+  scope.abort();
+  scope.dispose();
+  await onExit?.(failure);
+}
+
+function eventFromWire(event: WireEvent): FileEvent | undefined {
+  const type = TYPES[event.type];
+  return type && { name: event.name, type, ...(event.entry ? { entry: entryFromWire(event.entry) } : {}) };
+}
