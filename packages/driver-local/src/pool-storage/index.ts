@@ -1,0 +1,5 @@
+export { freeBytes, MIN_POOL_BYTES, makePoolImage, poolSize } from "./image.ts";
+export { digestOfFile, importLayer } from "./import-layer.ts";
+export { isMountPoint, isPoolMounted, mountPool, quotaMode, unmountPool } from "./mount.ts";
+export { poolPaths } from "./paths.ts";
+export { openPool } from "./pool.ts";

@@ -1,0 +1,106 @@
+import { existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+import { fromErrno } from "@boxyard/core/node";
+import { enableQuota, filesystemId } from "../sys/btrfs.ts";
+import { lockFile } from "../sys/file-lock.ts";
+import { close, hasErrno, MS, mount, umount2 } from "../sys/libc.ts";
+import { attachLoop, findLoop } from "../sys/loop.ts";
+import { poolPaths } from "./paths.ts";
+
+const BTRFS_MAGIC = 0x9123683e;
+/** Blocks freed in the pool become free on the machine's disk (`discard`); access times would turn every read into a write. */
+const MOUNT_DATA = "discard=async";
+
+/** True when the pool of this data folder is mounted, seen from our mount namespace. */
+export function isPoolMounted(dataDir: string): boolean {
+  const { root } = poolPaths(dataDir);
+  return existsSync(root) && statfsSync(root).type === BTRFS_MAGIC && isMountPoint(root);
+}
+
+/** True when something is mounted exactly at `path`. */
+export function isMountPoint(path: string): boolean {
+  // The kernel writes blanks, tabs, newlines and backslashes of a path in octal.
+  const escaped = path.replace(/[ \t\n\\]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  return readFileSync("/proc/self/mountinfo", "utf8").includes(` ${escaped} `);
+}
+
+/**
+ * Mounts the pool unless it is mounted, and makes sure of its quotas, of its folders, and that the mount is a shared one (mounts below it
+ * must reach the mount namespace that crun lives in on hybrid machines). Repeatable, and safe beside another process that does the same.
+ */
+export async function mountPool(dataDir: string): Promise<void> {
+  const paths = poolPaths(dataDir);
+  if (!existsSync(paths.image)) {
+    throw new AppError("failed_precondition", `there is no storage pool at ${paths.image}: run 'boxyard setup'`, { reason: "no_pool" });
+  }
+  const lock = await lockFile(paths.lock);
+  try {
+    if (!isPoolMounted(dataDir)) mountImage(paths.image, paths.root);
+    // These two repair what a process killed right after the mount has left undone.
+    mount("none", paths.root, null, MS.SHARED);
+    ensureQuota(paths.root);
+    for (const folder of ["layers", "sandboxes"]) mkdirSync(`${paths.root}/${folder}`, { recursive: true, mode: 0o755 });
+  } catch (error) {
+    throw fromErrno(`mount the storage pool ${paths.image}`, error);
+  } finally {
+    lock.release();
+  }
+}
+
+function mountImage(image: string, root: string): void {
+  mkdirSync(root, { recursive: true, mode: 0o711 });
+  // Two loop devices of one file would be two disks with one content: never attach a second one.
+  const existing = findLoop(image);
+  const loop = existing === undefined ? attachLoop(image) : undefined;
+  try {
+    mount(loop?.device ?? (existing as string), root, "btrfs", MS.NOATIME | MS.NODEV, MOUNT_DATA);
+  } finally {
+    if (loop) close(loop.fd);
+  }
+}
+
+function ensureQuota(root: string): void {
+  if (quotaMode(root) !== undefined) return;
+  try {
+    // Simple quotas (kernel 6.7) charge an extent to whoever wrote it first: no walk over back references when sandboxes come and go.
+    enableQuota(root, "simple");
+  } catch (error) {
+    if (!hasErrno(error, "EINVAL", "EOPNOTSUPP")) throw error;
+    enableQuota(root, "full");
+  }
+}
+
+/** How the kernel counts on this file system; undefined while it does not. */
+export function quotaMode(root: string): "simple" | "full" | undefined {
+  const folder = `/sys/fs/btrfs/${filesystemId(root)}/qgroups`;
+  if (!existsSync(folder)) return undefined;
+  // Kernels without simple quotas have no `mode`.
+  if (!existsSync(`${folder}/mode`)) return "full";
+  return readFileSync(`${folder}/mode`, "utf8").trim() === "squota" ? "simple" : "full";
+}
+
+/** Unmounts the pool; its loop device lets go of the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
+export async function unmountPool(dataDir: string): Promise<void> {
+  const { lock: lockPath, root } = poolPaths(dataDir);
+  if (!isPoolMounted(dataDir)) return;
+  const lock = await lockFile(lockPath);
+  try {
+    // Something may have the pool open for a moment (a scanner, a command that ends just now).
+    for (let attempt = 0; isPoolMounted(dataDir); attempt++) {
+      try {
+        umount2(root);
+      } catch (error) {
+        if (!hasErrno(error, "EBUSY") || attempt === 20) throw error;
+        await Bun.sleep(100);
+      }
+    }
+  } catch (error) {
+    if (!hasErrno(error, "EBUSY")) throw fromErrno(`unmount the storage pool ${root}`, error);
+    throw new AppError("failed_precondition", `the storage pool ${root} is in use: find the holder with 'fuser -vm ${root}'`, {
+      reason: "pool_busy",
+      cause: error,
+    });
+  } finally {
+    lock.release();
+  }
+}

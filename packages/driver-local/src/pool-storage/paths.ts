@@ -1,0 +1,29 @@
+import { AppError } from "@boxyard/core";
+
+/** Where the pool lies in a data folder. */
+export function poolPaths(dataDir: string) {
+  return {
+    image: `${dataDir}/pool.img`,
+    /** Held while the pool is made, mounted or released. */
+    lock: `${dataDir}/pool.lock`,
+    /** Held while a layer is imported. */
+    layersLock: `${dataDir}/layers.lock`,
+    root: `${dataDir}/pool`,
+  } as const;
+}
+
+const VOLUME_ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/;
+const DIGEST = /^sha256:([0-9a-f]{64})$/;
+
+/** A volume's name as one path component; anything else is `invalid_argument`. */
+export function volumeName(id: string): string {
+  if (!VOLUME_ID.test(id)) throw new AppError("invalid_argument", `'${id}' cannot name a volume`, { reason: "invalid_volume_id" });
+  return id;
+}
+
+/** The 64 hex digits of `sha256:<64 hex>`; anything else is `invalid_argument`. */
+export function digestHex(digest: string): string {
+  const hex = DIGEST.exec(digest)?.[1];
+  if (hex === undefined) throw new AppError("invalid_argument", `'${digest}' is no digest`, { reason: "invalid_digest" });
+  return hex;
+}

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PoolStorage } from "../parts.ts";
+import { filesystemId, subvolumeId } from "../sys/btrfs.ts";
+import { getxattr, mount, umount2 } from "../sys/libc.ts";
+import { findLoop } from "../sys/loop.ts";
+import { runCommand } from "../sys/run.ts";
+import { digestOfFile, importLayer, isPoolMounted, makePoolImage, openPool, poolPaths, quotaMode } from "./index.ts";
+
+const MIB = 1024 ** 2;
+const dataDir = mkdtempSync(join(tmpdir(), "boxyard-pool-"));
+const paths = poolPaths(dataDir);
+let pool: PoolStorage;
+
+beforeAll(async () => {
+  await makePoolImage(paths.image, 4096 * MIB);
+  pool = await openPool(dataDir);
+});
+
+afterAll(async () => {
+  try {
+    await pool?.release();
+    expect(isPoolMounted(dataDir)).toBe(false);
+    expect(findLoop(paths.image)).toBeUndefined();
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});
+
+/** Writes zeros until the kernel refuses; returns the error's name and how much went in. */
+function fill(file: string, atMostBytes: number): { code: string; bytes: number } {
+  const fd = openSync(file, "w");
+  const block = new Uint8Array(MIB);
+  let bytes = 0;
+  try {
+    while (bytes < atMostBytes) bytes += writeSync(fd, block);
+    return { code: "none", bytes };
+  } catch (error) {
+    return { code: (error as { code: string }).code, bytes };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+test("a mounted pool is sparse, shared and counts", async () => {
+  expect(statSync(paths.image).blocks * 512).toBeLessThan(64 * MIB);
+  expect(quotaMode(paths.root)).toBeDefined();
+  const line = (await Bun.file("/proc/self/mountinfo").text()).split("\n").find((l) => l.includes(` ${paths.root} `));
+  expect(line).toContain("shared:");
+  expect(line).toContain("noatime");
+});
+
+test("a second open takes the mounted pool over", async () => {
+  const before = findLoop(paths.image);
+  const second = await openPool(dataDir);
+  expect(findLoop(paths.image)).toBe(before as string);
+  await second.close();
+});
+
+test("volumes come, are listed, and go", async () => {
+  const path = await pool.createVolume("iaaa", 16 * MIB);
+  expect(readdirSync(path)).toEqual([]);
+  expect(await pool.listVolumes()).toEqual(["iaaa"]);
+  expect(pool.createVolume("iaaa", 16 * MIB)).rejects.toMatchObject({ code: "already_exists" });
+  await pool.destroyVolume("iaaa");
+  await pool.destroyVolume("iaaa");
+  expect(await pool.listVolumes()).toEqual([]);
+  expect(pool.usage("iaaa")).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a name cannot leave the pool", async () => {
+  for (const id of ["../x", "a/b", "", ".", "..", "x".repeat(65), "a\0b"]) {
+    expect(pool.createVolume(id, MIB)).rejects.toMatchObject({ reason: "invalid_volume_id" });
+  }
+  expect(() => pool.layerPath("sha256:../../etc")).toThrow("is no digest");
+});
+
+test("the limit holds through overlay, and usage says what is used", async () => {
+  const path = await pool.createVolume("ilimit", 32 * MIB);
+  const merged = join(dataDir, "merged");
+  const lower = join(dataDir, "lower");
+  for (const folder of [`${path}/upper`, `${path}/work`, merged, lower]) mkdirSync(folder);
+  mount("overlay", merged, "overlay", 0, `lowerdir=${lower},upperdir=${path}/upper,workdir=${path}/work`);
+  try {
+    const { code, bytes } = fill(`${merged}/big`, 64 * MIB);
+    expect(["EDQUOT", "ENOSPC"]).toContain(code);
+    expect(bytes).toBeGreaterThan(28 * MIB);
+    expect(bytes).toBeLessThanOrEqual(32 * MIB);
+    const { usedBytes } = await pool.usage("ilimit");
+    expect(usedBytes).toBeGreaterThan(28 * MIB);
+    expect(usedBytes).toBeLessThanOrEqual(33 * MIB);
+    rmSync(`${merged}/big`);
+    await runCommand(["sync", "--file-system", paths.root]);
+    expect(fill(`${merged}/again`, 8 * MIB).code).toBe("none");
+  } finally {
+    umount2(merged);
+    await pool.destroyVolume("ilimit");
+  }
+});
+
+test("a deleted volume's qgroup goes too", async () => {
+  const path = await pool.createVolume("iq", 16 * MIB);
+  writeFileSync(`${path}/file`, new Uint8Array(4 * MIB));
+  const qgroup = `/sys/fs/btrfs/${filesystemId(paths.root)}/qgroups/0_${subvolumeId(path)}`;
+  expect(existsSync(qgroup)).toBe(true);
+  await pool.destroyVolume("iq");
+  // The kernel frees the blocks in the background, and the qgroup last.
+  const deadline = Date.now() + 40_000;
+  while (existsSync(qgroup) && Date.now() < deadline) {
+    await runCommand(["btrfs", "filesystem", "sync", paths.root]); // Wakes the kernel's cleaner, which else comes every 30 s.
+    await openPool(dataDir); // Removes what older kernels keep.
+    await Bun.sleep(50);
+  }
+  expect(existsSync(qgroup)).toBe(false);
+}, 60_000);
+
+test("a layer keeps owners, modes, file capabilities and extended attributes", async () => {
+  const tree = join(dataDir, "tree");
+  const tar = join(dataDir, "layer.tar");
+  mkdirSync(`${tree}/bin`, { recursive: true });
+  writeFileSync(`${tree}/bin/ping`, "x", { mode: 0o755 });
+  writeFileSync(`${tree}/owned`, "y", { mode: 0o640 });
+  await runCommand(["chown", "1000:1001", `${tree}/owned`]);
+  await runCommand(["chmod", "4755", `${tree}/owned`]);
+  await runCommand(["setcap", "cap_net_raw=ep", `${tree}/bin/ping`]);
+  await runCommand(["setfattr", "-n", "user.note", "-v", "hello", `${tree}/owned`]).catch(() => {});
+  await runCommand(["tar", "-C", tree, "--xattrs", "--xattrs-include=*", "-cf", tar, "."]);
+  const digest = await digestOfFile(tar);
+
+  expect(importLayer(dataDir, tar, `sha256:${"0".repeat(64)}`)).rejects.toMatchObject({ reason: "bad_digest" });
+  await Bun.sleep(0);
+  expect(pool.hasLayer(digest)).toBe(false);
+  await Promise.all([importLayer(dataDir, tar, digest), importLayer(dataDir, tar, digest)]);
+  expect(pool.hasLayer(digest)).toBe(true);
+  expect(readdirSync(pool.layersRoot)).toEqual([digest.slice(7)]);
+
+  const path = pool.layerPath(digest);
+  const { uid, gid, mode } = statSync(`${path}/owned`);
+  expect({ uid, gid, mode: mode & 0o7777 }).toEqual({ uid: 1000, gid: 1001, mode: 0o4755 });
+  expect(getxattr(`${path}/bin/ping`, "security.capability")).toEqual(getxattr(`${tree}/bin/ping`, "security.capability"));
+});
+
+test("release refuses while the pool is in use and leaves it mounted", async () => {
+  const fd = openSync(paths.root, "r");
+  try {
+    await expect(pool.release()).rejects.toMatchObject({ reason: "pool_busy" });
+    expect(isPoolMounted(dataDir)).toBe(true);
+    expect(existsSync(`${paths.root}/layers`)).toBe(true);
+  } finally {
+    closeSync(fd);
+  }
+}, 15_000);

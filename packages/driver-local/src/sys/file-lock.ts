@@ -1,0 +1,45 @@
+import { close, hasErrno, O, open, syscall } from "./libc.ts";
+
+const F_OFD_SETLK = 37;
+const F_WRLCK = 1;
+
+/** A held lock; the kernel lets go of it by itself when its holder dies. */
+export interface FileLock {
+  release(): void;
+}
+
+/**
+ * Takes the exclusive lock of `path` (made when missing, never removed: removing would let two holders in). The lock belongs to the open
+ * file, so two callers within one process exclude each other too. Undefined when somebody else holds it.
+ */
+export function tryLockFile(path: string): FileLock | undefined {
+  const fd = open(path, O.RDWR | O.CREAT, 0o600);
+  // struct flock: type and whence (16 bits each), start, length (0: all), pid.
+  const lock = new BigInt64Array(4);
+  lock[0] = BigInt(F_WRLCK);
+  try {
+    syscall("fcntl", [fd, F_OFD_SETLK, lock], path);
+  } catch (error) {
+    close(fd);
+    if (hasErrno(error, "EAGAIN", "EACCES")) return undefined;
+    throw error;
+  }
+  let held = true;
+  return {
+    release() {
+      if (held) close(fd);
+      held = false;
+    },
+  };
+}
+
+/** As `tryLockFile`, but waits for the holder; `onWait` is called once when there is something to wait for. */
+export async function lockFile(path: string, onWait: () => void = () => {}, signal?: AbortSignal): Promise<FileLock> {
+  for (let told = false; ; told = true) {
+    signal?.throwIfAborted();
+    const lock = tryLockFile(path);
+    if (lock) return lock;
+    if (!told) onWait();
+    await Bun.sleep(100);
+  }
+}

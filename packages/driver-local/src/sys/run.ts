@@ -1,0 +1,73 @@
+import { AppError } from "@boxyard/core";
+
+export interface RunOptions {
+  readonly cwd?: string;
+  /** The whole environment of the command; ours when left out. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Told of every line of output as it comes. */
+  readonly onLine?: (line: string) => void;
+  readonly signal?: AbortSignal;
+  /** What to do when it fails; ends the error's sentence. */
+  readonly fix?: string;
+}
+
+/** How much of a command's output is kept for its result and its error. */
+const KEEP_BYTES = 1 << 20;
+const TAIL_LINES = 15;
+
+/**
+ * Runs a program of the machine to its end and returns what it wrote (standard output and error together, the last MiB). Never for the
+ * hot path. A missing program or a status other than 0 is `failed_precondition`, reason `command_failed`, with the tail of its output.
+ */
+export async function runCommand(argv: readonly [string, ...string[]], options: RunOptions = {}): Promise<string> {
+  const name = argv[0];
+  let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  try {
+    child = Bun.spawn([...argv], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      ...(options.cwd !== undefined && { cwd: options.cwd }),
+      ...(options.env && { env: options.env }),
+      ...(options.signal && { signal: options.signal }),
+    });
+  } catch (cause) {
+    throw commandError(`cannot start ${name}: ${cause instanceof Error ? cause.message : String(cause)}`, "", options.fix, cause);
+  }
+  const kept = new Kept(options.onLine);
+  await Promise.all([kept.read(child.stdout), kept.read(child.stderr)]);
+  const status = await child.exited;
+  options.signal?.throwIfAborted();
+  if (status === 0) return kept.text;
+  const how = child.signalCode ? `was ended by ${child.signalCode}` : `failed with status ${status}`;
+  throw commandError(`${[name, ...argv.slice(1, 3)].join(" ")} ${how}`, kept.text, options.fix);
+}
+
+function commandError(what: string, output: string, fix: string | undefined, cause?: unknown): AppError {
+  const tail = output.trimEnd().split("\n").slice(-TAIL_LINES).join("\n  ");
+  const message = [what, ...(fix ? [`. ${fix}`] : []), ...(tail ? [`\n  ${tail}`] : [])].join("");
+  return new AppError("failed_precondition", message, { reason: "command_failed", details: { output: tail }, cause });
+}
+
+/** The last part of two streams' text, in the order in which it came. */
+class Kept {
+  text = "";
+  private readonly onLine: (line: string) => void;
+
+  constructor(onLine: (line: string) => void = () => {}) {
+    this.onLine = onLine;
+  }
+
+  async read(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of stream) {
+      const text = decoder.decode(chunk, { stream: true });
+      this.text = (this.text + text).slice(-KEEP_BYTES);
+      const lines = (rest + text).split("\n");
+      rest = (lines.pop() ?? "").slice(-KEEP_BYTES);
+      for (const line of lines) this.onLine(line);
+    }
+    if (rest) this.onLine(rest);
+  }
+}
