@@ -90,13 +90,15 @@ export interface RpcCall {
   /** `Connect-Timeout-Ms`; undefined when absent or 0. The server bounds every stream with it but `Start`, which bounds the process. */
   readonly timeoutMs: number | undefined;
   header(name: string): string | null;
+  /** Sets a header of the answer. For a stream: before `open` returns, so not within a generator. */
+  setHeader(name: string, value: string): void;
 }
 
-/** A message that is already JSON text in UTF-8, for hot paths. */
-export class EncodedMessage {
-  readonly json: Uint8Array;
-  constructor(json: Uint8Array) {
-    this.json = json;
+/** Whole envelopes, ready to send (`rpc/envelope.ts`), for hot paths. */
+export class EncodedEnvelope {
+  readonly bytes: Uint8Array;
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
   }
 }
 
@@ -105,8 +107,10 @@ export type UnaryHandler<I, O> = (input: I, call: RpcCall) => O | Promise<O>;
 export interface ServerStreamHandler<I, O> {
   /** Sent by the server when the stream was silent for `Keepalive-Ping-Interval` seconds (90 when absent). */
   readonly keepalive: O;
+  /** True: the handler itself deals with `timeoutMs` (`Start`). Else the stream ends with `deadline_exceeded` when it is over. */
+  readonly ownsTimeout?: boolean;
   /** Yields messages; each is flushed at once. Throwing ends the stream with the error. `return()` is called when the client leaves. */
-  open(input: I, call: RpcCall): AsyncIterable<O | EncodedMessage>;
+  open(input: I, call: RpcCall): AsyncIterable<O | EncodedEnvelope>;
 }
 
 /** Gets messages as they arrive; returning or throwing early answers at once, also while the client still sends. */
@@ -170,6 +174,6 @@ export function jsonError(status: number, message: string): Response {
 /** Any failure of an HTTP route as its answer. What is not an `AppError` says nothing but 500: its text may hold what is not the caller's. */
 export function httpErrorOf(error: unknown): Response {
   if (!(error instanceof AppError)) return jsonError(500, "internal error");
-  const status = error.details["httpStatus"];
+  const status = error.details.httpStatus;
   return jsonError(typeof status === "number" ? status : HTTP_STATUS[error.code], error.message);
 }

@@ -1,0 +1,35 @@
+/** Every bound of the agent that is not a file's (`files/`), in one place. Sizes are bytes, times milliseconds. */
+export const LIMITS = {
+  /** One RPC message, also each of a stream. Base64 makes it a third more than the input it carries. */
+  messageBytes: 64 * 1024 * 1024,
+  /** Body of `/init`: environment and CA bundle. */
+  initBytes: 4 * 1024 * 1024,
+  /** One data event: contract/wire.md 4.3. */
+  pipeChunkBytes: 32 * 1024,
+  ptyChunkBytes: 16 * 1024,
+  /** Memory that the output of one process may hold, for replay and for readers that lag. */
+  outputLogBytes: 1024 * 1024,
+  /** While its quickest reader lags by more than this, a process is not read from, so it waits in its own write. */
+  readerLagBytes: 256 * 1024,
+  /** A reader that holds the process up so long without taking anything is let go. */
+  readerStallMs: 30_000,
+  /** Input that waits for a process to read it; beyond, `SendInput` is refused. */
+  pendingInputBytes: 64 * 1024 * 1024,
+  /** After the end of a process: how long its output must be silent, while something else holds it open, before the end is told. */
+  drainQuietMs: 250,
+  /** The same after a signal of ours: what the contract asks for is an end at once. */
+  drainAfterSignalMs: 50,
+  /** However much the others that hold its output still write, the end is told after this. */
+  drainMaxMs: 2_000,
+  /** How long, how many and how much of ended processes `Connect` still finds. */
+  exitRetentionMs: 10 * 60_000,
+  exitRetentionCount: 256,
+  exitRetentionBytes: 8 * 1024 * 1024,
+  /** Leftovers of ended commands are looked for in this rhythm while there are any. */
+  cgroupSweepMs: 5_000,
+  keepaliveDefaultMs: 90_000,
+  keepaliveMinMs: 1_000,
+  /** Lines that the agent keeps of its own log. */
+  logLines: 256,
+  logLineChars: 1_000,
+} as const;

@@ -1,0 +1,102 @@
+import { AppError } from "@boxyard/core";
+import { LIMITS } from "../limits.ts";
+
+/** Envelopes of the Connect protocol's streams: one byte of flags, four of length (big-endian), then JSON. */
+export const FLAG_COMPRESSED = 0x01;
+export const FLAG_END = 0x02;
+export const HEADER_BYTES = 5;
+
+const ENCODER = new TextEncoder();
+
+export function envelope(flags: number, json: string): Uint8Array {
+  const text = ENCODER.encode(json);
+  const bytes = new Uint8Array(HEADER_BYTES + text.length);
+  writeHeader(bytes, flags, text.length);
+  bytes.set(text, HEADER_BYTES);
+  return bytes;
+}
+
+export function writeHeader(bytes: Uint8Array, flags: number, length: number): void {
+  bytes[0] = flags;
+  bytes[1] = length >>> 24;
+  bytes[2] = length >>> 16;
+  bytes[3] = length >>> 8;
+  bytes[4] = length;
+}
+
+/**
+ * Takes envelopes off a body as its chunks arrive, whatever their borders. Refuses compression, foreign flags, messages above
+ * `maxBytes` (before holding them) and a body that ends within an envelope.
+ */
+export async function* readEnvelopes(
+  body: ReadableStream<Uint8Array> | null,
+  maxBytes: number = LIMITS.messageBytes,
+): AsyncGenerator<Uint8Array> {
+  if (!body) return;
+  const parts = new Parts();
+  for await (const chunk of body) {
+    parts.add(chunk);
+    for (let message = takeMessage(parts, maxBytes); message; message = takeMessage(parts, maxBytes)) yield message;
+  }
+  if (parts.length > 0) throw new AppError("invalid_argument", "the stream ended within an envelope", { reason: "bad_envelope" });
+}
+
+function takeMessage(parts: Parts, maxBytes: number): Uint8Array | undefined {
+  const header = parts.peek(HEADER_BYTES);
+  if (!header) return undefined;
+  const flags = header[0] ?? 0;
+  if (flags & FLAG_COMPRESSED) throw new AppError("unimplemented", "compressed messages are not supported", { reason: "compressed" });
+  if (flags !== 0) throw new AppError("invalid_argument", `an envelope has unknown flags ${flags}`, { reason: "bad_envelope" });
+  const length = new DataView(header.buffer, header.byteOffset).getUint32(1);
+  if (length > maxBytes) {
+    throw new AppError("resource_exhausted", `a message of ${length} bytes is more than the limit of ${maxBytes}`, { reason: "too_large" });
+  }
+  if (parts.length < HEADER_BYTES + length) return undefined;
+  parts.take(HEADER_BYTES);
+  return parts.take(length);
+}
+
+/** Chunks in a row, read across their borders without joining more than asked for. */
+class Parts {
+  private chunks: Uint8Array[] = [];
+  length = 0;
+
+  add(chunk: Uint8Array): void {
+    if (chunk.length === 0) return;
+    this.chunks.push(chunk);
+    this.length += chunk.length;
+  }
+
+  /** The next `count` bytes without taking them; undefined when there are fewer. */
+  peek(count: number): Uint8Array | undefined {
+    if (this.length < count) return undefined;
+    const first = this.chunks[0];
+    if (first && first.length >= count) return first.subarray(0, count);
+    const joined = this.take(count);
+    this.chunks.unshift(joined);
+    this.length += count;
+    return joined;
+  }
+
+  take(count: number): Uint8Array {
+    const first = this.chunks[0];
+    this.length -= count;
+    if (first && first.length > count) {
+      this.chunks[0] = first.subarray(count);
+      return first.subarray(0, count);
+    }
+    const taken = new Uint8Array(count);
+    let filled = 0;
+    let used = 0;
+    for (const chunk of this.chunks) {
+      if (filled === count) break;
+      const part = chunk.subarray(0, count - filled);
+      taken.set(part, filled);
+      filled += part.length;
+      if (part.length === chunk.length) used++;
+      else this.chunks[used] = chunk.subarray(part.length);
+    }
+    this.chunks.splice(0, used);
+    return taken;
+  }
+}

@@ -1,0 +1,19 @@
+import { AppError, HTTP_STATUS } from "@boxyard/core";
+
+/** The `error` object of the Connect protocol. What is not an `AppError` says nothing but that it is ours to mend. */
+export function connectError(error: unknown): { code: string; message: string } {
+  if (error instanceof AppError) return { code: error.code, message: error.message };
+  return { code: "internal", message: "internal error" };
+}
+
+/** A unary failure: JSON body, and the HTTP status that belongs to the code. */
+export function unaryError(error: unknown): Response {
+  const body = connectError(error);
+  const status = error instanceof AppError ? HTTP_STATUS[error.code] : 500;
+  return Response.json(body, { status });
+}
+
+/** The last envelope of a stream, with or without an error. */
+export function endOfStream(error?: unknown): string {
+  return error === undefined ? "{}" : JSON.stringify({ error: connectError(error) });
+}

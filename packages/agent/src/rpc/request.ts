@@ -1,0 +1,69 @@
+import { AppError } from "@boxyard/core";
+import { LIMITS } from "../limits.ts";
+
+/** What the request's headers say about a call. Each function throws `invalid_argument` where they are wrong. */
+
+/** `Connect-Timeout-Ms` in milliseconds; undefined when absent or 0. */
+export function timeoutOf(headers: Headers): number | undefined {
+  const text = headers.get("connect-timeout-ms");
+  if (text === null) return undefined;
+  if (!/^\d{1,10}$/.test(text)) {
+    throw new AppError("invalid_argument", `Connect-Timeout-Ms must be up to ten digits, not '${text.slice(0, 40)}'`, {
+      reason: "bad_timeout",
+    });
+  }
+  return Number(text) || undefined;
+}
+
+/** `Keepalive-Ping-Interval` (seconds) in milliseconds; what is not a positive number counts as absent. */
+export function keepaliveOf(headers: Headers): number {
+  const text = headers.get("keepalive-ping-interval");
+  const seconds = text !== null && /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  return seconds > 0 ? Math.max(LIMITS.keepaliveMinMs, seconds * 1000) : LIMITS.keepaliveDefaultMs;
+}
+
+/** User of the Basic header, password ignored; undefined without one. A header that can't be read is `unauthenticated`. */
+export function basicUser(headers: Headers): string | undefined {
+  const text = headers.get("authorization");
+  if (text === null) return undefined;
+  const match = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(text);
+  // Other schemes are none of our business: proxies and clients add Bearer tokens of their own.
+  if (!match?.[1]) return undefined;
+  const pair = Buffer.from(match[1], "base64").toString("utf8");
+  const colon = pair.indexOf(":");
+  return colon < 0 ? pair : pair.slice(0, colon);
+}
+
+/** Refuses other versions of the protocol and every compression; `stream` says which header speaks of it. */
+export function checkProtocol(headers: Headers, stream: boolean): void {
+  const version = headers.get("connect-protocol-version");
+  if (version !== null && version !== "1") {
+    throw new AppError("invalid_argument", `Connect-Protocol-Version must be 1, not '${version.slice(0, 40)}'`, { reason: "bad_version" });
+  }
+  const encoding = headers.get(stream ? "connect-content-encoding" : "content-encoding");
+  if (encoding !== null && encoding !== "" && encoding.toLowerCase() !== "identity") {
+    throw new AppError("unimplemented", `content encoding '${encoding.slice(0, 40)}' is not supported, send identity`, {
+      reason: "compressed",
+    });
+  }
+}
+
+/** The body, at most `maxBytes` of it; more is `resource_exhausted`. */
+export async function readBody(request: Request, maxBytes: number = LIMITS.messageBytes): Promise<Uint8Array> {
+  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (length > maxBytes) throw tooLarge(maxBytes);
+  if (length <= maxBytes) return new Uint8Array(await request.arrayBuffer());
+  if (!request.body) return new Uint8Array(0);
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of request.body) {
+    total += chunk.length;
+    if (total > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+}
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError("resource_exhausted", `the body is more than the limit of ${maxBytes} bytes`, { reason: "too_large" });
+}
