@@ -20,7 +20,7 @@ export function rawRequest(baseUrl: string, request: RawRequest): Promise<{ stat
       socket.write(`${request.method} ${request.path} HTTP/1.1\r\n${lines.join("")}\r\n${body}`),
     );
     socket.setTimeout(15_000, () => socket.destroy(new Error(`no answer to ${request.method} ${request.path} within 15 s`)));
-    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
     socket.on("error", reject);
     socket.on("close", () => {
       const text = Buffer.concat(chunks).toString();

@@ -1,0 +1,156 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import { usePlatform } from "../support/platform.ts";
+import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+
+/* What is tried here is tried as root of the sandbox; each test names a guarantee of SECURITY.md. */
+
+const platform = usePlatform();
+
+/** Tries a TCP connection from inside and prints `open` and what came, or the error's name. */
+const CONNECT = `
+import socket, sys
+s = socket.socket(); s.settimeout(2)
+try:
+    s.connect((sys.argv[1], int(sys.argv[2]))); s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); print("open", s.recv(200))
+except Exception as error: print(type(error).__name__)
+`;
+
+async function connectFrom(sandbox: HeldSandbox, host: string, port: number): Promise<string> {
+  await sandbox.client.files.write("/tmp/connect.py", CONNECT);
+  return (await sandbox.asRoot(`python3 /tmp/connect.py ${host} ${port}`)).stdout.trim();
+}
+
+const addressOf = async (sandbox: HeldSandbox) => (await sandbox.asRoot("hostname -I")).stdout.trim().split(" ")[0] ?? "";
+const gatewayOf = async (sandbox: HeldSandbox) =>
+  (
+    await sandbox.asRoot(`python3 -c 'import socket,struct
+for line in open("/proc/net/route").read().split("\\n")[1:]:
+  f=line.split()
+  if f and f[1]=="00000000": print(socket.inet_ntoa(struct.pack("<L",int(f[2],16))))'`)
+  ).stdout.trim();
+
+test("the host's files can't be read", async () => {
+  await using sandbox = await createSandbox(platform());
+  const secret = `host-secret-${crypto.randomUUID()}`;
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-secret-"));
+  writeFileSync(join(folder, "secret"), secret, { mode: 0o644 });
+  try {
+    expect((await sandbox.asRoot(`cat ${folder}/secret`)).exitCode).toBe(1);
+    const hostShadow = readFileSync("/etc/shadow", "utf8");
+    const seen = (await sandbox.asRoot("cat /etc/shadow")).stdout;
+    for (const line of hostShadow.split("\n").filter((entry) => entry.includes("$"))) expect(seen).not.toContain(line);
+    // The ways round a root directory: other processes' roots, file handles, the disk itself.
+    const search = `for r in /proc/[0-9]*/root; do cat $r${folder}/secret; done; cat /proc/1/cwd${folder}/secret; dd if=/dev/sda bs=512 count=1; dd if=/dev/vda bs=512 count=1`;
+    expect((await sandbox.asRoot(`${search} 2>/dev/null`)).stdout).not.toContain(secret);
+    const handle = `python3 -c 'import ctypes,os
+libc=ctypes.CDLL(None,use_errno=True)
+fd=os.open("/",os.O_RDONLY)
+handle=(ctypes.c_char*128)()
+ctypes.memmove(handle,(8).to_bytes(4,"little")+(1).to_bytes(4,"little")+(2).to_bytes(4,"little")+bytes(4),16)
+print(libc.open_by_handle_at(fd,handle,0),ctypes.get_errno())'`;
+    expect((await sandbox.asRoot(handle)).stdout).toMatch(/^-1 (1|38|95|116|22)\n$/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("the host's own services can't be reached: loopback, every address of the host, the gateway, the platform's API", async () => {
+  await using sandbox = await createSandbox(platform());
+  const service = Bun.serve({ port: 0, hostname: "0.0.0.0", fetch: () => new Response("host service") });
+  try {
+    const { port } = service;
+    if (port === undefined) throw new Error("the service has no port");
+    const addresses = Object.values(networkInterfaces()).flatMap((list) =>
+      (list ?? []).filter((entry) => entry.family === "IPv4").map((entry) => entry.address),
+    );
+    const gateway = await gatewayOf(sandbox);
+    expect(gateway).toMatch(/^10\./);
+    for (const host of new Set(["127.0.0.1", gateway, ...addresses])) {
+      expect([host, await connectFrom(sandbox, host, port)]).not.toEqual([host, expect.stringContaining("open")]);
+    }
+    const api = Number(new URL(platform().apiUrl).port);
+    for (const host of ["127.0.0.1", gateway]) {
+      expect([host, await connectFrom(sandbox, host, api)]).not.toEqual([host, expect.stringContaining("open")]);
+    }
+  } finally {
+    await service.stop(true);
+  }
+});
+
+test("another sandbox can't be reached by its address", async () => {
+  await using server = await createSandbox(platform());
+  await using client = await createSandbox(platform());
+  await server.asRoot("nohup python3 -m http.server 8000 --bind 0.0.0.0 >/dev/null 2>&1 & sleep 1");
+  const address = await addressOf(server);
+  expect(address).toMatch(/^10\./);
+  // The server does answer, to itself, so what fails below fails for the reason we mean.
+  expect(await connectFrom(server, address, 8000)).toContain("open");
+  expect(await connectFrom(client, address, 8000)).not.toContain("open");
+  expect(await connectFrom(client, address, 49983)).not.toContain("open");
+  expect((await client.asRoot(`ping -c1 -W2 ${address}`)).exitCode).not.toBe(0);
+});
+
+test("private, link-local and metadata addresses can't be reached", async () => {
+  await using sandbox = await createSandbox(platform());
+  for (const host of ["169.254.169.254", "192.168.0.1", "172.16.0.1", "100.64.0.1", "10.0.0.1"]) {
+    expect([host, await connectFrom(sandbox, host, 80)]).not.toEqual([host, expect.stringContaining("open")]);
+  }
+});
+
+test("nothing can be mounted", async () => {
+  await using sandbox = await createSandbox(platform());
+  for (const command of [
+    "mount -t tmpfs none /mnt",
+    "mount --bind /etc /mnt",
+    "mount -t proc proc /mnt",
+    "mount -t overlay overlay -o lowerdir=/etc,upperdir=/tmp,workdir=/var/tmp /mnt",
+    "mount -o remount,rw /sys",
+    "umount /proc",
+  ]) {
+    expect([command, (await sandbox.asRoot(command)).exitCode]).not.toEqual([command, 0]);
+  }
+});
+
+test("no kernel module can be loaded", async () => {
+  await using sandbox = await createSandbox(platform());
+  const call = `python3 -c 'import ctypes
+libc=ctypes.CDLL(None,use_errno=True)
+for number in (175,313,246,320,169):  # init_module finit_module kexec_load kexec_file_load reboot
+  print(number, libc.syscall(number,0,0,0,0,0), ctypes.get_errno())'`;
+  const { stdout } = await sandbox.asRoot(call);
+  const lines = stdout.trim().split("\n");
+  expect(lines).toHaveLength(5);
+  for (const line of lines) expect(line).toMatch(/^\d+ -1 (1|38)$/);
+});
+
+test("another sandbox's files can't be seen", async () => {
+  await using one = await createSandbox(platform());
+  await using other = await createSandbox(platform());
+  const secret = `sandbox-secret-${crypto.randomUUID()}`;
+  await one.client.files.write("/home/user/secret.txt", secret);
+  expect((await other.asRoot("cat /home/user/secret.txt")).exitCode).toBe(1);
+  expect((await other.asRoot(`grep -rls ${secret} / --exclude-dir=proc --exclude-dir=sys`, { timeoutMs: 50_000 })).stdout).toBe("");
+  expect((await other.asRoot("ls /.boxyard /.boxyard/host")).stdout).not.toContain(one.id);
+});
+
+test("processes, hostname and users are the sandbox's own", async () => {
+  await using sandbox = await createSandbox(platform());
+  const processes = (await sandbox.asRoot("ps -eo args")).stdout;
+  expect(processes).not.toContain("packages/server/src/main.ts");
+  expect(processes.trim().split("\n").length).toBeLessThan(12);
+  // Root inside is nobody outside: the kernel's own words.
+  const map = (await sandbox.asRoot("cat /proc/self/uid_map")).stdout.trim().split(/\s+/).map(Number);
+  expect(map[0]).toBe(0);
+  expect(map[1]).toBeGreaterThanOrEqual(65_536);
+  expect(map[2]).toBe(65_536);
+});
+
+test("two sandboxes never share a range of user ids", async () => {
+  await using one = await createSandbox(platform());
+  await using other = await createSandbox(platform());
+  const start = async (sandbox: HeldSandbox) => Number((await sandbox.asRoot("cat /proc/self/uid_map")).stdout.trim().split(/\s+/)[1]);
+  expect(Math.abs((await start(one)) - (await start(other)))).toBeGreaterThanOrEqual(65_536);
+});
