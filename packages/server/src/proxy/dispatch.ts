@@ -1,0 +1,97 @@
+import { AGENT_PORT } from "@boxyard/spec";
+import type { RequestHead } from "./http1/head.ts";
+
+/** Whom a request on the one port is for. */
+export type Target =
+  | { readonly kind: "preflight" }
+  | { readonly kind: "sandbox"; readonly sandboxId: string; readonly port: number }
+  | { readonly kind: "signed-file" }
+  | { readonly kind: "bad"; readonly text: string }
+  | { readonly kind: "api" };
+
+const bad = (text: string): Target => ({ kind: "bad", text });
+
+/** design.md section 6, 11: preflight, routing headers, host name, signed file, and only then API and dashboard. */
+export function dispatch(request: RequestHead): Target {
+  if (request.method === "OPTIONS" && request.fields.lower.includes("access-control-request-method")) return { kind: "preflight" };
+  return byHeaders(request) ?? byHost(request.host) ?? bySignature(request) ?? { kind: "api" };
+}
+
+function routingHeader(request: RequestHead, kind: "id" | "port"): string | undefined | Target {
+  const values = [...request.fields.all(`svc-sandbox-${kind}`), ...request.fields.all(`e2b-sandbox-${kind}`)];
+  if (values.length === 0) return undefined;
+  const first = values[0] ?? "";
+  // Both spellings may be sent, but must agree: which one counts must not depend on who reads.
+  return values.every((value) => value === first) ? first : bad("conflicting routing headers");
+}
+
+function byHeaders(request: RequestHead): Target | undefined {
+  const id = routingHeader(request, "id");
+  const port = routingHeader(request, "port");
+  if (id === undefined && port === undefined) return undefined;
+  if (id === undefined || port === undefined) return bad("missing header");
+  if (typeof id === "object") return id;
+  if (typeof port === "object") return port;
+  return sandbox(id, port);
+}
+
+const DIGITS_ONLY = /^\d+(-\d+)+$/;
+const LABEL = /^([^.-]*)-([^.-]*)(?:-[^.]*)?$/;
+const SANDBOX_ID = /^i[a-z0-9]{20}$/;
+
+/** `<port>-<id>[-ignored].<rest>`. Other names are ours: an operator may well call the server `my-host.example`. */
+function byHost(host: string): Target | undefined {
+  const name = host.replace(/:\d+$/, "").toLowerCase();
+  const dot = name.indexOf(".");
+  if (dot < 0 || name.startsWith("[")) return undefined;
+  const label = name.slice(0, dot);
+  const parts = LABEL.exec(label);
+  // An address written as a name (127-0-0-1.example) is no sandbox either.
+  if (!parts || DIGITS_ONLY.test(label)) return undefined;
+  const [, port = "", id = ""] = parts;
+  if (!/^\d+$/.test(port) && !SANDBOX_ID.test(id)) return undefined;
+  return sandbox(id, port);
+}
+
+function sandbox(idText: string, portText: string): Target {
+  // The suffix `-<clientID>` of older clients is dropped.
+  const sandboxId = idText.split("-", 1)[0] ?? "";
+  if (!/^[a-z0-9]+$/.test(sandboxId) || sandboxId.length > 64) return bad("Invalid sandbox ID");
+  const port = /^\d{1,5}$/.test(portText) ? Number(portText) : 0;
+  if (port < 1 || port > 65535) return bad("Invalid sandbox port");
+  return { kind: "sandbox", sandboxId, port };
+}
+
+function bySignature(request: RequestHead): Target | undefined {
+  const { target } = request;
+  if (!target.startsWith("/files?")) return undefined;
+  return new URLSearchParams(target.slice(7)).has("signature") ? { kind: "signed-file" } : undefined;
+}
+
+/** Routes of the agent that only the server may call (wire.md 3.7). `/freeze` and `/unfreeze` are public with a valid token. */
+const INTERNAL = new Set(["/init", "/collapse", "/fsfreeze", "/fsthaw", "/upgrade"]);
+
+/**
+ * True when a request to the agent's port could reach one of its internal routes, however the path is spelled: percent-encoded (more than
+ * once), with dot segments, doubled or trailing slashes, backslashes, parameters or capitals.
+ */
+export function isInternalAgentPath(port: number, target: string): boolean {
+  if (port !== AGENT_PORT) return false;
+  return INTERNAL.has(canonicalPath(target));
+}
+
+export function canonicalPath(target: string): string {
+  let path = target.split(/[?#]/, 1)[0] ?? "";
+  for (let round = 0; round < 4 && path.includes("%"); round++) {
+    path = path.replace(/%([0-9a-fA-F]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  }
+  path = (path.split(/[?#;]/, 1)[0] ?? "").replaceAll("\\", "/").toLowerCase();
+  const kept: string[] = [];
+  for (const segment of path.split("/")) {
+    const clean = segment.trim();
+    if (clean === "" || clean === ".") continue;
+    if (clean === "..") kept.pop();
+    else kept.push(clean);
+  }
+  return `/${kept.join("/")}`;
+}

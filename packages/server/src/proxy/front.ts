@@ -1,0 +1,154 @@
+import type { Clock } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import { AGENT_PORT } from "@boxyard/spec";
+import { MAX_BODY_BYTES } from "@boxyard/spec/platform";
+import { jsonResponse, type ProxyProblem, plainResponse, preflightResponse, problemResponse, problems } from "./answers.ts";
+import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
+import { dispatch } from "./dispatch.ts";
+import { ClientConnection, type ClientHost, type Exchange } from "./http1/client-connection.ts";
+import { Connection } from "./http1/connection.ts";
+import type { HeadError, RequestHead } from "./http1/head.ts";
+import { UpstreamPool } from "./http1/upstream.ts";
+import { ProxyExchange, refusal } from "./proxy-exchange.ts";
+import type { Route, RouteTable } from "./route-table.ts";
+import { findSigned } from "./signature.ts";
+
+/** Connections of clients at once; each may need a second descriptor towards a sandbox. */
+const MAX_CLIENTS = 8000;
+const SWEEP_MS = 1000;
+
+export interface FrontOptions {
+  readonly hostname: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly routes: RouteTable;
+  readonly api: ApiHandler;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** An exchange of which nothing more is to be heard. */
+const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
+
+/** The one port: hands each request to the API or to a sandbox (design.md section 6, 11 and 19). */
+export class Front implements ClientHost {
+  private readonly options: FrontOptions;
+  private readonly pool: UpstreamPool;
+  private readonly clients = new Set<ClientConnection>();
+  private readonly listener: Bun.TCPSocketListener<Connection>;
+  private readonly sweeper: Timer;
+  private emptied: (() => void) | undefined;
+
+  constructor(options: FrontOptions) {
+    this.options = options;
+    this.pool = new UpstreamPool(() => options.clock.monotonic());
+    this.listener = Bun.listen<Connection>({
+      hostname: options.hostname,
+      port: options.port,
+      allowHalfOpen: true,
+      socket: { ...Connection.handlers, open: (socket) => this.accept(socket) },
+    });
+    this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
+  }
+
+  get port(): number {
+    return this.listener.port;
+  }
+
+  now(): number {
+    return this.options.clock.monotonic();
+  }
+
+  /** Kept connections to a sandbox that has ended. */
+  forget(route: Pick<Route, "sandboxId" | "incarnation">): void {
+    this.pool.sweep(`${route.sandboxId}:${route.incarnation}:`);
+  }
+
+  /** Takes no new connections, lets answers that have begun end for up to `graceMs`, then breaks off the rest. */
+  async close(graceMs: number): Promise<void> {
+    this.listener.stop(false);
+    for (const client of [...this.clients]) client.drain();
+    if (this.clients.size > 0) {
+      await Promise.race([
+        new Promise<void>((resolve) => {
+          this.emptied = resolve;
+        }),
+        Bun.sleep(graceMs),
+      ]);
+    }
+    for (const client of [...this.clients]) client.abort();
+    clearInterval(this.sweeper);
+    this.pool.sweep("");
+    this.listener.stop(true);
+  }
+
+  exchange(request: RequestHead, client: ClientConnection): Exchange {
+    const target = dispatch(request);
+    const head = request.method === "HEAD";
+    switch (target.kind) {
+      case "api": {
+        const exchange = new ApiExchange(request, client, this.options.api, MAX_BODY_BYTES);
+        exchange.start();
+        return exchange;
+      }
+      case "sandbox":
+        return this.toSandbox(request, client, this.options.routes.find(target.sandboxId), target.sandboxId, target.port);
+      case "signed-file": {
+        const route = findSigned(this.options.routes, request.method, request.target);
+        if (!route) return this.refuse(request, client, problems.badSignature());
+        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT);
+      }
+      case "preflight":
+        return this.answer(request, client, (close) => preflightResponse(request, close));
+      case "bad":
+        return this.answer(request, client, (close) => plainResponse(400, target.text, close, head));
+    }
+  }
+
+  malformed(error: HeadError, client: ClientConnection): void {
+    client.write(jsonResponse(error.status, { code: error.status, message: `Malformed request: ${error.message}` }, true));
+  }
+
+  onClosed(client: ClientConnection): void {
+    this.clients.delete(client);
+    if (this.clients.size === 0) this.emptied?.();
+  }
+
+  private accept(socket: Bun.Socket<Connection>): void {
+    const client = new ClientConnection(this);
+    socket.data = client.connection;
+    client.connection.attach(socket);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 60_000);
+    this.clients.add(client);
+    if (this.clients.size <= MAX_CLIENTS) return;
+    client.write(jsonResponse(503, { code: 503, message: "The server has too many connections" }, true));
+    client.drain();
+  }
+
+  private toSandbox(request: RequestHead, client: ClientConnection, route: Route | undefined, id: string, port: number): Exchange {
+    if (!route) return this.refuse(request, client, problems.sandboxNotFound(id));
+    const problem = refusal(request, route, port);
+    if (problem) return this.refuse(request, client, problem);
+    const exchange = new ProxyExchange(request, client, route, port, this.pool);
+    exchange.start();
+    return exchange;
+  }
+
+  private refuse(request: RequestHead, client: ClientConnection, problem: ProxyProblem): Exchange {
+    return this.answer(request, client, (close) => problemResponse(request, problem, close));
+  }
+
+  private answer(request: RequestHead, client: ClientConnection, make: (close: boolean) => Uint8Array): Exchange {
+    const keep = request.keepAlive;
+    client.write(make(!keep));
+    client.endResponse(keep);
+    return ANSWERED;
+  }
+
+  private sweep(): void {
+    const now = this.now();
+    for (const client of this.clients) if (client.connection.deadline <= now) client.abort();
+    this.pool.sweep();
+  }
+}

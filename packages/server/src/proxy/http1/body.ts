@@ -1,0 +1,203 @@
+import { type Framing, HeadError } from "./head.ts";
+
+/**
+ * Finds the end of a body in the bytes of a connection, so that they can be handed on untouched. `take` says how many of the bytes from
+ * `from` on belong to the body; `done` is true once its last byte was taken.
+ */
+export interface BodyScanner {
+  readonly done: boolean;
+  take(bytes: Buffer, from: number): number;
+}
+
+export function scannerFor(framing: Framing): BodyScanner {
+  switch (framing.kind) {
+    case "none":
+      return new LengthScanner(0);
+    case "length":
+      return new LengthScanner(framing.length);
+    case "chunked":
+      return new ChunkedScanner();
+    case "close":
+      return new LengthScanner(Number.POSITIVE_INFINITY);
+  }
+}
+
+class LengthScanner implements BodyScanner {
+  private left: number;
+
+  constructor(length: number) {
+    this.left = length;
+  }
+
+  get done(): boolean {
+    return this.left === 0;
+  }
+
+  take(bytes: Buffer, from: number): number {
+    const count = Math.min(this.left, bytes.byteLength - from);
+    this.left -= count;
+    return count;
+  }
+}
+
+const CR = 13;
+const LF = 10;
+/** Longest chunk-size line with its extension, and longest trailer section. */
+const MAX_LINE = 4096;
+const MAX_TRAILER = 16 << 10;
+
+type ChunkState =
+  | "size"
+  | "extension"
+  | "size-lf"
+  | "data"
+  | "data-cr"
+  | "data-lf"
+  | "trailer-start"
+  | "trailer"
+  | "trailer-lf"
+  | "end-lf"
+  | "done";
+
+/**
+ * The chunked coding, byte by byte outside the data. Every line must end in CR LF and no stray CR or LF may stand in it: readers that
+ * differ about those are how messages get smuggled.
+ */
+export class ChunkedScanner implements BodyScanner {
+  private state: ChunkState = "size";
+  private size = 0;
+  private digits = 0;
+  private lineBytes = 0;
+
+  get done(): boolean {
+    return this.state === "done";
+  }
+
+  take(bytes: Buffer, from: number): number {
+    let at = from;
+    const end = bytes.byteLength;
+    while (at < end && this.state !== "done") {
+      if (this.state === "data") {
+        const count = Math.min(this.size, end - at);
+        this.size -= count;
+        at += count;
+        if (this.size === 0) this.state = "data-cr";
+      } else {
+        this.step(bytes[at] ?? 0);
+        at += 1;
+      }
+    }
+    return at - from;
+  }
+
+  private step(byte: number): void {
+    switch (this.state) {
+      case "size":
+        return this.sizeByte(byte);
+      case "extension":
+        return this.lineByte(byte, "size-lf", MAX_LINE);
+      case "size-lf":
+        this.expect(byte, LF);
+        this.lineBytes = 0;
+        this.digits = 0;
+        this.state = this.size > 0 ? "data" : "trailer-start";
+        return;
+      case "data-cr":
+        this.expect(byte, CR);
+        this.state = "data-lf";
+        return;
+      case "data-lf":
+        this.expect(byte, LF);
+        this.state = "size";
+        return;
+      case "trailer-start":
+        if (byte === CR) this.state = "end-lf";
+        else {
+          this.state = "trailer";
+          this.lineByte(byte, "trailer-lf", MAX_TRAILER);
+        }
+        return;
+      case "trailer":
+        return this.lineByte(byte, "trailer-lf", MAX_TRAILER);
+      case "trailer-lf":
+        this.expect(byte, LF);
+        this.state = "trailer-start";
+        return;
+      case "end-lf":
+        this.expect(byte, LF);
+        this.state = "done";
+    }
+  }
+
+  private sizeByte(byte: number): void {
+    const digit = hexDigit(byte);
+    if (digit >= 0) {
+      this.digits += 1;
+      if (this.digits > 12) throw new HeadError(400, "chunk too large");
+      this.size = this.size * 16 + digit;
+      return;
+    }
+    if (this.digits === 0) throw new HeadError(400, "malformed chunk size");
+    if (byte === CR) this.state = "size-lf";
+    else if (byte === 0x3b || byte === 0x20 || byte === 0x09) this.state = "extension";
+    else throw new HeadError(400, "malformed chunk size");
+  }
+
+  private lineByte(byte: number, next: ChunkState, limit: number): void {
+    this.lineBytes += 1;
+    if (byte === LF || byte === 0 || this.lineBytes > limit) throw new HeadError(400, "malformed chunk line");
+    if (byte === CR) this.state = next;
+  }
+
+  private expect(byte: number, wanted: number): void {
+    if (byte !== wanted) throw new HeadError(400, "malformed chunked body");
+  }
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+/** Collects the plain content of a chunked body; for requests that we answer ourselves. Bounded by the caller. */
+export class ChunkedDecoder {
+  private buffered = "";
+  private left = 0;
+  private state: "size" | "data" | "gap" | "end" = "size";
+
+  /** Content bytes in `wire`, which a `ChunkedScanner` has found well-formed. */
+  push(wire: Buffer): Buffer[] {
+    const out: Buffer[] = [];
+    let at = 0;
+    while (at < wire.byteLength && this.state !== "end") {
+      if (this.state === "data") {
+        const count = Math.min(this.left, wire.byteLength - at);
+        out.push(wire.subarray(at, at + count));
+        at += count;
+        this.left -= count;
+        if (this.left === 0) this.gap(2);
+      } else if (this.state === "gap") {
+        at += 1;
+        this.left -= 1;
+        if (this.left === 0) this.state = "size";
+      } else {
+        this.buffered += String.fromCharCode(wire[at] ?? 0);
+        at += 1;
+        if (this.buffered.endsWith("\r\n")) this.sizeLine();
+      }
+    }
+    return out;
+  }
+
+  private gap(bytes: number): void {
+    this.state = "gap";
+    this.left = bytes;
+  }
+
+  private sizeLine(): void {
+    this.left = Number.parseInt(this.buffered, 16);
+    this.buffered = "";
+    this.state = this.left > 0 ? "data" : "end";
+  }
+}

@@ -1,0 +1,248 @@
+import { type BodyScanner, scannerFor } from "./body.ts";
+import { Connection, type ConnectionOwner } from "./connection.ts";
+import { endOfHead, HeadError, MAX_HEAD_BYTES, parseRequestHead, type RequestHead } from "./head.ts";
+
+/** The answer to one request, as the connection sees it. */
+export interface Exchange {
+  /** Raw bytes of the request's body, its chunked coding included. */
+  onBody(bytes: Buffer): void;
+  onBodyEnd(): void;
+  onClientDrain(): void;
+  /** The client is gone; nothing can be written any more. */
+  onClientClosed(): void;
+  /** After `becomeTunnel`: the client has sent its last byte. */
+  onClientEnd?(): void;
+}
+
+export interface ClientHost {
+  /** Begins to answer; must not throw. */
+  exchange(request: RequestHead, client: ClientConnection): Exchange;
+  /** Answers a request that could not be understood. */
+  malformed(error: HeadError, client: ClientConnection): void;
+  onClosed(client: ClientConnection): void;
+  now(): number;
+}
+
+/** Waiting for the next request of a kept connection; longer than any client of ours keeps one. */
+const IDLE_MS = 620_000;
+/** From the first byte of a head to its last. */
+const HEAD_MS = 15_000;
+/** What is read and thrown away of a request that was answered before its body ended. */
+const MAX_DISCARD_BYTES = 64 << 20;
+const DISCARD_MS = 30_000;
+
+const EMPTY = Buffer.alloc(0);
+
+/** A client's connection: cuts it into requests, one at a time; later ones wait in the socket. */
+export class ClientConnection implements ConnectionOwner {
+  readonly connection = new Connection();
+  private readonly host: ClientHost;
+  private head: Buffer = EMPTY;
+  private pending: Buffer = EMPTY;
+  private request: RequestHead | undefined;
+  private exchange: Exchange | undefined;
+  private scanner: BodyScanner | undefined;
+  private bodyEnded = true;
+  private responseEnded = true;
+  private closeAfter = false;
+  private tunnel = false;
+  private discarded = 0;
+  private reading = false;
+
+  constructor(host: ClientHost) {
+    this.host = host;
+    this.connection.owner = this;
+    this.connection.deadline = host.now() + HEAD_MS;
+  }
+
+  get closed(): boolean {
+    return this.connection.closed;
+  }
+
+  /** True while a request is being answered. */
+  get busy(): boolean {
+    return this.exchange !== undefined;
+  }
+
+  /** Makes the connection end after the current answer, or now if there is none. */
+  drain(): void {
+    this.closeAfter = true;
+    if (!this.exchange) this.connection.end();
+  }
+
+  write(data: Uint8Array): boolean {
+    return this.connection.write(data);
+  }
+
+  pauseBody(): void {
+    this.connection.pause();
+  }
+
+  resumeBody(): void {
+    this.connection.resume();
+  }
+
+  /** The answer is complete. `keep` false: the connection ends with it. */
+  endResponse(keep: boolean): void {
+    this.responseEnded = true;
+    if (!keep) this.closeAfter = true;
+    if (this.bodyEnded) this.next();
+    else {
+      this.connection.deadline = this.host.now() + DISCARD_MS;
+      if (this.closeAfter) this.connection.halfClose();
+      this.connection.resume();
+    }
+  }
+
+  /** Breaks the answer off: the client sees a reset, never a truncated answer that looks whole. */
+  abort(): void {
+    this.connection.destroy();
+  }
+
+  /** From now on bytes go both ways untouched; returns what the client has sent already. */
+  becomeTunnel(): Buffer {
+    this.tunnel = true;
+    const early = this.pending;
+    this.pending = EMPTY;
+    this.connection.resume();
+    return early;
+  }
+
+  onData(bytes: Buffer): void {
+    if (this.tunnel) {
+      this.exchange?.onBody(bytes);
+      return;
+    }
+    this.pending = this.pending.byteLength === 0 ? bytes : Buffer.concat([this.pending, bytes]);
+    this.read();
+  }
+
+  onEnd(): void {
+    if (this.tunnel && this.exchange?.onClientEnd) {
+      this.exchange.onClientEnd();
+      return;
+    }
+    // A client that closes while it waits has given up: what works for it must hear of that at once, or it goes on for nobody.
+    if (this.exchange) this.connection.destroy();
+    else this.connection.end();
+  }
+
+  onDrain(): void {
+    this.exchange?.onClientDrain();
+  }
+
+  onClose(): void {
+    const exchange = this.exchange;
+    this.exchange = undefined;
+    exchange?.onClientClosed();
+    this.host.onClosed(this);
+  }
+
+  private read(): void {
+    // Answers may end while their request is being read; the loop below goes on then, a nested one must not.
+    if (this.reading) return;
+    this.reading = true;
+    try {
+      while (this.pending.byteLength > 0 && !this.closed && !this.tunnel) {
+        if (!this.bodyEnded) this.readBody();
+        else if (!this.exchange) {
+          if (!this.readHead()) break;
+        } else {
+          // The next request came early: leave it, and whatever follows, until this one is answered.
+          this.connection.pause();
+          break;
+        }
+      }
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.reading = false;
+    }
+  }
+
+  private readHead(): boolean {
+    const from = this.head.byteLength;
+    if (from === 0) this.connection.deadline = this.host.now() + HEAD_MS;
+    const bytes = from === 0 ? skipEmptyLines(this.pending) : Buffer.concat([this.head, this.pending]);
+    const end = endOfHead(bytes, from);
+    if (end < 0) {
+      if (bytes.byteLength > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
+      this.head = bytes;
+      this.pending = EMPTY;
+      return false;
+    }
+    if (end > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
+    this.head = EMPTY;
+    this.pending = bytes.subarray(end);
+    this.begin(parseRequestHead(bytes.toString("latin1", 0, end - 4)));
+    return true;
+  }
+
+  private begin(request: RequestHead): void {
+    this.request = request;
+    this.connection.deadline = Number.POSITIVE_INFINITY;
+    this.scanner = scannerFor(request.framing);
+    this.bodyEnded = this.scanner.done;
+    this.responseEnded = false;
+    this.discarded = 0;
+    if (!request.keepAlive) this.closeAfter = true;
+    const exchange = this.host.exchange(request, this);
+    // An exchange may have answered at once.
+    if (this.responseEnded && this.bodyEnded) return;
+    if (!this.closed) this.exchange = exchange;
+    if (this.bodyEnded) exchange.onBodyEnd();
+  }
+
+  private readBody(): void {
+    const scanner = this.scanner as BodyScanner;
+    const count = scanner.take(this.pending, 0);
+    const body = count === this.pending.byteLength ? this.pending : this.pending.subarray(0, count);
+    this.pending = count === this.pending.byteLength ? EMPTY : this.pending.subarray(count);
+    if (this.responseEnded) {
+      this.discarded += count;
+      if (this.discarded > MAX_DISCARD_BYTES) this.connection.destroy();
+    }
+    if (count > 0) this.exchange?.onBody(body);
+    if (scanner.done && !this.bodyEnded) {
+      this.bodyEnded = true;
+      this.exchange?.onBodyEnd();
+      if (this.responseEnded) this.next();
+    }
+  }
+
+  private next(): void {
+    this.exchange = undefined;
+    this.request = undefined;
+    if (this.closeAfter) {
+      this.connection.end();
+      return;
+    }
+    this.connection.deadline = this.host.now() + IDLE_MS;
+    this.connection.resume();
+    this.read();
+  }
+
+  private fail(error: unknown): void {
+    const head = error instanceof HeadError ? error : new HeadError(500, "internal error");
+    const exchange = this.exchange;
+    this.exchange = undefined;
+    this.closeAfter = true;
+    this.pending = EMPTY;
+    this.bodyEnded = true;
+    if (exchange) {
+      // In the middle of a body: there is no saying what the answer so far was.
+      exchange.onClientClosed();
+      this.connection.destroy();
+      return;
+    }
+    this.host.malformed(head, this);
+    this.connection.end();
+  }
+}
+
+/** Clients may send an empty line before a request (RFC 9112, 2.2). */
+function skipEmptyLines(bytes: Buffer): Buffer {
+  let at = 0;
+  while (bytes[at] === 13 && bytes[at + 1] === 10 && at < 8) at += 2;
+  return at === 0 ? bytes : bytes.subarray(at);
+}

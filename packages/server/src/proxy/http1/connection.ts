@@ -1,0 +1,123 @@
+import type { Socket } from "bun";
+
+/** What a connection tells its owner. */
+export interface ConnectionOwner {
+  onData(bytes: Buffer): void;
+  /** The peer has sent its last byte; we may still write. */
+  onEnd(): void;
+  /** Everything written so far is with the kernel. */
+  onDrain(): void;
+  onClose(): void;
+}
+
+/** Bytes that may wait to be written before `write` asks its caller to stop. */
+const HIGH_WATER = 256 << 10;
+
+/** One TCP connection: writes are queued when the kernel takes no more, so that a caller need not care, but can hold its source back. */
+export class Connection {
+  owner: ConnectionOwner | undefined;
+  /** For the sweep of idle connections: monotonic ms after which this one is closed. Infinity: never. */
+  deadline = Number.POSITIVE_INFINITY;
+  closed = false;
+  private socket: Socket<Connection> | undefined;
+  private queue: Uint8Array[] = [];
+  private queuedBytes = 0;
+  private ending = false;
+  private halfClosing = false;
+  private paused = false;
+
+  attach(socket: Socket<Connection>): void {
+    this.socket = socket;
+  }
+
+  /** False: hold back until `onDrain`. Everything is taken in any case. */
+  write(data: Uint8Array): boolean {
+    if (this.closed || this.ending || this.halfClosing || !this.socket) return true;
+    if (this.queue.length > 0) {
+      this.enqueue(data);
+      return this.queuedBytes < HIGH_WATER;
+    }
+    const written = Math.max(0, this.socket.write(data));
+    if (written === data.byteLength) return true;
+    this.enqueue(data.subarray(written));
+    return false;
+  }
+
+  /** Ends our side once everything is written. */
+  end(): void {
+    if (this.closed || this.ending) return;
+    this.ending = true;
+    if (this.queue.length === 0) this.socket?.end();
+  }
+
+  /** Says that we send no more, but go on reading. */
+  halfClose(): void {
+    if (this.closed || this.ending || this.halfClosing) return;
+    this.halfClosing = true;
+    if (this.queue.length === 0) this.socket?.shutdown();
+  }
+
+  /** Drops the connection at once; the peer sees a reset. */
+  destroy(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.queue = [];
+    this.socket?.terminate();
+  }
+
+  pause(): void {
+    if (this.paused || this.closed) return;
+    this.paused = true;
+    this.socket?.pause();
+  }
+
+  resume(): void {
+    if (!this.paused || this.closed) return;
+    this.paused = false;
+    this.socket?.resume();
+  }
+
+  private enqueue(data: Uint8Array): void {
+    this.queue.push(data);
+    this.queuedBytes += data.byteLength;
+  }
+
+  private flush(): void {
+    while (this.queue.length > 0 && this.socket && !this.closed) {
+      const first = this.queue[0] as Uint8Array;
+      const written = Math.max(0, this.socket.write(first));
+      this.queuedBytes -= written;
+      if (written < first.byteLength) {
+        this.queue[0] = first.subarray(written);
+        return;
+      }
+      this.queue.shift();
+    }
+    if (this.closed) return;
+    if (this.ending) this.socket?.end();
+    else if (this.halfClosing) this.socket?.shutdown();
+    else this.owner?.onDrain();
+  }
+
+  /** Handlers for `Bun.listen` and `Bun.connect`; one object serves every connection. */
+  static readonly handlers = {
+    data(socket: Socket<Connection>, bytes: Buffer): void {
+      socket.data.owner?.onData(bytes);
+    },
+    drain(socket: Socket<Connection>): void {
+      socket.data.flush();
+    },
+    end(socket: Socket<Connection>): void {
+      socket.data.owner?.onEnd();
+    },
+    close(socket: Socket<Connection>): void {
+      const connection = socket.data;
+      connection.closed = true;
+      connection.queue = [];
+      connection.owner?.onClose();
+    },
+    error(): void {
+      // `close` follows.
+    },
+  };
+}

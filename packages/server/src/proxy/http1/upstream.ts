@@ -1,0 +1,109 @@
+import type { Socket } from "bun";
+import { Connection, type ConnectionOwner } from "./connection.ts";
+
+export interface UpstreamOwner extends ConnectionOwner {
+  onConnected(): void;
+  onConnectFailed(error: unknown): void;
+}
+
+interface Idle {
+  readonly connection: Connection;
+  readonly until: number;
+}
+
+const CONNECT_MS = 10_000;
+const MAX_IDLE_PER_TARGET = 32;
+
+/**
+ * Connections to sandboxes, kept for a short while after use. A target's key holds the incarnation, so that nothing is ever sent to what
+ * has taken over an address. A kept connection may be closed by the sandbox at any time; a request lost that way is answered 502 and never
+ * sent twice, so connections are kept for less time than ordinary servers keep theirs.
+ */
+export class UpstreamPool {
+  private readonly idle = new Map<string, Idle[]>();
+  private readonly now: () => number;
+
+  constructor(now: () => number) {
+    this.now = now;
+  }
+
+  /** A kept connection, if there is one. */
+  take(key: string): Connection | undefined {
+    const list = this.idle.get(key);
+    while (list && list.length > 0) {
+      const entry = list.pop() as Idle;
+      if (list.length === 0) this.idle.delete(key);
+      if (!entry.connection.closed && entry.until > this.now()) return entry.connection;
+      entry.connection.owner = undefined;
+      entry.connection.destroy();
+    }
+    return undefined;
+  }
+
+  put(key: string, connection: Connection, keepMs: number): void {
+    const list = this.idle.get(key) ?? [];
+    if (connection.closed || list.length >= MAX_IDLE_PER_TARGET) {
+      connection.owner = undefined;
+      connection.destroy();
+      return;
+    }
+    // Anything that happens to an idle connection, also a byte nobody asked for, makes it useless.
+    const drop = () => this.drop(key, connection);
+    connection.owner = { onData: drop, onEnd: drop, onDrain: () => {}, onClose: drop };
+    connection.resume();
+    list.push({ connection, until: this.now() + keepMs });
+    this.idle.set(key, list);
+  }
+
+  /** Opens a new connection; the owner hears how it went. */
+  connect(host: string, port: number, owner: UpstreamOwner): Connection {
+    const connection = new Connection();
+    connection.owner = owner;
+    let settled = false;
+    const fail = (error: unknown) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      connection.closed = true;
+      owner.onConnectFailed(error);
+    };
+    const timer = setTimeout(() => fail(new Error("connecting took too long")), CONNECT_MS);
+    const open = (socket: Socket<Connection>) => {
+      if (settled) return void socket.terminate();
+      settled = true;
+      clearTimeout(timer);
+      connection.attach(socket);
+      socket.setNoDelay(true);
+      if (connection.closed) return void socket.terminate();
+      owner.onConnected();
+    };
+    Bun.connect({
+      hostname: host,
+      port,
+      data: connection,
+      allowHalfOpen: true,
+      socket: { ...Connection.handlers, open, connectError: (_socket, error) => fail(error) },
+    }).catch(fail);
+    return connection;
+  }
+
+  /** Drops what is idle for too long, or everything of `prefix`. */
+  sweep(prefix?: string): void {
+    const now = this.now();
+    for (const [key, list] of this.idle) {
+      for (const { connection, until } of [...list]) {
+        if (prefix === undefined ? until <= now : key.startsWith(prefix)) this.drop(key, connection);
+      }
+    }
+  }
+
+  private drop(key: string, connection: Connection): void {
+    connection.owner = undefined;
+    connection.destroy();
+    const list = this.idle.get(key);
+    if (!list) return;
+    const left = list.filter((entry) => entry.connection !== connection);
+    if (left.length === 0) this.idle.delete(key);
+    else this.idle.set(key, left);
+  }
+}

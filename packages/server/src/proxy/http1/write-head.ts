@@ -1,0 +1,110 @@
+import type { Fields, RequestHead, ResponseHead } from "./head.ts";
+
+/**
+ * Fields that belong to one connection and are not handed on (RFC 9110, 7.6.1), and those by which proxies tell of themselves: inbound
+ * ones are dropped and none are added, since applications that see hints of https break in more ways than one (server.md C.2).
+ */
+const DROPPED = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+  "forwarded",
+  "x-real-ip",
+]);
+
+function isDropped(lower: string, named: readonly string[]): boolean {
+  return DROPPED.has(lower) || lower.startsWith("x-forwarded-") || named.includes(lower);
+}
+
+function copy(fields: Fields, named: readonly string[], instead?: { name: string; value: string }): string {
+  let text = "";
+  for (let i = 0; i < fields.lower.length; i++) {
+    const lower = fields.lower[i] ?? "";
+    if (isDropped(lower, named)) continue;
+    const value = instead && instead.name === lower ? instead.value : fields.values[i];
+    text += `${fields.names[i]}: ${value}\r\n`;
+  }
+  return text;
+}
+
+/** The request as the sandbox gets it: target, Host and everything that is end-to-end untouched. */
+export function forwardedRequest(request: RequestHead, host: string): Uint8Array {
+  const named = request.fields.list("connection");
+  // These frame the message or say whom it is for: naming them in Connection does not make them go away.
+  const kept = named.filter((name) => name !== "host" && name !== "content-length" && name !== "content-type");
+  let text = `${request.method} ${request.target} HTTP/1.${request.minor}\r\n`;
+  text += copy(request.fields, kept, { name: "host", value: host });
+  if (request.framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
+  if (request.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${request.upgrade}\r\n`;
+  else if (request.minor === 0) text += "Connection: close\r\n";
+  return Buffer.from(`${text}\r\n`, "latin1");
+}
+
+/** The answer as the client gets it. `close`: the connection ends with it. */
+export function forwardedResponse(response: ResponseHead, close: boolean): Uint8Array {
+  const named = response.fields.list("connection").filter((name) => name !== "content-length" && name !== "content-type");
+  let text = `HTTP/1.1 ${response.status} ${response.reason}\r\n`;
+  text += copy(response.fields, named);
+  if (response.framing.kind === "chunked" || hasChunkedHint(response)) text += "Transfer-Encoding: chunked\r\n";
+  if (response.status === 101) text += `Connection: Upgrade\r\nUpgrade: ${response.fields.get("upgrade") ?? ""}\r\n`;
+  else if (close) text += "Connection: close\r\n";
+  return Buffer.from(`${text}\r\n`, "latin1");
+}
+
+/** An answer to HEAD may say how GET would be framed. */
+function hasChunkedHint(response: ResponseHead): boolean {
+  return (
+    response.framing.kind === "none" &&
+    response.status >= 200 &&
+    response.status !== 204 &&
+    response.status !== 304 &&
+    response.fields.lower.includes("transfer-encoding")
+  );
+}
+
+/** A whole answer of our own. */
+export function ownResponse(
+  status: number,
+  fields: readonly (readonly [string, string])[],
+  body: Uint8Array | string,
+  options: { close?: boolean; head?: boolean },
+): Uint8Array {
+  const content = typeof body === "string" ? Buffer.from(body) : body;
+  let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ""}\r\n`;
+  for (const [name, value] of fields) text += `${name}: ${value}\r\n`;
+  if (status !== 204 && status >= 200 && status !== 304) text += `Content-Length: ${content.byteLength}\r\n`;
+  if (options.close) text += "Connection: close\r\n";
+  const head = Buffer.from(`${text}\r\n`, "latin1");
+  return options.head || content.byteLength === 0 ? head : Buffer.concat([head, content]);
+}
+
+export const REASONS: Readonly<Record<number, string>> = {
+  100: "Continue",
+  200: "OK",
+  201: "Created",
+  202: "Accepted",
+  204: "No Content",
+  304: "Not Modified",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};

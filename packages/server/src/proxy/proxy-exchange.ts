@@ -1,0 +1,295 @@
+import { timingSafeEqual } from "node:crypto";
+import { AGENT_PORT } from "@boxyard/spec";
+import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
+import { isInternalAgentPath } from "./dispatch.ts";
+import { type BodyScanner, scannerFor } from "./http1/body.ts";
+import type { ClientConnection, Exchange } from "./http1/client-connection.ts";
+import type { Connection } from "./http1/connection.ts";
+import { endOfHead, MAX_HEAD_BYTES, parseResponseHead, type RequestHead, type ResponseHead } from "./http1/head.ts";
+import type { UpstreamOwner, UpstreamPool } from "./http1/upstream.ts";
+import { forwardedRequest, forwardedResponse } from "./http1/write-head.ts";
+import type { Flight, Route } from "./route-table.ts";
+
+/** Our agent keeps an idle connection for longer than this; other programs in a sandbox may not. */
+const KEEP_AGENT_MS = 4000;
+const KEEP_OTHER_MS = 1000;
+/** Requests in flight to one sandbox. */
+const MAX_FLIGHTS = 4096;
+const MAX_INTERIM = 32;
+
+const EMPTY = Buffer.alloc(0);
+
+/** Why a request may not go to this sandbox and port, if so. */
+export function refusal(request: RequestHead, route: Route, port: number): ProxyProblem | undefined {
+  if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
+  if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
+  if (port === AGENT_PORT || route.trafficToken === undefined) return undefined;
+  const given = request.fields.get("e2b-traffic-access-token") ?? request.fields.get("svc-traffic-access-token");
+  if (given === undefined) return problems.trafficTokenMissing(route.sandboxId);
+  const a = Buffer.from(given);
+  const b = Buffer.from(route.trafficToken);
+  return a.byteLength === b.byteLength && timingSafeEqual(a, b) ? undefined : problems.trafficTokenWrong(route.sandboxId);
+}
+
+/** One request and its answer, carried between a client and a sandbox as bytes: heads are parsed and written anew, bodies never touched. */
+export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
+  private readonly request: RequestHead;
+  private readonly client: ClientConnection;
+  private readonly route: Route;
+  private readonly port: number;
+  private readonly pool: UpstreamPool;
+  private readonly key: string;
+  private upstream: Connection | undefined;
+  private connected = false;
+  private early: Buffer[] = [];
+  private head: Buffer = EMPTY;
+  private response: ResponseHead | undefined;
+  private scanner: BodyScanner | undefined;
+  private interim = 0;
+  private requestEnded = false;
+  private responseEnded = false;
+  private over = false;
+  private tunnel = false;
+
+  constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool) {
+    this.request = request;
+    this.client = client;
+    this.route = route;
+    this.port = port;
+    this.pool = pool;
+    this.key = `${route.sandboxId}:${route.incarnation}:${port}`;
+  }
+
+  start(): void {
+    this.route.flights.add(this);
+    const kept = this.mayReuse() ? this.pool.take(this.key) : undefined;
+    if (kept) {
+      kept.owner = this;
+      this.upstream = kept;
+      this.onConnected();
+      return;
+    }
+    this.client.pauseBody();
+    const port = this.port === AGENT_PORT ? this.route.agentPort : this.port;
+    this.upstream = this.pool.connect(this.route.host, port, this);
+  }
+
+  /**
+   * A kept connection may turn out to be closed when the request is on its way, and nobody can tell then whether it was acted on. The
+   * agent's connections we know; to other programs only requests that change nothing take one.
+   */
+  private mayReuse(): boolean {
+    if (this.request.minor === 0 || this.request.upgrade !== undefined) return false;
+    return this.port === AGENT_PORT || this.request.method === "GET" || this.request.method === "HEAD";
+  }
+
+  // The client's side.
+
+  onBody(bytes: Buffer): void {
+    if (this.over) return;
+    if (!this.connected) {
+      this.early.push(bytes);
+      this.client.pauseBody();
+      return;
+    }
+    if (this.upstream && !this.upstream.write(bytes)) this.client.pauseBody();
+  }
+
+  onBodyEnd(): void {
+    this.requestEnded = true;
+    if (this.responseEnded) this.finish();
+  }
+
+  onClientDrain(): void {
+    this.upstream?.resume();
+  }
+
+  onClientEnd(): void {
+    this.upstream?.halfClose();
+  }
+
+  onClientClosed(): void {
+    this.finish(true);
+  }
+
+  // The sandbox's side.
+
+  onConnected(): void {
+    if (this.over) return;
+    this.connected = true;
+    const { maskHost } = this.route;
+    const host = maskHost !== undefined && this.port !== AGENT_PORT ? maskHost.replaceAll("${PORT}", String(this.port)) : this.request.host;
+    const head = forwardedRequest(this.request, host);
+    const early = this.early;
+    this.early = [];
+    const free = this.upstream?.write(early.length === 0 ? head : Buffer.concat([head, ...early]));
+    if (free) this.client.resumeBody();
+  }
+
+  onConnectFailed(): void {
+    this.fail(problems.portClosed(this.route.sandboxId, this.port));
+  }
+
+  onData(bytes: Buffer): void {
+    if (this.over) return;
+    try {
+      if (this.tunnel) this.toClient(bytes);
+      else if (this.response) this.onResponseBody(bytes);
+      else this.onResponseHead(bytes);
+    } catch {
+      // The sandbox does not speak HTTP, or tries to smuggle.
+      this.upstream?.destroy();
+      this.fail(problems.portClosed(this.route.sandboxId, this.port));
+    }
+  }
+
+  onDrain(): void {
+    this.client.resumeBody();
+  }
+
+  onEnd(): void {
+    if (this.over) return;
+    if (this.tunnel) {
+      this.client.connection.halfClose();
+      return;
+    }
+    if (this.response?.framing.kind === "close" && !this.responseEnded) {
+      this.responseEnded = true;
+      this.client.endResponse(false);
+      this.finish(true);
+      return;
+    }
+    this.brokenOff();
+  }
+
+  onClose(): void {
+    if (this.over) return;
+    if (this.tunnel) {
+      this.over = true;
+      this.route.flights.delete(this);
+      this.client.connection.end();
+      return;
+    }
+    // A reset in the middle of an answer without a length must not look like its end.
+    this.brokenOff();
+  }
+
+  /** The sandbox has ended. */
+  cut(): void {
+    if (this.over) return;
+    this.upstream?.destroy();
+    this.fail(problems.sandboxNotFound(this.route.sandboxId));
+  }
+
+  private onResponseHead(bytes: Buffer): void {
+    const from = this.head.byteLength;
+    const all = from === 0 ? bytes : Buffer.concat([this.head, bytes]);
+    const end = endOfHead(all, from);
+    if (end < 0 || end > MAX_HEAD_BYTES) {
+      if (all.byteLength > MAX_HEAD_BYTES) throw new Error("response head too large");
+      this.head = all;
+      return;
+    }
+    this.head = EMPTY;
+    const response = parseResponseHead(all.toString("latin1", 0, end - 4), this.request.method);
+    const rest = all.subarray(end);
+    if (response.status === 101) this.openTunnel(response, rest);
+    else if (response.status < 200) this.passInterim(response, rest);
+    else this.beginResponse(response, rest);
+  }
+
+  private passInterim(response: ResponseHead, rest: Buffer): void {
+    this.interim += 1;
+    if (this.interim > MAX_INTERIM) throw new Error("too many interim responses");
+    if (this.request.minor === 1) this.client.write(forwardedResponse(response, false));
+    if (rest.byteLength > 0) this.onResponseHead(rest);
+  }
+
+  private openTunnel(response: ResponseHead, rest: Buffer): void {
+    if (this.request.upgrade === undefined || !this.requestEnded) throw new Error("upgrade that nobody asked for");
+    this.tunnel = true;
+    this.client.write(forwardedResponse(response, false));
+    if (rest.byteLength > 0) this.toClient(rest);
+    const early = this.client.becomeTunnel();
+    if (early.byteLength > 0) this.onBody(early);
+  }
+
+  private beginResponse(response: ResponseHead, rest: Buffer): void {
+    this.response = response;
+    this.scanner = scannerFor(response.framing);
+    const close = !this.request.keepAlive || response.framing.kind === "close";
+    const head = forwardedResponse(response, close);
+    if (rest.byteLength === 0 || this.scanner.done) {
+      this.toClient(head);
+      this.endIfDone(rest.byteLength);
+      return;
+    }
+    const count = this.scanner.take(rest, 0);
+    this.toClient(Buffer.concat([head, rest.subarray(0, count)]));
+    this.endIfDone(rest.byteLength - count);
+  }
+
+  private onResponseBody(bytes: Buffer): void {
+    const scanner = this.scanner as BodyScanner;
+    if (this.responseEnded) throw new Error("bytes after the end of the response");
+    const count = scanner.take(bytes, 0);
+    this.toClient(count === bytes.byteLength ? bytes : bytes.subarray(0, count));
+    this.endIfDone(bytes.byteLength - count);
+  }
+
+  private endIfDone(extra: number): void {
+    if (!this.scanner?.done || this.responseEnded) return;
+    this.responseEnded = true;
+    // Whatever follows an answer was not asked for: such a connection is not used again.
+    const clean = extra === 0;
+    if (!clean) this.upstream?.destroy();
+    // First let go of the connection to the sandbox: the client's next request may want it.
+    if (this.requestEnded || !clean) this.finish(!clean);
+    this.client.endResponse(this.request.keepAlive);
+  }
+
+  private toClient(bytes: Uint8Array): void {
+    if (!this.client.write(bytes)) this.upstream?.pause();
+  }
+
+  /** The connection to the sandbox ended too early. */
+  private brokenOff(): void {
+    if (this.responseEnded) this.finish(true);
+    else this.fail(problems.portClosed(this.route.sandboxId, this.port));
+  }
+
+  /** Tells the client, if it has not seen the beginning of an answer; else breaks the answer off. */
+  private fail(problem: ProxyProblem): void {
+    if (this.over) return;
+    const answered = this.response !== undefined || this.tunnel;
+    const alreadyComplete = this.responseEnded;
+    this.finish(true);
+    if (alreadyComplete) return;
+    if (answered) {
+      this.client.abort();
+      return;
+    }
+    // What is left of the request's body is of no use, so the connection ends with this answer unless the body is complete.
+    const keep = this.request.keepAlive && this.requestEnded;
+    this.client.write(problemResponse(this.request, problem, !keep));
+    this.client.endResponse(keep);
+  }
+
+  private finish(broken = false): void {
+    if (this.over) return;
+    this.over = true;
+    this.route.flights.delete(this);
+    const upstream = this.upstream;
+    if (!upstream) return;
+    upstream.owner = undefined;
+    const reusable = !broken && this.response?.keepAlive === true && this.request.minor === 1;
+    if (!reusable) upstream.destroy();
+    else this.pool.put(this.key, upstream, this.port === AGENT_PORT ? KEEP_AGENT_MS : keepFor(this.response));
+  }
+}
+
+/** A server may announce how long it keeps an idle connection. */
+function keepFor(response: ResponseHead | undefined): number {
+  const announced = /timeout=(\d+)/.exec(response?.fields.get("keep-alive") ?? "");
+  return announced ? Math.min(KEEP_OTHER_MS, (Number(announced[1]) * 1000) / 2) : KEEP_OTHER_MS;
+}

@@ -1,0 +1,60 @@
+import type { SandboxId } from "@boxyard/core";
+
+/** Where one incarnation of a sandbox is reached, and what hangs on it. */
+export interface Route {
+  readonly sandboxId: SandboxId;
+  readonly incarnation: number;
+  readonly host: string;
+  readonly agentPort: number;
+  /** Fits signed file URLs that name no sandbox. */
+  readonly accessToken: string;
+  /** Set when requests to the sandbox's own ports need this token. */
+  readonly trafficToken?: string;
+  /** Host header that the sandbox's own ports see; `${PORT}` stands for the port. */
+  readonly maskHost?: string;
+  /** What must be broken off when this incarnation ends. */
+  readonly flights: Set<Flight>;
+}
+
+export interface Flight {
+  /** The sandbox has ended. */
+  cut(): void;
+}
+
+export type RouteFacts = Omit<Route, "flights">;
+
+/** Every reachable sandbox, in memory only: fed by the lifecycle, read by the proxy, which never touches the store. */
+export class RouteTable {
+  private readonly routes = new Map<string, Route>();
+  private readonly onRemoved: (route: Route) => void;
+
+  constructor(onRemoved: (route: Route) => void = () => {}) {
+    this.onRemoved = onRemoved;
+  }
+
+  get size(): number {
+    return this.routes.size;
+  }
+
+  add(facts: RouteFacts): void {
+    this.remove(facts.sandboxId);
+    this.routes.set(facts.sandboxId, { ...facts, flights: new Set() });
+  }
+
+  find(sandboxId: string): Route | undefined {
+    return this.routes.get(sandboxId);
+  }
+
+  all(): IterableIterator<Route> {
+    return this.routes.values();
+  }
+
+  /** From here on the sandbox is not found, and requests in flight to it are broken off. */
+  remove(sandboxId: string): void {
+    const route = this.routes.get(sandboxId);
+    if (!route) return;
+    this.routes.delete(sandboxId);
+    for (const flight of [...route.flights]) flight.cut();
+    this.onRemoved(route);
+  }
+}

@@ -1,0 +1,34 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Route, RouteTable } from "./route-table.ts";
+
+/** Operation that a method on `/files` stands for; undefined for others. */
+function operationOf(method: string): "read" | "write" | undefined {
+  if (method === "GET" || method === "HEAD") return "read";
+  return method === "POST" ? "write" : undefined;
+}
+
+/** Signature of a file URL as wire.md 3.4 has it. */
+export function fileSignature(parts: { path: string; operation: string; user: string; token: string; expiration: string | null }): string {
+  const raw = `${parts.path}:${parts.operation}:${parts.user}:${parts.token}${parts.expiration === null ? "" : `:${parts.expiration}`}`;
+  return `v1_${createHash("sha256").update(raw).digest("base64").replace(/=+$/, "")}`;
+}
+
+/**
+ * The living sandbox whose token fits a signed file URL that names no sandbox (URLs made with `E2B_SANDBOX_URL` set do not). Whether the
+ * signature has expired is for the agent to say.
+ */
+export function findSigned(routes: RouteTable, method: string, target: string): Route | undefined {
+  const query = new URLSearchParams(target.slice(target.indexOf("?") + 1));
+  const operation = operationOf(method);
+  // A plus sign that was not percent-encoded has become a space; base64 has no spaces.
+  const given = Buffer.from((query.get("signature") ?? "").replaceAll(" ", "+"));
+  if (!operation) return undefined;
+  const path = query.get("path") ?? "";
+  const user = query.get("username") ?? "";
+  const expiration = query.get("signature_expiration");
+  for (const route of routes.all()) {
+    const wanted = Buffer.from(fileSignature({ path, operation, user, token: route.accessToken, expiration }));
+    if (wanted.byteLength === given.byteLength && timingSafeEqual(wanted, given)) return route;
+  }
+  return undefined;
+}
