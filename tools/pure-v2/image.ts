@@ -1,0 +1,115 @@
+import { createHash } from "node:crypto";
+import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { GUEST_PACKAGES, KERNEL_META_PACKAGE } from "./packages.ts";
+import { sh } from "./sh.ts";
+
+const FILES = join(import.meta.dir, "files");
+const DISK_BYTES = 12 * 1024 ** 3;
+/** Modules that stand between the initial file system and the disk; the rest is loaded from the disk. */
+const DISK_MODULES = ["virtio_pci", "virtio_blk", "ext4"] as const;
+
+/** What a boot needs, kept in the cache folder under the hash of everything it is made from. */
+export interface GuestImage {
+  readonly kernel: string;
+  readonly initrd: string;
+  /** A Debian tree without `/guest-job`. */
+  readonly tree: string;
+}
+
+/** Makes kernel, initial file system and tree, or finds them from an earlier run. */
+export async function guestImage(cacheDir: string): Promise<GuestImage> {
+  const sources = await Promise.all(["initrd-init", "guest-init"].map((name) => readFile(join(FILES, name), "utf8")));
+  const key = createHash("sha256")
+    .update(JSON.stringify([sources, GUEST_PACKAGES, KERNEL_META_PACKAGE, 1]))
+    .digest("hex")
+    .slice(0, 16);
+  const done = join(cacheDir, "pure-v2", key);
+  const image = { kernel: join(done, "kernel"), initrd: join(done, "initrd.gz"), tree: join(done, "tree") };
+  if (await Bun.file(join(done, "complete")).exists()) return image;
+  const work = `${done}.new`;
+  await rm(work, { recursive: true, force: true });
+  await rm(done, { recursive: true, force: true });
+  await mkdir(work, { recursive: true });
+  const version = await unpackKernel(work);
+  await makeInitrd(work, version);
+  await makeTree(work, version);
+  await rm(join(work, "unpacked"), { recursive: true, force: true });
+  await writeFile(join(work, "complete"), "");
+  await rename(work, done);
+  return image;
+}
+
+/** Returns the kernel's version. */
+async function unpackKernel(work: string): Promise<string> {
+  const depends = await sh(["apt-cache", "depends", KERNEL_META_PACKAGE]);
+  const name = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
+  if (!name)
+    throw new Error(`${KERNEL_META_PACKAGE} names no kernel; run 'apt-get update' and see 'apt-cache policy ${KERNEL_META_PACKAGE}'`);
+  await sh(["apt-get", "download", name], { cwd: work });
+  const deb = (await readdir(work)).find((file) => file.endsWith(".deb"));
+  if (!deb) throw new Error(`apt-get download ${name} left no package in ${work}`);
+  const unpacked = join(work, "unpacked");
+  await sh(["dpkg", "-x", join(work, deb), unpacked]);
+  await rm(join(work, deb));
+  const version = (await readdir(join(unpacked, "lib/modules")))[0];
+  if (!version) throw new Error(`${name} holds no modules`);
+  await sh(["depmod", "-b", unpacked, version]);
+  await cp(join(unpacked, "boot", `vmlinuz-${version}`), join(work, "kernel"));
+  return version;
+}
+
+async function makeInitrd(work: string, version: string): Promise<void> {
+  const root = join(work, "initrd");
+  for (const folder of ["bin", "dev", "proc", "sys", "new", "modules"]) await mkdir(join(root, folder), { recursive: true });
+  await cp("/bin/busybox", join(root, "bin/busybox"));
+  await cp(join(FILES, "initrd-init"), join(root, "init"));
+  const paths: string[] = [];
+  for (const module of DISK_MODULES) {
+    const insmods = await sh(["modprobe", "-d", join(work, "unpacked"), "-S", version, "--show-depends", module]);
+    for (const [, path] of insmods.matchAll(/^insmod (\S+)/gm)) if (path && !paths.includes(path)) paths.push(path);
+  }
+  for (const [index, path] of paths.entries()) {
+    await cp(path, join(root, "modules", `${String(index).padStart(2, "0")}-${path.split("/").at(-1)}`));
+  }
+  await sh(["sh", "-c", 'chmod 755 init && find . | cpio -o -H newc --quiet | gzip -1 > "$1"', "sh", join(work, "initrd.gz")], {
+    cwd: root,
+  });
+  await rm(root, { recursive: true });
+}
+
+async function makeTree(work: string, version: string): Promise<void> {
+  const tree = join(work, "tree");
+  const suite = /^VERSION_CODENAME=(\S+)/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? "bookworm";
+  await sh(["mmdebstrap", "--quiet", "--variant=minbase", `--include=${GUEST_PACKAGES.join(",")}`, suite, tree]);
+  await cp(join(work, "unpacked/lib/modules", version), join(tree, "usr/lib/modules", version), { recursive: true });
+  await cp(join(FILES, "guest-init"), join(tree, "guest-init"));
+  await sh(["chmod", "755", join(tree, "guest-init")]);
+}
+
+/** A disk with the image's tree, `folders` copied to their places, and `job` as `/guest-job`. */
+export async function makeDisk(image: GuestImage, disk: string, folders: Readonly<Record<string, string>>, job: string): Promise<void> {
+  const work = `${disk}.tree`;
+  await rm(work, { recursive: true, force: true });
+  await sh(["cp", "-a", "--reflink=auto", image.tree, work]);
+  for (const [to, from] of Object.entries(folders)) {
+    await mkdir(join(work, to, ".."), { recursive: true });
+    await sh(["cp", "-a", "--reflink=auto", "-T", from, join(work, to)]);
+  }
+  await writeFile(join(work, "guest-job"), job, { mode: 0o755 });
+  await writeFile(disk, "");
+  await truncate(disk, DISK_BYTES);
+  await sh(["mke2fs", "-q", "-t", "ext4", "-d", work, disk]);
+  await rm(work, { recursive: true, force: true });
+}
+
+/** Text of a file of a disk whose guest has powered off; undefined if there is none. */
+export async function readFromDisk(disk: string, path: string): Promise<string | undefined> {
+  const target = `${disk}.out`;
+  await rm(target, { force: true });
+  await sh(["debugfs", "-R", `dump ${path} ${target}`, disk]);
+  const file = Bun.file(target);
+  const text = (await file.exists()) ? await file.text() : undefined;
+  await rm(target, { force: true });
+  return text || undefined;
+}

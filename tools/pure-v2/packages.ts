@@ -1,0 +1,30 @@
+/** Debian packages that the machine needs to make and boot the guest, and what each is for. */
+export const HOST_PACKAGES: Readonly<Record<string, string>> = {
+  "qemu-system-x86": "boots the guest, emulated (no /dev/kvm needed)",
+  "busybox-static": "the first program of the guest",
+  cpio: "packs the guest's first file system",
+  kmod: "finds the kernel modules that the disk needs",
+  e2fsprogs: "makes the guest's disk without mounting it",
+  mmdebstrap: "makes the guest's Debian tree",
+};
+
+/** What stands in the guest's Debian tree: what a user's machine would have after set-up, and the tools of the tests. */
+export const GUEST_PACKAGES = [
+  "btrfs-progs",
+  "busybox-static",
+  "ca-certificates",
+  "crun",
+  "iproute2",
+  "kmod",
+  "mount",
+  "nftables",
+  "procps",
+  "python3-minimal",
+  "runc",
+  "tini",
+  "util-linux",
+  "xz-utils",
+] as const;
+
+/** Debian 12's stock kernel for cloud machines; the meta package names the current one. */
+export const KERNEL_META_PACKAGE = "linux-image-cloud-amd64";
