@@ -1,5 +1,5 @@
 import type { ConnectionConfig } from "./config.ts";
-import { AuthenticationError, type BoxyardError, ConnectionError } from "./errors.ts";
+import { AuthenticationError, BoxyardError, ConnectionError } from "./errors.ts";
 import { errorFromResponse } from "./http-errors.ts";
 import { type RequestOptions, RequestScope } from "./request-scope.ts";
 import { SDK_VERSION } from "./version.ts";
@@ -72,6 +72,7 @@ export class ApiClient {
     } catch (cause) {
       const ended = scope.failure(cause);
       if (ended) throw ended;
+      if (cause instanceof BoxyardError) throw cause;
       const text = `${request.what}: no answer from ${this.config.apiUrl}. Is the server running there? (${describe(cause)})`;
       return { error: new ConnectionError(text, { code: "unavailable", reason: "network_failed", cause }), mayRepeat: repeatable };
     }

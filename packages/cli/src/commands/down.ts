@@ -1,0 +1,26 @@
+import { AppError } from "@boxyard/core";
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { runRole } from "../server-control/roles.ts";
+import { stopServer } from "../server-control/stop.ts";
+
+export function configure(command: Command, context: CliContext): void {
+  command
+    .description("Stop the server on this machine. Sandboxes run on, and the next server takes them over.")
+    .option("--sandboxes", "also end every sandbox, and let go of everything the machine holds for them")
+    .addHelpText("after", "\nExamples:\n  $ boxyard down\n  $ boxyard down --sandboxes")
+    .action((options: { sandboxes?: boolean }) => down(options, context));
+}
+
+async function down(options: { sandboxes?: boolean }, context: CliContext): Promise<void> {
+  const { config, output, signal } = context;
+  const stopped = await stopServer(config.dataDir, signal);
+  await output.line(stopped ? `The server (pid ${stopped.pid}) has ended.` : "No server is running.");
+  if (!options.sandboxes) return;
+  const exitCode = await runRole(config, "release", ["--sandboxes"], "progress");
+  if (exitCode !== 0) {
+    const details = { hint: "What was left stands above; `boxyard down --sandboxes` can be repeated." };
+    throw new AppError("internal", "not everything could be let go of", { reason: "release_failed", details });
+  }
+  await output.line("Every sandbox has ended, and nothing of them is left.");
+}

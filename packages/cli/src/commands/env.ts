@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import { urlOfListen } from "../config.ts";
+import { isRemote, readApiKey } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { shellQuote } from "../output/shell-quote.ts";
+
+export function configure(command: Command, context: CliContext): void {
+  command
+    .description("Print the variables that our SDK and the `e2b` clients need, as lines for a shell.")
+    .option("--json", "print them as a JSON object")
+    .addHelpText("after", '\nExamples:\n  $ eval "$(boxyard env)"\n  $ boxyard env --json')
+    .action((options: { json?: boolean }) => printEnv(options, context));
+}
+
+async function printEnv(options: { json?: boolean }, context: CliContext): Promise<void> {
+  const { output } = context;
+  const variables = await clientVariables(context);
+  if (options.json) return output.json(variables);
+  for (const [name, value] of Object.entries(variables)) await output.line(`export ${name}=${shellQuote(value)}`);
+}
+
+async function clientVariables(context: CliContext): Promise<Record<string, string>> {
+  const { config } = context;
+  const url = isRemote(config) ? (config.apiUrl as string) : await localUrl(context);
+  const key = config.apiKey ?? (isRemote(config) ? "" : readApiKey(config.dataDir));
+  const { host, hostname, port } = new URL(url);
+  const isLoopback = hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+  const domain = config.env.BOXYARD_DOMAIN || (isLoopback ? `localhost${port ? `:${port}` : ""}` : host);
+  return {
+    BOXYARD_API_URL: url,
+    BOXYARD_API_KEY: key,
+    E2B_API_URL: url,
+    E2B_SANDBOX_URL: url,
+    E2B_API_KEY: key,
+    E2B_DOMAIN: domain,
+  };
+}
+
+/** Where the server is, or, when none runs, where it will be. */
+async function localUrl(context: CliContext): Promise<string> {
+  const { config, output } = context;
+  const { isAlive, readServerFile } = await import("../server-control/server-file.ts");
+  const file = readServerFile(config.dataDir);
+  if (file && isAlive(file)) return file.url;
+  output.note("note: no server is running; `boxyard up -d` starts one");
+  return urlOfListen(config.listen);
+}

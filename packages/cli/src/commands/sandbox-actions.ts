@@ -1,0 +1,131 @@
+import { Sandbox, type SandboxInfo } from "@boxyard/sdk";
+import { connection } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { EXIT, usageError } from "../errors.ts";
+import { table } from "../output/table.ts";
+import { bytes, duration } from "../output/units.ts";
+
+export interface CreateOptions {
+  readonly timeout: number;
+  readonly env?: Record<string, string>;
+  readonly metadata?: Record<string, string>;
+  readonly internet: boolean;
+  readonly json?: boolean;
+}
+
+export interface ListOptions {
+  readonly state?: string;
+  readonly metadata?: Record<string, string>;
+  readonly template?: string;
+  readonly limit?: number;
+  readonly json?: boolean;
+}
+
+export interface KillOptions {
+  readonly all?: boolean;
+  readonly metadata?: Record<string, string>;
+}
+
+/** Sandboxes that are ended at once. */
+const KILLS_AT_ONCE = 8;
+
+export async function create(template: string | undefined, options: CreateOptions, context: CliContext): Promise<void> {
+  const sandbox = await Sandbox.create(template ?? "base", {
+    ...(await connection(context)),
+    timeoutMs: options.timeout * 1000,
+    envs: options.env,
+    metadata: options.metadata,
+    ...(options.internet ? {} : { allowInternetAccess: false }),
+  });
+  if (options.json) return context.output.json(await sandbox.getInfo());
+  await context.output.line(sandbox.sandboxId);
+}
+
+export async function list(options: ListOptions, context: CliContext): Promise<void> {
+  const { state, metadata, template, limit = Number.POSITIVE_INFINITY } = options;
+  if (state !== undefined && state !== "running" && state !== "paused")
+    throw usageError(`--state is 'running' or 'paused', not '${state}'`);
+  const filter = { ...(state ? { state: [state] as const } : {}), metadata, template };
+  const found: SandboxInfo[] = [];
+  for await (const info of Sandbox.list({ ...(await connection(context)), ...filter, limit: Math.min(limit, 100) })) {
+    found.push(info);
+    if (found.length >= limit) break;
+  }
+  if (options.json) return context.output.json(found);
+  if (found.length === 0) return context.output.note("no sandboxes");
+  const now = Date.now();
+  const row = (info: SandboxInfo) => [
+    info.sandboxId,
+    info.name ?? info.templateId,
+    info.state,
+    duration(now - info.startedAt.getTime()),
+    info.state === "running" ? duration(info.endAt.getTime() - now) : "-",
+    `${info.cpuCount}`,
+    bytes(info.memoryMB * 1024 * 1024),
+    pairs(info.metadata),
+  ];
+  const head = ["SANDBOX", "TEMPLATE", "STATE", "AGE", "ENDS IN", "CPUS", "MEMORY", "METADATA"];
+  await context.output.line(table([head, ...found.map(row)]));
+}
+
+export async function info(id: string, options: { json?: boolean }, context: CliContext): Promise<void> {
+  const found = await Sandbox.getInfo(id, await connection(context));
+  if (options.json) return context.output.json(found);
+  const rows = [
+    ["sandbox", found.sandboxId],
+    ["template", found.name ? `${found.name} (${found.templateId})` : found.templateId],
+    ["state", found.state],
+    ["started", found.startedAt.toISOString()],
+    [found.state === "paused" ? "paused" : "ends", found.endAt.toISOString()],
+    ["cpus", String(found.cpuCount)],
+    ["memory", bytes(found.memoryMB * 1024 * 1024)],
+    ["disk", bytes(found.diskSizeMB * 1024 * 1024)],
+    ["metadata", pairs(found.metadata)],
+    ["agent", found.envdVersion],
+  ];
+  await context.output.line(table(rows));
+}
+
+export async function kill(ids: readonly string[], options: KillOptions, context: CliContext): Promise<void> {
+  if ((options.all === true) === ids.length > 0) throw usageError("name the sandboxes to end, or give --all");
+  const target = await connection(context);
+  const queue = [...ids];
+  if (options.all) {
+    for await (const { sandboxId } of Sandbox.list({ ...target, metadata: options.metadata })) queue.push(sandboxId);
+  }
+  const worker = async () => {
+    for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
+      if (await Sandbox.kill(id, target)) await context.output.line(id);
+      else if (!options.all) {
+        context.output.note(`no sandbox ${id}`);
+        context.exitCode = EXIT.failure;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: KILLS_AT_ONCE }, worker));
+}
+
+export async function timeout(id: string, seconds: number, context: CliContext): Promise<void> {
+  await Sandbox.setTimeout(id, seconds * 1000, await connection(context));
+  context.output.note(`sandbox ${id} ends in ${duration(seconds * 1000)}`);
+}
+
+export async function metrics(id: string, options: { json?: boolean }, context: CliContext): Promise<void> {
+  const samples = await Sandbox.getMetrics(id, await connection(context));
+  if (options.json) return context.output.json(samples);
+  const last = samples.at(-1);
+  if (!last) return context.output.note("no samples yet; the first comes within half a minute of the start");
+  const rows = [
+    ["at", last.timestamp.toISOString()],
+    ["cpu", `${last.cpuUsedPct.toFixed(1)} % of ${last.cpuCount} cores`],
+    ["memory", `${bytes(last.memUsed)} of ${bytes(last.memTotal)}`],
+    ["cache", bytes(last.memCache)],
+    ["disk", `${bytes(last.diskUsed)} of ${bytes(last.diskTotal)}`],
+  ];
+  await context.output.line(table(rows));
+}
+
+function pairs(metadata: Readonly<Record<string, string>>): string {
+  const text = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
+  return text.join(" ") || "-";
+}

@@ -1,0 +1,62 @@
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { collectEnv, collectPairs, parseCount, parseSeconds } from "../options.ts";
+import * as actions from "./sandbox-actions.ts";
+
+export function configure(command: Command, context: CliContext): void {
+  command.description("Create, list, look at and end sandboxes.");
+  configureCreate(command, context);
+  configureList(command, context);
+
+  command
+    .command("info <sandbox>")
+    .description("Look at a sandbox.")
+    .option("--json", "print it as JSON")
+    .action((id: string, options: { json?: boolean }) => actions.info(id, options, context));
+
+  command
+    .command("kill [sandbox...]")
+    .description("End sandboxes, with all that is in them.")
+    .option("--all", "every sandbox of yours")
+    .option("--metadata <KEY=VALUE>", "with --all: only those with this metadata, repeatable", collectPairs)
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox kill SANDBOX\n  $ boxyard sandbox kill --all --metadata task=42")
+    .action((ids: string[], options: actions.KillOptions) => actions.kill(ids, options, context));
+
+  command
+    .command("timeout <sandbox> <seconds>")
+    .description("Set how long a sandbox lives from now on; longer or shorter than before.")
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox timeout SANDBOX 2h")
+    .action((id: string, seconds: string) => actions.timeout(id, parseSeconds(seconds), context));
+
+  command
+    .command("metrics <sandbox>")
+    .description("Show what a sandbox uses.")
+    .option("--json", "print all samples as JSON")
+    .action((id: string, options: { json?: boolean }) => actions.metrics(id, options, context));
+}
+
+function configureCreate(command: Command, context: CliContext): void {
+  command
+    .command("create [template]")
+    .description("Create a sandbox and print its id.")
+    .option("--timeout <seconds>", "lifetime: seconds, or 15m, 2h", parseSeconds, 300)
+    .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
+    .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)
+    .option("--no-internet", "no way out of the sandbox")
+    .option("--json", "print what the server says of it as JSON")
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox create\n  $ boxyard sandbox create base --timeout 1h --metadata task=42")
+    .action((template: string | undefined, options: actions.CreateOptions) => actions.create(template, options, context));
+}
+
+function configureList(command: Command, context: CliContext): void {
+  command
+    .command("list")
+    .alias("ls")
+    .description("List sandboxes, the newest first.")
+    .option("--state <state>", "only `running` or `paused`")
+    .option("--metadata <KEY=VALUE>", "only those with this metadata, repeatable", collectPairs)
+    .option("-t, --template <name>", "only those of this template")
+    .option("--limit <count>", "at most so many", parseCount)
+    .option("--json", "print them as JSON")
+    .action((options: actions.ListOptions) => actions.list(options, context));
+}

@@ -1,0 +1,12 @@
+import type { CliConfig } from "./config.ts";
+import type { Output } from "./output/output.ts";
+
+/** What every command is given. */
+export interface CliContext {
+  readonly config: CliConfig;
+  readonly output: Output;
+  /** Aborted by the first Ctrl-C or SIGTERM. */
+  readonly signal: AbortSignal;
+  /** Exit code of the process when the command has ended without an error. 0 unless set. */
+  exitCode: number;
+}

@@ -1,0 +1,47 @@
+import { AppError } from "@boxyard/core";
+
+/** Exit codes of our own failures; a remote command's code is passed on as it is. */
+export const EXIT = {
+  failure: 1,
+  usage: 2,
+  /** As `timeout(1)` does. */
+  timeout: 124,
+  /** 128 + SIGINT, SIGPIPE, SIGTERM. */
+  interrupted: 130,
+  brokenPipe: 141,
+  terminated: 143,
+} as const;
+
+/** What a person can do next, by `reason`. */
+const NEXT_STEP: Readonly<Record<string, string>> = {
+  api_key_missing: "Set BOXYARD_API_KEY to a key of that server (on the server: boxyard env).",
+  unauthenticated: "Check BOXYARD_API_KEY; `boxyard env` on the server's machine prints the right one.",
+  network_failed: "Check BOXYARD_API_URL, or start a server with `boxyard up -d`.",
+  sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",
+  sandbox_ended: "It was killed or its time was up; `--timeout` of `sandbox create` gives it longer.",
+  sandbox_not_running: "`boxyard sandbox list` shows the sandboxes there are.",
+  not_enough_space: "Remove files in the sandbox, or use a template with a larger disk.",
+};
+
+/** Lines to print for an error: what failed, and what to do about it. Errors of the SDK and of our own have a `reason`. */
+export function explain(error: unknown): string[] {
+  const lines = [error instanceof Error ? error.message : String(error)];
+  const { reason, requestId, details } = error as { reason?: unknown; requestId?: unknown; details?: { hint?: unknown } };
+  const hint = details?.hint ?? (typeof reason === "string" ? NEXT_STEP[reason] : undefined);
+  if (typeof hint === "string") lines.push(hint);
+  if (typeof requestId === "string") lines.push(`(request ${requestId})`);
+  return lines;
+}
+
+export function exitCodeOf(error: unknown): number {
+  const reason = (error as { reason?: unknown }).reason;
+  if (reason === "broken_pipe") return EXIT.brokenPipe;
+  if (reason === "usage") return EXIT.usage;
+  if (reason === "command_timeout") return EXIT.timeout;
+  return EXIT.failure;
+}
+
+/** The command line itself is wrong. */
+export function usageError(message: string): AppError {
+  return new AppError("invalid_argument", message, { reason: "usage" });
+}

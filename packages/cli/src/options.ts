@@ -1,0 +1,46 @@
+import { InvalidArgumentError } from "commander";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Collects `-e KEY=VALUE`; `-e KEY` takes the value from our own environment. */
+export function collectEnv(own: Env): (text: string, before?: Record<string, string>) => Record<string, string> {
+  return (text, before) => {
+    const at = text.indexOf("=");
+    const key = at < 0 ? text : text.slice(0, at);
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) throw new InvalidArgumentError("give it as KEY=VALUE, or KEY to pass on your own variable");
+    const value = at < 0 ? own[key] : text.slice(at + 1);
+    if (value === undefined) throw new InvalidArgumentError(`your environment has no variable ${key}`);
+    return { ...before, [key]: value };
+  };
+}
+
+/** Collects `KEY=VALUE` pairs. */
+export function collectPairs(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("give it as KEY=VALUE");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+const UNITS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** `90`, `90s`, `15m`, `2h`: a duration, in seconds. */
+export function parseSeconds(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)([smhd]?)$/.exec(text);
+  const seconds = match ? Number(match[1]) * (UNITS[match[2] ?? ""] ?? 1) : Number.NaN;
+  if (!(seconds > 0)) throw new InvalidArgumentError("give a number of seconds above 0, or one with a unit: 90s, 15m, 2h");
+  return seconds;
+}
+
+/** A port of the Internet protocols. */
+export function parsePort(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new InvalidArgumentError("a port is a whole number from 1 to 65535");
+  return port;
+}
+
+/** A whole number of at least 1. */
+export function parseCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("give a whole number of at least 1");
+  return count;
+}

@@ -1,0 +1,72 @@
+import type { CommandHandle, Sandbox } from "@boxyard/sdk";
+import type { CliContext } from "./context.ts";
+import { shellExitCode } from "./signals.ts";
+
+export interface RemoteCommandOptions {
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  readonly user?: string;
+  /** Seconds; undefined means no limit. */
+  readonly timeout?: number;
+  /** Whether our standard input goes to the command. */
+  readonly stdin?: boolean;
+}
+
+/** What a single message to a command's input may hold. */
+const INPUT_CHUNK_BYTES = 64 * 1024;
+
+/**
+ * Runs a program in a sandbox, exactly these arguments and no shell between, with its output going to ours byte by byte as it comes.
+ * Resolves with the exit code a shell would show. An interrupt of ours ends the command.
+ */
+export async function runRemote(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  options: RemoteCommandOptions,
+  context: CliContext,
+): Promise<number> {
+  const { output, signal } = context;
+  const [program, ...args] = argv;
+  const command = await sandbox.commands.spawn([program as string, ...args], {
+    envs: options.env,
+    cwd: options.cwd,
+    user: options.user,
+    stdin: options.stdin ?? false,
+    timeoutMs: options.timeout ? Math.ceil(options.timeout * 1000) : 0,
+    retainOutput: false,
+    signal,
+  });
+  // Whoever read our output has left: then the command has no reader either.
+  output.whenBroken(() => void command.kill().catch(() => {}));
+  const input = options.stdin ? forwardStdin(command) : undefined;
+  try {
+    for await (const { stream, data } of command) {
+      await (stream === "stderr" ? output.writeError(data) : output.write(data));
+    }
+    return shellExitCode(await command.waitForEnd());
+  } finally {
+    input?.stop();
+  }
+}
+
+/** Copies our standard input to the command, in order, and then its end. */
+function forwardStdin(command: CommandHandle): { stop(): void } {
+  let stopped = false;
+  const copy = async () => {
+    for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
+      for (let at = 0; at < chunk.length && !stopped; at += INPUT_CHUNK_BYTES) {
+        await command.sendStdin(chunk.subarray(at, at + INPUT_CHUNK_BYTES));
+      }
+      if (stopped) return;
+    }
+    await command.closeStdin();
+  };
+  // A command that ends without reading its input is no error of ours: what became of it shows in its output and exit code.
+  copy().catch(() => {});
+  return {
+    stop: () => {
+      stopped = true;
+      process.stdin.destroy();
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { AppError } from "@boxyard/core";
+import type { CliContext } from "../context.ts";
+import { answers } from "./health.ts";
+import { acquireLock } from "./lock.ts";
+import { runSetup } from "./roles.ts";
+import { isAlive, readServerFile, type ServerFile, serverLogPath } from "./server-file.ts";
+import { makeDataDir, startDetached } from "./start.ts";
+
+/** Set-up on a slow machine takes minutes; another command waits that long for it. */
+const LOCK_LIMIT_MS = 30 * 60_000;
+const PROBE_LIMIT_MS = 5000;
+
+/** The running server, or undefined. One that lives and does not answer is an error: a second one must not be started beside it. */
+export async function findServer(dataDir: string): Promise<ServerFile | undefined> {
+  const file = readServerFile(dataDir);
+  if (!file || !isAlive(file)) return undefined;
+  if (await answers(file.url, PROBE_LIMIT_MS)) return file;
+  if (!isAlive(file)) return undefined;
+  throw new AppError("unavailable", `the server (pid ${file.pid}) does not answer at ${file.url}`, {
+    reason: "server_hangs",
+    details: { hint: `Look at ${serverLogPath(dataDir)}; \`boxyard down\` and \`boxyard up -d\` start it again. Sandboxes survive that.` },
+  });
+}
+
+/** The running server; when none runs, sets the machine up if need be and starts one in the background. */
+export async function ensureServer(context: CliContext): Promise<ServerFile> {
+  const { config, output, signal } = context;
+  const running = await findServer(config.dataDir);
+  if (running) return running;
+  makeDataDir(config);
+  const onWait = () => output.note("another boxyard command is starting the server; waiting for it");
+  const lock = await acquireLock(config.dataDir, { limitMs: LOCK_LIMIT_MS, onWait, signal });
+  try {
+    const started = await findServer(config.dataDir);
+    if (started) return started;
+    const first = await startDetached(config, signal);
+    if (first) return first;
+    await runSetup(config);
+    const second = await startDetached(config, signal);
+    if (second) return second;
+    throw new AppError("failed_precondition", "set-up has finished, and the server still says that it is needed", {
+      reason: "setup_failed",
+      details: { hint: "`boxyard doctor` says what this machine lacks." },
+    });
+  } finally {
+    lock.release();
+  }
+}

@@ -1,0 +1,43 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { AppError, systemClock } from "@boxyard/core";
+
+const TRY_EVERY_MS = 20;
+
+/** A lock that only one process holds; it ends with that process, however it ends. */
+export interface Lock {
+  release(): void;
+}
+
+/**
+ * Waits for the lock under which a server is set up and started, so that two commands at once do not start two. The kernel's lock on a
+ * SQLite file does the work: it is atomic, and nothing is left when its holder is killed.
+ */
+export async function acquireLock(dataDir: string, options: { limitMs: number; onWait: () => void; signal: AbortSignal }): Promise<Lock> {
+  const database = new Database(join(dataDir, "start.lock"), { create: true });
+  const deadline = systemClock.monotonic() + options.limitMs;
+  try {
+    for (let told = false; !tryLock(database); told = true) {
+      if (!told) options.onWait();
+      if (systemClock.monotonic() > deadline) {
+        const message = `another boxyard command has been starting the server for ${options.limitMs / 1000} s`;
+        throw new AppError("deadline_exceeded", message, { reason: "start_lock" });
+      }
+      await systemClock.sleep(TRY_EVERY_MS, options.signal);
+    }
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return { release: () => database.close() };
+}
+
+function tryLock(database: Database): boolean {
+  try {
+    database.run("BEGIN EXCLUSIVE");
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "SQLITE_BUSY") return false;
+    throw error;
+  }
+}

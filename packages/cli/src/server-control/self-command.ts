@@ -1,0 +1,12 @@
+import { resolve } from "node:path";
+
+/** What the server's program can be asked to do. */
+export type ServerRole = "serve" | "setup" | "doctor" | "release";
+
+/**
+ * The command line of the server's program in one of its roles: the only place that knows where that program is. The command line client
+ * never imports it, so that it starts fast and works where no server can.
+ */
+export function selfCommand(role: ServerRole, args: readonly string[] = []): [string, ...string[]] {
+  return [process.execPath, resolve(import.meta.dir, "../../../server/src/main.ts"), role, ...args];
+}

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What a running server says about itself in `server.json`. */
+export interface ServerFile {
+  readonly pid: number;
+  /** Start of the process in clock ticks since boot: a pid alone may have been given to another process since. */
+  readonly startTimeTicks: number;
+  readonly url: string;
+  /** What the server was built from. */
+  readonly build: string;
+}
+
+export const serverFilePath = (dataDir: string): string => join(dataDir, "server.json");
+export const serverLogPath = (dataDir: string): string => join(dataDir, "server.log");
+
+/** The file's content, or undefined when there is none or it makes no sense (it may be half written). */
+export function readServerFile(dataDir: string): ServerFile | undefined {
+  try {
+    const value = JSON.parse(readFileSync(serverFilePath(dataDir), "utf8")) as Partial<Record<keyof ServerFile, unknown>> | null;
+    if (!Number.isInteger(value?.pid) || typeof value?.url !== "string") return undefined;
+    const { pid, startTimeTicks, url, build } = value;
+    return { pid: pid as number, startTimeTicks: Number(startTimeTicks), url, build: typeof build === "string" ? build : "" };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Field 22 of `/proc/<pid>/stat`; undefined when there is no such process, or it has ended and only waits to be collected. */
+export function startTimeOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name in the second field may hold anything, also blanks and brackets: what follows its last bracket is fields 3 and on.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (fields[0] === "Z" || fields[0] === "X") return undefined;
+    return Number(fields[19]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** True while the very process lives that wrote the file. */
+export function isAlive(file: ServerFile): boolean {
+  return startTimeOf(file.pid) === file.startTimeTicks;
+}

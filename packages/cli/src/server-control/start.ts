@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { AppError, systemClock } from "@boxyard/core";
+import type { CliConfig } from "../config.ts";
+import { answers } from "./health.ts";
+import { selfCommand } from "./self-command.ts";
+import { readServerFile, type ServerFile, serverLogPath, startTimeOf } from "./server-file.ts";
+
+/** The exit code with which `serve` says that set-up has not been done, or not for this version (EX_CONFIG of sysexits.h). */
+export const SETUP_NEEDED = 78;
+/** How long a server may take until it answers; after a crash it first looks after the sandboxes it finds. */
+const START_LIMIT_MS = 60_000;
+const POLL_MS = 10;
+const PROBE_LIMIT_MS = 5000;
+const LOG_LINES = 20;
+
+/**
+ * Starts a server in a session of its own, its output in `server.log`, and waits until it answers. Undefined when it says that set-up is
+ * needed.
+ */
+export async function startDetached(config: CliConfig, signal: AbortSignal): Promise<ServerFile | undefined> {
+  const log = openSync(serverLogPath(config.dataDir), "a", 0o600);
+  const [command, ...args] = selfCommand("serve");
+  // stdin is nothing, the folder is /: a server must hold on to nothing of the terminal it was started from.
+  const child = spawn(command, args, {
+    cwd: "/",
+    detached: true,
+    stdio: ["ignore", log, log],
+    env: { ...config.env, BOXYARD_DATA: config.dataDir },
+  });
+  closeSync(log);
+  let exitCode: number | undefined;
+  child.once("exit", (code, signalName) => {
+    exitCode = code ?? (signalName ? 128 : 1);
+  });
+  child.once("error", () => {
+    exitCode = 127;
+  });
+  child.unref();
+  const deadline = systemClock.monotonic() + START_LIMIT_MS;
+  while (exitCode === undefined && systemClock.monotonic() < deadline) {
+    const file = readServerFile(config.dataDir);
+    if (file && file.pid === child.pid && (await answers(file.url, PROBE_LIMIT_MS))) return file;
+    await systemClock.sleep(POLL_MS, signal);
+  }
+  if (exitCode === SETUP_NEEDED) return undefined;
+  if (exitCode === undefined && child.pid) killIfSame(child.pid);
+  throw startFailure(config, exitCode);
+}
+
+/** A server that does not answer is of no use and must not stay behind. */
+function killIfSame(pid: number): void {
+  if (startTimeOf(pid) !== undefined) process.kill(pid, "SIGTERM");
+}
+
+function startFailure(config: CliConfig, exitCode: number | undefined): AppError {
+  const how = exitCode === undefined ? `did not answer within ${START_LIMIT_MS / 1000} s` : `ended with exit code ${exitCode}`;
+  const tail = logTail(config.dataDir);
+  const message = `the server ${how}${tail ? `. The end of ${serverLogPath(config.dataDir)}:\n${tail}` : ""}`;
+  return new AppError("unavailable", message, {
+    reason: "server_start",
+    details: { hint: "`boxyard doctor` says what this machine lacks; `boxyard up` shows the server's output directly." },
+  });
+}
+
+function logTail(dataDir: string): string {
+  try {
+    const lines = readFileSync(serverLogPath(dataDir), "utf8").trimEnd().split("\n").slice(-LOG_LINES);
+    return lines.map((line) => `  ${line}`).join("\n");
+  } catch {
+    return "";
+  }
+}
+
+/** Makes the data folder; a server's secrets are in it. */
+export function makeDataDir(config: CliConfig): void {
+  try {
+    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const message = `cannot make the data folder ${config.dataDir}`;
+    const hint = "A local server needs root: use sudo. For a server elsewhere set BOXYARD_API_URL and BOXYARD_API_KEY.";
+    throw new AppError("permission_denied", message, { reason: "data_folder", details: { hint }, cause });
+  }
+}
