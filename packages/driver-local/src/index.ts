@@ -1,1 +1,3 @@
-export {};
+export { assembleDriver } from "./assemble.ts";
+export type { LocalDriverConfig } from "./config.ts";
+export { DRIVER_NAME, LocalDriver } from "./driver.ts";

@@ -23,7 +23,7 @@ export async function runCommand(argv: readonly [string, ...string[]], options: 
   const name = argv[0];
   let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
   try {
-    child = Bun.spawn([...argv], {
+    child = Bun.spawn([findProgram(name) ?? name, ...argv.slice(1)], {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
@@ -70,4 +70,11 @@ class Kept {
     }
     if (rest) this.onLine(rest);
   }
+}
+
+const SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** Path of a program; also found in the administrator's folders, which a user's PATH may lack. */
+export function findProgram(name: string): string | undefined {
+  return Bun.which(name) ?? Bun.which(name, { PATH: SYSTEM_FOLDERS }) ?? undefined;
 }

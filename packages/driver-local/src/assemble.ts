@@ -1,0 +1,67 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { AppError, isSandboxId, systemClock } from "@boxyard/core";
+import type { Fingerprint } from "@boxyard/driver";
+import { findHierarchies } from "./cgroup/hierarchies.ts";
+import { InstanceCgroups } from "./cgroup/instance.ts";
+import type { LocalDriverConfig } from "./config.ts";
+import { LocalDriver } from "./driver.ts";
+import type { MachineFacts } from "./oci/config.ts";
+import type { PoolStorage, SandboxNetworks } from "./parts.ts";
+import { adoptSandboxes } from "./recover.ts";
+import { ROOT_MOUNT } from "./rootfs/mounts.ts";
+import { UidRanges } from "./rootfs/uid-ranges.ts";
+import { Crun } from "./runtime/crun.ts";
+import type { LocalParts } from "./sandbox.ts";
+import { DataPaths } from "./state/paths.ts";
+
+const RUNTIME_FILES = ["/usr/bin/crun", "/usr/local/bin/crun", "/usr/sbin/crun"];
+const AGENT_TIMEOUT_MS = 10_000;
+
+export interface AssembledParts {
+  readonly networks: SandboxNetworks;
+  readonly storage: PoolStorage;
+  readonly fingerprint: () => Promise<Fingerprint>;
+}
+
+/** Puts a driver together from its parts and makes the sandboxes of an earlier process known to them. */
+export function assembleDriver(config: LocalDriverConfig, { networks, storage, fingerprint }: AssembledParts): LocalDriver {
+  if (`${config.dataFolder}/`.startsWith(`${ROOT_MOUNT}/`)) {
+    throw new AppError("failed_precondition", `The data folder cannot lie in ${ROOT_MOUNT}; choose another BOXYARD_DATA`, {
+      reason: "data_folder",
+    });
+  }
+  const paths = new DataPaths(config.dataFolder);
+  for (const folder of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const cgroups = new InstanceCgroups(findHierarchies(), config.instance);
+  cgroups.prepare();
+  const parts: LocalParts = {
+    paths,
+    machine: machineFacts(),
+    cgroups,
+    uidRanges: new UidRanges(config.instance),
+    networks,
+    storage,
+    runtime: new Crun(config.runtimeFile ?? findRuntime(), paths.runtime),
+    guestFolder: config.guestFolder,
+    clock: systemClock,
+    agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,
+    observer: config.observer ?? {},
+    onUndoError: config.onError ?? (() => {}),
+  };
+  adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
+  return new LocalDriver(parts, fingerprint);
+}
+
+function findRuntime(): string {
+  const file = RUNTIME_FILES.find((path) => existsSync(path));
+  if (file) return file;
+  throw new AppError("failed_precondition", "crun is not installed; install the package 'crun'", { reason: "runtime_missing" });
+}
+
+function machineFacts(): MachineFacts {
+  const limit = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+  return {
+    maxOpenFiles: limit === undefined || limit === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(limit),
+    oomScoreAdj: Number(readFileSync("/proc/self/oom_score_adj", "utf8")),
+  };
+}

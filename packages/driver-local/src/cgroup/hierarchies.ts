@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+
+/** The controllers we need. `cpuacct` only counts; on v2 the core does that itself. */
+export const CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"] as const;
+export type Controller = (typeof CONTROLLERS)[number];
+
+export interface Hierarchies {
+  /** Where cgroup v2 is mounted: freezing, killing and counting processes always go through it. */
+  readonly unified: string;
+  /** Controllers that this machine still has in v1 hierarchies ("hybrid"); empty on pure v2. Two may share a path. */
+  readonly v1: Readonly<Partial<Record<Controller, string>>>;
+}
+
+const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+
+/** Reads hierarchies off /proc/self/mountinfo (fields: proc(5)). `v2Controllers` is the root's cgroup.controllers. */
+export function parseHierarchies(mountinfo: string, v2Controllers: (unified: string) => string): Hierarchies {
+  let unified: string | undefined;
+  const v1: Partial<Record<Controller, string>> = {};
+  for (const line of mountinfo.split("\n")) {
+    const [left, right] = line.split(" - ");
+    const path = plainPath(left?.split(" ")[4] ?? "");
+    const [type, , options] = right?.split(" ") ?? [];
+    if (type === "cgroup2") unified ??= path;
+    if (type !== "cgroup") continue;
+    for (const option of options?.split(",") ?? []) {
+      if (CONTROLLERS.includes(option as Controller)) v1[option as Controller] ??= path;
+    }
+  }
+  if (!unified) {
+    throw new AppError(
+      "failed_precondition",
+      "No cgroup v2 hierarchy is mounted; boot with systemd.unified_cgroup_hierarchy=1 or mount one",
+      {
+        reason: "cgroup2_missing",
+      },
+    );
+  }
+  const inV2 = v2Controllers(unified).trim().split(/\s+/);
+  for (const name of CONTROLLERS) {
+    if (inV2.includes(name)) delete v1[name];
+    else if (!v1[name] && name !== "cpuacct") {
+      throw new AppError(
+        "failed_precondition",
+        `The cgroup controller '${name}' is neither in cgroup v2 nor mounted as v1; enable it in the kernel`,
+        {
+          reason: "cgroup_controller_missing",
+          details: { controller: name },
+        },
+      );
+    }
+  }
+  return { unified, v1 };
+}
+
+export function findHierarchies(): Hierarchies {
+  return parseHierarchies(readFileSync("/proc/self/mountinfo", "utf8"), (unified) =>
+    readFileSync(join(unified, "cgroup.controllers"), "utf8"),
+  );
+}
+
+/** On a hybrid machine crun refuses to work while the v2 root lists any controller; this is the file it looks at. */
+export function hybridControllersFile(hierarchies: Hierarchies): string | undefined {
+  return Object.keys(hierarchies.v1).length > 0 ? join(hierarchies.unified, "cgroup.controllers") : undefined;
+}
+
+/** Every mount point that holds cgroups of ours, each once, v2 first. */
+export function mountPoints(hierarchies: Hierarchies): readonly string[] {
+  return [...new Set([hierarchies.unified, ...Object.values(hierarchies.v1)])];
+}

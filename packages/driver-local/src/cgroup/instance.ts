@@ -1,0 +1,58 @@
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isSandboxId, type SandboxId } from "@boxyard/core";
+import { hasErrno } from "../sys/libc.ts";
+import { type Hierarchies, mountPoints } from "./hierarchies.ts";
+
+/** The cgroups that hold all sandboxes of one server: `boxyard-<instance>` in every hierarchy. */
+export class InstanceCgroups {
+  readonly hierarchies: Hierarchies;
+  private readonly name: string;
+
+  constructor(hierarchies: Hierarchies, instance: string) {
+    this.hierarchies = hierarchies;
+    this.name = `boxyard-${instance}`;
+  }
+
+  /** Makes them, with the controllers handed down on v2. Repeatable. */
+  prepare(): void {
+    for (const point of mountPoints(this.hierarchies)) mkdirSync(join(point, this.name), { recursive: true });
+    const { unified } = this.hierarchies;
+    const available = readFileSync(join(unified, "cgroup.controllers"), "utf8").trim().split(/\s+/);
+    const wanted = ["memory", "cpu", "pids"].filter((name) => available.includes(name));
+    for (const folder of [unified, join(unified, this.name)]) {
+      const file = join(folder, "cgroup.subtree_control");
+      const enabled = readFileSync(file, "utf8").trim().split(/\s+/);
+      for (const name of wanted) if (!enabled.includes(name)) writeFileSync(file, `+${name}`);
+    }
+  }
+
+  /** v2 first. */
+  foldersOf(id: SandboxId): readonly string[] {
+    return mountPoints(this.hierarchies).map((point) => join(point, this.name, id));
+  }
+
+  /** Sandboxes that have a cgroup in any hierarchy. */
+  list(): readonly SandboxId[] {
+    const found = new Set<SandboxId>();
+    for (const point of mountPoints(this.hierarchies)) {
+      try {
+        for (const name of readdirSync(join(point, this.name))) if (isSandboxId(name)) found.add(name);
+      } catch (error) {
+        if (!hasErrno(error, "ENOENT")) throw error;
+      }
+    }
+    return [...found];
+  }
+
+  /** Removes the empty parents. Repeatable. */
+  remove(): void {
+    for (const point of mountPoints(this.hierarchies)) {
+      try {
+        rmdirSync(join(point, this.name));
+      } catch (error) {
+        if (!hasErrno(error, "ENOENT")) throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import { join } from "node:path";
+import type { ResourceLimits } from "@boxyard/driver";
+import type { Hierarchies } from "./hierarchies.ts";
+
+const PERIOD_USEC = 100_000;
+/** The kernel's smallest quota. */
+const LEAST_QUOTA_USEC = 1_000;
+/** The agent makes a cgroup for each command; more than this is an attack on the kernel's memory. */
+const MAX_DESCENDANTS = 2_048;
+const MAX_DEPTH = 8;
+
+export interface CgroupFile {
+  readonly path: string;
+  readonly text: string;
+  /** The file exists only with some kernel configurations (swap accounting). */
+  readonly optional?: true;
+}
+
+/** What to write for these limits, in order: memory before memory and swap, or v1 refuses. Swap is always off (design.md 6, 5). */
+export function limitFiles(hierarchies: Hierarchies, name: string, limits: ResourceLimits): readonly CgroupFile[] {
+  const { unified, v1 } = hierarchies;
+  const v2 = (file: string, text: string): CgroupFile => ({ path: join(unified, name, file), text });
+  const quota = Math.max(LEAST_QUOTA_USEC, Math.round(limits.cpuCount * PERIOD_USEC));
+  const files: CgroupFile[] = [v2("cgroup.max.descendants", String(MAX_DESCENDANTS)), v2("cgroup.max.depth", String(MAX_DEPTH))];
+  if (v1.memory) {
+    const folder = join(v1.memory, name);
+    files.push({ path: join(folder, "memory.limit_in_bytes"), text: String(limits.memoryBytes) });
+    files.push({ path: join(folder, "memory.memsw.limit_in_bytes"), text: String(limits.memoryBytes), optional: true });
+  } else {
+    files.push(v2("memory.max", String(limits.memoryBytes)), { ...v2("memory.swap.max", "0"), optional: true });
+  }
+  if (v1.cpu) {
+    const folder = join(v1.cpu, name);
+    files.push(
+      { path: join(folder, "cpu.cfs_period_us"), text: String(PERIOD_USEC) },
+      { path: join(folder, "cpu.cfs_quota_us"), text: String(quota) },
+    );
+  } else {
+    files.push(v2("cpu.max", `${quota} ${PERIOD_USEC}`));
+  }
+  files.push(
+    v1.pids ? { path: join(v1.pids, name, "pids.max"), text: String(limits.maxProcesses) } : v2("pids.max", String(limits.maxProcesses)),
+  );
+  return files;
+}

@@ -1,0 +1,150 @@
+import { chownSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { AppError, type Clock, type SandboxId } from "@boxyard/core";
+import type { ResourceLimits } from "@boxyard/driver";
+import { hasErrno } from "../sys/libc.ts";
+import type { InstanceCgroups } from "./instance.ts";
+import { limitFiles } from "./limits.ts";
+
+/** What the owner of a delegated cgroup may write (kernel documentation, cgroup-v2, "Delegation"). */
+const DELEGATED = ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"];
+/** In the cgroups of commands the agent freezes and kills as well. At the top both are the machine's alone. */
+const COMMANDS = [...DELEGATED, "cgroup.freeze", "cgroup.kill"];
+const POLL_MS = 2;
+const FREEZE_TIMEOUT_MS = 10_000;
+const KILL_TIMEOUT_MS = 10_000;
+/** Deeper than `cgroup.max.depth` lets a sandbox go. */
+const MAX_REMOVE_DEPTH = 16;
+
+/** The cgroups of one sandbox: one folder in each hierarchy; limits live where the controller does, life and death in v2. */
+export class SandboxCgroup {
+  readonly folders: readonly string[];
+  private readonly instance: InstanceCgroups;
+  private readonly clock: Clock;
+
+  constructor(instance: InstanceCgroups, id: SandboxId, clock: Clock) {
+    this.instance = instance;
+    this.folders = instance.foldersOf(id);
+    this.clock = clock;
+  }
+
+  /** The v2 folder. */
+  get top(): string {
+    return this.folders[0] as string;
+  }
+
+  /** Path of the sandbox's folder in the hierarchy of a v1 controller, if that is where it lives. */
+  v1Folder(controller: "memory" | "cpu" | "cpuacct" | "pids"): string | undefined {
+    const point = this.instance.hierarchies.v1[controller];
+    return point && join(point, this.relative);
+  }
+
+  private get relative(): string {
+    return join(basename(dirname(this.top)), basename(this.top));
+  }
+
+  /** Makes all folders; `owner` is the sandbox's root, who gets the v2 folder and below it `user` and `pty` for commands. */
+  create(owner: number): void {
+    for (const folder of this.folders) mkdirSync(folder);
+    for (const file of DELEGATED) chownSync(join(this.top, file), owner, owner);
+    for (const child of ["user", "pty"]) {
+      mkdirSync(join(this.top, child));
+      for (const file of COMMANDS) chownSync(join(this.top, child, file), owner, owner);
+    }
+  }
+
+  limit(limits: ResourceLimits): void {
+    for (const file of limitFiles(this.instance.hierarchies, this.relative, limits)) {
+      try {
+        writeFileSync(file.path, file.text);
+      } catch (error) {
+        if (!file.optional || !hasErrno(error, "ENOENT")) throw error;
+      }
+    }
+  }
+
+  private event(name: "populated" | "frozen"): boolean | undefined {
+    try {
+      return new RegExp(`^${name} 1$`, "m").test(readFileSync(join(this.top, "cgroup.events"), "utf8"));
+    } catch (error) {
+      if (hasErrno(error, "ENOENT", "ENODEV")) return undefined;
+      throw error;
+    }
+  }
+
+  isPopulated(): boolean {
+    return this.event("populated") ?? false;
+  }
+
+  isFrozen(): boolean {
+    return this.event("frozen") ?? false;
+  }
+
+  /** Ends every process of the sandbox, frozen or not, at once. Nothing to end is fine. */
+  kill(): void {
+    try {
+      writeFileSync(join(this.top, "cgroup.kill"), "1");
+    } catch (error) {
+      if (!hasErrno(error, "ENOENT", "ENODEV")) throw error;
+    }
+  }
+
+  async freeze(frozen: boolean): Promise<void> {
+    writeFileSync(join(this.top, "cgroup.freeze"), frozen ? "1" : "0");
+    await this.until(() => this.isFrozen() === frozen, FREEZE_TIMEOUT_MS, frozen ? "freeze" : "thaw");
+  }
+
+  /** Kills everything and resolves when nothing runs any more. Repeatable. */
+  async killAndWait(): Promise<void> {
+    this.kill();
+    await this.until(() => !this.isPopulated(), KILL_TIMEOUT_MS, "end");
+  }
+
+  /** Removes every folder, the sandbox's own sub-cgroups included; nothing may run in them. Repeatable. */
+  async remove(): Promise<void> {
+    const deadline = this.clock.monotonic() + KILL_TIMEOUT_MS;
+    for (const folder of this.folders) {
+      // A folder stays busy for a moment after its last process has gone.
+      while (!removeTree(folder)) {
+        if (this.clock.monotonic() > deadline)
+          throw new AppError("unavailable", `cgroup ${folder} stays in use`, { reason: "cgroup_busy" });
+        await this.clock.sleep(POLL_MS);
+      }
+    }
+  }
+
+  private async until(done: () => boolean, timeoutMs: number, verb: string): Promise<void> {
+    const deadline = this.clock.monotonic() + timeoutMs;
+    while (!done()) {
+      if (this.clock.monotonic() > deadline) {
+        throw new AppError("deadline_exceeded", `The sandbox's processes did not ${verb} within ${timeoutMs} ms`, {
+          reason: `${verb}_timeout`,
+        });
+      }
+      await this.clock.sleep(POLL_MS);
+    }
+  }
+}
+
+/** False when something in it is still busy. */
+function removeTree(folder: string, depth = 0): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return true;
+    if (!hasErrno(error, "EBUSY", "ENOTEMPTY") || depth > MAX_REMOVE_DEPTH) throw error;
+  }
+  let empty = true;
+  try {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (entry.isDirectory()) empty = removeTree(join(folder, entry.name), depth + 1) && empty;
+    }
+    if (empty) rmdirSync(folder);
+    return empty;
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return true;
+    if (hasErrno(error, "EBUSY", "ENOTEMPTY")) return false;
+    throw error;
+  }
+}

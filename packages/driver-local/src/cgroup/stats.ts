@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { hasErrno } from "../sys/libc.ts";
+import type { SandboxCgroup } from "./sandbox-cgroup.ts";
+
+export interface CgroupStats {
+  readonly cpuUsageUsec: number;
+  /** Without the page cache, which the kernel takes back when memory runs short. */
+  readonly memoryUsedBytes: number;
+  readonly memoryCacheBytes: number;
+  readonly processes: number;
+  readonly oomKills: number;
+}
+
+const read = (folder: string, file: string): string => readFileSync(join(folder, file), "utf8");
+
+/** The number after `key` in a "key value" file; 0 when absent. */
+function field(text: string, key: string): number {
+  const match = new RegExp(`^${key} (\\d+)$`, "m").exec(text);
+  return match ? Number(match[1]) : 0;
+}
+
+function memory(cgroup: SandboxCgroup): Pick<CgroupStats, "memoryUsedBytes" | "memoryCacheBytes"> {
+  const v1 = cgroup.v1Folder("memory");
+  const usage = Number(v1 ? read(v1, "memory.usage_in_bytes") : read(cgroup.top, "memory.current"));
+  const cache = v1 ? field(read(v1, "memory.stat"), "total_cache") : field(read(cgroup.top, "memory.stat"), "file");
+  return { memoryUsedBytes: Math.max(0, usage - cache), memoryCacheBytes: cache };
+}
+
+function oomKills(cgroup: SandboxCgroup): number {
+  const v1 = cgroup.v1Folder("memory");
+  return v1 ? field(read(v1, "memory.oom_control"), "oom_kill") : field(read(cgroup.top, "memory.events"), "oom_kill");
+}
+
+/** Reads the kernel's counters. Fails with ENOENT when the sandbox is gone. */
+export function readStats(cgroup: SandboxCgroup): CgroupStats {
+  return {
+    // Every v2 cgroup counts CPU time, whether the controller is in v1 or v2.
+    cpuUsageUsec: field(read(cgroup.top, "cpu.stat"), "usage_usec"),
+    ...memory(cgroup),
+    processes: Number(read(cgroup.v1Folder("pids") ?? cgroup.top, "pids.current")),
+    oomKills: oomKills(cgroup),
+  };
+}
+
+/** 0 when the cgroup is gone. */
+export function readOomKills(cgroup: SandboxCgroup): number {
+  try {
+    return oomKills(cgroup);
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ENODEV")) return 0;
+    throw error;
+  }
+}

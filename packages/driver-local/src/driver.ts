@@ -1,0 +1,297 @@
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
+import { fromErrno } from "@boxyard/core/node";
+import type {
+  AgentAddress,
+  DriverCapabilities,
+  ExitStatus,
+  Fingerprint,
+  ResourceStats,
+  RuntimePhase,
+  RuntimeStatus,
+  SandboxDriver,
+  SandboxHandle,
+  SandboxSpec,
+  Signal,
+} from "@boxyard/driver";
+import { waitUntilEnded } from "./cgroup/ended.ts";
+import { readOomKills, readStats } from "./cgroup/stats.ts";
+import { isAlive, openProcess } from "./runtime/process.ts";
+import { type CreateContext, cgroupOf, type LocalParts } from "./sandbox.ts";
+import { readRecord, type SandboxRecord, writeAtomically, writeRecord } from "./state/record.ts";
+import { AGENT_PORT } from "./steps/await-agent.ts";
+import { createSteps, startSteps } from "./steps/index.ts";
+import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
+import { removeFolder, removeSandbox } from "./teardown.ts";
+import { validateSpec } from "./validate.ts";
+
+export const DRIVER_NAME = "local";
+const SIGTERM = 15;
+
+const notFound = (handle: SandboxHandle) =>
+  new AppError("not_found", `There is no sandbox ${handle.sandboxId} (incarnation ${handle.incarnation}) on this machine`, {
+    reason: "sandbox_not_found",
+  });
+
+const noCheckpoint = () =>
+  new AppError("unimplemented", "This driver cannot write a sandbox's memory to disk yet; freeze it instead", {
+    reason: "checkpoint_unimplemented",
+  });
+
+/**
+ * Sandboxes on this machine. Holds no record of them: each answer comes from the state file and the kernel, so any number of drivers
+ * over one data folder, one after the other, see the same.
+ */
+export class LocalDriver implements SandboxDriver {
+  readonly name = DRIVER_NAME;
+  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true };
+  private readonly parts: LocalParts;
+  private readonly fingerprinter: () => Promise<Fingerprint>;
+  /** What changes a sandbox happens one after the other. */
+  private readonly queues = new SerialQueues<SandboxId>();
+
+  constructor(parts: LocalParts, fingerprinter: () => Promise<Fingerprint>) {
+    this.parts = parts;
+    this.fingerprinter = fingerprinter;
+  }
+
+  fingerprint(): Promise<Fingerprint> {
+    return this.fingerprinter();
+  }
+
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
+    return this.queues.run(spec.sandboxId, async () => {
+      validateSpec(spec);
+      signal.throwIfAborted();
+      this.requireImage(spec);
+      const undo = new Cleanup(this.parts.onUndoError);
+      const ctx = await this.reserve(spec, undo);
+      try {
+        await runSteps(createSteps, ctx, undo, signal, this.parts.observer);
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        throw fromErrno(`create sandbox ${spec.sandboxId}`, error);
+      }
+      undo.disarm();
+      return handleOf(ctx.record);
+    });
+  }
+
+  start(handle: SandboxHandle, signal: AbortSignal): Promise<void> {
+    return this.queues.run(handle.sandboxId, async () => {
+      const record = this.find(handle);
+      if (this.phaseOf(record) !== "created") {
+        throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} has been started before`, { reason: "already_started" });
+      }
+      const undo = new Cleanup(this.parts.onUndoError);
+      undo.add("sandbox", () => removeSandbox(this.parts, record.sandboxId));
+      try {
+        await runSteps(startSteps, { parts: this.parts, record }, undo, signal, this.parts.observer);
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        throw fromErrno(`start sandbox ${handle.sandboxId}`, error);
+      }
+      undo.disarm();
+    });
+  }
+
+  async recover(handle: SandboxHandle): Promise<RuntimeStatus> {
+    return this.inspect(handle);
+  }
+
+  async inspect(handle: SandboxHandle): Promise<RuntimeStatus> {
+    const record = this.find(handle);
+    const phase = this.phaseOf(record);
+    return {
+      handle: handleOf(record),
+      phase,
+      frozen: phase === "running" && cgroupOf(this.parts, record.sandboxId).isFrozen(),
+      labels: record.labels,
+      ...(phase === "stopped" && { exit: this.exitOf(record) }),
+    };
+  }
+
+  async stats(handle: SandboxHandle): Promise<ResourceStats> {
+    const record = this.find(handle);
+    const { sandboxId: id, resources } = record;
+    try {
+      const counted = readStats(cgroupOf(this.parts, id));
+      const { usedBytes } = await this.parts.storage.usage(id);
+      // The agent cannot see the disk's account from inside: hand it over while it is at hand.
+      await writeAtomically(join(this.parts.paths.hostFacts(id), "disk.json"), JSON.stringify({ usedBytes }), 0o644);
+      return { ...counted, memoryLimitBytes: resources.memoryBytes, diskUsedBytes: usedBytes, diskLimitBytes: resources.diskBytes };
+    } catch (error) {
+      if (hasErrno(error, "ENOENT", "ENODEV") || isAppError(error, "not_found")) throw notFound(handle);
+      throw fromErrno(`stats of ${id}`, error);
+    }
+  }
+
+  async address(handle: SandboxHandle): Promise<AgentAddress> {
+    return { host: this.find(handle).lease.address, agentPort: AGENT_PORT };
+  }
+
+  signal(handle: SandboxHandle, signal: Signal): Promise<void> {
+    return this.queues.run(handle.sandboxId, async () => {
+      const record = this.find(handle);
+      const pidfd = record.process && openProcess(record.process);
+      if (pidfd === undefined) throw notFound(handle);
+      try {
+        await this.noteEnding(record);
+        if (signal === "SIGKILL") cgroupOf(this.parts, record.sandboxId).kill();
+        else pidfdSendSignal(pidfd, SIGTERM);
+      } catch (error) {
+        if (hasErrno(error, "ESRCH")) throw notFound(handle);
+        throw error;
+      } finally {
+        close(pidfd);
+      }
+    });
+  }
+
+  async wait(handle: SandboxHandle, signal: AbortSignal): Promise<ExitStatus> {
+    const record = this.find(handle);
+    if (record.process) await waitUntilEnded(record.process, cgroupOf(this.parts, record.sandboxId), this.parts.clock, signal);
+    const now = readRecord(this.parts.paths.state(record.sandboxId));
+    // Gone altogether: it was destroyed meanwhile.
+    return now?.incarnation === record.incarnation ? this.exitOf(now) : { reason: "killed" };
+  }
+
+  freeze(handle: SandboxHandle): Promise<void> {
+    return this.setFrozen(handle, true);
+  }
+
+  thaw(handle: SandboxHandle): Promise<void> {
+    return this.setFrozen(handle, false);
+  }
+
+  async checkpoint(): Promise<void> {
+    throw noCheckpoint();
+  }
+
+  async restore(): Promise<SandboxHandle> {
+    throw noCheckpoint();
+  }
+
+  destroy(handle: SandboxHandle): Promise<void> {
+    return this.queues.run(handle.sandboxId, async () => {
+      if (!isSandboxId(handle.sandboxId)) throw new AppError("invalid_argument", "Not a sandbox id", { reason: "invalid_sandbox_id" });
+      const record = readRecord(this.parts.paths.state(handle.sandboxId));
+      // An older handle names what is gone already; a newer incarnation is somebody else's.
+      if (record && record.incarnation !== handle.incarnation) return;
+      if (record?.process && isAlive(record.process)) await this.noteEnding(record);
+      try {
+        await removeSandbox(this.parts, handle.sandboxId);
+      } catch (error) {
+        throw fromErrno(`destroy sandbox ${handle.sandboxId}`, error);
+      }
+    });
+  }
+
+  async list(): Promise<readonly SandboxHandle[]> {
+    const ids = new Set<SandboxId>(this.parts.cgroups.list());
+    for (const name of readdirSync(this.parts.paths.sandboxes)) if (isSandboxId(name)) ids.add(name);
+    for (const name of await this.parts.storage.listVolumes()) if (isSandboxId(name)) ids.add(name);
+    return [...ids].sort().map((sandboxId) => {
+      const record = readRecord(this.parts.paths.state(sandboxId));
+      // Without a whole state file nothing but `destroy` can be done, which then takes any incarnation.
+      return record ? handleOf(record) : { driver: DRIVER_NAME, sandboxId, incarnation: 1 };
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.parts.networks.close();
+    await this.parts.storage.close();
+  }
+
+  async release(): Promise<void> {
+    const left = await this.list();
+    if (left.length > 0) {
+      throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
+    }
+    await this.parts.networks.release();
+    await this.parts.storage.release();
+    this.parts.cgroups.remove();
+  }
+
+  private async setFrozen(handle: SandboxHandle, frozen: boolean): Promise<void> {
+    await this.queues.run(handle.sandboxId, async () => {
+      const record = this.find(handle);
+      if (this.phaseOf(record) !== "running") throw notFound(handle);
+      await cgroupOf(this.parts, record.sandboxId).freeze(frozen);
+    });
+  }
+
+  /** Claims the id: the folder, and in it the state file with everything a removal needs. */
+  private async reserve(spec: SandboxSpec, undo: Cleanup): Promise<CreateContext> {
+    const { paths, uidRanges, networks } = this.parts;
+    const id = spec.sandboxId;
+    this.refuseLeftovers(id);
+    try {
+      mkdirSync(paths.sandbox(id), { mode: 0o700 });
+    } catch (error) {
+      if (hasErrno(error, "EEXIST")) throw alreadyExists(id);
+      throw fromErrno(`create sandbox ${id}`, error);
+    }
+    let record: SandboxRecord | undefined;
+    undo.add("folder", () => removeFolder(this.parts, id, record));
+    try {
+      const lease = networks.allocate(id, spec.incarnation);
+      undo.add("lease", () => networks.detach(lease));
+      const { incarnation, resources, network, labels } = spec;
+      record = { version: 1, sandboxId: id, incarnation, uidBase: uidRanges.take(), resources, network, labels, lease };
+      await writeRecord(paths.state(id), record);
+      return { parts: this.parts, spec, cgroup: cgroupOf(this.parts, id), record, volume: "" };
+    } catch (error) {
+      await undo.run();
+      throw error;
+    }
+  }
+
+  private refuseLeftovers(id: SandboxId): void {
+    if (existsSync(this.parts.paths.sandbox(id)) || this.parts.cgroups.foldersOf(id).some((folder) => existsSync(folder))) {
+      throw alreadyExists(id);
+    }
+  }
+
+  private requireImage(spec: SandboxSpec): void {
+    const missing = spec.image.layers.find((layer) => !this.parts.storage.hasLayer(layer));
+    if (missing) {
+      throw new AppError("not_found", `Layer ${missing} of the image is not on this machine`, {
+        reason: "image_not_found",
+        details: { digest: spec.image.digest, layer: missing },
+      });
+    }
+  }
+
+  /** The record behind a handle; `not_found` for another incarnation and for what was never made whole. */
+  private find(handle: SandboxHandle): SandboxRecord {
+    const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
+    if (!record?.process || record.incarnation !== handle.incarnation) throw notFound(handle);
+    return record;
+  }
+
+  private phaseOf(record: SandboxRecord): RuntimePhase {
+    if (!record.process || !isAlive(record.process)) return "stopped";
+    return this.parts.runtime.isWaiting(record.sandboxId) ? "created" : "running";
+  }
+
+  /** Why a sandbox that is no longer alive has ended. The kernel's count says whether memory ran out; it may have been long before. */
+  private exitOf(record: SandboxRecord): ExitStatus {
+    if (record.ending) return { reason: record.ending };
+    return { reason: readOomKills(cgroupOf(this.parts, record.sandboxId)) > 0 ? "out_of_memory" : "agent_exited" };
+  }
+
+  private async noteEnding(record: SandboxRecord): Promise<void> {
+    if (record.ending) return;
+    await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, ending: "killed" });
+  }
+}
+
+function alreadyExists(id: SandboxId): AppError {
+  return new AppError("already_exists", `Something of sandbox ${id} is left; destroy it first`, { reason: "sandbox_exists" });
+}
+
+function handleOf(record: SandboxRecord): SandboxHandle {
+  return { driver: DRIVER_NAME, sandboxId: record.sandboxId, incarnation: record.incarnation };
+}

@@ -1,0 +1,92 @@
+import { ROOT_MOUNT } from "../rootfs/mounts.ts";
+import { RANGE_SIZE } from "../rootfs/uid-ranges.ts";
+import { DEVICE_RULES, LINUX_CAPS, MASKED_PATHS, READONLY_PATHS } from "./confinement.ts";
+import { seccompProfile } from "./seccomp.ts";
+
+/** What differs from sandbox to sandbox in the runtime's config.json. */
+export interface BundleInput {
+  readonly hostname: string;
+  readonly uidBase: number;
+  /** The sandbox's v2 cgroup on this machine. */
+  readonly cgroupFolder: string;
+  /** For shared memory; a share of the sandbox's own memory limit. */
+  readonly memoryBytes: number;
+}
+
+/** What differs from machine to machine. */
+export interface MachineFacts {
+  /** Hard limit of open files; a higher one fails in a user namespace without CAP_SYS_RESOURCE. */
+  readonly maxOpenFiles: number;
+  /** Our own `oom_score_adj`: a sandbox must not inherit protection from the out-of-memory killer. */
+  readonly oomScoreAdj: number;
+}
+
+const OPEN_FILES = 65_536;
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** The seccomp profile is the same for all. */
+const SECCOMP = seccompProfile();
+
+function mounts(input: BundleInput) {
+  const hidden = ["nosuid", "noexec", "nodev"];
+  return [
+    { destination: "/proc", type: "proc", source: "proc", options: hidden },
+    { destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["nosuid", "strictatime", "mode=755", "size=65536k"] },
+    {
+      destination: "/dev/pts",
+      type: "devpts",
+      source: "devpts",
+      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+    },
+    {
+      destination: "/dev/shm",
+      type: "tmpfs",
+      source: "shm",
+      options: ["nosuid", "nodev", "mode=1777", `size=${Math.floor(input.memoryBytes / 2)}`],
+    },
+    { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: hidden },
+    { destination: "/sys", type: "sysfs", source: "sysfs", options: ["ro", ...hidden] },
+    { destination: "/sys/fs/cgroup", type: "bind", source: input.cgroupFolder, options: ["bind", "rw", ...hidden] },
+  ];
+}
+
+function rlimits(machine: MachineFacts) {
+  const files = Math.min(OPEN_FILES, machine.maxOpenFiles);
+  return [
+    { type: "RLIMIT_NOFILE", soft: files, hard: files },
+    // A core dump may be handed to a program of the machine's.
+    { type: "RLIMIT_CORE", soft: 0, hard: 0 },
+  ];
+}
+
+/** The OCI runtime configuration (runtime-spec 1.0) of a sandbox. Cgroups are ours to make and to limit, so it names none. */
+export function bundleConfig(input: BundleInput, machine: MachineFacts): object {
+  const mapping = [{ containerID: 0, hostID: input.uidBase, size: RANGE_SIZE }];
+  return {
+    ociVersion: "1.0.0",
+    root: { path: ROOT_MOUNT, readonly: false },
+    hostname: input.hostname,
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: ["/.boxyard/init", "--", "/.boxyard/agent"],
+      env: [`PATH=${PATH}`, "LD_LIBRARY_PATH=/.boxyard/lib"],
+      cwd: "/",
+      capabilities: { bounding: LINUX_CAPS, effective: LINUX_CAPS, permitted: LINUX_CAPS },
+      // sudo must work inside; its powers end at the user namespace.
+      noNewPrivileges: false,
+      rlimits: rlimits(machine),
+      ...(machine.oomScoreAdj < 0 && { oomScoreAdj: 0 }),
+    },
+    mounts: mounts(input),
+    linux: {
+      namespaces: ["pid", "ipc", "uts", "mount", "cgroup", "user", "network"].map((type) => ({ type })),
+      uidMappings: mapping,
+      gidMappings: mapping,
+      resources: { devices: DEVICE_RULES },
+      maskedPaths: MASKED_PATHS,
+      readonlyPaths: READONLY_PATHS,
+      seccomp: SECCOMP,
+    },
+  };
+}

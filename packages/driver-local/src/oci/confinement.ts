@@ -1,0 +1,38 @@
+/** Privileges within the sandbox's own user namespace; none of them reaches past it. Docker's set without MKNOD, with SYS_PTRACE for debuggers. */
+export const LINUX_CAPS = [
+  "CAP_AUDIT_WRITE",
+  "CAP_CHOWN",
+  "CAP_DAC_OVERRIDE",
+  "CAP_FOWNER",
+  "CAP_FSETID",
+  "CAP_KILL",
+  "CAP_NET_BIND_SERVICE",
+  "CAP_NET_RAW",
+  "CAP_SETFCAP",
+  "CAP_SETGID",
+  "CAP_SETPCAP",
+  "CAP_SETUID",
+  "CAP_SYS_CHROOT",
+  "CAP_SYS_PTRACE",
+] as const;
+
+/** Hidden: they tell of the machine, not of the sandbox. */
+export const MASKED_PATHS = [
+  "/proc/acpi",
+  "/proc/asound",
+  "/proc/interrupts",
+  "/proc/kcore",
+  "/proc/keys",
+  "/proc/latency_stats",
+  "/proc/sched_debug",
+  "/proc/scsi",
+  "/proc/timer_list",
+  "/proc/timer_stats",
+  "/sys/devices/virtual/powercap",
+  "/sys/firmware",
+] as const;
+
+export const READONLY_PATHS = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"] as const;
+
+/** No device but the few that every program needs (the runtime makes those). Applied where the runtime can; see design.md section 6, 4. */
+export const DEVICE_RULES = [{ allow: false, access: "rwm" }] as const;

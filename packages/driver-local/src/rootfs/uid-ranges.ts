@@ -1,0 +1,42 @@
+import { AppError } from "@boxyard/core";
+
+/** Ids of each range: what Debian, and most images, expect to exist (0 to 65,534). */
+export const RANGE_SIZE = 65_536;
+/** Below lie people, services and the ranges that `useradd` hands out; above, ids that signed software cannot hold. */
+const FIRST = 0x1000_0000;
+const END = 0x7000_0000;
+const SLOTS = (END - FIRST) / RANGE_SIZE;
+
+/**
+ * A range of user and group ids for each sandbox (design.md section 6, 8). Ranges are used again as late as possible; each server
+ * starts at another place, so that two on one machine do not meet.
+ */
+export class UidRanges {
+  private readonly used = new Set<number>();
+  private next: number;
+
+  constructor(instance: string) {
+    this.next = Number.parseInt(instance.slice(0, 8), 16) % SLOTS || 0;
+  }
+
+  /** Returns the first id of a free range. Throws `resource_exhausted` when all are taken. */
+  take(): number {
+    for (let tried = 0; tried < SLOTS; tried++) {
+      const base = FIRST + this.next * RANGE_SIZE;
+      this.next = (this.next + 1) % SLOTS;
+      if (this.used.has(base)) continue;
+      this.used.add(base);
+      return base;
+    }
+    throw new AppError("resource_exhausted", "Every range of user ids is in use; end some sandboxes", { reason: "uid_ranges_exhausted" });
+  }
+
+  /** Makes a range known that an earlier process took. */
+  adopt(base: number): void {
+    this.used.add(base);
+  }
+
+  giveBack(base: number): void {
+    this.used.delete(base);
+  }
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import type { ProcessIdentity } from "../state/record.ts";
+import { close, hasErrno, pidfdEnded, pidfdOpen } from "../sys/libc.ts";
+
+let ownBootId: string | undefined;
+
+export function bootId(): string {
+  ownBootId ??= readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return ownBootId;
+}
+
+/** Start time of a process in clock ticks since boot; undefined when there is none. */
+export function startTicksOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The command's name (field 2) may hold blanks and brackets: count from its end. Start time is field 22.
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ESRCH")) return undefined;
+    throw error;
+  }
+}
+
+export function identify(pid: number): ProcessIdentity | undefined {
+  const startTicks = startTicksOf(pid);
+  return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() };
+}
+
+/** A descriptor of exactly this process, or undefined when it has ended. The caller closes it. */
+export function openProcess(identity: ProcessIdentity): number | undefined {
+  if (identity.bootId !== bootId()) return undefined;
+  let pidfd: number;
+  try {
+    pidfd = pidfdOpen(identity.pid);
+  } catch (error) {
+    if (hasErrno(error, "ESRCH", "EINVAL")) return undefined;
+    throw error;
+  }
+  // The descriptor first, then the check: from here on it cannot come to mean another process.
+  if (startTicksOf(identity.pid) === identity.startTicks && !pidfdEnded(pidfd)) return pidfd;
+  close(pidfd);
+  return undefined;
+}
+
+export function isAlive(identity: ProcessIdentity): boolean {
+  const pidfd = openProcess(identity);
+  if (pidfd === undefined) return false;
+  close(pidfd);
+  return true;
+}

@@ -1,0 +1,49 @@
+import type { Clock, SandboxId, StepObserver } from "@boxyard/core";
+import type { SandboxSpec } from "@boxyard/driver";
+import type { InstanceCgroups } from "./cgroup/instance.ts";
+import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
+import type { MachineFacts } from "./oci/config.ts";
+import type { PoolStorage, SandboxNetworks } from "./parts.ts";
+import type { UidRanges } from "./rootfs/uid-ranges.ts";
+import type { Crun } from "./runtime/crun.ts";
+import type { DataPaths } from "./state/paths.ts";
+import type { SandboxRecord } from "./state/record.ts";
+
+/** Everything the driver is made of; steps and removal take what they need from it. */
+export interface LocalParts {
+  readonly paths: DataPaths;
+  readonly machine: MachineFacts;
+  readonly cgroups: InstanceCgroups;
+  readonly uidRanges: UidRanges;
+  readonly networks: SandboxNetworks;
+  readonly storage: PoolStorage;
+  readonly runtime: Crun;
+  /** The guest bundle's folder. */
+  readonly guestFolder: string;
+  readonly clock: Clock;
+  /** How long an agent may take to answer after its start, milliseconds. */
+  readonly agentTimeoutMs: number;
+  readonly observer: StepObserver;
+  /** Failures of an undo, which must not hide the first cause. */
+  readonly onUndoError: (what: string, error: unknown) => void;
+}
+
+/** What the steps of a create hand from one to the next. */
+export interface CreateContext {
+  readonly parts: LocalParts;
+  readonly spec: SandboxSpec;
+  readonly cgroup: SandboxCgroup;
+  record: SandboxRecord;
+  /** Path of the sandbox's volume, once `rootfs` has made it. */
+  volume: string;
+}
+
+/** What the steps of a start need. */
+export interface StartContext {
+  readonly parts: LocalParts;
+  readonly record: SandboxRecord;
+}
+
+export function cgroupOf(parts: LocalParts, id: SandboxId): SandboxCgroup {
+  return new SandboxCgroup(parts.cgroups, id, parts.clock);
+}

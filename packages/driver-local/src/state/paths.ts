@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import type { SandboxId } from "@boxyard/core";
+
+/** Where this driver keeps things below the data folder. The only place that spells these names. */
+export class DataPaths {
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  get sandboxes(): string {
+    return join(this.root, "sandboxes");
+  }
+
+  /** Made first and removed last, so that a sandbox of which anything is left is always listed. */
+  sandbox(id: SandboxId): string {
+    return join(this.sandboxes, id);
+  }
+
+  state(id: SandboxId): string {
+    return join(this.sandbox(id), "state.json");
+  }
+
+  /** Shown read-only inside at `/.boxyard/host`. */
+  hostFacts(id: SandboxId): string {
+    return join(this.sandbox(id), "host");
+  }
+
+  /** State of the OCI runtime (`--root`). */
+  get runtime(): string {
+    return join(this.root, "run", "runtime");
+  }
+
+  /** The runtime's own folder of one sandbox. */
+  runtimeOf(id: SandboxId): string {
+    return join(this.runtime, id);
+  }
+
+  /** An empty folder; while a sandbox is made, its layers are mounted here, in a mount namespace that nobody else sees. */
+  get layersMount(): string {
+    return join(this.root, "run", "layers");
+  }
+}

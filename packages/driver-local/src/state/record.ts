@@ -1,0 +1,82 @@
+import { readFileSync } from "node:fs";
+import { rename, writeFile } from "node:fs/promises";
+import { isSandboxId, type SandboxId } from "@boxyard/core";
+import type { EndReason, NetworkSpec, ResourceLimits } from "@boxyard/driver";
+import type { NetworkLease } from "../parts.ts";
+import { hasErrno } from "../sys/libc.ts";
+
+/** PID 1 of a sandbox as the machine sees it. The start time makes it one process for ever: numbers are used again. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Field 22 of /proc/<pid>/stat. */
+  readonly startTicks: number;
+  /** Of /proc/sys/kernel/random/boot_id: pid and ticks mean nothing after a reboot. */
+  readonly bootId: string;
+}
+
+/** What state.json of a sandbox holds: all that `recover` and `destroy` need. Written before the deeds it describes. */
+export interface SandboxRecord {
+  readonly version: 1;
+  readonly sandboxId: SandboxId;
+  readonly incarnation: number;
+  /** First id of the sandbox's range on this machine. */
+  readonly uidBase: number;
+  readonly resources: ResourceLimits;
+  readonly network: NetworkSpec;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly lease: NetworkLease;
+  /** Set once the runtime has made the sandbox. */
+  readonly process?: ProcessIdentity;
+  /** Why the sandbox will have ended, known before it does: set when we are told to end it. */
+  readonly ending?: EndReason;
+}
+
+/** Writes a file so that a reader, or a crash, sees the old text or the new one. */
+export async function writeAtomically(path: string, text: string, mode = 0o600): Promise<void> {
+  const temporary = `${path}.new`;
+  await writeFile(temporary, text, { mode });
+  await rename(temporary, path);
+}
+
+export async function writeRecord(path: string, record: SandboxRecord): Promise<void> {
+  await writeAtomically(path, `${JSON.stringify(record)}\n`);
+}
+
+/** The record at `path`; undefined when there is none or it is not whole (a machine that lost power, an older version). */
+export function readRecord(path: string): SandboxRecord | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ENOTDIR")) return undefined;
+    throw error;
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+
+function isProcess(value: unknown): boolean {
+  return isObject(value) && Number.isInteger(value.pid) && Number.isInteger(value.startTicks) && typeof value.bootId === "string";
+}
+
+function isRecord(value: unknown): value is SandboxRecord {
+  return (
+    isObject(value) &&
+    value.version === 1 &&
+    typeof value.sandboxId === "string" &&
+    isSandboxId(value.sandboxId) &&
+    Number.isInteger(value.incarnation) &&
+    Number.isInteger(value.uidBase) &&
+    isObject(value.resources) &&
+    isObject(value.network) &&
+    isObject(value.labels) &&
+    isObject(value.lease) &&
+    (value.process === undefined || isProcess(value.process))
+  );
+}

@@ -1,0 +1,21 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Step } from "@boxyard/core";
+import { bundleConfig } from "../oci/config.ts";
+import type { CreateContext } from "../sandbox.ts";
+
+/** What the runtime reads (config.json) and what the agent reads (host/). All of it lies in the sandbox's folder, which has its own undo. */
+export const bundle: Step<CreateContext> = {
+  name: "bundle",
+  async run({ parts, spec, cgroup, record }) {
+    const config = bundleConfig(
+      { hostname: spec.hostname, uidBase: record.uidBase, cgroupFolder: cgroup.top, memoryBytes: spec.resources.memoryBytes },
+      parts.machine,
+    );
+    writeFileSync(join(parts.paths.sandbox(spec.sandboxId), "config.json"), JSON.stringify(config), { mode: 0o600 });
+    const facts = parts.paths.hostFacts(spec.sandboxId);
+    mkdirSync(facts, { mode: 0o755 });
+    const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
+    writeFileSync(join(facts, "limits.json"), JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }), { mode: 0o644 });
+  },
+};

@@ -1,0 +1,56 @@
+import { basename } from "node:path";
+import { AppError, type Step } from "@boxyard/core";
+import { CONTROLLERS, hybridControllersFile } from "../cgroup/hierarchies.ts";
+import { upperOf, workOf } from "../rootfs/upper.ts";
+import { openUserNamespace } from "../rootfs/user-namespace.ts";
+import { identify } from "../runtime/process.ts";
+import type { CreateContext } from "../sandbox.ts";
+import { writeRecord } from "../state/record.ts";
+import { close } from "../sys/libc.ts";
+import { removeProcesses } from "../teardown.ts";
+
+/** The runtime makes the sandbox; its init waits. From here on there is a process to find again, so the state file names it. */
+export const create: Step<CreateContext> = {
+  name: "create",
+  async run(ctx, undo) {
+    const { parts, spec, cgroup, record } = ctx;
+    undo.add("processes", () => removeProcesses(parts, spec.sandboxId));
+    const userNsFd = openUserNamespace(record.uidBase);
+    let pid: number;
+    try {
+      pid = await parts.runtime.create({
+        id: spec.sandboxId,
+        bundle: parts.paths.sandbox(spec.sandboxId),
+        cgroups: cgroup.folders,
+        input: `${JSON.stringify({ initKey: spec.agent.initKey })}\n`,
+        mounts: {
+          layersRoot: parts.storage.layersRoot,
+          // Ours name the lowest first, overlay the topmost.
+          layers: spec.image.layers.map((digest) => basename(parts.storage.layerPath(digest))).reverse(),
+          layersMount: parts.paths.layersMount,
+          userNsFd,
+          upper: upperOf(ctx.volume),
+          work: workOf(ctx.volume),
+          guest: parts.guestFolder,
+          binds: binds(ctx),
+          emptyFile: hybridControllersFile(parts.cgroups.hierarchies),
+        },
+      });
+    } finally {
+      close(userNsFd);
+    }
+    const process = identify(pid);
+    if (!process) throw new AppError("internal", "The sandbox's init ended before it was started", { reason: "init_ended" });
+    ctx.record = { ...record, process };
+    await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
+  },
+};
+
+/** The sandbox's own facts below the guest folder: its limits, and on hybrid machines its v1 counters. */
+function binds({ parts, spec, cgroup }: CreateContext) {
+  const counters = CONTROLLERS.flatMap((name) => {
+    const source = cgroup.v1Folder(name);
+    return source ? [{ source, target: `cgroup/${name}` }] : [];
+  });
+  return [{ source: parts.paths.hostFacts(spec.sandboxId), target: "host" }, ...counters];
+}

@@ -1,0 +1,16 @@
+import type { Step } from "@boxyard/core";
+import type { CreateContext, StartContext } from "../sandbox.ts";
+import { awaitAgent } from "./await-agent.ts";
+import { bundle } from "./bundle.ts";
+import { cgroup } from "./cgroup.ts";
+import { create } from "./create.ts";
+import { limits } from "./limits.ts";
+import { network } from "./network.ts";
+import { rootfs } from "./rootfs.ts";
+import { start } from "./start.ts";
+
+/** How a sandbox comes to be: after these nothing of it runs, and everything is confined. */
+export const createSteps: readonly Step<CreateContext>[] = [rootfs, cgroup, bundle, create, limits, network];
+
+/** How it comes to life. */
+export const startSteps: readonly Step<StartContext>[] = [start, awaitAgent];

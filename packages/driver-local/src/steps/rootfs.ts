@@ -1,0 +1,19 @@
+import type { Step } from "@boxyard/core";
+import { makeUpper } from "../rootfs/upper.ts";
+import type { CreateContext } from "../sandbox.ts";
+
+/** A volume with the disk limit, and in it overlay's upper and work directories. The mount itself is the runtime's (step `create`). */
+export const rootfs: Step<CreateContext> = {
+  name: "rootfs",
+  async run(ctx, undo) {
+    const { parts, spec, record } = ctx;
+    undo.add("volume", () => parts.storage.destroyVolume(spec.sandboxId));
+    ctx.volume = await parts.storage.createVolume(spec.sandboxId, spec.resources.diskBytes);
+    makeUpper(ctx.volume, {
+      owner: record.uidBase,
+      hostname: spec.hostname,
+      address: record.lease.address,
+      dnsAddress: parts.networks.dnsAddress,
+    });
+  },
+};

@@ -1,0 +1,33 @@
+import { AppError, isSandboxId } from "@boxyard/core";
+import type { SandboxSpec } from "@boxyard/driver";
+
+/** The smallest sandbox in which init, agent and one command fit. */
+const MIN_MEMORY_BYTES = 64 << 20;
+const MIN_DISK_BYTES = 1 << 20;
+const MIN_PROCESSES = 16;
+const MAX_LABEL_BYTES = 4_096;
+const HOSTNAME = /^[a-zA-Z0-9]([a-zA-Z0-9-]{0,62})$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const INIT_KEY = /^[\x21-\x7e]{16,512}$/;
+
+/** Every check in order, each named after what must hold. */
+const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
+  ["sandboxId is a sandbox id", (s) => isSandboxId(s.sandboxId)],
+  ["incarnation is a positive integer", (s) => Number.isSafeInteger(s.incarnation) && s.incarnation > 0],
+  ["hostname is one DNS label", (s) => HOSTNAME.test(s.hostname)],
+  ["image has layers, each a digest", (s) => s.image.layers.length > 0 && s.image.layers.every((layer) => DIGEST.test(layer))],
+  ["cpuCount is at least 0.01", (s) => Number.isFinite(s.resources.cpuCount) && s.resources.cpuCount >= 0.01],
+  ["memoryBytes is at least 64 MiB", (s) => Number.isSafeInteger(s.resources.memoryBytes) && s.resources.memoryBytes >= MIN_MEMORY_BYTES],
+  ["diskBytes is at least 1 MiB", (s) => Number.isSafeInteger(s.resources.diskBytes) && s.resources.diskBytes >= MIN_DISK_BYTES],
+  ["maxProcesses is at least 16", (s) => Number.isSafeInteger(s.resources.maxProcesses) && s.resources.maxProcesses >= MIN_PROCESSES],
+  ["initKey is 16 to 512 printable characters", (s) => INIT_KEY.test(s.agent.initKey)],
+  ["labels take at most 4 KiB", (s) => Buffer.byteLength(JSON.stringify(s.labels)) <= MAX_LABEL_BYTES],
+];
+
+/** A driver checks what it is asked for once more. Throws `invalid_argument`, reason `invalid_spec`, with the rule that is broken. */
+export function validateSpec(spec: SandboxSpec): void {
+  for (const [rule, holds] of CHECKS) {
+    if (!holds(spec))
+      throw new AppError("invalid_argument", `Bad sandbox spec: ${rule} does not hold`, { reason: "invalid_spec", details: { rule } });
+  }
+}
