@@ -1,0 +1,69 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { AppError } from "@boxyard/core";
+import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "../contracts.ts";
+
+/*
+ * Who may read or write a file over HTTP, and as whom: the token header or a signed URL (wire.md 3.1, 3.4). Clients compare the four texts.
+ */
+
+export type Operation = "read" | "write";
+
+function equal(a: string, b: string): boolean {
+  // Digests first: equal lengths whatever the sender wrote, so that only the outcome shows.
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+/** `v1_` + unpadded base64 of SHA-256 over `path:operation:user:token[:expiration]`, each as it stands in the query. */
+export function signatureOf(path: string, operation: Operation, user: string, token: string, expiration?: string): string {
+  const raw = `${path}:${operation}:${user}:${token}${expiration === undefined ? "" : `:${expiration}`}`;
+  return `v1_${createHash("sha256").update(raw).digest("base64").replace(/=+$/, "")}`;
+}
+
+const unauthorised = (message: string) => new AppError("unauthenticated", message, { reason: "bad_signature" });
+
+/** The `signature_expiration` of the query in decimal, undefined when absent. Throws 400 when it is no 64-bit integer. */
+function expirationOf(query: URLSearchParams): bigint | undefined {
+  const text = query.get("signature_expiration");
+  if (text === null) return undefined;
+  if (!/^[+-]?[0-9]{1,20}$/.test(text)) throw httpFailure(400, "signature_expiration is not an integer");
+  const value = BigInt(text.replace(/^\+/, ""));
+  if (BigInt.asIntN(64, value) !== value) throw httpFailure(400, "signature_expiration is out of range");
+  return value;
+}
+
+/** Lets the request pass or throws 401 (400 for an unreadable expiration). Everything passes while no token is set. */
+export function authorise(ctx: AgentContext, call: HttpCall, operation: Operation): void {
+  const expiration = expirationOf(call.query);
+  const token = ctx.state.accessToken;
+  if (token === undefined || token === "") return;
+  const header = call.request.headers.get("X-Access-Token");
+  if (header !== null) {
+    if (!equal(header, token)) throw unauthorised("access token present in header but does not match");
+    return;
+  }
+  // Base64 has no space: a sender that forgot to escape its plus signs is understood.
+  const given = call.query.get("signature")?.replaceAll(" ", "+");
+  if (!given) throw unauthorised("missing signature query parameter");
+  const path = call.query.get("path") ?? "";
+  const user = call.query.get("username") ?? "";
+  if (!equal(given, signatureOf(path, operation, user, token, expiration?.toString()))) throw unauthorised("invalid signature");
+  if (expiration !== undefined && expiration < BigInt(Math.floor(ctx.clock.now() / 1000))) {
+    throw unauthorised("signature is already expired");
+  }
+}
+
+/** Name of the acting user: as given, else the default one. 400 when there is neither. */
+export function actingName(ctx: AgentContext, given: string | null | undefined): string {
+  const name = given ?? ctx.state.defaultUser;
+  if (name === undefined) throw httpFailure(400, "no user specified and the sandbox has no default user");
+  return name;
+}
+
+/** The user of that name, or 401 as the contract words it. */
+export function lookUpUser(ctx: AgentContext, name: string): SystemUser {
+  const user = ctx.users.byName(name);
+  if (!user)
+    throw new AppError("unauthenticated", `error looking up user '${name}': no such user in this sandbox`, { reason: "unknown_user" });
+  return user;
+}

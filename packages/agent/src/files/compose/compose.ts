@@ -1,0 +1,108 @@
+import { type BigIntStats, closeSync, lstatSync, type Stats, statSync } from "node:fs";
+import { posix } from "node:path";
+import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "../../contracts.ts";
+import { actingName, lookUpUser } from "../access.ts";
+import { ensureDir, type PinnedDir } from "../path/pinned-dir.ts";
+import { baseName, resolvePath } from "../path/resolve-path.ts";
+import { StagedFile, staged } from "../staged-file.ts";
+import { errnoOf, fileError, guarded } from "../sys/errno.ts";
+import { appendRange } from "./append.ts";
+import { readComposeRequest } from "./request.ts";
+import { checkSource, checkUnchanged, deleteSource, openSource, type Source, sameFile } from "./sources.ts";
+
+/**
+ * `POST /files/compose` (interface document 4.1, wire.md 3.5): several files become one, in the order given, inside the kernel. Nothing is
+ * written before everything is checked; the destination changes at once and whole; sources go away only after that.
+ */
+export async function compose(ctx: AgentContext, call: HttpCall): Promise<Response> {
+  const request = await readComposeRequest(call.request);
+  const user = lookUpUser(ctx, actingName(ctx, request.username));
+  const destination = resolvePath(ctx.state, user, request.destination);
+  const existing = checkDestination(destination);
+  const sources = request.sourcePaths.map((given) => {
+    const path = resolvePath(ctx.state, user, given);
+    if (isDestination(path, destination, existing)) throw sameAsDestination(given);
+    const source = checkSource(given, path);
+    if (existing && sameFile(source.file, existing)) throw sameAsDestination(given);
+    return source;
+  });
+  await write(destination, sources, user);
+  for (const source of sources) deleteSource(source);
+  return Response.json({ path: destination, name: baseName(destination), type: "file" });
+}
+
+function sameAsDestination(given: string) {
+  return httpFailure(400, `source path "${given}" cannot be the same as destination`);
+}
+
+/** The file that the destination names now, links followed; undefined when nothing is there. Throws 400 when no file can be there. */
+function checkDestination(path: string): BigIntStats | undefined {
+  const name = baseName(path);
+  if (path.endsWith("/") || name === "." || name === "..") throw httpFailure(400, `destination is a directory: ${path}`);
+  let stat: BigIntStats;
+  try {
+    stat = statSync(path, { bigint: true });
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw fileError(`look at destination '${path}'`, error);
+  }
+  if (stat.isDirectory()) throw httpFailure(400, `destination is a directory: ${path}`);
+  if (!stat.isFile()) throw httpFailure(400, `destination is not a regular file: ${path}`);
+  return stat;
+}
+
+/** The same place by another spelling, also before anything is there: `/a/./b`, or through a linked directory. */
+function isDestination(path: string, destination: string, existing: BigIntStats | undefined): boolean {
+  if (path === destination) return true;
+  if (existing || baseName(path) !== baseName(destination)) return false;
+  try {
+    const [a, b] = [posix.dirname(path), posix.dirname(destination)].map((dir) => statSync(dir, { bigint: true }));
+    return a !== undefined && b !== undefined && sameFile(a, b);
+  } catch {
+    return false;
+  }
+}
+
+async function write(destination: string, sources: readonly Source[], user: SystemUser): Promise<void> {
+  const what = `compose '${destination}'`;
+  const dir = guarded(what, () => openParent(destination, user));
+  try {
+    const name = baseName(destination);
+    const file = guarded(what, () => StagedFile.create({ dir, name, existing: regular(dir, name), mayOverwrite: false }));
+    await staged(file, what, async () => {
+      let offset = 0;
+      for (const source of sources) offset += await append(source, file.fd, offset);
+      file.finish(user, {});
+      file.commit();
+    });
+  } finally {
+    dir.close();
+  }
+}
+
+function openParent(destination: string, user: SystemUser): PinnedDir {
+  try {
+    return ensureDir(posix.dirname(destination), user);
+  } catch (error) {
+    if (errnoOf(error) === "ENOTDIR") throw httpFailure(400, `a part of the path is not a directory: ${destination}`, error);
+    throw error;
+  }
+}
+
+/** The file whose mode is kept. A link at the destination is replaced itself, as rename(2) does. */
+function regular(dir: PinnedDir, name: string): Stats | undefined {
+  const stat = lstatSync(dir.at(name), { throwIfNoEntry: false });
+  return stat?.isFile() ? stat : undefined;
+}
+
+async function append(source: Source, to: number, offset: number): Promise<number> {
+  const fd = openSource(source);
+  try {
+    const length = Number(source.file.size);
+    await appendRange(fd, to, offset, length);
+    checkUnchanged(source, fd);
+    return length;
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,54 @@
+import { httpFailure } from "../../contracts.ts";
+import { LIMITS } from "../limits.ts";
+
+/** Body of a composition (interface document 2.1). */
+export interface ComposeRequest {
+  readonly sourcePaths: readonly string[];
+  readonly destination: string;
+  readonly username: string | undefined;
+}
+
+const invalid = (why: string, cause?: unknown) => httpFailure(400, `invalid request body: ${why}`, cause);
+
+/** Reads and checks the body. Throws 400 with the member that is wrong. */
+export async function readComposeRequest(request: Request): Promise<ComposeRequest> {
+  const body = await parse(request);
+  const { source_paths: sources, destination, username } = body;
+  if (sources !== undefined && sources !== null && !isStrings(sources)) throw invalid("source_paths must be an array of strings");
+  if (destination !== undefined && destination !== null && typeof destination !== "string") throw invalid("destination must be a string");
+  if (username !== undefined && username !== null && typeof username !== "string") throw invalid("username must be a string");
+  if (!sources || sources.length === 0) throw httpFailure(400, "source_paths must not be empty");
+  if (!destination) throw httpFailure(400, "destination is required");
+  return { sourcePaths: sources, destination, username: username ?? undefined };
+}
+
+function isStrings(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+async function parse(request: Request): Promise<Record<string, unknown>> {
+  const text = await bounded(request);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    throw invalid("not valid JSON", error);
+  }
+  if (typeof body !== "object" || body === null || Array.isArray(body)) throw invalid("not a JSON object");
+  return body as Record<string, unknown>;
+}
+
+async function bounded(request: Request): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > LIMITS.composeBodyBytes) throw invalid(`larger than ${LIMITS.composeBodyBytes} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+  } catch (error) {
+    throw invalid("not valid UTF-8", error);
+  }
+}

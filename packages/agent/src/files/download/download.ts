@@ -1,0 +1,66 @@
+import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { type AgentContext, type HttpCall, httpFailure } from "../../contracts.ts";
+import { actingName, authorise, lookUpUser } from "../access.ts";
+import { baseName, resolvePath } from "../path/resolve-path.ts";
+import { errnoOf, fileError } from "../sys/errno.ts";
+import { chooseCoding } from "./accept-encoding.ts";
+import { isConditional, validatorsOf } from "./conditional.ts";
+import { SNIFF_BYTES, sniff, typeOfName } from "./content-type.ts";
+import { contentDisposition } from "./disposition.ts";
+import { type Found, sendGzip, sendIdentity, sendUnsized } from "./send.ts";
+
+/** `GET /files` (wire.md 3.5), checks in the order of the contract. `HEAD` answers the same without a body. */
+export async function download(ctx: AgentContext, call: HttpCall): Promise<Response> {
+  authorise(ctx, call, "read");
+  const user = lookUpUser(ctx, actingName(ctx, call.query.get("username")));
+  const path = resolvePath(ctx.state, user, call.query.get("path") ?? "");
+  checkRegular(path);
+  const { headers } = call.request;
+  const choice = chooseCoding(headers.get("Accept-Encoding"));
+  if (!choice) throw httpFailure(406, "no acceptable encoding found, supported: gzip, identity");
+  const conditional = isConditional(headers);
+  if (conditional && !choice.identityAllowed) throw httpFailure(406, "ranges and conditions need the identity encoding, which is refused");
+  const found = open(path);
+  if (choice.coding === "gzip" && !conditional) return sendGzip(found, call.request.method);
+  return found.size === 0 ? sendUnsized(found, call.request.method) : sendIdentity(found, call.request);
+}
+
+/** Looked at before it is opened: opening a device or a FIFO can already do something. */
+function checkRegular(path: string): void {
+  let stat: ReturnType<typeof statSync>;
+  try {
+    stat = statSync(path);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") throw httpFailure(404, `path '${path}' does not exist`, error);
+    throw fileError(`look at '${path}'`, error);
+  }
+  if (stat.isDirectory()) throw httpFailure(400, `path '${path}' is a directory`);
+  if (!stat.isFile()) throw httpFailure(400, `path '${path}' is not a regular file`);
+}
+
+function open(path: string): Found {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    throw httpFailure(errnoOf(error) === "ENOENT" ? 404 : 500, `error opening file '${path}': ${errnoOf(error) ?? "failed"}`, error);
+  }
+  try {
+    return describe(path, fd, fstatSync(fd, { bigint: true }));
+  } catch (error) {
+    throw fileError(`read '${path}'`, error);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function describe(path: string, fd: number, stat: BigIntStats): Found {
+  if (!stat.isFile()) throw httpFailure(400, `path '${path}' is not a regular file`);
+  const name = baseName(path);
+  const size = Number(stat.size);
+  const head = new Uint8Array(SNIFF_BYTES);
+  // A file of size 0 may be one of `/proc`, whose reading can wait: it is typed by its name alone.
+  const type =
+    typeOfName(name) ?? (size === 0 ? "text/plain; charset=utf-8" : sniff(head.subarray(0, readSync(fd, head, 0, SNIFF_BYTES, 0))));
+  return { path, size, type, disposition: contentDisposition(name), validators: validatorsOf(stat) };
+}

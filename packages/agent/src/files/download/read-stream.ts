@@ -1,0 +1,56 @@
+import { close, constants, open, read } from "node:fs";
+import { LIMITS } from "../limits.ts";
+import type { ByteRange } from "./range.ts";
+
+function openForReading(path: string): Promise<number> {
+  // O_NONBLOCK: should the path have become a FIFO meanwhile, opening must not wait for a writer.
+  return new Promise((resolve, reject) =>
+    open(path, constants.O_RDONLY | constants.O_NONBLOCK, (error, fd) => (error ? reject(error) : resolve(fd))),
+  );
+}
+
+function readSome(fd: number, into: Uint8Array, position: number | null): Promise<number> {
+  return new Promise((resolve, reject) => read(fd, into, 0, into.length, position, (error, n) => (error ? reject(error) : resolve(n))));
+}
+
+/**
+ * Bytes of a file as they are asked for. With a range they are exactly that many (a file that has become shorter is an error), without one
+ * everything up to the end, also of files that say they are empty (`/proc`).
+ */
+export async function* readFile(path: string, range?: ByteRange): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const fd = await openForReading(path);
+  try {
+    let position = range?.start ?? 0;
+    for (;;) {
+      const left = range ? range.end + 1 - position : LIMITS.readBytes;
+      if (left <= 0) return;
+      const buffer = new Uint8Array(Math.min(left, LIMITS.readBytes));
+      const count = await readSome(fd, buffer, range ? position : null);
+      if (count === 0) {
+        if (range) throw new Error("file became shorter while it was sent");
+        return;
+      }
+      position += count;
+      yield buffer.subarray(0, count);
+    }
+  } finally {
+    close(fd, () => {});
+  }
+}
+
+/** A body from a generator, pulled chunk by chunk; ends the generator when the client leaves. */
+export function streamOf(chunks: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const next = await chunks.next();
+        if (next.done) controller.close();
+        else controller.enqueue(next.value);
+      },
+      async cancel() {
+        await chunks.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,15 @@
+import type { AgentContext, HttpRoute } from "../contracts.ts";
+import { compose } from "./compose/compose.ts";
+import { download } from "./download/download.ts";
+import { upload } from "./upload/upload.ts";
+
+/** The HTTP routes of files (wire.md 3.5). `GET` and `POST /files` decide access by themselves: signed URLs carry no header. */
+export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {
+  return [
+    { method: "GET", path: "/files", access: "own", handle: (call) => download(ctx, call) },
+    // Not on the contract's list of open routes, so it asks for the token.
+    { method: "HEAD", path: "/files", access: "token", handle: (call) => download(ctx, call) },
+    { method: "POST", path: "/files", access: "own", handle: (call) => upload(ctx, call) },
+    { method: "POST", path: "/files/compose", access: "token", handle: (call) => compose(ctx, call) },
+  ];
+}

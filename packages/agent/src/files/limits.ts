@@ -1,0 +1,32 @@
+/** Every bound of the file operations in one place. Sizes in bytes, durations in milliseconds. */
+export const LIMITS = {
+  /** PATH_MAX of Linux with its NUL; longer paths fail in the kernel anyway. */
+  pathBytes: 4096,
+  /** Symbolic links followed for one path, as the kernel does. */
+  symlinks: 40,
+  /** An upload on which nothing arrives for so long is given up (wire.md 1.6 and 3.5). */
+  uploadIdleMs: 640_000,
+  /** File parts in one multipart body. Each staged part costs a few hundred bytes until the end of the request. */
+  uploadParts: 10_000,
+  /** Header block of one part. */
+  partHeaderBytes: 16 * 1024,
+  /** Boundary of a multipart body, RFC 2046 section 5.1.1. */
+  boundaryChars: 70,
+  /** Extended attribute name after `user.e2b.`, and sum over 9 + key + value (wire.md 3.5). */
+  metadataKeyBytes: 246,
+  metadataTotalBytes: 4096,
+  /** JSON body of a composition. */
+  composeBodyBytes: 16 * 1024 * 1024,
+  /** Bytes the kernel copies in one call before other requests get their turn. */
+  copySliceBytes: 8 * 1024 * 1024,
+  /** One read of a download that is not sent by the kernel itself. */
+  readBytes: 256 * 1024,
+  /** Ranges in one request; more than this is treated as abuse and answered with the whole file. */
+  ranges: 16,
+  /** Entries in one ListDir answer. */
+  listEntries: 250_000,
+  /** Longest stretch of uninterrupted synchronous work. */
+  sliceMs: 4,
+  /** Directories nested deeper than this are brought up before they are removed, so that descriptors stay few. */
+  removeDepth: 64,
+} as const;

@@ -1,0 +1,58 @@
+import { AppError } from "@boxyard/core";
+import { LIMITS } from "./limits.ts";
+import { getXattr, listXattr } from "./sys/xattr.ts";
+
+/*
+ * User metadata of files: extended attributes `user.e2b.<key>` (wire.md 3.5, "Metadata").
+ */
+
+/** Name of the attribute that holds a key. */
+export const METADATA_PREFIX = "user.e2b.";
+const HEADER_PREFIX = "x-metadata-";
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
+export type Metadata = Readonly<Record<string, string>>;
+
+function invalid(why: string): AppError {
+  return new AppError("invalid_argument", `invalid metadata: ${why}`, { reason: "bad_metadata" });
+}
+
+/** The set that an upload's `X-Metadata-<key>` headers ask for. Throws 400 for anything beyond the contract's limits. */
+export function metadataOfHeaders(headers: Headers): Metadata {
+  const metadata: Record<string, string> = {};
+  let total = 0;
+  for (const [header, value] of headers) {
+    if (!header.startsWith(HEADER_PREFIX)) continue;
+    const key = header.slice(HEADER_PREFIX.length);
+    if (key === "") throw invalid("a header names no key");
+    if (!PRINTABLE.test(key) || !PRINTABLE.test(value)) throw invalid(`'${key.slice(0, 64)}' holds characters other than printable ASCII`);
+    if (key.length > LIMITS.metadataKeyBytes) throw invalid(`key of more than ${LIMITS.metadataKeyBytes} bytes`);
+    total += METADATA_PREFIX.length + key.length + value.length;
+    metadata[key] = value;
+  }
+  if (total > LIMITS.metadataTotalBytes) throw invalid(`more than ${LIMITS.metadataTotalBytes} bytes in all`);
+  return metadata;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The metadata on a file, links followed; values that are not text are left out. Empty when the file is gone or has none. */
+export function metadataOfFile(path: string): Metadata {
+  let names: string[];
+  try {
+    names = listXattr(path);
+  } catch {
+    return {};
+  }
+  const metadata: Record<string, string> = {};
+  for (const name of names) {
+    if (!name.startsWith(METADATA_PREFIX)) continue;
+    try {
+      const value = getXattr(path, name);
+      if (value) metadata[name.slice(METADATA_PREFIX.length)] = utf8.decode(value);
+    } catch {
+      // Not UTF-8, or removed since: not ours to show.
+    }
+  }
+  return metadata;
+}

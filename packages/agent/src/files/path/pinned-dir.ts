@@ -1,0 +1,99 @@
+import { chownSync, closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readlinkSync, type Stats } from "node:fs";
+import { errnoOf } from "../sys/errno.ts";
+
+/** Linux's O_PATH; node does not name it. A descriptor that names a place and never opens what lies there. */
+const O_PATH = 0o10000000;
+const PIN = O_PATH | constants.O_DIRECTORY;
+
+/** Owner of what is created. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * A directory held by descriptor. Names below it are reached through `/proc/self/fd`, so that swapping a parent for a link while we work
+ * can't lead us elsewhere. Close it.
+ */
+export class PinnedDir {
+  readonly fd: number;
+
+  constructor(fd: number) {
+    this.fd = fd;
+  }
+
+  /** Opens an existing directory, following links. Throws the kernel's error. */
+  static open(path: string): PinnedDir {
+    return new PinnedDir(openSync(path, PIN));
+  }
+
+  /** A name in this directory, as a path for any system call. */
+  at(name: string): string {
+    return `/proc/self/fd/${this.fd}/${name}`;
+  }
+
+  /** What has this name, links not followed; undefined when nothing has. */
+  lstat(name: string): Stats | undefined {
+    return lstatSync(this.at(name), { throwIfNoEntry: false });
+  }
+
+  /** Where this directory is now. */
+  realPath(): string {
+    return readlinkSync(`/proc/self/fd/${this.fd}`);
+  }
+
+  /** `dev:ino`, equal for two spellings of the same directory. */
+  identity(): string {
+    const stat = fstatSync(this.fd);
+    return `${stat.dev}:${stat.ino}`;
+  }
+
+  /** The subdirectory of this name, made and owned when missing. Links to directories are followed. */
+  child(name: string, owner: Owner): { readonly dir: PinnedDir; readonly created: boolean } {
+    let created = false;
+    try {
+      mkdirSync(this.at(name), 0o755);
+      created = true;
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
+    // A directory just made can't be a link; if it is one now, somebody swapped it and must not get our chown.
+    const fd = openSync(this.at(name), created ? PIN | constants.O_NOFOLLOW : PIN);
+    if (created) chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
+    return { dir: new PinnedDir(fd), created };
+  }
+
+  close(): void {
+    closeSync(this.fd);
+  }
+}
+
+/** Opens a directory, making it and its missing parents (0755, owned). `onCreate` hears the path of each new one, outermost first. */
+export function ensureDir(path: string, owner: Owner, onCreate?: (path: string) => void): PinnedDir {
+  const missing: string[] = [];
+  let at = path;
+  let dir: PinnedDir | undefined;
+  while (!dir) {
+    try {
+      dir = PinnedDir.open(at);
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT" || at === "/") throw error;
+      const cut = at.replace(/\/+$/, "").lastIndexOf("/");
+      missing.unshift(at.slice(cut + 1).replaceAll("/", ""));
+      at = at.slice(0, cut) || "/";
+    }
+  }
+  for (const name of missing) {
+    if (name === "" || name === ".") continue;
+    const parent: PinnedDir = dir;
+    try {
+      at = `${at === "/" ? "" : at}/${name}`;
+      const next = parent.child(name, owner);
+      if (next.created) onCreate?.(at);
+      dir = next.dir;
+    } finally {
+      parent.close();
+    }
+  }
+  return dir;
+}

@@ -1,0 +1,168 @@
+import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync, renameSync, type Stats, unlinkSync } from "node:fs";
+import { METADATA_PREFIX, type Metadata } from "./metadata.ts";
+import type { Owner, PinnedDir } from "./path/pinned-dir.ts";
+import { copyWhole } from "./sys/copy.ts";
+import { errnoOf, fileError } from "./sys/errno.ts";
+import { getXattr, listXattr, removeXattr, setXattr } from "./sys/xattr.ts";
+import { temporaryName } from "./temporary-name.ts";
+
+/** `0666 & ~umask`, as a program would make a file. */
+const NEW_MODE = 0o666 & ~process.umask();
+/** Set-user-id and set-group-id never outlive new content. */
+const KEPT_MODE = 0o1777;
+/** The directory takes no new names (`/proc`, `/sys`, read-only with a writable mount on the file): then the file itself is written. */
+const NO_NEW_NAMES = new Set(["ENOENT", "EACCES", "EPERM", "EROFS", "EINVAL", "EOPNOTSUPP"]);
+
+/** Where a staged file will be. */
+export interface Place {
+  readonly dir: PinnedDir;
+  readonly name: string;
+  /** The regular file of that name, whose mode and foreign attributes are kept. */
+  readonly existing: Stats | undefined;
+  /** Whether the existing file may be written in place where it can't be replaced. It is then not intact after a failure. */
+  readonly mayOverwrite: boolean;
+}
+
+/**
+ * A file being written so that its destination changes at once and whole, or not at all: a temporary file in the same directory, then
+ * rename(2). Mode and foreign attributes of a replaced file are kept. Always ends with `commit` or `discard`.
+ *
+ * Where no temporary file is possible but the destination is there already, it is written in place; so are files that are mount points of
+ * their own (`/etc/hosts` often is), after everything has arrived.
+ */
+export class StagedFile {
+  /** Open for writing at its start. */
+  readonly fd: number;
+  private readonly dir: PinnedDir;
+  private readonly name: string;
+  /** Undefined when written in place. */
+  private temporary: string | undefined;
+  private readonly existing: Stats | undefined;
+  private readonly mayOverwrite: boolean;
+  private open = true;
+
+  private constructor(place: Place, fd: number, temporary: string | undefined) {
+    this.dir = place.dir;
+    this.name = place.name;
+    this.existing = place.existing;
+    this.mayOverwrite = place.mayOverwrite;
+    this.fd = fd;
+    this.temporary = temporary;
+  }
+
+  /** Keeps using `place.dir`, which the caller closes after `commit` or `discard`. Throws the kernel's error. */
+  static create(place: Place): StagedFile {
+    const temporary = temporaryName(place.existing !== undefined);
+    try {
+      const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+      return new StagedFile(place, openSync(place.dir.at(temporary), flags, 0o600), temporary);
+    } catch (error) {
+      if (!place.existing || !place.mayOverwrite || !NO_NEW_NAMES.has(errnoOf(error) ?? "")) throw error;
+      return new StagedFile(place, openInPlace(place.dir.at(place.name)), undefined);
+    }
+  }
+
+  /** The open file as a path, for calls that take one. */
+  get fdPath(): string {
+    return `/proc/self/fd/${this.fd}`;
+  }
+
+  /** Bytes written so far. */
+  size(): number {
+    return this.open ? fstatSync(this.fd).size : 0;
+  }
+
+  /** Gives owner, mode and metadata, and closes. After it, `commit` only renames. */
+  finish(owner: Owner, metadata: Metadata): void {
+    if (this.temporary === undefined) tolerate(() => fchownSync(this.fd, owner.uid, owner.gid));
+    else {
+      fchownSync(this.fd, owner.uid, owner.gid);
+      fchmodSync(this.fd, this.existing ? this.existing.mode & KEPT_MODE : NEW_MODE);
+      if (this.existing) keepAttributes(this.dir.at(this.name), this.fd);
+    }
+    writeMetadata(this.fd, this.fdPath, metadata);
+    this.close();
+  }
+
+  /** Puts the finished file in its place. */
+  commit(): void {
+    if (this.temporary === undefined) return;
+    try {
+      renameSync(this.dir.at(this.temporary), this.dir.at(this.name));
+      this.temporary = undefined;
+    } catch (error) {
+      if (errnoOf(error) !== "EBUSY" || !this.existing || !this.mayOverwrite) throw error;
+      this.overwrite();
+    }
+  }
+
+  /** Takes back what is not committed. Never throws; does nothing after `commit`. */
+  discard(): void {
+    this.close();
+    if (this.temporary !== undefined) tolerate(() => unlinkSync(this.dir.at(this.temporary ?? "")));
+    this.temporary = undefined;
+  }
+
+  /** The destination is a mount point: its content is exchanged instead of its name. */
+  private overwrite(): void {
+    const from = openSync(this.dir.at(this.temporary ?? ""), constants.O_RDONLY);
+    try {
+      const to = openInPlace(this.dir.at(this.name));
+      try {
+        copyWhole(from, to, fstatSync(from).size);
+      } finally {
+        closeSync(to);
+      }
+    } finally {
+      closeSync(from);
+      this.discard();
+    }
+  }
+
+  private close(): void {
+    if (!this.open) return;
+    this.open = false;
+    closeSync(this.fd);
+  }
+}
+
+function openInPlace(path: string): number {
+  return openSync(path, constants.O_WRONLY | constants.O_TRUNC | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+}
+
+function tolerate(run: () => void): void {
+  try {
+    run();
+  } catch {
+    // Wanted, not needed.
+  }
+}
+
+/** Access lists and foreign attributes go over to the new inode. Capabilities do not: new content must earn them anew. */
+function keepAttributes(from: string, to: number): void {
+  for (const name of listXattr(from)) {
+    if (name.startsWith(METADATA_PREFIX) || name.startsWith("security.") || name.startsWith("trusted.")) continue;
+    const value = getXattr(from, name);
+    if (value) tolerate(() => setXattr(to, name, value));
+  }
+}
+
+/** Replaces the whole set of `user.e2b.*`. Silently nothing where the file system has no such attributes. */
+function writeMetadata(fd: number, path: string, metadata: Metadata): void {
+  for (const name of listXattr(path)) {
+    if (name.startsWith(METADATA_PREFIX) && !(name.slice(METADATA_PREFIX.length) in metadata)) removeXattr(fd, name);
+  }
+  for (const [key, value] of Object.entries(metadata)) {
+    if (!setXattr(fd, METADATA_PREFIX + key, Buffer.from(value))) return;
+  }
+}
+
+/** Runs the steps between creation and commit; whatever fails, the file is discarded and the error translated. */
+export async function staged<T>(file: StagedFile, what: string, run: (file: StagedFile) => Promise<T>): Promise<T> {
+  try {
+    return await run(file);
+  } catch (error) {
+    file.discard();
+    throw fileError(what, error);
+  }
+}

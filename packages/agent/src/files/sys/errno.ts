@@ -1,0 +1,101 @@
+import { AppError } from "@boxyard/core";
+import { httpFailure } from "../../contracts.ts";
+
+/*
+ * Kernel errors to answers, for files. (core's own table lives beside the logger, which the agent must not carry.)
+ */
+
+/** A system call made through FFI that failed. `code` is the errno's name, as on node's own errors. */
+export class SysError extends Error {
+  override readonly name = "SysError";
+  readonly code: string;
+
+  constructor(call: string, errno: number) {
+    const code = NAMES[errno] ?? `E${errno}`;
+    super(`${call}: ${code}`);
+    this.code = code;
+  }
+}
+
+const NAMES: Readonly<Record<number, string>> = {
+  1: "EPERM",
+  2: "ENOENT",
+  4: "EINTR",
+  5: "EIO",
+  9: "EBADF",
+  11: "EAGAIN",
+  12: "ENOMEM",
+  13: "EACCES",
+  14: "EFAULT",
+  16: "EBUSY",
+  17: "EEXIST",
+  18: "EXDEV",
+  20: "ENOTDIR",
+  21: "EISDIR",
+  22: "EINVAL",
+  24: "EMFILE",
+  25: "ENOTTY",
+  26: "ETXTBSY",
+  27: "EFBIG",
+  28: "ENOSPC",
+  30: "EROFS",
+  34: "ERANGE",
+  36: "ENAMETOOLONG",
+  38: "ENOSYS",
+  40: "ELOOP",
+  61: "ENODATA",
+  75: "EOVERFLOW",
+  95: "EOPNOTSUPP",
+  116: "ESTALE",
+  122: "EDQUOT",
+};
+
+/** The errno name of a failure, if it is one of the kernel's. */
+export function errnoOf(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
+}
+
+interface Meaning {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** What a caller is told; the kernel's own text may hold our `/proc/self/fd` paths. Anything not listed is 500. */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  ENOENT: { status: 404, text: "does not exist" },
+  ENOTDIR: { status: 400, text: "a part of the path is not a directory" },
+  EISDIR: { status: 400, text: "is a directory" },
+  ELOOP: { status: 400, text: "too many symbolic links" },
+  ENAMETOOLONG: { status: 400, text: "name too long" },
+  EINVAL: { status: 400, text: "not a valid path here" },
+  ENOSPC: { status: 507, text: "not enough disk space available" },
+  EDQUOT: { status: 507, text: "not enough disk space available (quota)" },
+  EROFS: { status: 500, text: "read-only file system" },
+  EACCES: { status: 500, text: "permission denied" },
+  EPERM: { status: 500, text: "operation not permitted" },
+  EBUSY: { status: 500, text: "in use, such as a mount point" },
+  EXDEV: { status: 500, text: "on another file system" },
+  ENOTEMPTY: { status: 400, text: "directory not empty" },
+  EFBIG: { status: 507, text: "larger than the file system takes" },
+  EMFILE: { status: 500, text: "too many open files in the agent" },
+  ENFILE: { status: 500, text: "too many open files in the sandbox" },
+};
+
+/** A failure as `AppError` with the HTTP status of the contract. `what` is the operation, such as `write '/a/b'`. An `AppError` passes through. */
+export function fileError(what: string, error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const errno = errnoOf(error);
+  const meaning = errno ? MEANINGS[errno] : undefined;
+  if (meaning) return httpFailure(meaning.status, `${what}: ${meaning.text}`, error);
+  return httpFailure(500, `${what}: ${errno ?? "failed"}`, error);
+}
+
+/** Runs a step and translates what it throws. */
+export function guarded<T>(what: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw fileError(what, error);
+  }
+}

@@ -1,0 +1,64 @@
+import { SysError } from "./errno.ts";
+import { cstring, errno, libc, ptr } from "./libc.ts";
+
+/*
+ * Extended attributes. Names and values are bytes to the kernel; names here are text, values bytes. Not one of these opens the file, so a
+ * FIFO or a device can't block them.
+ */
+
+const ENODATA = 61;
+const ERANGE = 34;
+/** No attributes here, or none that we may see: as if there were none. */
+const NONE = new Set([1, 13, 22, 38, 95]);
+/** Enough for nearly every file; the kernel's own bounds are 64 KiB for either. */
+const first = new Uint8Array(4096);
+const LARGEST = 65536;
+
+type Fill = (target: Uint8Array) => number;
+
+/** Calls with a small buffer, then with the largest the kernel can fill. Undefined when there is nothing to read. */
+function filled(call: string, fill: Fill): Uint8Array | undefined {
+  for (const target of [first, new Uint8Array(LARGEST)]) {
+    const length = Number(fill(target));
+    if (length >= 0) return target.slice(0, length);
+    const number = errno();
+    if (number === ENODATA || NONE.has(number)) return undefined;
+    if (number !== ERANGE) throw new SysError(call, number);
+  }
+  return undefined;
+}
+
+/** Names of a file's attributes. `path` is followed when it is a link. Throws when the file is gone. */
+export function listXattr(path: string): string[] {
+  const name = cstring(path);
+  const bytes = filled("listxattr", (target) => libc().listxattr(ptr(name), ptr(target), target.length) as number);
+  if (!bytes || bytes.length === 0) return [];
+  return Buffer.from(bytes).toString("utf8").split("\0").filter(Boolean);
+}
+
+/** Value of one attribute; undefined when it is not set. */
+export function getXattr(path: string, attribute: string): Uint8Array | undefined {
+  const name = cstring(path);
+  const key = cstring(attribute);
+  return filled("getxattr", (target) => libc().getxattr(ptr(name), ptr(key), ptr(target), target.length) as number);
+}
+
+const EMPTY = new Uint8Array(1);
+
+/** Sets an attribute. False where the file system has none; throws `ENOSPC`, `EDQUOT` and everything else. */
+export function setXattr(fd: number, attribute: string, value: Uint8Array): boolean {
+  const key = cstring(attribute);
+  const data = value.length > 0 ? value : EMPTY;
+  if (libc().fsetxattr(fd, ptr(key), ptr(data), value.length, 0) === 0) return true;
+  const number = errno();
+  if (NONE.has(number)) return false;
+  throw new SysError("fsetxattr", number);
+}
+
+/** Removes an attribute; it not being there is fine. */
+export function removeXattr(fd: number, attribute: string): void {
+  const key = cstring(attribute);
+  if (libc().fremovexattr(fd, ptr(key)) === 0) return;
+  const number = errno();
+  if (number !== ENODATA && !NONE.has(number)) throw new SysError("fremovexattr", number);
+}
