@@ -1,7 +1,11 @@
 /** Runs a command to its end; its standard output. Throws with the tail of what it said when it fails. */
 export async function sh(argv: readonly string[], options: { cwd?: string } = {}): Promise<string> {
   const child = Bun.spawn([...argv], { stdin: "ignore", stdout: "pipe", stderr: "pipe", ...options });
-  const [output, errors, exitCode] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+  const [output, errors, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   if (exitCode !== 0) throw new Error(`${argv.join(" ")}: exit code ${exitCode}\n${`${output}\n${errors}`.trim().slice(-2000)}`);
   return output;
 }

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { MOVES } from "@boxyard/core";
+import { Glob } from "bun";
+import { ROOT } from "../config.ts";
+import { between, drawMoves, relativeLinks, tableNames, testReferences } from "./documents.ts";
+import { IMPORTS } from "./import-table.ts";
+
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+const documents = [...new Glob("{*.md,docs/**/*.md,packages/*/*.md,images/**/*.md,e2e/**/*.md}").scanSync({ cwd: ROOT })].filter(
+  (path) => !path.includes("node_modules"),
+);
+
+describe("the real documents", () => {
+  test("every relative link leads somewhere", () => {
+    const broken = documents.flatMap((path) =>
+      relativeLinks(read(path)).flatMap((target) => (existsSync(join(ROOT, dirname(path), target)) ? [] : [`${path} → ${target}`])),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test("ARCHITECTURE.md draws the moves that the code allows", () => {
+    expect(between(read("ARCHITECTURE.md"), "moves")).toBe(drawMoves(MOVES));
+  });
+
+  test("ARCHITECTURE.md lists every package that there is", () => {
+    const packages = readdirSync(join(ROOT, "packages"));
+    expect(tableNames(read("ARCHITECTURE.md"))).toEqual(expect.arrayContaining(packages));
+    expect(Object.keys(IMPORTS)).toEqual(expect.arrayContaining(packages));
+  });
+
+  test("docs/dependencies.md gives a reason for every dependency, and for none that is gone", () => {
+    const manifests = [
+      "package.json",
+      "e2e/package.json",
+      "bench/package.json",
+      ...readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}/package.json`),
+    ];
+    const used = new Set<string>();
+    for (const path of manifests) {
+      const manifest = JSON.parse(read(path)) as Record<string, Record<string, string> | undefined>;
+      for (const kind of ["dependencies", "devDependencies", "optionalDependencies"]) {
+        for (const name of Object.keys(manifest[kind] ?? {})) if (!name.startsWith("@boxyard/")) used.add(name);
+      }
+    }
+    const text = read("docs/dependencies.md");
+    const listed = tableNames(text.slice(0, text.indexOf("## Debian packages")));
+    expect(listed.toSorted()).toEqual([...used].toSorted());
+  });
+
+  test("every test that SECURITY.md names exists", () => {
+    const references = testReferences(read("SECURITY.md"), "e2e/isolation");
+    expect(references.length).toBeGreaterThan(10);
+    const missing = references.flatMap(({ file, tests }) => {
+      if (!existsSync(join(ROOT, file))) return [file];
+      const source = read(file);
+      return tests.filter((name) => !source.includes(name)).map((name) => `${file}: ${name}`);
+    });
+    expect(missing).toEqual([]);
+  });
+});
+
+describe("the checks themselves", () => {
+  test("links are found, those to other places are not", () => {
+    expect(relativeLinks("[a](b.md) [c](https://x) [d](#e) [f](../g.md#h)")).toEqual(["b.md", "../g.md"]);
+  });
+
+  test("test references are read with their names", () => {
+    const row = "| x | F `a.test.ts`: one thing; another |\n| y | `e2e/b.test.ts` |\n| z | `e2e/c.test.ts`: deep; the suite `leaks` |\n";
+    expect(testReferences(row, "e2e/isolation")).toEqual([
+      { file: "e2e/isolation/a.test.ts", tests: ["one thing", "another"] },
+      { file: "e2e/b.test.ts", tests: [] },
+      { file: "e2e/c.test.ts", tests: ["deep"] },
+    ]);
+  });
+
+  test("moves are drawn in columns", () => {
+    expect(drawMoves({ on: ["off"], off: [] })).toBe("on  → off\noff →");
+  });
+});
