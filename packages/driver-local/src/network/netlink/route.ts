@@ -18,11 +18,21 @@ const RTM = {
   NEWNEIGH: 28,
 } as const;
 const AF_INET = 2;
-const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4, LINK: 5, LINKINFO: 18, GROUP: 27, NET_NS_FD: 28, NUM_TX_QUEUES: 31, NUM_RX_QUEUES: 32 } as const;
+const IFLA = {
+  ADDRESS: 1,
+  IFNAME: 3,
+  MTU: 4,
+  LINK: 5,
+  LINKINFO: 18,
+  GROUP: 27,
+  NET_NS_FD: 28,
+  NUM_TX_QUEUES: 31,
+  NUM_RX_QUEUES: 32,
+} as const;
 const IFLA_INFO = { KIND: 1, DATA: 2 } as const;
 const VETH_INFO_PEER = 1;
 const IFA = { ADDRESS: 1, LOCAL: 2 } as const;
-const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PREFSRC: 7, TABLE: 15 } as const;
+const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PREFSRC: 7, MULTIPATH: 9 } as const;
 const NDA = { DST: 1, LLADDR: 2 } as const;
 const NUD_PERMANENT = 0x80;
 const RT_TABLE_MAIN = 254;
@@ -105,7 +115,15 @@ export function newAddress(address: Address, index: number): Message {
     .attr(IFA.ADDRESS, octets(address));
 }
 
-function route(label: string, type: number, flags: number, to: { destination: Address; prefix: number }, kind: number, scope: number, nexthop = 0) {
+function route(
+  label: string,
+  type: number,
+  flags: number,
+  to: { destination: Address; prefix: number },
+  kind: number,
+  scope: number,
+  nexthop = 0,
+) {
   return new Message(label, type, flags, type === RTM.DELROUTE ? ["ESRCH"] : [])
     .bytes([AF_INET, to.prefix, 0, 0, RT_TABLE_MAIN, type === RTM.DELROUTE ? 0 : RTPROT_STATIC, scope, kind, ...u32(nexthop)])
     .attr(RTA.DST, octets(to.destination));
@@ -114,7 +132,10 @@ function route(label: string, type: number, flags: number, to: { destination: Ad
 /** A route to one address directly on a link. */
 export function newLinkRoute(destination: Address, index: number): Message {
   const label = `add route to ${formatAddress(destination)}`;
-  return route(label, RTM.NEWROUTE, NLM_F.CREATE | NLM_F.REPLACE, { destination, prefix: 32 }, RTN.UNICAST, RT_SCOPE.LINK).attrU32(RTA.OIF, index);
+  return route(label, RTM.NEWROUTE, NLM_F.CREATE | NLM_F.REPLACE, { destination, prefix: 32 }, RTN.UNICAST, RT_SCOPE.LINK).attrU32(
+    RTA.OIF,
+    index,
+  );
 }
 
 /** Takes the route to one address away, whatever link it points to; fine when there is none. */
@@ -187,17 +208,32 @@ export interface Prefix {
   readonly index: number;
 }
 
-/** `index` 0 where the route names no link. Default routes are left out, as is the table of local addresses. */
+/** Every unicast route of every table, default routes included; one entry for each next hop. `index` 0 where a route names no link. */
 export function listRoutes(netlink: NetlinkSocket): Prefix[] {
   const routes: Prefix[] = [];
   const dump = new Message("list routes", RTM.GETROUTE, NLM_F.DUMP).bytes([AF_INET, 0, 0, 0, 0, 0, 0, 0, ...u32(0)]);
   for (const { body } of netlink.query(dump)) {
+    if (body[0] !== AF_INET || body[7] !== RTN.UNICAST) continue;
     const attributes = parseAttributes(body, 12);
-    const prefix = body[1] ?? 0;
-    if (body[0] !== AF_INET || body[7] !== RTN.UNICAST || prefix === 0) continue;
-    routes.push({ destination: readAddress(attributes.get(RTA.DST)), prefix, index: readU32(attributes.get(RTA.OIF)) ?? 0 });
+    const to = { destination: readAddress(attributes.get(RTA.DST)), prefix: body[1] ?? 0 };
+    const multipath = attributes.get(RTA.MULTIPATH);
+    const indexes = multipath ? nextHops(multipath) : [readU32(attributes.get(RTA.OIF)) ?? 0];
+    for (const index of indexes) routes.push({ ...to, index });
   }
   return routes;
+}
+
+/** Link indexes of a list of `struct rtnexthop` (length, flags, hops, index, attributes). */
+function nextHops(bytes: Uint8Array): number[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const indexes: number[] = [];
+  for (let at = 0; at + 8 <= bytes.length; ) {
+    const length = view.getUint16(at, true);
+    if (length < 8) break;
+    indexes.push(view.getUint32(at + 4, true));
+    at += (length + 3) & ~3;
+  }
+  return indexes;
 }
 
 /** Addresses of the machine with the networks they are in. */
@@ -209,7 +245,12 @@ export function listAddresses(netlink: NetlinkSocket): (Prefix & { readonly addr
     .map(({ body }) => {
       const attributes = parseAttributes(body, 8);
       const address = readAddress(attributes.get(IFA.LOCAL) ?? attributes.get(IFA.ADDRESS));
-      return { address, destination: readAddress(attributes.get(IFA.ADDRESS)), prefix: body[1] ?? 32, index: readU32(body.subarray(4)) ?? 0 };
+      return {
+        address,
+        destination: readAddress(attributes.get(IFA.ADDRESS)),
+        prefix: body[1] ?? 32,
+        index: readU32(body.subarray(4)) ?? 0,
+      };
     });
 }
 
@@ -228,6 +269,6 @@ export function linkTowards(netlink: NetlinkSocket, address: Address): number | 
 }
 
 function readAddress(bytes: Uint8Array | undefined): Address {
-  if (!bytes || bytes.length !== 4) return 0;
+  if (bytes?.length !== 4) return 0;
   return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
 }

@@ -1,0 +1,118 @@
+/** One question to one name server. Sockets are made in the machine's own network namespace, one for each question: a fresh source port. */
+
+/** Longest answer taken. */
+const MAX_ANSWER_BYTES = 65535;
+
+export interface Exchange {
+  readonly server: string;
+  readonly port: number;
+  readonly query: Uint8Array;
+  /** True for the answer we wait for; others are ignored. */
+  readonly accept: (bytes: Uint8Array) => boolean;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** The answer, or undefined: none came in time, the server refused, or the wait was aborted. Never throws. */
+export async function exchangeUdp(exchange: Exchange): Promise<Uint8Array | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
+  const giveUp = () => resolve(undefined);
+  const timer = setTimeout(giveUp, exchange.timeoutMs);
+  exchange.signal.addEventListener("abort", giveUp, { once: true });
+  let socket: { close(): void } | undefined;
+  try {
+    const connected = await Bun.udpSocket({
+      connect: { hostname: exchange.server, port: exchange.port },
+      socket: {
+        data: (_socket, data) => {
+          if (exchange.accept(data)) resolve(new Uint8Array(data));
+        },
+        error: giveUp,
+      },
+    });
+    socket = connected;
+    if (!connected.send(exchange.query)) giveUp();
+    return await promise;
+  } catch {
+    return undefined; // no route, no descriptor left: as good as no answer
+  } finally {
+    clearTimeout(timer);
+    exchange.signal.removeEventListener("abort", giveUp);
+    socket?.close();
+  }
+}
+
+/** The same over TCP: two bytes of length before each message. */
+export async function exchangeTcp(exchange: Exchange): Promise<Uint8Array | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
+  const giveUp = () => resolve(undefined);
+  const timer = setTimeout(giveUp, exchange.timeoutMs);
+  exchange.signal.addEventListener("abort", giveUp, { once: true });
+  const reader = new FrameReader(MAX_ANSWER_BYTES);
+  let socket: { terminate(): void } | undefined;
+  try {
+    const connecting = Bun.connect({
+      hostname: exchange.server,
+      port: exchange.port,
+      socket: {
+        open: (opened) => {
+          // A query is far smaller than any socket buffer: it goes in one write or the connection is no good.
+          if (opened.write(frame(exchange.query)) !== exchange.query.length + 2) giveUp();
+        },
+        data: (_socket, data) => {
+          for (const message of reader.push(data)) if (exchange.accept(message)) resolve(message);
+        },
+        close: giveUp,
+        error: giveUp,
+        connectError: giveUp,
+      },
+    });
+    // The connection may come after we have given up: it must be ended then as well.
+    void connecting.then((late) => promise.then(() => late.terminate())).catch(() => {});
+    socket = await Promise.race([connecting, promise.then(() => undefined)]);
+    return await promise;
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+    exchange.signal.removeEventListener("abort", giveUp);
+    socket?.terminate();
+    resolve(undefined);
+  }
+}
+
+/** A message with its length in front. */
+export function frame(message: Uint8Array): Uint8Array {
+  const framed = new Uint8Array(message.length + 2);
+  new DataView(framed.buffer).setUint16(0, message.length);
+  framed.set(message, 2);
+  return framed;
+}
+
+/** Cuts a TCP stream into messages. Holds no more than one incomplete message of `limit` bytes. */
+export class FrameReader {
+  private readonly limit: number;
+  private pending = new Uint8Array(0);
+  /** True once a message longer than the limit was announced: nothing after it can be read. */
+  overflowed = false;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  push(data: Uint8Array): Uint8Array[] {
+    const messages: Uint8Array[] = [];
+    let bytes = new Uint8Array(this.pending.length + data.length);
+    bytes.set(this.pending);
+    bytes.set(data, this.pending.length);
+    while (!this.overflowed && bytes.length >= 2) {
+      const length = ((bytes[0] as number) << 8) | (bytes[1] as number);
+      if (length > this.limit) this.overflowed = true;
+      if (this.overflowed || bytes.length < 2 + length) break;
+      messages.push(bytes.slice(2, 2 + length));
+      bytes = bytes.subarray(2 + length);
+    }
+    this.pending = this.overflowed ? new Uint8Array(0) : bytes.slice();
+    return messages;
+  }
+}

@@ -1,0 +1,235 @@
+import type { Clock } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import { hasErrno } from "../../sys/libc.ts";
+import { FrameReader, frame } from "./exchange.ts";
+import type { Resolver } from "./resolver.ts";
+import { MAX_QUERY_BYTES, makeError, parseQuery, type Query, RCODE } from "./wire.ts";
+
+/** Bounds of what sandboxes can make the server hold. Each question in flight costs one socket and about 10 KiB. */
+export const DNS_LIMITS = {
+  inFlight: 1024,
+  inFlightPerLease: 64,
+  connections: 256,
+  connectionsPerLease: 8,
+  /** A TCP connection that says nothing for so long is closed; milliseconds. */
+  idleMs: 10_000,
+  /** Answers that a TCP asker does not take up. */
+  unsentBytes: 256 * 1024,
+} as const;
+
+/** A sandbox, as the forwarder sees it. A new object for every lease, so that a late answer never reaches the next holder of an address. */
+export interface Asker {
+  readonly address: string;
+  /** False: every question is refused at once. */
+  readonly internetAccess: boolean;
+}
+
+export interface ForwarderOptions {
+  /** The address to listen on, UDP and TCP. */
+  readonly address: string;
+  readonly port?: number;
+  /** Runs `work` (synchronously) where the sockets must be made: in the router's network namespace. */
+  readonly inNamespace: <T>(work: () => T) => T;
+  /** Who asks from an address; undefined: nobody we know, no answer. */
+  readonly askerOf: (address: string) => Asker | undefined;
+  readonly resolver: Resolver;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Connection {
+  asker: Asker;
+  reader: FrameReader;
+  unsent: Uint8Array;
+  idle: ReturnType<typeof setTimeout>;
+}
+
+type UdpServer = { send(data: Uint8Array, port: number, address: string): boolean; close(): void; readonly closed: boolean };
+type TcpServer = { stop(force?: boolean): void };
+type TcpSocket = { data: Connection | undefined; remoteAddress: string; write(data: Uint8Array): number; terminate(): void };
+
+/** The name server of the sandboxes: takes questions on the gateway's address and has the machine's own name servers answer them. */
+export class Forwarder {
+  private readonly options: ForwarderOptions;
+  private udp: UdpServer | undefined;
+  private tcp: TcpServer | undefined;
+  private readonly inFlight = new Map<Asker, number>();
+  private readonly connections = new Map<Asker, number>();
+  private totalInFlight = 0;
+  private totalConnections = 0;
+  private readonly closing = new AbortController();
+
+  constructor(options: ForwarderOptions) {
+    this.options = options;
+  }
+
+  /** Starts listening. `EADDRINUSE` for up to a second is taken for an earlier server that is still ending. */
+  async open(): Promise<void> {
+    const giveUpAt = this.options.clock.monotonic() + 1000;
+    for (;;) {
+      try {
+        if (!this.udp || this.udp.closed) this.udp = await this.listenUdp();
+        this.tcp ??= this.listenTcp();
+        return;
+      } catch (error) {
+        if (!hasErrno(error, "EADDRINUSE") || this.options.clock.monotonic() > giveUpAt) throw error;
+        await this.options.clock.sleep(50);
+      }
+    }
+  }
+
+  /** Opens again what the kernel closed on us. Cheap when nothing was; never throws. */
+  async mend(): Promise<void> {
+    if (this.closing.signal.aborted || !this.udp?.closed) return;
+    this.options.logger.warn("the name server's socket was closed; opening it again");
+    await this.open().catch((error) => this.options.logger.error({ err: error }, "the name server can't listen"));
+  }
+
+  close(): void {
+    this.closing.abort();
+    this.udp?.close();
+    this.tcp?.stop(true);
+    this.udp = undefined;
+    this.tcp = undefined;
+  }
+
+  /** Questions being answered and TCP connections open, for tests and metrics. */
+  get load(): { inFlight: number; connections: number } {
+    return { inFlight: this.totalInFlight, connections: this.totalConnections };
+  }
+
+  private listenUdp(): Promise<UdpServer> {
+    const { address, port, inNamespace, logger } = this.options;
+    return inNamespace(() =>
+      Bun.udpSocket({
+        hostname: address,
+        port: port ?? 53,
+        socket: {
+          data: (_socket, data, fromPort, from) => this.onDatagram(new Uint8Array(data), fromPort, from),
+          error: () => logger.debug("a name server's answer could not be delivered"),
+        },
+      }),
+    );
+  }
+
+  private onDatagram(data: Uint8Array, port: number, from: string): void {
+    const asker = this.options.askerOf(from);
+    if (!asker) return;
+    void this.answer(asker, data, true).then((reply) => {
+      // The lease may have ended meanwhile, and its address may be somebody else's by now.
+      if (reply && this.options.askerOf(from) === asker) this.sendUdp(reply, port, from);
+    });
+  }
+
+  private sendUdp(reply: Uint8Array, port: number, to: string): void {
+    try {
+      this.udp?.send(reply, port, to);
+    } catch {
+      // The asker's link is gone, or its buffers are full: as if lost on the way, which UDP allows.
+    }
+  }
+
+  /** The reply for a message, or undefined for none. Never throws. */
+  private async answer(asker: Asker, data: Uint8Array, overUdp: boolean): Promise<Uint8Array | undefined> {
+    const parsed = parseQuery(data);
+    if (!parsed) return undefined;
+    if ("refusal" in parsed) return parsed.refusal;
+    if (!asker.internetAccess) return makeError(parsed.query, RCODE.REFUSED);
+    const mine = this.inFlight.get(asker) ?? 0;
+    if (this.totalInFlight >= DNS_LIMITS.inFlight || mine >= DNS_LIMITS.inFlightPerLease) return makeError(parsed.query, RCODE.SERVFAIL);
+    this.inFlight.set(asker, mine + 1);
+    this.totalInFlight++;
+    try {
+      return await this.resolveSafely(parsed.query, overUdp);
+    } finally {
+      this.totalInFlight--;
+      decrement(this.inFlight, asker);
+    }
+  }
+
+  private async resolveSafely(query: Query, overUdp: boolean): Promise<Uint8Array> {
+    try {
+      return await this.options.resolver.resolve(query, overUdp, this.closing.signal);
+    } catch (error) {
+      this.options.logger.warn({ err: error }, "a name could not be resolved");
+      return makeError(query, RCODE.SERVFAIL);
+    }
+  }
+
+  private listenTcp(): TcpServer {
+    const { address, port, inNamespace } = this.options;
+    return inNamespace(() =>
+      Bun.listen<Connection | undefined>({
+        hostname: address,
+        port: port ?? 53,
+        socket: {
+          open: (socket) => this.onOpen(socket),
+          data: (socket, data) => this.onData(socket, data),
+          drain: (socket) => this.flush(socket),
+          close: (socket) => this.onClose(socket),
+          error: (socket) => void socket.terminate(),
+        },
+      }),
+    );
+  }
+
+  private onOpen(socket: TcpSocket): void {
+    socket.data = undefined;
+    const asker = this.options.askerOf(socket.remoteAddress);
+    const mine = asker ? (this.connections.get(asker) ?? 0) : 0;
+    if (!asker || mine >= DNS_LIMITS.connectionsPerLease || this.totalConnections >= DNS_LIMITS.connections) {
+      socket.terminate();
+      return;
+    }
+    this.connections.set(asker, mine + 1);
+    this.totalConnections++;
+    const idle = setTimeout(() => socket.terminate(), DNS_LIMITS.idleMs);
+    socket.data = { asker, reader: new FrameReader(MAX_QUERY_BYTES), unsent: new Uint8Array(0), idle };
+  }
+
+  private onData(socket: TcpSocket, data: Uint8Array): void {
+    const connection = socket.data;
+    if (!connection) return;
+    const messages = connection.reader.push(data);
+    // Only whole messages keep a connection open: one byte at a time would hold it for ever.
+    if (messages.length > 0) connection.idle.refresh();
+    for (const message of messages) {
+      void this.answer(connection.asker, message, false).then((reply) => {
+        if (reply && socket.data === connection) this.sendTcp(socket, connection, frame(reply));
+      });
+    }
+    if (connection.reader.overflowed) socket.terminate();
+  }
+
+  private sendTcp(socket: TcpSocket, connection: Connection, bytes: Uint8Array): void {
+    if (connection.unsent.length + bytes.length > DNS_LIMITS.unsentBytes) {
+      socket.terminate();
+      return;
+    }
+    connection.unsent = Buffer.concat([connection.unsent, bytes]);
+    this.flush(socket);
+  }
+
+  private flush(socket: TcpSocket): void {
+    const connection = socket.data;
+    if (!connection || connection.unsent.length === 0) return;
+    const written = socket.write(connection.unsent);
+    if (written < 0) socket.terminate();
+    else connection.unsent = connection.unsent.slice(written);
+  }
+
+  private onClose(socket: TcpSocket): void {
+    const connection = socket.data;
+    if (!connection) return;
+    socket.data = undefined;
+    clearTimeout(connection.idle);
+    this.totalConnections--;
+    decrement(this.connections, connection.asker);
+  }
+}
+
+function decrement(counts: Map<Asker, number>, asker: Asker): void {
+  const left = (counts.get(asker) ?? 1) - 1;
+  if (left > 0) counts.set(asker, left);
+  else counts.delete(asker);
+}

@@ -1,0 +1,92 @@
+import { AppError } from "@boxyard/core";
+import { contains, formatAddress, formatNetwork, type Network, overlaps, parseAddress, parseNetwork } from "./addresses.ts";
+import { type Link, linkTowards, listAddresses, listLinks, listRoutes } from "./netlink/route.ts";
+import type { NetlinkSocket } from "./netlink/socket.ts";
+import { BLOCKED_NETWORKS } from "./rules.ts";
+
+/** What we need to know of the machine's own network. Read through the kernel, without a process. */
+
+export interface MachineFacts {
+  /** Links that lead to where sandboxes may go: forwarding is needed there. */
+  readonly uplinks: readonly string[];
+  /** Largest packet of the link that most traffic leaves by; 1500 on a machine without a way out. */
+  readonly mtu: number;
+  /** The machine's own addresses, without loopback and without those of `ownGroup`. */
+  readonly addresses: readonly string[];
+}
+
+const blocked = BLOCKED_NETWORKS.map(parseNetwork);
+/** Any address outside: the kernel is only asked for the way there. */
+const OUTSIDE = ["1.1.1.1", "129.0.0.1"].map((text) => parseAddress(text) as number);
+const MIN_MTU = 576;
+
+const inside = (outer: Network, inner: Network): boolean => outer.prefix <= inner.prefix && contains(outer, inner.base);
+
+/** Reads the facts; links of `ownGroup` (every instance's link to its router) are left out. */
+export function readMachine(netlink: NetlinkSocket, ownGroup: number): MachineFacts {
+  const links = new Map(listLinks(netlink).map((link) => [link.index, link]));
+  const foreign = (index: number): Link | undefined => {
+    const link = links.get(index);
+    return link && link.group !== ownGroup && link.name !== "lo" ? link : undefined;
+  };
+  const uplinks = new Set<string>();
+  for (const route of listRoutes(netlink)) {
+    const to = { base: route.destination, prefix: route.prefix };
+    const link = foreign(route.index);
+    if (link && !blocked.some((network) => inside(network, to))) uplinks.add(link.name);
+  }
+  const main = OUTSIDE.map((address) => foreign(linkTowards(netlink, address) ?? 0)).find((link) => link !== undefined);
+  if (main) uplinks.add(main.name);
+  const addresses = listAddresses(netlink).filter((entry) => foreign(entry.index));
+  return {
+    uplinks: [...uplinks].sort(),
+    mtu: Math.max(MIN_MTU, main?.mtu ?? 1500),
+    addresses: [...new Set(addresses.map((entry) => formatAddress(entry.address)))].sort(),
+  };
+}
+
+/** What stands in the way of using `network` for sandboxes, one sentence each. The link `ownLink` does not count. */
+export function findOverlaps(netlink: NetlinkSocket, network: Network, ownLink: string, nameServers: readonly string[]): string[] {
+  const links = new Map(listLinks(netlink).map((link) => [link.index, link.name]));
+  const found = new Set<string>();
+  for (const { address, destination, prefix, index } of listAddresses(netlink)) {
+    if (links.get(index) === ownLink || !overlaps(network, { base: destination, prefix })) continue;
+    found.add(`${formatAddress(address)}/${prefix} is an address of the machine on ${links.get(index) ?? "a link"}`);
+  }
+  for (const { destination, prefix, index } of listRoutes(netlink)) {
+    if (prefix === 0 || links.get(index) === ownLink || !overlaps(network, { base: destination, prefix })) continue;
+    found.add(`${formatNetwork({ base: destination, prefix })} is routed to ${links.get(index) ?? "another place"}`);
+  }
+  for (const server of nameServers) {
+    const address = parseAddress(server);
+    if (address !== undefined && contains(network, address)) found.add(`${server} is a name server of the machine`);
+  }
+  return [...found];
+}
+
+/** Throws `failed_precondition`, reason `network_overlap`, naming what is in the way and the setting. */
+export function assertNoOverlap(netlink: NetlinkSocket, network: Network, ownLink: string, nameServers: readonly string[]): void {
+  const found = findOverlaps(netlink, network, ownLink, nameServers);
+  if (found.length === 0) return;
+  const more = found.length > 3 ? ` and ${found.length - 3} more` : "";
+  const message =
+    `The sandboxes' network ${formatNetwork(network)} overlaps this machine's own: ${found.slice(0, 3).join("; ")}${more}. ` +
+    "Set BOXYARD_NETWORK to a free range, such as 172.29.0.0/16, before the set-up.";
+  throw new AppError("failed_precondition", message, { reason: "network_overlap", details: { found } });
+}
+
+/** Ranges tried in turn: rare ones first. 198.18.0.0/15 is set aside for test networks and free on nearly every machine. */
+function* candidates(): Generator<string> {
+  for (let i = 208; i <= 223; i++) yield `10.${i}.0.0/16`;
+  for (let i = 31; i >= 18; i--) yield `172.${i}.0.0/16`;
+  yield* ["198.18.0.0/16", "198.19.0.0/16"];
+}
+
+/** The first range that overlaps nothing of this machine. `failed_precondition`, reason `network_overlap`, when all do. */
+export function chooseFreeNetwork(netlink: NetlinkSocket, nameServers: readonly string[]): string {
+  for (const candidate of candidates()) {
+    if (findOverlaps(netlink, parseNetwork(candidate), "", nameServers).length === 0) return candidate;
+  }
+  const message = "Every range we would choose is in use on this machine: set BOXYARD_NETWORK to a free IPv4 range (/16 is usual)";
+  throw new AppError("failed_precondition", message, { reason: "network_overlap" });
+}

@@ -1,0 +1,21 @@
+import { hasErrno } from "../../sys/libc.ts";
+import { Message } from "./message.ts";
+import type { NetlinkSocket } from "./socket.ts";
+
+const NFT_MSG_GETCHAIN = (10 << 8) | 4;
+const NFPROTO_INET = 1;
+const NFTA_CHAIN = { TABLE: 1, NAME: 3 } as const;
+
+/** True when the chain is in the namespace of the (NETLINK_NETFILTER) socket. Asks the kernel directly: no process. */
+export function hasChain(netlink: NetlinkSocket, table: string, chain: string): boolean {
+  const message = new Message(`find chain ${table} ${chain}`, NFT_MSG_GETCHAIN, 0)
+    .bytes([NFPROTO_INET, 0, 0, 0])
+    .attrText(NFTA_CHAIN.TABLE, table)
+    .attrText(NFTA_CHAIN.NAME, chain);
+  try {
+    return netlink.query(message).length > 0;
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,287 @@
+import { mkdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
+import { AppError, type Clock, type SandboxId, systemClock, wrapError } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { NetworkSpec } from "@boxyard/driver";
+import type { NetworkLease, SandboxNetworks } from "../parts.ts";
+import { hasErrno, inNetworkNamespace } from "../sys/libc.ts";
+import { AddressPool } from "./address-pool.ts";
+import { type Address, formatAddress, parseAddress } from "./addresses.ts";
+import { type Asker, Forwarder } from "./dns/forwarder.ts";
+import { ResolvConf } from "./dns/resolv-conf.ts";
+import { Resolver } from "./dns/resolver.ts";
+import { Forwarding } from "./forwarding.ts";
+import { assertNoOverlap, type MachineFacts, readMachine } from "./machine.ts";
+import { findLink, listLinks } from "./netlink/route.ts";
+import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
+import { addressOfLink, GROUP, leaseIndex, leaseLink, makePlan, type Plan } from "./plan.ts";
+import { plug } from "./plug.ts";
+import { releaseNetwork } from "./release.ts";
+import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
+import { Unplugged } from "./unplugged.ts";
+
+export interface NetworksConfig {
+  /** 8 hex digits, from instance.json. */
+  readonly instance: string;
+  /** The sandboxes' range, `10.208.0.0/16`, from instance.json; prefix /12 to /24. */
+  readonly network: string;
+  /** A folder of ours in the data folder, made if missing: where the next address is noted. */
+  readonly stateFolder: string;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Machine-wide runtime folder; `/run/boxyard`. */
+  readonly runFolder?: string;
+  /** `/etc/resolv.conf`. */
+  readonly resolvConf?: string;
+}
+
+export const RUN_FOLDER = "/run/boxyard";
+const RESOLV_CONF = "/etc/resolv.conf";
+/** A freed address is left alone for so long: most late packets and half-open connections are done by then. */
+const QUARANTINE_MS = 60_000;
+/** Pause between two looks at the machine; longer when a look takes long (a machine with very many routes). */
+const WATCH_MS = 5000;
+const WATCH_SHARE = 200;
+
+interface Held {
+  readonly sandboxId: SandboxId;
+  readonly incarnation: number;
+  /** What /proc/<pid>/ns/net said at attach; undefined for adopted leases. */
+  readonly process: { readonly pid: number; readonly namespace: string } | undefined;
+  readonly asker: Asker;
+}
+
+/**
+ * Opens the network of the sandboxes: router namespace, link, rules and name server, made where missing and left alone where they are as
+ * they should be (then it takes a few ms and starts no process). Sandboxes of an earlier process go on undisturbed; tell of them with `adopt`.
+ *
+ * Errors: `failed_precondition` with reason `network_overlap` (the range is in use on the machine), `tool_missing` (no nftables) or
+ * `already_open` (another server has this instance's network).
+ */
+export async function openNetwork(config: NetworksConfig): Promise<SandboxNetworks> {
+  const clock = config.clock ?? systemClock;
+  const runFolder = config.runFolder ?? RUN_FOLDER;
+  const plan = makePlan({ instance: config.instance, network: config.network, runFolder });
+  const resolvConf = new ResolvConf(config.resolvConf ?? RESOLV_CONF, () => clock.monotonic());
+  checkRange(plan, resolvConf.current(), config.logger);
+  const kernel = openKernel(plan);
+  try {
+    const facts = readMachine(kernel.machine, plan.hostGroup);
+    ensureUplink(kernel, plan, facts.mtu);
+    const forwarding = new Forwarding(runFolder);
+    await ensureRules(kernel, plan, forwarding, facts);
+    const networks = new Networks({ config, plan, kernel, clock, forwarding, facts, resolvConf });
+    await networks.open();
+    return networks;
+  } catch (error) {
+    closeKernel(kernel);
+    if (hasErrno(error, "EADDRINUSE")) {
+      const message = `Another Boxyard server runs on this data folder: ${formatAddress(plan.gateway)}:53 of its network is taken`;
+      throw new AppError("failed_precondition", message, { reason: "already_open", cause: error });
+    }
+    throw wrapError("open the network of the sandboxes", error);
+  }
+}
+
+/** An overlap stops the first opening; later ones only warn, for there may be sandboxes that must not be lost to a new VPN. */
+function checkRange(plan: Plan, nameServers: readonly string[], logger: Logger): void {
+  const netlink = new NetlinkSocket(NETLINK_ROUTE);
+  try {
+    assertNoOverlap(netlink, plan.network, plan.hostLink, nameServers);
+  } catch (error) {
+    if (!findLink(netlink, plan.hostLink)) throw error;
+    logger.warn({ err: error }, "the sandboxes' network overlaps another");
+  } finally {
+    netlink.close();
+  }
+}
+
+interface Parts {
+  readonly config: NetworksConfig;
+  readonly plan: Plan;
+  readonly kernel: Kernel;
+  readonly clock: Clock;
+  readonly forwarding: Forwarding;
+  readonly facts: MachineFacts;
+  readonly resolvConf: ResolvConf;
+}
+
+class Networks implements SandboxNetworks {
+  readonly dnsAddress: string;
+  private readonly parts: Parts;
+  private readonly pool: AddressPool;
+  private readonly forwarder: Forwarder;
+  private readonly unplugged: Unplugged;
+  private readonly held = new Map<string, Held>();
+  /** Addresses of links found at opening that nobody has adopted. */
+  private readonly unclaimed = new Set<Address>();
+  private mtu: number;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private closed = false;
+
+  constructor(parts: Parts) {
+    const { plan, kernel, clock, config, resolvConf } = parts;
+    this.parts = parts;
+    this.dnsAddress = formatAddress(plan.gateway);
+    this.mtu = parts.facts.mtu;
+    const cursorFile = `${config.stateFolder}/next-address`;
+    this.pool = new AddressPool({
+      first: plan.firstLease,
+      last: plan.lastLease,
+      quarantineMs: QUARANTINE_MS,
+      clock,
+      cursor: readCursor(cursorFile),
+      saveCursor: (offset) => writeCursor(cursorFile, offset),
+    });
+    this.unplugged = new Unplugged({
+      plan,
+      netlink: kernel.router,
+      clock,
+      logger: config.logger,
+      onGone: (address) => this.pool.release(address),
+    });
+    this.forwarder = new Forwarder({
+      address: this.dnsAddress,
+      inNamespace: (work) => inNetworkNamespace(kernel.namespace, work),
+      askerOf: (address) => this.held.get(address)?.asker,
+      resolver: new Resolver({ servers: () => resolvConf.current(), clock }),
+      clock,
+      logger: config.logger,
+    });
+  }
+
+  async open(): Promise<void> {
+    for (const link of listLinks(this.parts.kernel.router)) {
+      const address = addressOfLink(link.name);
+      if (address !== undefined && this.pool.reserve(address)) this.unclaimed.add(address);
+    }
+    await this.forwarder.open();
+    this.scheduleWatch(0);
+  }
+
+  allocate(sandboxId: SandboxId, incarnation: number): NetworkLease {
+    const address = this.pool.take();
+    const text = formatAddress(address);
+    this.hold(text, { sandboxId, incarnation }, false);
+    return { sandboxId, incarnation, address: text, gateway: this.dnsAddress, prefixLength: 32, link: leaseLink(address) };
+  }
+
+  adopt(leases: readonly NetworkLease[]): void {
+    for (const lease of leases) {
+      const address = parseAddress(lease.address);
+      if (address === undefined || !this.pool.reserve(address)) {
+        // The range was changed while the sandbox lived. Its link is of no use any more, but its record must not stop the server.
+        this.parts.config.logger.warn({ sandboxId: lease.sandboxId, address: lease.address }, "a sandbox's address is outside the range");
+        continue;
+      }
+      this.unclaimed.delete(address);
+      const link = findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
+      this.hold(lease.address, lease, link?.group === GROUP.online);
+    }
+  }
+
+  async attach(lease: NetworkLease, netnsPid: number, spec: NetworkSpec): Promise<void> {
+    const address = this.addressOf(lease);
+    const { kernel, plan } = this.parts;
+    const process = { pid: netnsPid, namespace: namespaceOf(netnsPid) ?? "" };
+    this.pool.reserve(address);
+    this.hold(lease.address, lease, spec.internetAccess, process);
+    plug(kernel, plan, { address, pid: netnsPid, mtu: this.mtu, online: spec.internetAccess });
+  }
+
+  async detach(lease: NetworkLease): Promise<void> {
+    const address = parseAddress(lease.address);
+    if (address === undefined || !this.pool.covers(address)) return;
+    const held = this.held.get(lease.address);
+    // The address belongs to somebody else by now: this lease was taken away long ago.
+    if (held && (held.sandboxId !== lease.sandboxId || held.incarnation !== lease.incarnation)) return;
+    this.held.delete(lease.address);
+    this.unclaimed.delete(address);
+    const { process } = held ?? {};
+    await this.unplugged.unplug(address, process !== undefined && namespaceOf(process.pid) === process.namespace);
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.forwarder.close();
+    this.unplugged.close();
+    closeKernel(this.parts.kernel);
+  }
+
+  async release(): Promise<void> {
+    await this.close();
+    const { instance, network, runFolder, logger } = this.parts.config;
+    await releaseNetwork({ instance, network, logger, ...(runFolder ? { runFolder } : {}) });
+  }
+
+  private addressOf(lease: NetworkLease): Address {
+    const address = parseAddress(lease.address);
+    const held = this.held.get(lease.address);
+    const isOurs = held?.sandboxId === lease.sandboxId && held.incarnation === lease.incarnation;
+    if (address === undefined || !isOurs) {
+      throw new AppError("failed_precondition", `The lease of ${lease.address} is not of ours, or was taken away`, {
+        reason: "unknown_lease",
+      });
+    }
+    return address;
+  }
+
+  private hold(address: string, of: Pick<Held, "sandboxId" | "incarnation">, internetAccess: boolean, process?: Held["process"]): void {
+    this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, asker: { address, internetAccess } });
+  }
+
+  /** Every few seconds: what others undid on the machine is put right, and what they changed is taken over. */
+  private scheduleWatch(lastTookMs: number): void {
+    if (this.closed) return;
+    this.timer = setTimeout(() => void this.watch(), Math.max(WATCH_MS, lastTookMs * WATCH_SHARE));
+    this.timer.unref();
+  }
+
+  private async watch(): Promise<void> {
+    const startedAt = this.parts.clock.monotonic();
+    try {
+      await this.mend();
+    } catch (error) {
+      if (!this.closed) this.parts.config.logger.error({ err: error }, "the network can't be looked after");
+    }
+    this.scheduleWatch(this.parts.clock.monotonic() - startedAt);
+  }
+
+  private async mend(): Promise<void> {
+    const { kernel, plan, forwarding } = this.parts;
+    const facts = readMachine(kernel.machine, plan.hostGroup);
+    this.mtu = facts.mtu;
+    ensureUplink(kernel, plan, facts.mtu);
+    for (const address of this.unclaimed) {
+      if (findLink(kernel.router, leaseIndex(plan, address))) continue;
+      this.unclaimed.delete(address);
+      this.pool.release(address);
+    }
+    await ensureRules(kernel, plan, forwarding, facts);
+    await this.forwarder.mend();
+  }
+}
+
+/** What names the network namespace of a process; undefined when it has none any more (it has ended). */
+function namespaceOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    return undefined;
+  }
+}
+
+function readCursor(file: string): number {
+  try {
+    return Number.parseInt(readFileSync(file, "utf8"), 10);
+  } catch {
+    return 0; // none yet, or damaged: the circle begins anew
+  }
+}
+
+function writeCursor(file: string, offset: number): void {
+  mkdirSync(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+  writeFileSync(`${file}.new`, `${offset}\n`);
+  renameSync(`${file}.new`, file);
+}

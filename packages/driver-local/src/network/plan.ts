@@ -1,0 +1,96 @@
+import { AppError } from "@boxyard/core";
+import { type Address, formatAddress, type Network, networkSize, parseNetwork } from "./addresses.ts";
+
+/**
+ * Every name and number that one instance uses on the machine, worked out from its name and its range. Two instances with different names
+ * and ranges share nothing.
+ */
+export interface Plan {
+  readonly instance: string;
+  readonly network: Network;
+  /** The router's address: gateway and DNS of every sandbox. */
+  readonly gateway: Address;
+  /** The machine's end of the link to the router; sandboxes see the server under it. */
+  readonly hostAddress: Address;
+  readonly firstLease: Address;
+  readonly lastLease: Address;
+  /** The machine's end of the pair to the router. */
+  readonly hostLink: string;
+  /** The router's end of it. */
+  readonly routerUplink: string;
+  /** Group of every instance's `hostLink`, so that instances know each other's. */
+  readonly hostGroup: number;
+  /** Name of the nftables table, on the machine and in the router. */
+  readonly table: string;
+  /** Where the router's network namespace is kept. */
+  readonly namespaceFile: string;
+}
+
+/** Groups of the links in the router; 0 is what every other link has. */
+export const GROUP = {
+  /** May reach the outside. */
+  online: 1,
+  /** Answers the server only. */
+  offline: 2,
+  /** Unplugged, and gone as soon as its sandbox's namespace is. */
+  doomed: 3,
+} as const;
+
+/** "by" in ASCII and two bytes that nobody else uses. */
+const HOST_GROUP = 0x62790b0d;
+const INSTANCE = /^[0-9a-f]{8}$/;
+/** Addresses at the start of the range that are never leased. */
+const RESERVED = 16;
+/** Links of leases have this plus the lease's place in the range as their index. */
+const FIRST_INDEX = 1000;
+
+export function makePlan(config: { instance: string; network: string; runFolder: string }): Plan {
+  if (!INSTANCE.test(config.instance)) {
+    throw new AppError("invalid_argument", `'${config.instance}' is not an instance name (8 hex digits)`, { reason: "invalid_instance" });
+  }
+  const network = parseNetwork(config.network);
+  if (network.prefix < 12 || network.prefix > 24) {
+    throw new AppError("invalid_argument", `The network ${config.network} must have a prefix from /12 to /24`, {
+      reason: "invalid_network",
+    });
+  }
+  return {
+    instance: config.instance,
+    network,
+    gateway: network.base + 1,
+    hostAddress: network.base + 2,
+    firstLease: network.base + RESERVED,
+    lastLease: network.base + networkSize(network) - 2,
+    hostLink: `by${config.instance}`,
+    routerUplink: "host0",
+    hostGroup: HOST_GROUP,
+    table: `boxyard_${config.instance}`,
+    namespaceFile: `${config.runFolder}/boxyard-${config.instance}`,
+  };
+}
+
+/** Name of a lease's link in the router. */
+export function leaseLink(address: Address): string {
+  return `s${address.toString(16).padStart(8, "0")}`;
+}
+
+/** The lease address behind a link's name; undefined for other links. */
+export function addressOfLink(name: string): Address | undefined {
+  return /^s[0-9a-f]{8}$/.test(name) ? Number.parseInt(name.slice(1), 16) : undefined;
+}
+
+/** Index of a lease's link in the router: known beforehand, so that one batch can make the link and use it. */
+export function leaseIndex(plan: Plan, address: Address): number {
+  return FIRST_INDEX + (address - plan.network.base);
+}
+
+/** Hardware addresses follow from addresses, so nobody has to ask for them. Locally administered; the second byte tells the ends apart. */
+export function macOf(end: "sandbox" | "router" | "host", address: Address): Uint8Array {
+  const kind = { sandbox: 0x62, router: 0x63, host: 0x64 }[end];
+  return new Uint8Array([0x02, kind, address >>> 24, (address >>> 16) & 255, (address >>> 8) & 255, address & 255]);
+}
+
+/** For messages. */
+export function describeLease(address: Address): string {
+  return `${formatAddress(address)} (${leaseLink(address)})`;
+}

@@ -1,0 +1,63 @@
+import { rmdirSync } from "node:fs";
+import type { Logger } from "@boxyard/core/node";
+import { close, hasErrno, inNetworkNamespace } from "../sys/libc.ts";
+import { Forwarding } from "./forwarding.ts";
+import { deleteLink, deleteLinkGroup, listLinks } from "./netlink/route.ts";
+import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
+import { RUN_FOLDER } from "./networks.ts";
+import { deleteTable } from "./nft.ts";
+import { GROUP, makePlan, type Plan } from "./plan.ts";
+import { dropNamespace, openNamespace } from "./router-namespace.ts";
+import { ensureSysctl } from "./sysctl.ts";
+
+export interface ReleaseConfig {
+  readonly instance: string;
+  readonly network: string;
+  readonly logger: Logger;
+  readonly runFolder?: string;
+}
+
+/**
+ * Takes everything of an instance's network off the machine: sandboxes' links, router, link, rules, and (as the last instance) forwarding.
+ * Needs no open network, and is repeatable: it succeeds when nothing is left, or half of it.
+ */
+export async function releaseNetwork(config: ReleaseConfig): Promise<void> {
+  const runFolder = config.runFolder ?? RUN_FOLDER;
+  const plan = makePlan({ instance: config.instance, network: config.network, runFolder });
+  emptyRouter(plan);
+  const netlink = new NetlinkSocket(NETLINK_ROUTE);
+  try {
+    netlink.request(deleteLink(plan.hostLink));
+    dropNamespace(plan.namespaceFile);
+    await deleteTable(plan.table);
+    if (!listLinks(netlink).some((link) => link.group === plan.hostGroup)) new Forwarding(runFolder).putBack();
+  } finally {
+    netlink.close();
+  }
+  removeFolder(runFolder);
+}
+
+/** Links by hand, not by the end of the namespace: another mount namespace may keep that alive, and it must be harmless then. */
+function emptyRouter(plan: Plan): void {
+  const namespace = openNamespace(plan.namespaceFile);
+  if (namespace === undefined) return;
+  try {
+    const router = inNetworkNamespace(namespace, () => {
+      ensureSysctl("ipv4/ip_forward", "0");
+      return new NetlinkSocket(NETLINK_ROUTE);
+    });
+    for (const group of Object.values(GROUP)) router.request(deleteLinkGroup(group));
+    router.close();
+  } finally {
+    close(namespace);
+  }
+}
+
+function removeFolder(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    // Another instance is in it, or nobody made it.
+    if (!hasErrno(error, "ENOTEMPTY", "ENOENT")) throw error;
+  }
+}

@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { CLONE, close, hasErrno, inNetworkNamespace, MNT_DETACH, MS, mount, O, open, setns, umount2, unshare } from "../sys/libc.ts";
+
+/** The router's network namespace, kept by a mount on a file, as `ip netns` does: it needs no process and outlives the server. */
+
+/** A descriptor of the namespace kept at `file`; undefined when none is. */
+export function openNamespace(file: string): number | undefined {
+  let fd: number;
+  try {
+    fd = open(file, O.RDONLY);
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ENOTDIR")) return undefined;
+    throw error;
+  }
+  try {
+    // A plain file, left by a death between its making and the mount or by a reboot, can't be entered.
+    inNetworkNamespace(fd, () => {});
+    return fd;
+  } catch (error) {
+    close(fd);
+    if (hasErrno(error, "EINVAL")) return undefined;
+    throw error;
+  }
+}
+
+/** Makes a network namespace, keeps it at `file` and returns a descriptor of it. This thread is back in its own when it returns. */
+export function makeNamespace(file: string): number {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
+  close(open(file, O.RDONLY | O.CREAT, 0o444));
+  const own = open("/proc/thread-self/ns/net", O.RDONLY);
+  try {
+    unshare(CLONE.NEWNET);
+    try {
+      mount("/proc/thread-self/ns/net", file, null, MS.BIND);
+      return open(file, O.RDONLY);
+    } finally {
+      setns(own, CLONE.NEWNET);
+    }
+  } finally {
+    close(own);
+  }
+}
+
+/** Lets go of the namespace: it ends when nothing uses it any more. Repeatable. */
+export function dropNamespace(file: string): void {
+  // More than one when two processes made it at once, or somebody mounted the folder over itself.
+  for (let i = 0; i < 8 && existsSync(file); i++) {
+    try {
+      umount2(file, MNT_DETACH);
+    } catch (error) {
+      if (hasErrno(error, "EINVAL", "ENOENT")) break;
+      throw error;
+    }
+  }
+  rmSync(file, { force: true });
+}

@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { formatAddress, formatNetwork } from "./addresses.ts";
+import { GROUP, type Plan } from "./plan.ts";
+
+/**
+ * The nftables rules. None names a single sandbox: they go by the group of a link and by the routing table of the router, so that plugging
+ * a sandbox in or out never touches them.
+ */
+
+/**
+ * Where no sandbox may go, whatever its settings: wire.md 6.2, field.md 2.15, and the special ranges of RFC 6890 that mean "this network".
+ * Documentation ranges and 198.18.0.0/15 are not here: company networks put their package proxies there (design.md 6.22).
+ */
+export const BLOCKED_NETWORKS = [
+  "0.0.0.0/8", // this network
+  "10.0.0.0/8", // private
+  "100.64.0.0/10", // carrier-grade NAT; Alibaba's metadata service 100.100.100.200
+  "127.0.0.0/8", // loopback
+  "168.63.129.16/32", // Azure's metadata and agent service, on a public address
+  "169.254.0.0/16", // link-local; the metadata service of most clouds
+  "172.16.0.0/12", // private
+  "192.0.0.0/24", // protocol assignments; Oracle's metadata service 192.0.0.192
+  "192.168.0.0/16", // private
+  "224.0.0.0/4", // multicast
+  "240.0.0.0/4", // reserved, broadcast
+] as const;
+
+/** Connections a sandbox may have open at once, those that have just ended included. Keeps one from filling the machine's tables. */
+export const MAX_FLOWS = 4096;
+
+/** A table with a chain that names its own text, so that "is exactly this in force?" is one cheap question to the kernel. */
+export interface Ruleset {
+  readonly table: string;
+  /** Name of the empty chain that is there if and only if this very text is in force. */
+  readonly marker: string;
+  /** For `nft -f`: replaces the table in one transaction. */
+  readonly text: string;
+}
+
+function ruleset(table: string, body: string): Ruleset {
+  const marker = `text_${createHash("sha256").update(body).digest("hex").slice(0, 16)}`;
+  const text = `table inet ${table}\ndelete table inet ${table}\ntable inet ${table} {\n  chain ${marker} {\n  }\n${body}\n}\n`;
+  return { table, marker, text };
+}
+
+const sandboxes = `{ ${GROUP.online}, ${GROUP.offline} }`;
+
+/**
+ * Rules of the router. `machineAddresses` are the machine's own ones: the machine refuses sandboxes by itself, this is a second lock that
+ * holds while somebody reloads the machine's rules.
+ */
+export function routerRules(plan: Plan, machineAddresses: readonly string[]): Ruleset {
+  const network = formatNetwork(plan.network);
+  const gateway = formatAddress(plan.gateway);
+  const own = machineAddresses.length ? `    elements = { ${machineAddresses.join(", ")} }\n` : "";
+  return ruleset(
+    plan.table,
+    `  set blocked {
+    type ipv4_addr
+    flags interval
+    auto-merge
+    elements = { ${[...BLOCKED_NETWORKS, network].join(", ")} }
+  }
+  set machine {
+    type ipv4_addr
+${own}  }
+  set flows {
+    type ipv4_addr
+    size 65535
+    flags dynamic
+  }
+  chain raw {
+    type filter hook prerouting priority raw; policy drop;
+    meta nfproto != ipv4 drop
+    iifname { "lo", "${plan.routerUplink}" } accept
+    iifgroup != ${sandboxes} drop
+    ip saddr != ${network} drop
+    fib saddr . iif oif eq 0 drop comment "a sandbox speaks only with the address that is routed to its link"
+    ip daddr ${gateway} notrack
+    accept
+  }
+  chain raw_output {
+    type filter hook output priority raw; policy accept;
+    ip saddr ${gateway} notrack
+  }
+  chain input {
+    type filter hook input priority filter; policy drop;
+    iifname "lo" accept
+    iifgroup ${sandboxes} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 accept
+    iifgroup ${sandboxes} goto refuse
+    ct state established,related accept
+  }
+  chain forward {
+    type filter hook forward priority filter; policy drop;
+    ct state invalid drop
+    iifname "${plan.routerUplink}" goto to_sandbox
+    iifgroup ${sandboxes} goto from_sandbox
+  }
+  chain to_sandbox {
+    ct state established,related accept
+    ip saddr ${formatAddress(plan.hostAddress)} oifgroup ${sandboxes} accept
+    drop
+  }
+  chain from_sandbox {
+    ct state established,related ct direction reply accept
+    iifgroup ${GROUP.offline} goto refuse
+    ct state established,related accept
+    oifname != "${plan.routerUplink}" goto refuse
+    ip daddr @blocked goto refuse
+    ip daddr @machine goto refuse
+    meta l4proto != { tcp, udp, icmp } goto refuse
+    meta l4proto icmp icmp type != echo-request drop
+    add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse
+    accept
+  }
+  chain refuse {
+    meta l4proto tcp reject with tcp reset
+    reject with icmp type admin-prohibited
+  }`,
+  );
+}
+
+/**
+ * Rules of the machine. `opened`: links on which we turned forwarding on; what comes in there and is not for us goes nowhere, as before.
+ * With `opened` empty somebody else forwards on this machine and we leave his traffic alone.
+ */
+export function machineRules(plan: Plan, opened: readonly string[]): Ruleset {
+  const network = formatNetwork(plan.network);
+  const guard = opened.length
+    ? `\n    iifname { ${opened.map((name) => `"${name}"`).join(", ")} } oifgroup != ${plan.hostGroup} drop comment "we opened forwarding here, for ourselves only"`
+    : "";
+  return ruleset(
+    plan.table,
+    `  chain input {
+    type filter hook input priority filter - 10; policy accept;
+    iifname != "${plan.hostLink}" accept
+    ct state established,related accept
+    goto refuse
+  }
+  chain forward {
+    type filter hook forward priority filter - 10; policy accept;
+    iifname "${plan.hostLink}" goto from_router
+    oifname "${plan.hostLink}" goto to_router${guard}
+  }
+  chain from_router {
+    ip saddr != ${network} drop
+    meta nfproto != ipv4 drop
+    oifgroup ${plan.hostGroup} drop
+    ct status dnat goto refuse comment "a port published by a container engine is a service of the machine too"
+    tcp flags syn tcp option maxseg size set rt mtu
+    accept
+  }
+  chain to_router {
+    ct state established,related accept
+    drop
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    meta nfproto ipv4 ip saddr ${network} oifname != "${plan.hostLink}" masquerade
+  }
+  chain refuse {
+    meta l4proto tcp reject with tcp reset
+    reject with icmp type admin-prohibited
+  }`,
+  );
+}

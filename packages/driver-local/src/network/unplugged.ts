@@ -1,0 +1,100 @@
+import type { Clock } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { Address } from "./addresses.ts";
+import { deleteLinkGroup, deleteLinkRoute, findLink, setLinkGroup } from "./netlink/route.ts";
+import type { NetlinkSocket } from "./netlink/socket.ts";
+import { GROUP, leaseIndex, leaseLink, type Plan } from "./plan.ts";
+
+/** Pauses between looks at links that are going, in milliseconds; the last one repeats. */
+const LOOK_MS = [2, 4, 8, 15, 25, 50, 100] as const;
+/** A link that is still there after so long has a namespace that somebody keeps: it is deleted by hand. */
+const OVERDUE_MS = 3000;
+
+export interface UnpluggedOptions {
+  readonly plan: Plan;
+  readonly netlink: NetlinkSocket;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called once a link is gone for good. */
+  readonly onGone: (address: Address) => void;
+}
+
+/**
+ * Links of ended sandboxes. Deleting one costs the kernel 15 to 24 ms of waiting, in which we would stand still; the kernel does it anyway,
+ * elsewhere, when the sandbox's namespace ends with its last process. So we take the route away, which cuts the sandbox off at once
+ * (0.1 ms), and look until the link has gone. What stays is deleted, all of it in one go.
+ */
+export class Unplugged {
+  private readonly options: UnpluggedOptions;
+  private readonly waiting = new Map<Address, { since: number; promise: Promise<void>; resolve: () => void }>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private looks = 0;
+
+  constructor(options: UnpluggedOptions) {
+    this.options = options;
+  }
+
+  /** Cuts a lease's link off, now, and resolves when the link is gone. Fine when there is none. `isHeld`: its sandbox still runs. */
+  unplug(address: Address, isHeld: boolean): Promise<void> {
+    const { plan, netlink, clock } = this.options;
+    netlink.request(deleteLinkRoute(address), setLinkGroup(leaseIndex(plan, address), GROUP.doomed));
+    if (isHeld) netlink.request(deleteLinkGroup(GROUP.doomed));
+    const before = this.waiting.get(address);
+    if (before) return before.promise;
+    if (!this.isThere(address)) {
+      this.options.onGone(address);
+      return Promise.resolve();
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.waiting.set(address, { since: clock.monotonic(), promise, resolve });
+    this.looks = 0;
+    this.schedule();
+    return promise;
+  }
+
+  /** Stops looking; whoever waits is let go. */
+  close(): void {
+    clearTimeout(this.timer);
+    for (const { resolve } of this.waiting.values()) resolve();
+    this.waiting.clear();
+  }
+
+  private isThere(address: Address): boolean {
+    const link = findLink(this.options.netlink, leaseIndex(this.options.plan, address));
+    return link?.name === leaseLink(address);
+  }
+
+  private schedule(): void {
+    clearTimeout(this.timer);
+    if (this.waiting.size === 0) return;
+    const pause = LOOK_MS[Math.min(this.looks++, LOOK_MS.length - 1)];
+    this.timer = setTimeout(() => this.look(), pause);
+  }
+
+  private look(): void {
+    try {
+      this.deleteOverdue();
+      for (const [address, { resolve }] of this.waiting) {
+        if (this.isThere(address)) continue;
+        this.waiting.delete(address);
+        this.options.onGone(address);
+        resolve();
+      }
+    } catch (error) {
+      this.options.logger.error({ err: error }, "the links of ended sandboxes can't be looked at");
+    }
+    this.schedule();
+  }
+
+  private deleteOverdue(): void {
+    const now = this.options.clock.monotonic();
+    const overdue = [...this.waiting].filter(([, { since }]) => now - since > OVERDUE_MS);
+    if (overdue.length === 0) return;
+    this.options.logger.warn(
+      { links: overdue.slice(0, 5).map(([address]) => leaseLink(address)) },
+      "deleting links that outlive their sandboxes",
+    );
+    for (const [, entry] of overdue) entry.since = now;
+    this.options.netlink.request(deleteLinkGroup(GROUP.doomed));
+  }
+}
