@@ -212,9 +212,8 @@ print(taken, errno.errorcode.get(ctypes.get_errno(), "none"), flush=True)
     const taken = (await python(greedy, take)).stdout.trim().split(" ");
     expect(Number(taken[0])).toBeLessThanOrEqual(128);
     expect(taken[1]).toBe("EMFILE");
-    await greedy.client.commands.run(`python3 -c '${take.replaceAll('"', '\\"').replaceAll("'", '"')}time.sleep(60)' || true`, {
-      background: true,
-    });
+    await greedy.client.files.write("/tmp/hold.py", `${take}\ntime.sleep(60)`);
+    await greedy.client.commands.run("python3 /tmp/hold.py", { background: true, user: "root", timeoutMs: 0 });
     const handle = await modest.client.files.watchDir("/tmp", () => {});
     await handle.stop();
   });

@@ -1,0 +1,38 @@
+import { Sandbox } from "@boxyard/sdk";
+import type { Platform } from "@boxyard/testkit";
+import { atMost, type Bench, type BenchResult, timesFaster, type Verdict } from "../lib/bench.ts";
+import { baseTree, bwrapRun, hasBwrap, hasPodman, podmanRun } from "../lib/podman.ts";
+import { repeat, type Summary } from "../lib/stats.ts";
+
+/** Creates a sandbox, waits for the first command's result, and removes it; the removal is not measured. */
+async function createSamples(platform: Platform, count: number): Promise<Summary> {
+  const ended: Promise<unknown>[] = [];
+  const summary = await repeat(count, async () => {
+    const sandbox = await Sandbox.create({ apiUrl: platform.apiUrl, apiKey: platform.apiKey });
+    await sandbox.commands.run("true");
+    ended.push(sandbox.kill());
+  });
+  await Promise.all(ended);
+  return summary;
+}
+
+export const createCold: Bench = {
+  name: "create-cold",
+  promises: [2],
+  what: "create a sandbox without a warm pool, then the first command's result, through the SDK",
+  async run(platform): Promise<BenchResult> {
+    const ours = await createSamples(platform, 40);
+    const series: Record<string, Summary> = { boxyard: ours };
+    const verdicts: Verdict[] = [atMost("cold create and first result, p50", ours.p50, 40)];
+    const notes: string[] = [];
+    const tree = await baseTree(platform);
+    if (hasPodman()) {
+      const podman = await repeat(8, () => podmanRun(tree, "bridge", ["true"]), 1);
+      series["podman run --rm, with network"] = podman;
+      verdicts.push(timesFaster("faster than podman run with network", ours.p50, podman.p50, 8));
+    } else notes.push("podman is not installed: not compared");
+    if (hasBwrap()) series["bwrap --unshare-all"] = await repeat(20, () => bwrapRun(tree, ["true"]));
+    else notes.push("bwrap is not installed: not compared");
+    return { series, verdicts, notes };
+  },
+};

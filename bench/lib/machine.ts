@@ -1,0 +1,20 @@
+import { cpus, release, totalmem } from "node:os";
+
+/** What a number is worth only with. */
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  readonly bun: string;
+}
+
+export function machine(): Machine {
+  return {
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 1024 ** 3),
+    kernel: release(),
+    bun: Bun.version,
+  };
+}

@@ -1,0 +1,44 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Platform, runProgram } from "@boxyard/testkit";
+
+/** CAP_SYS_RESOURCE may be missing for root (docs: SPECIFICATION.md); these settings make podman work without it. */
+const SETTINGS = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"];
+const PODMAN = ["podman", "--cgroup-manager=cgroupfs"];
+
+/** The tree that the template `base` starts from, so that every competitor runs the same files. */
+export async function baseTree(platform: Platform): Promise<string> {
+  const template = (await Bun.file(join(platform.dataDir, "templates/base.json")).json()) as { image: { layers: string[] } };
+  const layer = (template.image.layers.at(-1) ?? "").replace("sha256:", "");
+  const layers = join(platform.dataDir, "pool/layers");
+  const folder = readdirSync(layers).find((name) => name.includes(layer)) ?? layer;
+  return join(layers, folder);
+}
+
+export const hasPodman = (): boolean => existsSync("/usr/bin/podman");
+export const hasBwrap = (): boolean => existsSync("/usr/bin/bwrap");
+
+async function mustWork(argv: readonly string[]): Promise<void> {
+  const ended = await runProgram(argv);
+  if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")}: ${ended.stderr.trim()}`);
+}
+
+/** `podman run --rm` of a command in the tree; `network` is podman's own word. */
+export function podmanRun(tree: string, network: "none" | "bridge", command: readonly string[]): Promise<void> {
+  return mustWork([...PODMAN, "run", "--rm", ...SETTINGS, `--network=${network}`, "--rootfs", `${tree}:O`, ...command]);
+}
+
+export async function podmanHold(
+  tree: string,
+  name: string,
+): Promise<AsyncDisposable & { exec(command: readonly string[]): Promise<void> }> {
+  await mustWork([...PODMAN, "run", "-d", "--name", name, ...SETTINGS, "--network=none", "--rootfs", `${tree}:O`, "sleep", "600"]);
+  return {
+    exec: (command) => mustWork([...PODMAN, "exec", name, ...command]),
+    [Symbol.asyncDispose]: () => mustWork([...PODMAN, "rm", "-f", "-t", "0", name]),
+  };
+}
+
+export function bwrapRun(tree: string, command: readonly string[]): Promise<void> {
+  return mustWork(["bwrap", "--unshare-all", "--ro-bind", tree, "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", ...command]);
+}

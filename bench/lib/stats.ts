@@ -1,0 +1,39 @@
+/** Durations of one repeated deed, in milliseconds, summed up. */
+export interface Summary {
+  readonly samples: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+const round = (ms: number): number => Math.round(ms * 100) / 100;
+
+/** The smallest value that at least `share` of the samples do not exceed. */
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+}
+
+export function summarize(samplesMs: readonly number[]): Summary {
+  const sorted = [...samplesMs].sort((a, b) => a - b);
+  return {
+    samples: sorted.length,
+    p50: round(percentile(sorted, 0.5)),
+    p90: round(percentile(sorted, 0.9)),
+    p99: round(percentile(sorted, 0.99)),
+    min: round(sorted[0] ?? Number.NaN),
+    max: round(sorted.at(-1) ?? Number.NaN),
+  };
+}
+
+/** Runs `deed` `count` times after `warmUp` unmeasured ones, one after another. */
+export async function repeat(count: number, deed: () => Promise<unknown>, warmUp = 2): Promise<Summary> {
+  const samples: number[] = [];
+  for (let run = -warmUp; run < count; run++) {
+    const startedAt = performance.now();
+    await deed();
+    if (run >= 0) samples.push(performance.now() - startedAt);
+  }
+  return summarize(samples);
+}
