@@ -52,7 +52,8 @@ export class FakeDriver implements SandboxDriver {
 
   async start(handle: SandboxHandle, signal: AbortSignal): Promise<void> {
     const sandbox = this.find(handle);
-    if (sandbox.phase !== "created" || sandbox.halfMade) {
+    if (sandbox.halfMade) throw notFound(handle);
+    if (sandbox.phase !== "created") {
       throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} was started already`, { reason: "already_started" });
     }
     try {

@@ -1,0 +1,35 @@
+import { newSandboxId } from "@boxyard/core";
+import { driverContract } from "../contract-suite.ts";
+import { FakeDriver } from "./fake-driver.ts";
+import { FakeWorld } from "./world.ts";
+
+driverContract("fake", async () => {
+  const world = new FakeWorld();
+  const driver = new FakeDriver(world);
+  const digest = `sha256:${"a".repeat(64)}`;
+  world.images.add(digest);
+  const spec = () => ({
+    sandboxId: newSandboxId(),
+    incarnation: 1,
+    image: { digest, layers: [digest] },
+    hostname: "fake",
+    resources: { cpuCount: 1, memoryBytes: 256 << 20, diskBytes: 1 << 30, maxProcesses: 64 },
+    network: { internetAccess: true },
+    agent: { initKey: "0123456789abcdef" },
+    labels: {},
+  });
+  return {
+    driver,
+    spec,
+    reopen: async () => new FakeDriver(world),
+    endAgent: (handle) => world.stop(handle.sandboxId, { reason: "agent_exited" }),
+    leaveHalfMade: async () => {
+      const sandbox = world.make(spec(), driver.name);
+      sandbox.halfMade = true;
+      return sandbox.handle;
+    },
+    breakStarts: () => world.faults.add("start", { kind: "hang" }),
+    mend: () => world.faults.clear(),
+    dispose: () => world.clear(),
+  };
+});
