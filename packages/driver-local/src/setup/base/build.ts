@@ -1,0 +1,109 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { freeBytes } from "../../pool-storage/index.ts";
+import { lockFile } from "../../sys/file-lock.ts";
+import { runCommand } from "../../sys/run.ts";
+import type { SetupConfig, StageReport } from "../types.ts";
+import { formatDeb822 } from "./apt-sources.ts";
+import { machineAptSettings, machineRelease, machineSources } from "./machine.ts";
+import { type Recipe, readRecipe, recipeKey } from "./recipe.ts";
+
+/** The tree, apt's downloads and the tar lie side by side for a moment. */
+const BUILD_NEEDS_BYTES = 2 * 1024 ** 3;
+
+/**
+ * Path of the tar of the base template's tree: from the cache, else built. Whoever builds holds a lock of the cache, so that data folders
+ * that share it build once.
+ */
+export async function baseTar(config: SetupConfig, report: StageReport): Promise<string> {
+  const { codename } = machineRelease();
+  const tar = join(config.cacheDir, `base-${recipeKey(codename)}.tar`);
+  if (existsSync(tar)) return tar;
+  mkdirSync(config.cacheDir, { recursive: true, mode: 0o711 });
+  const lock = await lockFile(join(config.cacheDir, "base.lock"), () => report.progress("waiting for another build of it"));
+  try {
+    if (!existsSync(tar)) await build(config, codename, tar, report);
+    return tar;
+  } finally {
+    lock.release();
+  }
+}
+
+async function build(config: SetupConfig, codename: string, tar: string, report: StageReport): Promise<void> {
+  if (freeBytes(config.cacheDir) < BUILD_NEEDS_BYTES) {
+    throw new AppError(
+      "resource_exhausted",
+      `building the base template takes 2 GiB in ${config.cacheDir}: make room, or set BOXYARD_CACHE`,
+      {
+        reason: "disk_full",
+      },
+    );
+  }
+  removeLeftovers(config.cacheDir);
+  const work = mkdtempSync(join(config.cacheDir, "build-"));
+  try {
+    const recipe = readRecipe();
+    report.progress("npm");
+    const npm = await fetchNpm(recipe, work, config);
+    writeFileSync(join(work, "machine.sources"), formatDeb822(machineSources(codename)));
+    const argv = await mmdebstrap(recipe, { work, npm, codename, config });
+    await runCommand(argv, {
+      env: { ...config.env, TMPDIR: work },
+      onLine: (line) => report.progress(line.replace(/^I: /, "")),
+      fix: "Are the machine's package sources reachable ('apt-get update')?",
+    });
+    await runCommand(["sync", join(work, "tree.tar")]);
+    renameSync(join(work, "tree.tar"), tar);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** What a killed build has left; called under the lock. The mounts that it made went with its namespace. */
+function removeLeftovers(cacheDir: string): void {
+  for (const name of readdirSync(cacheDir)) {
+    if (name.startsWith("build-") && statSync(join(cacheDir, name)).isDirectory())
+      rmSync(join(cacheDir, name), { recursive: true, force: true });
+  }
+}
+
+/** npm's package through the machine's own npm client and registry. */
+async function fetchNpm(recipe: Recipe, work: string, config: SetupConfig): Promise<string> {
+  await runCommand(["npm", "pack", "--silent", "--ignore-scripts", `--pack-destination=${work}`, `npm@${recipe.npmVersion}`], {
+    env: config.env,
+    cwd: work,
+    fix: "Is the machine's npm registry reachable ('npm ping')?",
+  });
+  return join(work, `npm-${recipe.npmVersion}.tgz`);
+}
+
+interface BuildInput {
+  readonly work: string;
+  readonly npm: string;
+  readonly codename: string;
+  readonly config: SetupConfig;
+}
+
+/**
+ * The command that builds the tree. It runs in mount and pid namespaces of its own and dies with us: whenever it ends, its mounts are gone.
+ * /dev stays empty, because every sandbox gets its own.
+ */
+async function mmdebstrap(recipe: Recipe, { work, npm, codename, config }: BuildInput): Promise<[string, ...string[]]> {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  return [
+    ...(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const),
+    "mmdebstrap",
+    "--mode=root",
+    "--variant=essential",
+    "--format=tar",
+    "--skip=output/dev",
+    `--include=${recipe.packages.join(",")}`,
+    ...recipe.dpkgOptions.map((option) => `--dpkgopt=${option}`),
+    ...(await machineAptSettings(config.env)).map((setting) => `--aptopt=${setting}`),
+    ...recipe.hooks.map((hook) => `--customize-hook=${quoted(hook)} "$1" ${quoted(npm)}`),
+    codename,
+    join(work, "tree.tar"),
+    join(work, "machine.sources"),
+  ];
+}

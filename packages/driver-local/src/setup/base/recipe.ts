@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKOUT, hashSources } from "../checkout.ts";
+
+const FOLDER = "images/base";
+
+/** What images/base/ says. */
+export interface Recipe {
+  readonly packages: readonly string[];
+  readonly npmVersion: string;
+  /** Lines for dpkg's configuration, in the build and inside. */
+  readonly dpkgOptions: readonly string[];
+  /** Paths of the scripts, in order. */
+  readonly hooks: readonly string[];
+}
+
+/** A template's settings as `templates/<name>.json` keeps them, image left out. */
+export interface TemplateSettings {
+  readonly name: string;
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+  readonly diskMB: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly user: string;
+  readonly workdir: string;
+}
+
+/** Lines without comments and blanks. */
+export function meaningfulLines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.replace(/#.*/, "").trim())
+    .filter((line) => line !== "");
+}
+
+export function readRecipe(): Recipe {
+  const folder = join(CHECKOUT, FOLDER);
+  const lines = (name: string) => meaningfulLines(readFileSync(join(folder, name), "utf8"));
+  return {
+    packages: lines("packages"),
+    npmVersion: lines("npm-version")[0] ?? "",
+    dpkgOptions: lines("dpkg.conf"),
+    hooks: readdirSync(join(folder, "hooks"))
+      .sort()
+      .map((name) => join(folder, "hooks", name)),
+  };
+}
+
+export function readSettings(): TemplateSettings {
+  return JSON.parse(readFileSync(join(CHECKOUT, FOLDER, "settings.json"), "utf8")) as TemplateSettings;
+}
+
+/** Hash of what the tree is built from. */
+export function recipeKey(codename: string): string {
+  return hashSources([`${FOLDER}/packages`, `${FOLDER}/npm-version`, `${FOLDER}/dpkg.conf`, `${FOLDER}/hooks`], [codename, process.arch]);
+}
+
+/** Hash of what the template depends on beside the tree. */
+export function settingsKey(): string {
+  return hashSources([`${FOLDER}/settings.json`]);
+}

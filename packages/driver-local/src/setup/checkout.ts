@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/** The root of the checkout that we run from: sources of the agent, recipes of the images. */
+export const CHECKOUT = resolve(import.meta.dir, "../../../..");
+
+/** What never becomes part of a built thing. */
+const NOT_BUILT = /\.test\.ts$|(^|\/)(node_modules|fixtures)\//;
+
+/** `path` itself, or every file below it in a fixed order, tests left out. Nothing when there is no such path. */
+function filesBelow(path: string): string[] {
+  const root = join(CHECKOUT, path);
+  const stat = statSync(root, { throwIfNoEntry: false });
+  if (!stat?.isDirectory()) return stat ? [path] : [];
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(CHECKOUT.length + 1))
+    .filter((file) => !NOT_BUILT.test(file))
+    .sort();
+}
+
+/** Hash of files and folders of the checkout, names and contents, and of `more`. 16 hex digits. */
+export function hashSources(paths: readonly string[], more: readonly string[] = []): string {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (const path of paths) {
+    for (const file of filesBelow(path))
+      hasher
+        .update(`${file}\0`)
+        .update(readFileSync(join(CHECKOUT, file)))
+        .update("\0");
+  }
+  return hasher.update(JSON.stringify(more)).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,31 @@
+import { join, resolve } from "node:path";
+import { AppError } from "@boxyard/core";
+import { parseNetwork } from "../network/addresses.ts";
+import type { SetupConfig } from "./types.ts";
+
+const UNITS: Readonly<Record<string, number>> = { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 };
+const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** `20G`, `512MiB` or a number of bytes. Anything else is `invalid_argument`. */
+export function parseSize(name: string, text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?$/i.exec(text.trim());
+  const unit = UNITS[(match?.[2] ?? "").toUpperCase()];
+  if (!match || unit === undefined) {
+    throw new AppError("invalid_argument", `${name}='${text}' is no size such as 20G`, { reason: "invalid_setting" });
+  }
+  return Math.floor(Number(match[1]) * unit);
+}
+
+/** The settings of set-up from the environment. Throws `invalid_argument` and names the variable. */
+export function readSetupConfig(env: Readonly<Record<string, string | undefined>> = process.env): SetupConfig {
+  const dataDir = resolve(env.BOXYARD_DATA || "/var/lib/boxyard");
+  if (env.BOXYARD_NETWORK) parseNetwork(env.BOXYARD_NETWORK);
+  return {
+    dataDir,
+    cacheDir: env.BOXYARD_CACHE ? resolve(env.BOXYARD_CACHE) : join(dataDir, "cache"),
+    ...(env.BOXYARD_NETWORK && { network: env.BOXYARD_NETWORK }),
+    ...(env.BOXYARD_POOL_SIZE && { poolSizeBytes: parseSize("BOXYARD_POOL_SIZE", env.BOXYARD_POOL_SIZE) }),
+    // A shell of `su` may lack the folders of the administrator's programs; messages are read by people who search for them in English.
+    env: { ...env, PATH: [...(env.PATH ? [env.PATH] : []), SYSTEM_PATH].join(":"), LC_ALL: "C.UTF-8" },
+  };
+}

@@ -1,0 +1,30 @@
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+
+/** Writes a file so that a reader, or we after a crash, see the old content or the new one, never a part. */
+export function writeWhole(path: string, text: string, mode = 0o644): void {
+  const aside = `${path}.new`;
+  const fd = openSync(aside, "w", mode);
+  try {
+    writeSync(fd, text);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  chmodSync(aside, mode);
+  renameSync(aside, path);
+}
+
+/** A JSON file that we wrote earlier; undefined when it is missing or not of this version, which means: make it again. */
+export function readVersioned<T extends { readonly version: number }>(path: string, version: T["version"]): T | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    return isVersion<T>(value, version) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isVersion<T extends { readonly version: number }>(value: unknown, version: number): value is T {
+  return typeof value === "object" && value !== null && (value as { version?: unknown }).version === version;
+}

@@ -1,0 +1,113 @@
+import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { findProgram, runCommand } from "../../sys/run.ts";
+import { CHECKOUT, hashSources } from "../checkout.ts";
+import { interpreterPatch } from "./elf.ts";
+import { parseLdd } from "./libraries.ts";
+
+/** Where the bundle is mounted in every sandbox, so where its loader is found. */
+const LOADER_INSIDE = "/.boxyard/lib/ld.so";
+const AGENT_ENTRY = "packages/agent/src/main.ts";
+const LAUNCH_SOURCE = "images/guest/launch.c";
+/** Everything that the agent and the helper are made of. */
+const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCE];
+/** Empty folders on which the driver mounts a sandbox's own facts. */
+const MOUNT_POINTS = ["cgroup/memory", "cgroup/cpuacct", "cgroup/cpu", "cgroup/pids", "host"];
+
+export interface GuestBuildOptions {
+  /** Environment of the compilers. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly progress?: (text: string) => void;
+  /** The agent's entry, for tests; the agent's own by default. */
+  readonly agentEntry?: string;
+}
+
+/** Hash of what a guest bundle is built from. */
+export function guestKey(): string {
+  return hashSources(SOURCES, [Bun.version, Bun.revision, process.arch]);
+}
+
+/**
+ * Builds the guest bundle into the new folder `target`: `init`, `agent`, `launch`, `lib/` and empty mount points. Knows nothing of data
+ * folders, so that a release can build it once and carry it along.
+ */
+export async function buildGuest(target: string, options: GuestBuildOptions): Promise<void> {
+  const progress = options.progress ?? (() => {});
+  mkdirSync(join(target, "lib"), { recursive: true });
+  for (const folder of MOUNT_POINTS) mkdirSync(join(target, folder), { recursive: true });
+  progress("the agent");
+  await compileAgent(target, options);
+  progress("its libraries");
+  await copyLibraries(target, options);
+  patchInterpreter(join(target, "agent"));
+  progress("launch");
+  await compileLaunch(target, options);
+  copyInit(target);
+}
+
+async function compileAgent(target: string, { env, agentEntry }: GuestBuildOptions): Promise<void> {
+  const entry = agentEntry ?? join(CHECKOUT, AGENT_ENTRY);
+  const work = join(target, ".build");
+  mkdirSync(work);
+  await runCommand(
+    [
+      process.execPath,
+      "build",
+      "--compile",
+      "--minify",
+      "--bytecode",
+      // What a sandbox's user puts into its root folder must not configure the agent.
+      "--no-compile-autoload-dotenv",
+      "--no-compile-autoload-bunfig",
+      `--outfile=${join(target, "agent")}`,
+      entry,
+    ],
+    { env, cwd: work },
+  );
+  rmSync(work, { recursive: true });
+}
+
+/** The agent's loader and libc travel with it, so that it runs in images with another libc, an older one or none. */
+async function copyLibraries(target: string, { env }: GuestBuildOptions): Promise<void> {
+  const { loader, byName } = parseLdd(await runCommand(["ldd", join(target, "agent")], { env }));
+  copyFileSync(loader, join(target, "lib/ld.so"));
+  chmodSync(join(target, "lib/ld.so"), 0o755);
+  for (const [name, path] of byName) {
+    copyFileSync(path, join(target, "lib", name));
+    chmodSync(join(target, "lib", name), 0o755);
+  }
+}
+
+function patchInterpreter(agent: string): void {
+  const fd = openSync(agent, "r+");
+  try {
+    const head = new Uint8Array(4096);
+    readSync(fd, head);
+    const { offset, bytes } = interpreterPatch(head, LOADER_INSIDE);
+    writeSync(fd, bytes, 0, bytes.length, offset);
+  } finally {
+    closeSync(fd);
+  }
+  chmodSync(agent, 0o755);
+}
+
+/** Static and small: one of these lives beside every command of a sandbox. musl's gcc needs to be told where the kernel's headers are. */
+async function compileLaunch(target: string, { env }: GuestBuildOptions): Promise<void> {
+  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+  const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
+  const output = join(target, "launch");
+  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, join(CHECKOUT, LAUNCH_SOURCE), ...headers], { env });
+  chmodSync(output, 0o755);
+}
+
+function copyInit(target: string): void {
+  const init = findProgram("tini-static");
+  if (init === undefined || !existsSync(init)) {
+    throw new AppError("failed_precondition", "tini-static is missing; install the package 'tini'", { reason: "packages_missing" });
+  }
+  // Through another name: a copy that was cut short must not look whole.
+  copyFileSync(init, join(target, "init.new"));
+  chmodSync(join(target, "init.new"), 0o755);
+  renameSync(join(target, "init.new"), join(target, "init"));
+}

@@ -1,0 +1,71 @@
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { AppError, wrapError } from "@boxyard/core";
+import { lockFile } from "../sys/file-lock.ts";
+import { setupStages } from "./stages/index.ts";
+import { readDone, writeDone } from "./stamp.ts";
+import type { Reporter, SetupConfig, Stage } from "./types.ts";
+
+/** The stages of `setupStages` that have still to be done, in order. Some ms. */
+export async function pendingStages(config: SetupConfig): Promise<Stage[]> {
+  const done = readDone(config);
+  const pending: Stage[] = [];
+  for (const stage of setupStages) {
+    if (done[stage.name] !== stage.key(config) || !(await stage.isDone(config))) pending.push(stage);
+  }
+  return pending;
+}
+
+/** True when `runSetup` has nothing to do. After a reboot it has (the pool is not mounted), but little. */
+export async function isSetUp(config: SetupConfig): Promise<boolean> {
+  if (!existsSync(config.dataDir)) return false;
+  return (await pendingStages(config)).length === 0;
+}
+
+/**
+ * Makes this machine ready: runs every stage that is not done. Repeatable; two at once on one data folder wait for each other; killed at
+ * any line, the next run goes on from there. Failures are `AppError`s with the stage, what is missing and how to mend it.
+ */
+export async function runSetup(config: SetupConfig, reporter: Reporter): Promise<void> {
+  if (process.getuid?.() !== 0) {
+    throw new AppError("permission_denied", "set-up needs root: run it with sudo", { reason: "not_root" });
+  }
+  makeDataFolder(config.dataDir);
+  const lock = await lockFile(`${config.dataDir}/setup.lock`, () => reporter.say("setup: waiting for another set-up of this data folder"));
+  try {
+    for (const stage of await pendingStages(config)) {
+      // An earlier stage may have brought what this one needs to see that it is done: the template's layer is in the pool.
+      if (readDone(config)[stage.name] === stage.key(config) && (await stage.isDone(config))) continue;
+      await runStage(stage, config, reporter);
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+async function runStage(stage: Stage, config: SetupConfig, reporter: Reporter): Promise<void> {
+  const report = reporter.begin(stage);
+  const startedAt = performance.now();
+  try {
+    const key = stage.key(config);
+    await stage.run(config, report);
+    writeDone(config, stage.name, key);
+  } catch (error) {
+    reporter.end(stage, performance.now() - startedAt, error);
+    throw wrapError(`setup of ${stage.title}`, error);
+  }
+  reporter.end(stage, performance.now() - startedAt);
+}
+
+/** Everybody may pass through (sandboxes' mapped users reach their files below it), nobody but root may look around. */
+function makeDataFolder(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o711 });
+    chmodSync(dataDir, 0o711);
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError("failed_precondition", `cannot make the data folder ${dataDir}: ${text}; set BOXYARD_DATA to a folder elsewhere`, {
+      reason: "data_folder",
+      cause,
+    });
+  }
+}

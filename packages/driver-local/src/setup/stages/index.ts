@@ -1,0 +1,10 @@
+import type { Stage } from "../types.ts";
+import { base } from "./base.ts";
+import { guest } from "./guest.ts";
+import { instance } from "./instance.ts";
+import { kernel } from "./kernel.ts";
+import { packages } from "./packages.ts";
+import { pool } from "./pool.ts";
+
+/** What makes a machine ready, in order. */
+export const setupStages: readonly Stage[] = [packages, kernel, instance, guest, pool, base];

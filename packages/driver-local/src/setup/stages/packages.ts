@@ -1,0 +1,75 @@
+import { existsSync, readdirSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+import { findProgram, runCommand } from "../../sys/run.ts";
+import type { SetupConfig, Stage, StageReport } from "../types.ts";
+import { NEEDED, type NeededPackage } from "./package-list.ts";
+
+/** What of `NEEDED` the machine lacks. */
+export function missingPackages(): readonly NeededPackage[] {
+  return NEEDED.filter(({ program }) => findProgram(program) === undefined);
+}
+
+/** For a machine without apt: what to install by hand. */
+export function listByPurpose(missing: readonly NeededPackage[]): string {
+  return missing.map(({ name, program, purpose }) => `  ${program} (${name} on Debian): ${purpose}`).join("\n");
+}
+
+/** apt asks nothing, keeps changed configuration files, waits for a running apt, and takes nothing that is only recommended. */
+const INSTALL = [
+  "apt-get",
+  "install",
+  "--yes",
+  "--no-install-recommends",
+  "-o",
+  "DPkg::Lock::Timeout=300",
+  "-o",
+  "Dpkg::Options::=--force-confdef",
+  "-o",
+  "Dpkg::Options::=--force-confold",
+] as const;
+
+export const packages: Stage = {
+  name: "packages",
+  title: "Debian packages",
+  key: () => Bun.hash(JSON.stringify(NEEDED)).toString(16),
+  isDone: () => missingPackages().length === 0,
+  async run(config, report) {
+    const missing = missingPackages();
+    if (missing.length === 0) return report.result("all there");
+    if (findProgram("apt-get") === undefined) {
+      throw new AppError("failed_precondition", `this machine has no apt; install these by its own means:\n${listByPurpose(missing)}`, {
+        reason: "packages_missing",
+        details: { missing: missing.map(({ name }) => name) },
+      });
+    }
+    report.result(missing.map(({ name }) => name).join(", "));
+    await install(missing, config, report);
+    const still = missingPackages();
+    if (still.length > 0) {
+      throw new AppError("failed_precondition", `apt has installed the packages, and yet these are missing:\n${listByPurpose(still)}`, {
+        reason: "packages_missing",
+      });
+    }
+  },
+};
+
+async function install(missing: readonly NeededPackage[], config: SetupConfig, report: StageReport): Promise<void> {
+  const options = {
+    env: { ...config.env, DEBIAN_FRONTEND: "noninteractive", NEEDRESTART_MODE: "a", APT_LISTCHANGES_FRONTEND: "none" },
+    onLine: (line: string) => report.progress(line),
+    fix: `Look at the machine's package sources ('apt-get update' must work), or install by hand: ${missing.map((p) => p.name).join(" ")}`,
+  };
+  const argv = [...INSTALL, ...missing.map(({ name }) => name)] as const;
+  if (hasPackageLists()) {
+    const error = await runCommand(argv, options).catch((e: unknown) => e);
+    if (!(error instanceof Error)) return;
+    // Most often the lists are older than what the mirror holds.
+  }
+  await runCommand(["apt-get", "update", "-o", "DPkg::Lock::Timeout=300"], options);
+  await runCommand(argv, options);
+}
+
+function hasPackageLists(): boolean {
+  const folder = "/var/lib/apt/lists";
+  return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith("Release"));
+}

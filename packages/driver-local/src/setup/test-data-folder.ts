@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isPoolMounted, unmountPool } from "../pool-storage/index.ts";
+import { readSetupConfig } from "./config.ts";
+import { silentReporter } from "./reporter.ts";
+import { runSetup } from "./run-setup.ts";
+import type { SetupConfig } from "./types.ts";
+
+export interface TestDataFolder extends AsyncDisposable {
+  readonly config: SetupConfig;
+  readonly dataDir: string;
+  /** Unmounts the pool and removes the folder. */
+  remove(): Promise<void>;
+}
+
+/** For tests: a data folder of its own, set up. Cheap (about 3 s) when the cache holds the base template's tree. */
+export async function makeTestDataFolder(cacheDir?: string): Promise<TestDataFolder> {
+  const dataDir = mkdtempSync(join(tmpdir(), "boxyard-data-"));
+  const ours = readSetupConfig();
+  const config: SetupConfig = {
+    env: ours.env,
+    dataDir,
+    cacheDir: cacheDir ?? ours.cacheDir,
+    poolSizeBytes: 8 * 1024 ** 3,
+    ...(ours.network !== undefined && { network: ours.network }),
+  };
+  const remove = async () => {
+    if (isPoolMounted(dataDir)) await unmountPool(dataDir);
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  try {
+    await runSetup(config, silentReporter);
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { config, dataDir, remove, [Symbol.asyncDispose]: remove };
+}
