@@ -18,13 +18,19 @@ const RUNTIME_FILES = ["/usr/bin/crun", "/usr/local/bin/crun", "/usr/sbin/crun"]
 const AGENT_TIMEOUT_MS = 10_000;
 
 export interface AssembledParts {
+  /** Eight hex digits that all names of this server on the machine carry. */
+  readonly instance: string;
+  readonly guestFolder: string;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
   readonly fingerprint: () => Promise<Fingerprint>;
 }
 
 /** Puts a driver together from its parts and makes the sandboxes of an earlier process known to them. */
-export function assembleDriver(config: LocalDriverConfig, { networks, storage, fingerprint }: AssembledParts): LocalDriver {
+export function assembleDriver(
+  config: LocalDriverConfig,
+  { instance, guestFolder, networks, storage, fingerprint }: AssembledParts,
+): LocalDriver {
   if (`${config.dataFolder}/`.startsWith(`${ROOT_MOUNT}/`)) {
     throw new AppError("failed_precondition", `The data folder cannot lie in ${ROOT_MOUNT}; choose another BOXYARD_DATA`, {
       reason: "data_folder",
@@ -32,21 +38,21 @@ export function assembleDriver(config: LocalDriverConfig, { networks, storage, f
   }
   const paths = new DataPaths(config.dataFolder);
   for (const folder of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const cgroups = new InstanceCgroups(findHierarchies(), config.instance);
+  const cgroups = new InstanceCgroups(findHierarchies(), instance);
   cgroups.prepare();
   const parts: LocalParts = {
     paths,
     machine: machineFacts(),
     cgroups,
-    uidRanges: new UidRanges(config.instance),
+    uidRanges: new UidRanges(instance),
     networks,
     storage,
     runtime: new Crun(config.runtimeFile ?? findRuntime(), paths.runtime),
-    guestFolder: config.guestFolder,
-    clock: systemClock,
+    guestFolder,
+    clock: config.clock ?? systemClock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,
     observer: config.observer ?? {},
-    onUndoError: config.onError ?? (() => {}),
+    onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
   };
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
   return new LocalDriver(parts, fingerprint);

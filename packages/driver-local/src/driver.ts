@@ -134,7 +134,7 @@ export class LocalDriver implements SandboxDriver {
   signal(handle: SandboxHandle, signal: Signal): Promise<void> {
     return this.queues.run(handle.sandboxId, async () => {
       const record = this.find(handle);
-      const pidfd = record.process && openProcess(record.process);
+      const pidfd = this.phaseOf(record) === "running" && record.process ? openProcess(record.process) : undefined;
       if (pidfd === undefined) throw notFound(handle);
       try {
         await this.noteEnding(record);
@@ -151,6 +151,7 @@ export class LocalDriver implements SandboxDriver {
 
   async wait(handle: SandboxHandle, signal: AbortSignal): Promise<ExitStatus> {
     const record = this.find(handle);
+    if (this.phaseOf(record) === "created") return { reason: "unknown" };
     if (record.process) await waitUntilEnded(record.process, cgroupOf(this.parts, record.sandboxId), this.parts.clock, signal);
     const now = readRecord(this.parts.paths.state(record.sandboxId));
     // Gone altogether: it was destroyed meanwhile.

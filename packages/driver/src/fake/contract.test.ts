@@ -5,7 +5,7 @@ import { FakeWorld } from "./world.ts";
 
 driverContract("fake", async () => {
   const world = new FakeWorld();
-  const driver = new FakeDriver(world);
+  let driver = new FakeDriver(world);
   const digest = `sha256:${"a".repeat(64)}`;
   world.images.add(digest);
   const spec = () => ({
@@ -19,9 +19,14 @@ driverContract("fake", async () => {
     labels: {},
   });
   return {
-    driver,
+    get driver() {
+      return driver;
+    },
     spec,
-    reopen: async () => new FakeDriver(world),
+    reopen: async () => {
+      await driver.close();
+      driver = new FakeDriver(world);
+    },
     endAgent: (handle) => world.stop(handle.sandboxId, { reason: "agent_exited" }),
     leaveHalfMade: async () => {
       const sandbox = world.make(spec(), driver.name);
