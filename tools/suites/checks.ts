@@ -12,7 +12,8 @@ export const lint: Suite = {
   name: "lint",
   proves: "format and lint rules hold (biome)",
   limitMs: 60_000,
-  run: async ({ command }) => tallyOf(await command([npmBinary("biome"), "check", "--error-on-warnings", "--diagnostic-level=warn", "--max-diagnostics=100", "."])),
+  run: async ({ command }) =>
+    tallyOf(await command([npmBinary("biome"), "check", "--error-on-warnings", "--diagnostic-level=warn", "--max-diagnostics=100", "."])),
 };
 
 export const types: Suite = {
