@@ -2,7 +2,7 @@ import { asyncDispose } from "./async-dispose.ts";
 import { CommandExitError, type CommandResult } from "./command-result.ts";
 import { AbortError, ConnectionError } from "./errors.ts";
 import { OutputQueue } from "./output-queue.ts";
-import type { CommandOutput, OpenProcess, ProcessEnd } from "./process-events.ts";
+import { type CommandOutput, letGo, type OpenProcess, type ProcessEnd } from "./process-events.ts";
 import type { RequestOptions, RequestScope } from "./request-scope.ts";
 import { TextOutput } from "./text-output.ts";
 
@@ -161,6 +161,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
       const cause = await this.explain(error);
       this.failure = { cause };
       this.stopReading();
+      letGo(iterator);
       this.parts.scope.dispose();
       for (const queue of this.queues) queue.end(this.failure);
       throw cause;

@@ -47,6 +47,14 @@ export async function openProcess(stream: AsyncIterable<Response>): Promise<Open
   }
 }
 
+/**
+ * Lets the transport notice that its call was aborted while nobody was reading: only then does it let go of the connection and of the timer
+ * that bounds the call.
+ */
+export function letGo(iterator: AsyncIterator<unknown>): void {
+  iterator.next().catch(() => {});
+}
+
 async function* messages(iterator: AsyncIterator<Response>): AsyncIterable<ProcessMessage> {
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     const event = next.value.event?.event;

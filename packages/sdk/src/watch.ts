@@ -6,6 +6,7 @@ import { agentError } from "./agent-errors.ts";
 import { asyncDispose } from "./async-dispose.ts";
 import { BoxyardError } from "./errors.ts";
 import { type EntryInfo, entryFromWire } from "./file-types.ts";
+import { letGo } from "./process-events.ts";
 import type { RequestOptions, RequestScope } from "./request-scope.ts";
 
 /** A file that was moved away is `rename`; where it went, if that is watched too, it is `create`. */
@@ -127,6 +128,7 @@ async function deliver(
     else if (!isStopped()) failure = await translate(error);
   }
   scope.abort();
+  letGo(iterator);
   scope.dispose();
   await onExit?.(failure);
 }

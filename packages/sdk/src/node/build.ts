@@ -1,0 +1,81 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+const PACKAGE = resolve(import.meta.dir, "../..");
+const CHECKOUT = resolve(PACKAGE, "../..");
+
+/** Where the parts of the private `spec` package are found inside the published one. */
+const SPEC_FILES: Readonly<Record<string, string>> = {
+  "@boxyard/spec": "spec/index.js",
+  "@boxyard/spec/pb/process": "spec/generated/pb/process/process_pb.js",
+  "@boxyard/spec/pb/filesystem": "spec/generated/pb/filesystem/filesystem_pb.js",
+};
+
+/**
+ * Builds the package as it is published: modules and types that Node 20 and browsers can use as they are, with the parts of `spec` that they
+ * need beside them. One file for each module, so that bundlers can leave out what is not used.
+ */
+export async function buildPackage(outDir: string): Promise<void> {
+  const compiled = mkdtempSync(join(dirname(resolve(outDir)), ".build-"));
+  try {
+    await compile(compiled);
+    rmSync(outDir, { recursive: true, force: true });
+    cpSync(join(compiled, "sdk/src"), outDir, { recursive: true });
+    cpSync(join(compiled, "spec/src"), join(outDir, "spec"), { recursive: true });
+  } finally {
+    rmSync(compiled, { recursive: true, force: true });
+  }
+  for (const file of readdirSync(outDir, { recursive: true, encoding: "utf8" })) {
+    if (/\.(js|d\.ts)$/.test(file)) pointToSpec(outDir, join(outDir, file));
+  }
+  writeFileSync(join(outDir, "package.json"), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
+  for (const file of ["README.md", "LICENSE"]) copyIfThere(file, outDir);
+}
+
+async function compile(outDir: string): Promise<void> {
+  const tsc = join(CHECKOUT, "node_modules/.bin/tsc");
+  const child = Bun.spawn([tsc, "-p", join(PACKAGE, "tsconfig.build.json"), "--outDir", outDir], { stdout: "pipe", stderr: "inherit" });
+  const output = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`the compiler found errors:\n${output}`);
+}
+
+/** Names of the workspace become paths. */
+function pointToSpec(outDir: string, file: string): void {
+  const text = readFileSync(file, "utf8").replace(/(["'])(@boxyard\/spec[\w/]*)\1/g, (whole, _quote, name: string) => {
+    const target = SPEC_FILES[name];
+    if (!target) throw new Error(`${file} imports ${name}, which the published package does not hold`);
+    const path = relative(dirname(file), join(outDir, target));
+    return whole.replace(name, path.startsWith(".") ? path : `./${path}`);
+  });
+  // Types are looked up beside the modules they describe.
+  writeFileSync(file, text.replace(/(from\s+["']\.{1,2}\/[^"']+)\.ts(["'])/g, "$1.js$2"));
+}
+
+function publishedManifest(): Record<string, unknown> {
+  const { name, version, license, dependencies } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
+  const { "@boxyard/spec": _private, ...runtime } = dependencies as Record<string, string>;
+  return {
+    name,
+    version,
+    description: "Sandboxes for AI agents and untrusted code: the TypeScript client of Boxyard",
+    license,
+    type: "module",
+    sideEffects: false,
+    exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+    engines: { node: ">=20" },
+    dependencies: runtime,
+  };
+}
+
+function copyIfThere(file: string, outDir: string): void {
+  for (const dir of [PACKAGE, CHECKOUT]) {
+    try {
+      cpSync(join(dir, file), join(outDir, file));
+      return;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "ENOENT") throw error;
+    }
+  }
+}
+
+if (import.meta.main) await buildPackage(join(PACKAGE, "dist"));

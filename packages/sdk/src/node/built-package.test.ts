@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { buildPackage } from "./build.ts";
+
+const PACKAGE = resolve(import.meta.dir, "../..");
+const SIZE_LIMIT_BYTES = 60_000;
+
+// Inside the package, so that its dependencies are found as from a real place of installation.
+mkdirSync(join(PACKAGE, "dist"), { recursive: true });
+const folder = mkdtempSync(join(PACKAGE, "dist/test-"));
+const built = join(folder, "package");
+
+beforeAll(() => buildPackage(built));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function run(argv: string[], cwd = folder): Promise<{ exitCode: number; output: string }> {
+  const child = Bun.spawn(argv, { cwd, stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { exitCode, output: stdout + stderr };
+}
+
+test("passes the whole suite on Node", async () => {
+  const bundle = await Bun.build({
+    entrypoints: [join(import.meta.dir, "node-run.ts")],
+    target: "node",
+    outdir: folder,
+    naming: "run.mjs",
+  });
+  expect(bundle.success).toBe(true);
+  const { exitCode, output } = await run(["node", "run.mjs", join(built, "index.js")]);
+  expect(output).toContain("# pass ");
+  expect({ exitCode, failed: /^# fail (\d+)/m.exec(output)?.[1], output: exitCode === 0 ? "" : output.slice(-4000) }).toEqual({
+    exitCode: 0,
+    failed: "0",
+    output: "",
+  });
+}, 60_000);
+
+test("is at most 60 kB gzipped with its dependencies, and needs no Node", async () => {
+  const bundle = await Bun.build({ entrypoints: [join(built, "index.js")], target: "browser", minify: true });
+  const text = await (bundle.outputs[0] as Blob).text();
+  const size = gzipSync(text).length;
+  console.info(`sdk: ${size} bytes gzipped, limit ${SIZE_LIMIT_BYTES}`);
+  expect(size).toBeLessThanOrEqual(SIZE_LIMIT_BYTES);
+  expect(text).not.toMatch(/["']node:/);
+});
+
+test("its types stand alone, also without skipLibCheck", async () => {
+  writeFileSync(
+    join(folder, "user.ts"),
+    `import { type CommandHandle, type CommandResult, Commands, Sandbox } from "./package/index.js";
+const sandbox = await Sandbox.create();
+const result: CommandResult = await sandbox.commands.run("true");
+const waited: CommandResult = await sandbox.commands.run("true", { background: false, timeoutMs: 1 });
+const handle: CommandHandle = await sandbox.commands.run("true", { background: true });
+// @ts-expect-error a foreground run gives no handle
+const wrong: CommandHandle = await sandbox.commands.run("true");
+// @ts-expect-error a background run gives no result
+const alsoWrong: CommandResult = await sandbox.commands.run("true", { background: true });
+const either: CommandHandle | CommandResult = await sandbox.commands.run("true", { background: Math.random() > 0.5 });
+const text: string = await sandbox.files.read("a");
+const bytes: Uint8Array = await sandbox.files.read("a", { format: "bytes" });
+// @ts-expect-error the metadata needs a version
+new Commands({} as never, {}, {});
+export { alsoWrong, bytes, either, handle, result, text, waited, wrong };
+`,
+  );
+  const config = {
+    module: "NodeNext",
+    target: "ES2022",
+    strict: true,
+    noEmit: true,
+    types: [],
+    lib: ["ESNext", "DOM", "DOM.AsyncIterable"],
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: config, files: ["user.ts"] }));
+  const { exitCode, output } = await run([resolve(PACKAGE, "../../node_modules/.bin/tsc"), "-p", "."]);
+  expect({ exitCode, output }).toEqual({ exitCode: 0, output: "" });
+}, 30_000);
+
+test("the manifest names what it needs, and nothing private", () => {
+  const manifest = JSON.parse(readFileSync(join(built, "package.json"), "utf8"));
+  expect(Object.keys(manifest.dependencies).sort()).toEqual(["@bufbuild/protobuf", "@connectrpc/connect", "@connectrpc/connect-web"]);
+});

@@ -1,0 +1,153 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { FakeProcesses } from "./fake-processes.ts";
+import { envelope, sendConnectError, sendJson } from "./fake-wire.ts";
+
+export const FAKE_API_KEY = `e2b_${"0".repeat(40)}`;
+const TOKEN = "fake-access-token";
+
+/** A recorded request to the platform API. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+/**
+ * A platform for unit tests, in this process: the API, and one agent for all sandboxes, whose commands are real processes of this machine
+ * and whose files are a map. It can be told to fail.
+ */
+export class FakePlatform {
+  readonly seen: SeenRequest[] = [];
+  readonly sandboxes = new Map<string, { endAt: number; metadata: Record<string, string> }>();
+  readonly files = new Map<string, Uint8Array>();
+  /** Answers to give to the next API requests instead of the real ones. */
+  readonly nextAnswers: ((response: ServerResponse) => unknown)[] = [];
+  private readonly idempotent = new Map<string, string>();
+  private readonly processes = new FakeProcesses();
+  private readonly server = createServer((request, response) => void this.handle(request, response));
+  private created = 0;
+
+  async start(port = 0): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(port, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  /** As when the server is killed: every connection is cut. */
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    this.processes.killAll();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  /** Cuts every connection and goes on. */
+  dropConnections(): void {
+    this.server.closeAllConnections();
+  }
+
+  private async handle(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+    const url = new URL(request.url ?? "/", "http://fake");
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const sandboxId = request.headers["svc-sandbox-id"];
+    if (typeof sandboxId === "string") return this.agent(sandboxId, url, request, body, response);
+    this.seen.push({ method: request.method ?? "", path: url.pathname + url.search, headers: request.headers, body: body.toString() });
+    const scripted = this.nextAnswers.shift();
+    if (scripted) return scripted(response);
+    if (request.headers["x-api-key"] !== FAKE_API_KEY) return sendJson(response, 401, { code: 401, message: "Invalid API key" });
+    return this.api(request, url, body.toString(), response);
+  }
+
+  private api(request: IncomingMessage, url: URL, body: string, response: ServerResponse): unknown {
+    const { method } = request;
+    const [, id = "", action = ""] = /^(?:\/v2)?\/sandboxes(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
+    const json = body ? (JSON.parse(body) as Record<string, unknown>) : {};
+    if (method === "POST" && !id) return this.create(request, json, response);
+    if (method === "GET" && !id) return this.list(url, response);
+    const sandbox = this.sandboxes.get(id);
+    if (!sandbox) return sendJson(response, 404, { code: 404, message: `Sandbox "${id}" doesn't exist or you don't have access to it` });
+    if (method === "DELETE") {
+      this.sandboxes.delete(id);
+      return sendJson(response, 204);
+    }
+    if (action === "connect") return sendJson(response, 200, access(id));
+    if (action === "timeout") {
+      sandbox.endAt = Date.now() + Number(json.timeout) * 1000;
+      return sendJson(response, 204);
+    }
+    return sendJson(response, 200, detail(id, sandbox));
+  }
+
+  private create(request: IncomingMessage, json: Record<string, unknown>, response: ServerResponse): unknown {
+    if (json.templateID !== "base")
+      return sendJson(response, 404, { code: 404, message: `template '${String(json.templateID)}' not found` });
+    const key = String(request.headers["idempotency-key"]);
+    const id = this.idempotent.get(key) ?? `i${String(this.created++).padStart(20, "0")}`;
+    this.idempotent.set(key, id);
+    this.sandboxes.set(id, { endAt: Date.now() + Number(json.timeout) * 1000, metadata: (json.metadata ?? {}) as Record<string, string> });
+    return sendJson(response, 201, access(id));
+  }
+
+  private list(url: URL, response: ServerResponse): unknown {
+    const limit = Number(url.searchParams.get("limit") ?? 100);
+    const from = Number(url.searchParams.get("nextToken") ?? 0);
+    const filter = [...new URLSearchParams(url.searchParams.get("metadata") ?? "")];
+    const all = [...this.sandboxes].filter(([, { metadata }]) => filter.every(([key, value]) => metadata[key] === value));
+    if (from + limit < all.length) response.setHeader("X-Next-Token", String(from + limit));
+    return sendJson(
+      response,
+      200,
+      all.slice(from, from + limit).map(([id, sandbox]) => detail(id, sandbox)),
+    );
+  }
+
+  private async agent(id: string, url: URL, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<unknown> {
+    if (!this.sandboxes.has(id)) return sendJson(response, 502, { sandboxId: id, message: "The sandbox was not found", code: 502 });
+    if (url.pathname === "/health") return sendJson(response, 204);
+    if (request.headers["x-access-token"] !== TOKEN) return sendJson(response, 401, { code: 401, message: "unauthorized access" });
+    if (url.pathname.startsWith("/process.Process/")) return this.processes.handle(url.pathname.slice(17), request, body, response);
+    if (url.pathname === "/filesystem.Filesystem/Stat") return this.stat(body, response);
+    if (url.pathname === "/filesystem.Filesystem/WatchDir") return this.watch(response);
+    if (url.pathname === "/files") return this.file(url.searchParams.get("path") ?? "", request.method ?? "", body, response);
+    return sendConnectError(response, 501, "unimplemented", url.pathname);
+  }
+
+  private stat(body: Buffer, response: ServerResponse): unknown {
+    const { path } = JSON.parse(body.toString()) as { path: string };
+    const file = this.files.get(path);
+    if (!file) return sendConnectError(response, 404, "not_found", `path '${path}' does not exist`);
+    return sendJson(response, 200, {
+      entry: { name: path, path, type: "FILE_TYPE_FILE", size: String(file.length), mode: 420, owner: "user" },
+    });
+  }
+
+  private watch(response: ServerResponse): unknown {
+    response.writeHead(200, { "Content-Type": "application/connect+json" });
+    response.write(envelope({ start: {} }));
+    response.write(envelope({ filesystem: { name: "a.txt", type: "EVENT_TYPE_CREATE" } }));
+    return response.write(envelope({ filesystem: { name: "a.txt", type: "EVENT_TYPE_WRITE" } }));
+  }
+
+  private file(path: string, method: string, body: Buffer, response: ServerResponse): unknown {
+    if (method === "POST") {
+      this.files.set(path, new Uint8Array(body));
+      return sendJson(response, 200, [{ path, name: path, type: "file" }]);
+    }
+    const file = this.files.get(path);
+    if (!file) return sendJson(response, 404, { code: 404, message: `path '${path}' does not exist` });
+    response.writeHead(200, { "Content-Length": file.length });
+    return response.end(file);
+  }
+}
+
+function access(id: string): Record<string, unknown> {
+  return { templateID: "base", sandboxID: id, clientID: "fake", envdVersion: "0.6.13", envdAccessToken: TOKEN };
+}
+
+function detail(id: string, sandbox: { endAt: number; metadata: Record<string, string> }): Record<string, unknown> {
+  const endAt = new Date(sandbox.endAt).toISOString();
+  const resources = { cpuCount: 2, memoryMB: 1024, diskSizeMB: 10_240 };
+  return { ...access(id), ...resources, state: "running", startedAt: "2026-01-01T00:00:00Z", endAt, metadata: sandbox.metadata };
+}
