@@ -1,10 +1,10 @@
-import { AppError } from "@boxyard/core";
+import { AppError, EXIT_SETUP_NEEDED } from "@boxyard/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { ensureServer, findServer } from "../server-control/ensure.ts";
 import { acquireLock } from "../server-control/lock.ts";
 import { runRole, runSetup } from "../server-control/roles.ts";
-import { makeDataDir, SETUP_NEEDED } from "../server-control/start.ts";
+import { makeDataDir } from "../server-control/start.ts";
 
 const LOCK_LIMIT_MS = 30 * 60_000;
 
@@ -35,7 +35,7 @@ async function upForeground(context: CliContext): Promise<void> {
   }
   makeDataDir(config);
   context.exitCode = await runRole(config, "serve", [], "progress");
-  if (context.exitCode !== SETUP_NEEDED) return;
+  if (context.exitCode !== EXIT_SETUP_NEEDED) return;
   const onWait = () => output.note("another boxyard command is setting this machine up; waiting for it");
   const lock = await acquireLock(config.dataDir, { limitMs: LOCK_LIMIT_MS, onWait, signal: context.signal });
   try {

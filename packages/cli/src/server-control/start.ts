@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
-import { AppError, systemClock } from "@boxyard/core";
+import { AppError, EXIT_SETUP_NEEDED, systemClock } from "@boxyard/core";
 import type { CliConfig } from "../config.ts";
 import { answers } from "./health.ts";
 import { selfCommand } from "./self-command.ts";
 import { readServerFile, type ServerFile, serverLogPath, startTimeOf } from "./server-file.ts";
 
-/** The exit code with which `serve` says that set-up has not been done, or not for this version (EX_CONFIG of sysexits.h). */
-export const SETUP_NEEDED = 78;
 /** How long a server may take until it answers; after a crash it first looks after the sandboxes it finds. */
 const START_LIMIT_MS = 60_000;
 const POLL_MS = 10;
@@ -43,7 +41,7 @@ export async function startDetached(config: CliConfig, signal: AbortSignal): Pro
     if (file && file.pid === child.pid && (await answers(file.url, PROBE_LIMIT_MS))) return file;
     await systemClock.sleep(POLL_MS, signal);
   }
-  if (exitCode === SETUP_NEEDED) return undefined;
+  if (exitCode === EXIT_SETUP_NEEDED) return undefined;
   if (exitCode === undefined && child.pid) killIfSame(child.pid);
   throw startFailure(config, exitCode);
 }
