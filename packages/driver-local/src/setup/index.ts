@@ -1,3 +1,4 @@
+export { fingerprint } from "../doctor/fingerprint.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
 export { guestFolder } from "./guest/install.ts";
 export { type InstanceFile, readInstance } from "./instance-file.ts";
@@ -6,4 +7,5 @@ export { lineReporter, silentReporter } from "./reporter.ts";
 export { isSetUp, pendingStages, runSetup } from "./run-setup.ts";
 export { setupStages } from "./stages/index.ts";
 export { makeTestDataFolder, type TestDataFolder } from "./test-data-folder.ts";
+export { tuneMachine } from "./tune.ts";
 export type { Reporter, SetupConfig, Stage, StageReport } from "./types.ts";

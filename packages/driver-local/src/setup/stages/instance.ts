@@ -1,15 +1,23 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
+import { parseNetwork } from "../../network/addresses.ts";
+import { machineNameServers } from "../../network/choose.ts";
+import { chooseNetwork } from "../../network/index.ts";
+import { findOverlaps } from "../../network/machine.ts";
+import { NETLINK_ROUTE, NetlinkSocket } from "../../network/netlink/socket.ts";
 import { freeBytes, poolPaths, poolSize } from "../../pool-storage/index.ts";
-import { instanceName, readInstance, writeInstance } from "../instance-file.ts";
-import { assertFree, chooseNetwork, usedNetworks } from "../network-range.ts";
+import { type InstanceFile, instanceName, readInstance, writeInstance } from "../instance-file.ts";
 import type { SetupConfig, Stage } from "../types.ts";
 
 export const instance: Stage = {
   name: "instance",
   title: "instance",
   key: ({ network }) => `network ${network ?? "any"}`,
-  isDone: ({ dataDir }) => readInstance(dataDir) !== undefined,
+  isDone({ dataDir }) {
+    const file = readInstance(dataDir);
+    // Another data folder may have been given the same range while neither had a server; the first to start has it.
+    return file !== undefined && (hasSandboxes(dataDir) || isRangeFree(file));
+  },
   async run(config, report) {
     const file = {
       version: 1,
@@ -22,21 +30,33 @@ export const instance: Stage = {
   },
 };
 
-function networkOf(config: SetupConfig): string {
-  const before = readInstance(config.dataDir);
-  if (before && (config.network === undefined || config.network === before.network)) return before.network;
-  const folder = `${config.dataDir}/sandboxes`;
-  if (before && existsSync(folder) && readdirSync(folder).length > 0) {
+function hasSandboxes(dataDir: string): boolean {
+  const folder = `${dataDir}/sandboxes`;
+  return existsSync(folder) && readdirSync(folder).length > 0;
+}
+
+/** True when nothing on this machine but our own link uses the range. */
+function isRangeFree({ instance: name, network }: InstanceFile): boolean {
+  const netlink = new NetlinkSocket(NETLINK_ROUTE);
+  try {
+    return findOverlaps(netlink, parseNetwork(network), `by${name}`, machineNameServers()).length === 0;
+  } finally {
+    netlink.close();
+  }
+}
+
+function networkOf({ dataDir, network }: SetupConfig): string {
+  const before = readInstance(dataDir);
+  const isAsked = before !== undefined && (network === undefined || network === before.network);
+  if (before && isAsked && (hasSandboxes(dataDir) || isRangeFree(before))) return before.network;
+  if (before && hasSandboxes(dataDir)) {
     throw new AppError(
       "failed_precondition",
       `there are sandboxes with addresses of ${before.network}: end them ('boxyard down --sandboxes') before you change BOXYARD_NETWORK`,
       { reason: "sandboxes_left" },
     );
   }
-  const used = usedNetworks();
-  if (config.network === undefined) return chooseNetwork(used);
-  assertFree(config.network, used);
-  return config.network;
+  return chooseNetwork(network);
 }
 
 /** A pool that is there keeps its size. */

@@ -1,0 +1,39 @@
+import { findProgram, runCommand } from "../../sys/run.ts";
+import { type Check, fail, ok, warn } from "../types.ts";
+
+const firstLine = (text: string): string => text.split("\n", 1)[0]?.trim() ?? "";
+
+export const runtime: Check = {
+  name: "runtime",
+  async look() {
+    const crun = findProgram("crun");
+    if (crun === undefined) return fail("crun is not installed", "boxyard setup installs it; by hand: apt-get install crun");
+    try {
+      return ok(`${firstLine(await runCommand([crun, "--version"]))} at ${crun}`);
+    } catch (error) {
+      return fail(`${crun} does not run: ${error instanceof Error ? firstLine(error.message) : error}`, "apt-get install --reinstall crun");
+    }
+  },
+};
+
+/** Oldest CRIU that checkpoints what we start, on the kernels of today. */
+const LEAST_CRIU = [4, 2] as const;
+
+/** True for `Version: 4.2.1`. */
+export function isCriuNewEnough(output: string): boolean {
+  const match = /(\d+)\.(\d+)/.exec(output);
+  const [major, minor] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)];
+  return major > LEAST_CRIU[0] || (major === LEAST_CRIU[0] && minor >= LEAST_CRIU[1]);
+}
+
+export const checkpoint: Check = {
+  name: "checkpoint",
+  async look() {
+    const criu = findProgram("criu");
+    const fix = `Install CRIU ${LEAST_CRIU.join(".")} or newer`;
+    if (criu === undefined) return warn("CRIU is not installed: sandboxes can't be paused to disk", fix);
+    const version = firstLine(await runCommand([criu, "--version"]));
+    if (isCriuNewEnough(version)) return ok(`CRIU ${version.replace(/^Version:\s*/, "")} at ${criu}`);
+    return warn(`CRIU ${version.replace(/^Version:\s*/, "")} is too old for kernels of today: sandboxes can't be paused to disk`, fix);
+  },
+};

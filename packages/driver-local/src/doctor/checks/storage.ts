@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { freeBytes, isPoolMounted, MIN_POOL_BYTES, poolPaths, quotaMode } from "../../pool-storage/index.ts";
+import { settingsTooLow } from "../../setup/kernel-settings.ts";
+import { readDone } from "../../setup/stamp.ts";
+import { type Check, fail, ok, warn } from "../types.ts";
+
+const GIB = 1024 ** 3;
+const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`;
+const SETUP = "boxyard setup";
+
+/** The nearest parent that is there. */
+function existingParent(path: string): string {
+  let at = path;
+  while (!existsSync(at)) at = at.slice(0, at.lastIndexOf("/")) || "/";
+  return at;
+}
+
+export const diskSpace: Check = {
+  name: "disk",
+  look({ dataDir }) {
+    const free = freeBytes(existingParent(dataDir));
+    const found = `${gib(free)} free for ${dataDir}`;
+    if (free >= 2 * MIN_POOL_BYTES) return ok(found);
+    // The pool is a sparse file: when the disk below it is full, sandboxes get I/O errors.
+    const fix = "Make room, or put BOXYARD_DATA on a larger disk";
+    return free >= GIB ? warn(found, fix) : fail(found, fix);
+  },
+};
+
+export const inotify: Check = {
+  name: "inotify",
+  look() {
+    const low = settingsTooLow();
+    if (low.length === 0) return ok("enough instances and watches for many sandboxes");
+    return warn(`too low: ${low.map(({ name }) => name).join(", ")}`, `${SETUP} raises it (after every boot)`);
+  },
+};
+
+export const setUp: Check = {
+  name: "set-up",
+  look({ dataDir, instance }) {
+    if (!instance) return warn(`${dataDir} is not set up`, SETUP);
+    const done = Object.keys(readDone({ dataDir, cacheDir: "", env: {} }));
+    const templates = existsSync(`${dataDir}/templates`)
+      ? readdirSync(`${dataDir}/templates`).filter((name) => name.endsWith(".json"))
+      : [];
+    if (templates.length === 0) return warn(`begun: ${done.join(", ")}`, SETUP);
+    return ok(`instance ${instance.instance}, sandboxes in ${instance.network}`);
+  },
+};
+
+export const pool: Check = {
+  name: "pool",
+  look({ dataDir }) {
+    const { image, root } = poolPaths(dataDir);
+    if (!existsSync(image)) return warn("there is none yet", SETUP);
+    if (!isPoolMounted(dataDir)) return warn(`${image} is not mounted`, `${SETUP}, or start the server: both mount it`);
+    const { bavail, blocks, bsize } = statfsSync(root);
+    const found = `${gib(bavail * bsize)} of ${gib(blocks * bsize)} free, ${gib(statSync(image).blocks * 512)} taken on disk`;
+    const mode = quotaMode(root);
+    if (mode === undefined) return fail(`${root} has no quotas`, `${SETUP} turns them on`);
+    if (bavail * bsize < GIB) return warn(found, "End sandboxes or remove templates");
+    return ok(`${found}, ${mode} quotas`);
+  },
+};

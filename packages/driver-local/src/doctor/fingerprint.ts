@@ -1,0 +1,62 @@
+import type { Fingerprint, FingerprintCheck } from "@boxyard/driver";
+import { networkChecks } from "../network/index.ts";
+import { readInstance } from "../setup/instance-file.ts";
+import { cgroupMode, controllers, quickCgroups } from "./checks/cgroups.ts";
+import { btrfs, idmappedMounts, loopDevices, overlay, userNamespaces } from "./checks/kernel-features.ts";
+import { kernelVersion, openFiles, root } from "./checks/machine.ts";
+import { checkpoint, runtime } from "./checks/programs.ts";
+import { diskSpace, inotify, pool, setUp } from "./checks/storage.ts";
+import type { Check, DoctorContext } from "./types.ts";
+
+/** What `doctor` looks at, in order, before the network's own checks. */
+export const CHECKS: readonly Check[] = [
+  root,
+  kernelVersion,
+  cgroupMode,
+  controllers,
+  runtime,
+  userNamespaces,
+  idmappedMounts,
+  overlay,
+  btrfs,
+  loopDevices,
+  openFiles,
+  inotify,
+  diskSpace,
+  setUp,
+  pool,
+  checkpoint,
+  quickCgroups,
+];
+
+/** What this machine can do for the data folder, and how to mend what it can't. Works before set-up too. Changes nothing. */
+export async function fingerprint(dataDir: string): Promise<Fingerprint> {
+  const context: DoctorContext = { dataDir, instance: instanceOf(dataDir) };
+  const checks: FingerprintCheck[] = [];
+  for (const check of CHECKS) checks.push(await lookAt(check, context));
+  const { instance, network } = context.instance ?? {};
+  checks.push(...(await networkChecks({ ...(instance && { instance }), ...(network && { network }) }).catch(networkFailed)));
+  return { checks };
+}
+
+async function lookAt(check: Check, context: DoctorContext): Promise<FingerprintCheck> {
+  try {
+    return { name: check.name, ...(await check.look(context)) };
+  } catch (error) {
+    return { name: check.name, status: "warn", found: `could not look: ${messageOf(error)}`, fix: "Run doctor as root (sudo)" };
+  }
+}
+
+function networkFailed(error: unknown): FingerprintCheck[] {
+  return [{ name: "network", status: "warn", found: `could not look: ${messageOf(error)}`, fix: "Run doctor as root (sudo)" }];
+}
+
+function instanceOf(dataDir: string) {
+  try {
+    return readInstance(dataDir);
+  } catch {
+    return undefined; // No such folder yet, or not ours to read.
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

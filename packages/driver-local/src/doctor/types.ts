@@ -1,0 +1,21 @@
+import type { FingerprintCheck } from "@boxyard/driver";
+import type { InstanceFile } from "../setup/instance-file.ts";
+
+/** What a check may look at. */
+export interface DoctorContext {
+  readonly dataDir: string;
+  /** Undefined before set-up. */
+  readonly instance: InstanceFile | undefined;
+}
+
+export type Verdict = Omit<FingerprintCheck, "name">;
+
+/** One line of `doctor`: looks, and changes nothing. What it throws becomes its line. */
+export interface Check {
+  readonly name: string;
+  look(context: DoctorContext): Verdict | Promise<Verdict>;
+}
+
+export const ok = (found: string): Verdict => ({ status: "ok", found });
+export const warn = (found: string, fix: string): Verdict => ({ status: "warn", found, fix });
+export const fail = (found: string, fix: string): Verdict => ({ status: "fail", found, fix });
