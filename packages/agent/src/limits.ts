@@ -8,7 +8,7 @@ export const LIMITS = {
   pipeChunkBytes: 32 * 1024,
   ptyChunkBytes: 16 * 1024,
   /** Memory that the output of one process may hold, for replay and for readers that lag. */
-  outputLogBytes: 1024 * 1024,
+  outputLogBytes: 512 * 1024,
   /** While its quickest reader lags by more than this, a process is not read from, so it waits in its own write. */
   readerLagBytes: 256 * 1024,
   /** A reader that holds the process up so long without taking anything is let go. */

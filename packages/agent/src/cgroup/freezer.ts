@@ -1,0 +1,154 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError, type Clock } from "@boxyard/core";
+
+export interface FreezeOptions {
+  /** `legacy`: the two subtrees of commands. `hierarchy`: also the groups that the guest made beside them. */
+  readonly mode: "legacy" | "hierarchy";
+  /** How long to wait until everything stands still. */
+  readonly maxWaitMs: number;
+  /** At most so many groups are looked at. */
+  readonly maxCgroups: number;
+}
+
+/** Counts of one freeze, with the member names of the contract (wire.md 3.7). */
+export interface FreezeResult {
+  readonly mode: FreezeOptions["mode"];
+  readonly visited: number;
+  readonly allowlisted: number;
+  readonly truncated: boolean;
+  readonly preFrozen: number;
+  readonly requested: number;
+  readonly frozen: number;
+  readonly notFrozen: number;
+  readonly failed: number;
+  readonly unobservable: number;
+  readonly sweepMs: number;
+  readonly waitMs: number;
+}
+
+/** The two subtrees that commands live in; whoever froze them, `thaw` ends it. */
+const STATIC = ["user", "pty"];
+const POLL_MS = 2;
+/** A freeze that nobody ends is ended by the agent itself: the platform may have died in the middle of a pause. */
+const WATCHDOG_MS = 10 * 60_000;
+
+/**
+ * Stops and resumes the sandbox's commands through cgroup v2's freezer, by plain writes from the agent itself, which stays outside and
+ * goes on answering. Freezing a group freezes all below it, so only groups at the top are written; one that the guest froze itself, at the
+ * top or below, stays frozen.
+ */
+export class Freezer {
+  private readonly root: string;
+  private readonly clock: Clock;
+  private readonly watchdogMs: number;
+  /** Groups beside the static two that we froze. */
+  private frozenByUs = new Set<string>();
+  private watchdog: Timer | undefined;
+  private tail: Promise<unknown> = Promise.resolve();
+
+  constructor(root: string, clock: Clock, watchdogMs = WATCHDOG_MS) {
+    this.root = root;
+    this.clock = clock;
+    this.watchdogMs = watchdogMs;
+  }
+
+  /** Repeatable. Throws `unavailable` where the sandbox has no cgroup of its own. */
+  freeze(options: FreezeOptions): Promise<FreezeResult> {
+    return this.inTurn(() => this.doFreeze(options));
+  }
+
+  /** Repeatable; fine when nothing is frozen or there is nothing to freeze. Throws `unavailable` when the kernel refuses. */
+  thaw(): Promise<void> {
+    return this.inTurn(async () => this.doThaw());
+  }
+
+  private async doFreeze({ mode, maxWaitMs, maxCgroups }: FreezeOptions): Promise<FreezeResult> {
+    const startedAt = this.clock.monotonic();
+    const pair = STATIC.filter((name) => this.exists(name));
+    if (pair.length === 0) throw new AppError("unavailable", "the sandbox has no cgroup that could be frozen", { reason: "no_cgroup" });
+    const others = mode === "hierarchy" ? this.others(maxCgroups) : { names: [], visited: 0, preFrozen: 0, truncated: false };
+    const targets = [...pair, ...others.names];
+    const written = targets.filter((name) => this.write(name, "1"));
+    for (const name of others.names) if (written.includes(name)) this.frozenByUs.add(name);
+    this.armWatchdog();
+    const sweptAt = this.clock.monotonic();
+    const notFrozen = await this.waitUntilFrozen(written, maxWaitMs);
+    return {
+      mode,
+      visited: pair.length + others.visited,
+      allowlisted: 0,
+      truncated: others.truncated,
+      preFrozen: others.preFrozen,
+      requested: targets.length,
+      frozen: written.length - notFrozen,
+      notFrozen,
+      failed: targets.length - written.length,
+      unobservable: 0,
+      sweepMs: Math.round(sweptAt - startedAt),
+      waitMs: Math.round(this.clock.monotonic() - sweptAt),
+    };
+  }
+
+  private doThaw(): void {
+    clearTimeout(this.watchdog);
+    const targets = [...STATIC.filter((name) => this.exists(name)), ...this.frozenByUs];
+    const failed = targets.filter((name) => !this.write(name, "0") && this.exists(name));
+    this.frozenByUs = new Set(failed.filter((name) => !STATIC.includes(name)));
+    if (failed.length === 0) return;
+    this.armWatchdog();
+    throw new AppError("unavailable", `the kernel did not thaw ${failed.join(", ")}`, { reason: "not_thawed" });
+  }
+
+  /** Groups at the top that are neither ours nor frozen by the guest. */
+  private others(maxCgroups: number): { names: string[]; visited: number; preFrozen: number; truncated: boolean } {
+    const all = readdirSync(this.root, { withFileTypes: true }).filter((entry) => entry.isDirectory() && !STATIC.includes(entry.name));
+    const visited = all.slice(0, maxCgroups).map((entry) => entry.name);
+    const names = visited.filter((name) => this.frozenByUs.has(name) || this.read(name, "cgroup.freeze").trim() === "0");
+    return { names, visited: visited.length, preFrozen: visited.length - names.length, truncated: all.length > visited.length };
+  }
+
+  private async waitUntilFrozen(names: readonly string[], maxWaitMs: number): Promise<number> {
+    const deadline = this.clock.monotonic() + maxWaitMs;
+    let left = names;
+    for (;;) {
+      left = left.filter((name) => this.exists(name) && !this.read(name, "cgroup.events").includes("frozen 1"));
+      if (left.length === 0 || this.clock.monotonic() >= deadline) return left.length;
+      await this.clock.sleep(POLL_MS);
+    }
+  }
+
+  private armWatchdog(): void {
+    clearTimeout(this.watchdog);
+    this.watchdog = setTimeout(() => void this.thaw().catch(() => {}), this.watchdogMs);
+    this.watchdog.unref();
+  }
+
+  private exists(name: string): boolean {
+    return this.read(name, "cgroup.freeze") !== "";
+  }
+
+  private read(name: string, file: string): string {
+    try {
+      return readFileSync(join(this.root, name, file), "utf8");
+    } catch {
+      return "";
+    }
+  }
+
+  private write(name: string, value: string): boolean {
+    try {
+      writeFileSync(join(this.root, name, "cgroup.freeze"), value);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** One at a time; a thaw always gets its turn. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.tail.then(work, work);
+    this.tail = result.catch(() => {});
+    return result;
+  }
+}

@@ -1,0 +1,59 @@
+import { systemClock } from "@boxyard/core";
+import { processService } from "@boxyard/spec/agent";
+import { SandboxState } from "./access/sandbox-state.ts";
+import { SystemUsers } from "./access/users.ts";
+import { CommandCgroups } from "./cgroup/command-cgroups.ts";
+import { Freezer } from "./cgroup/freezer.ts";
+import type { AgentConfig } from "./config.ts";
+import type { AgentContext } from "./contracts.ts";
+import { fileRoutes } from "./files/index.ts";
+import { freezeRoute, unfreezeRoute } from "./http/freeze.ts";
+import { envsRoute, healthRoute } from "./http/health.ts";
+import { initRoute } from "./http/init.ts";
+import { metricsRoute } from "./http/metrics.ts";
+import { LogRing } from "./log-ring.ts";
+import { CgroupOomCounter } from "./metrics/oom-counter.ts";
+import { readLimits } from "./metrics/sandbox-limits.ts";
+import { Usage } from "./metrics/usage.ts";
+import { Commands } from "./process/commands.ts";
+import { endpointsOf } from "./rpc/dispatch.ts";
+import { processHandlers } from "./rpc/process/handlers.ts";
+import type { AgentRoutes } from "./server.ts";
+
+/** The whole agent, built by hand, in order. */
+export interface Agent {
+  readonly ctx: AgentContext;
+  readonly routes: AgentRoutes;
+}
+
+export function buildAgent(config: AgentConfig, initKey: string | undefined, clock = systemClock): Agent {
+  const log = new LogRing(clock.now);
+  const state = new SandboxState();
+  const ctx: AgentContext = {
+    state,
+    users: new SystemUsers(config.etcDir),
+    clock,
+    limits: readLimits(config.hostDir),
+    log: (message, error) => log.add(message, error),
+  };
+  const freezer = new Freezer(config.cgroupRoot, clock);
+  const usage = new Usage({ ...config, limits: ctx.limits, clock });
+  const oomKills = new CgroupOomCounter([`${config.cgroupRoot}/memory.events`, `${config.cgroupV1Root}/memory/memory.oom_control`]);
+  const cgroups = new CommandCgroups(config.cgroupRoot);
+  const process = processHandlers(ctx, new Commands(clock), { state, clock, cgroups, oomKills, launchPath: config.launchPath });
+  return {
+    ctx,
+    routes: {
+      http: [
+        healthRoute,
+        envsRoute(state),
+        metricsRoute(usage),
+        initRoute({ ...config, state, freezer, initKey }),
+        freezeRoute(freezer),
+        unfreezeRoute(freezer),
+        ...fileRoutes(ctx),
+      ],
+      rpc: endpointsOf(processService, process),
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { AppError } from "@boxyard/core";
+import type { Freezer } from "../cgroup/freezer.ts";
+import type { HttpRoute } from "../contracts.ts";
+
+const NO_CONTENT = { status: 204, headers: { "Cache-Control": "no-store" } };
+/** How long a caller who sets no bound waits for the success that means "frozen". */
+const DEFAULT_WAIT_MS = 2_000;
+const MAX_WAIT_MS = 60_000;
+const DEFAULT_CGROUPS = 512;
+const MAX_CGROUPS = 8_192;
+
+/**
+ * `POST /freeze`: 204 when everything stands still; 503, and nothing left frozen, when it does not in time. With `maxWaitMs` the answer is
+ * 200 with what was reached within it, and the caller decides.
+ */
+export function freezeRoute(freezer: Freezer): HttpRoute {
+  return {
+    method: "POST",
+    path: "/freeze",
+    access: "token",
+    async handle({ query }) {
+      const givenWaitMs = integerOf(query, "maxWaitMs");
+      const bounded = givenWaitMs !== undefined && givenWaitMs > 0;
+      const result = await freezer.freeze({
+        mode: query.get("mode") === "hierarchy" ? "hierarchy" : "legacy",
+        maxWaitMs: bounded ? Math.min(givenWaitMs, MAX_WAIT_MS) : DEFAULT_WAIT_MS,
+        maxCgroups: Math.min(Math.max(integerOf(query, "maxCgroups") ?? DEFAULT_CGROUPS, 1), MAX_CGROUPS),
+      });
+      if (bounded) return Response.json(result, { headers: { "Cache-Control": "no-store" } });
+      if (result.notFrozen === 0 && result.failed === 0) return new Response(null, NO_CONTENT);
+      await freezer.thaw();
+      throw new AppError("unavailable", "not everything could be frozen in time; it was thawed again", { reason: "not_frozen" });
+    },
+  };
+}
+
+/** `POST /unfreeze`: 204, also when nothing was frozen. */
+export function unfreezeRoute(freezer: Freezer): HttpRoute {
+  return {
+    method: "POST",
+    path: "/unfreeze",
+    access: "token",
+    async handle() {
+      await freezer.thaw();
+      return new Response(null, NO_CONTENT);
+    },
+  };
+}
+
+function integerOf(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (!/^-?\d{1,9}$/.test(text)) throw new AppError("invalid_argument", `${name} must be an integer`, { reason: "bad_query" });
+  return Number(text);
+}

@@ -1,0 +1,52 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { AppError } from "@boxyard/core";
+import type { PlatformFacts } from "../access/sandbox-state.ts";
+import { readSystemFile } from "../access/system-file.ts";
+
+const MAX_FILE_BYTES = 8 * 1024 * 1024;
+const BEGIN = "# boxyard: begin\n";
+const END = "# boxyard: end\n";
+
+/** Tells programs what they run in, in files that anybody may read. */
+export function writeFacts(runDir: string, facts: PlatformFacts): void {
+  const files = { ".E2B_SANDBOX": "true", ".E2B_SANDBOX_ID": facts.sandboxId, ".E2B_TEMPLATE_ID": facts.templateId };
+  try {
+    mkdirSync(runDir, { recursive: true, mode: 0o755 });
+    for (const [name, text] of Object.entries(files)) {
+      if (text === undefined) continue;
+      const path = join(runDir, name);
+      // A link or pipe that a program put there is replaced, not followed.
+      rmSync(path, { force: true });
+      writeFileSync(path, text, { mode: 0o444, flag: "wx" });
+    }
+  } catch {
+    // An image whose /run can't be written has the same facts in the environment.
+  }
+}
+
+/** Adds or replaces a name in the hosts file. Written in place: the file may be a mount of its own. */
+export function addHost(etcDir: string, address: string, name: string): void {
+  const path = join(etcDir, "hosts");
+  const lines = (readSystemFile(path, MAX_FILE_BYTES) ?? "").split("\n").filter((line) => !line.split(/\s+/).includes(name));
+  while (lines.at(-1) === "") lines.pop();
+  write(path, `${[...lines, `${address} ${name}`].join("\n")}\n`);
+}
+
+/** Puts `pem` behind the image's own certificates, in the place of what an earlier call put there. */
+export function setCaBundle(path: string, pem: string): void {
+  const text = readSystemFile(path, MAX_FILE_BYTES) ?? "";
+  const begin = text.indexOf(BEGIN);
+  const end = text.indexOf(END);
+  const own = begin >= 0 && end > begin ? text.slice(0, begin) + text.slice(end + END.length) : text;
+  write(path, pem === "" ? own : `${own}${own === "" || own.endsWith("\n") ? "" : "\n"}${BEGIN}${pem.trimEnd()}\n${END}`);
+}
+
+function write(path: string, text: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  } catch (error) {
+    throw new AppError("invalid_argument", `${path} can't be written`, { reason: "not_writable", cause: error });
+  }
+}

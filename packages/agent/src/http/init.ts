@@ -1,0 +1,60 @@
+import { AppError } from "@boxyard/core";
+import { ENVD_VERSION } from "@boxyard/spec";
+import { INIT_KEY_HEADER } from "@boxyard/spec/agent";
+import type { SandboxState } from "../access/sandbox-state.ts";
+import { sameSecret } from "../access/token.ts";
+import type { Freezer } from "../cgroup/freezer.ts";
+import type { HttpRoute } from "../contracts.ts";
+import { LIMITS } from "../limits.ts";
+import { readBody } from "../rpc/request.ts";
+import { type InitBody, parseInitBody } from "./init-body.ts";
+
+export interface InitDeps {
+  readonly state: SandboxState;
+  readonly freezer: Freezer;
+  /** Undefined: nobody may initialise this agent. */
+  readonly initKey: string | undefined;
+  readonly runDir: string;
+  readonly etcDir: string;
+  readonly caBundlePath: string;
+}
+
+/**
+ * `POST /init`, the platform's way to tell a sandbox who it is; internal, so the proxy never lets it through, and it needs the init key
+ * always. State first, then the thaw: what was frozen for a pause runs on only when everything it may ask for is in place. A call that is
+ * older than the last one changes nothing but thaws all the same.
+ */
+export function initRoute(deps: InitDeps): HttpRoute {
+  return {
+    method: "POST",
+    path: "/init",
+    access: "own",
+    async handle({ request }) {
+      const key = request.headers.get(INIT_KEY_HEADER) ?? "";
+      if (deps.initKey === undefined || !sameSecret(key, deps.initKey)) {
+        throw new AppError("unauthenticated", "the init key is missing or wrong", { reason: "bad_init_key" });
+      }
+      const body = parseInitBody(await readBody(request, LIMITS.initBytes));
+      try {
+        if (deps.state.acceptTime(body.time)) await apply(deps, body);
+      } finally {
+        await deps.freezer.thaw();
+      }
+      return new Response(null, { status: 204, headers: { "Cache-Control": "no-store", "X-Envd-Version": ENVD_VERSION } });
+    },
+  };
+}
+
+async function apply({ state, runDir, etcDir, caBundlePath }: InitDeps, body: InitBody): Promise<void> {
+  if (body.envVars) state.setEnv(body.envVars);
+  if (body.accessToken !== undefined) state.accessToken = body.accessToken || undefined;
+  const facts = { sandboxId: body.sandboxID, templateId: body.templateID, eventsAddress: body.hyperloopIP || undefined };
+  state.learn(facts);
+  if (body.defaultUser !== undefined) state.defaultUser = body.defaultUser || undefined;
+  if (body.defaultWorkdir !== undefined) state.defaultWorkdir = body.defaultWorkdir || undefined;
+  if (facts.sandboxId === undefined && facts.templateId === undefined && !facts.eventsAddress && body.caBundle === undefined) return;
+  const { addHost, setCaBundle, writeFacts } = await import("./init-files.ts");
+  writeFacts(runDir, facts);
+  if (facts.eventsAddress) addHost(etcDir, facts.eventsAddress, "events.e2b.local");
+  if (body.caBundle !== undefined) setCaBundle(caBundlePath, body.caBundle);
+}

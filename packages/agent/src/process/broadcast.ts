@@ -1,0 +1,181 @@
+import type { Clock } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
+import { LIMITS } from "../limits.ts";
+import { type OutputKind, OutputLog, type OutputPiece } from "./output-log.ts";
+
+/** What a reader gets, in order: pieces of output, then the end. */
+export type Delivery<End> = { readonly piece: OutputPiece } | { readonly end: End };
+
+/**
+ * The output of one process and those who read it.
+ *
+ * The log is shared; a reader is a place in it. Readers never wait for each other: the process runs as fast as the quickest of them takes,
+ * and one that falls so far behind that the log no longer holds what it needs is let go. While even the quickest lags, the process is not
+ * read from, so it waits, but only until the quickest has taken nothing for `stallMs`. Without readers it runs free and the log keeps the
+ * last output for the next one.
+ */
+export class Broadcast<End> {
+  readonly log: OutputLog;
+  private readonly readers = new Set<Reader<End>>();
+  private readonly clock: Clock;
+  private readonly stallMs: number;
+  private ending: { readonly value: End } | undefined;
+  private receivedTo = 0;
+  private readonly waiting = new Set<() => void>();
+
+  constructor(clock: Clock, log: OutputLog = new OutputLog(), stallMs: number = LIMITS.readerStallMs) {
+    this.clock = clock;
+    this.log = log;
+    this.stallMs = stallMs;
+  }
+
+  get end(): End | undefined {
+    return this.ending?.value;
+  }
+
+  get readerCount(): number {
+    return this.readers.size;
+  }
+
+  append(kind: OutputKind, bytes: Uint8Array): void {
+    if (this.ending) return;
+    this.log.append(kind, bytes);
+    for (const reader of this.readers) {
+      if (reader.offset < this.log.start) reader.fail(lagged());
+      else reader.wake();
+    }
+  }
+
+  finish(end: End): void {
+    if (this.ending) return;
+    this.ending = { value: end };
+    for (const reader of this.readers) reader.wake();
+    this.wakePump();
+  }
+
+  /**
+   * A new reader. It starts behind what any reader has received so far, or at `offset` when one is asked for; in both cases not before what
+   * the log still holds, nor behind its end. `reader.offset` says where.
+   */
+  subscribe(offset?: number): Reader<End> {
+    const from = Math.min(Math.max(offset ?? this.receivedTo, this.log.start), this.log.end);
+    const reader = new Reader<End>(this, from, this.clock.monotonic());
+    this.readers.add(reader);
+    return reader;
+  }
+
+  /** Resolves when the process may be read from. */
+  async room(): Promise<void> {
+    while (!this.ending && this.readers.size > 0) {
+      const quickest = this.quickest();
+      if (!quickest || this.log.costFrom(quickest.offset) <= LIMITS.readerLagBytes) return;
+      const left = quickest.movedAt + this.stallMs - this.clock.monotonic();
+      if (left <= 0) {
+        quickest.fail(lagged());
+        continue;
+      }
+      await this.moved(left);
+    }
+  }
+
+  /** For readers: one has taken everything before `offset`. */
+  took(reader: Reader<End>): void {
+    this.receivedTo = Math.max(this.receivedTo, reader.offset);
+    reader.movedAt = this.clock.monotonic();
+    this.wakePump();
+  }
+
+  /** For readers: one has gone. */
+  left(reader: Reader<End>): void {
+    this.readers.delete(reader);
+    this.wakePump();
+  }
+
+  private quickest(): Reader<End> | undefined {
+    let quickest: Reader<End> | undefined;
+    for (const reader of this.readers) if (!quickest || reader.offset > quickest.offset) quickest = reader;
+    return quickest;
+  }
+
+  /** Resolves when a reader has moved or gone, or after `ms`. */
+  private moved(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.waiting.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.waiting.add(wake);
+    });
+  }
+
+  private wakePump(): void {
+    for (const wake of this.waiting) wake();
+  }
+}
+
+function lagged(): AppError {
+  return new AppError("aborted", "this reader took the output too slowly and was let go; the process goes on", { reason: "reader_lagged" });
+}
+
+/** One reader's place. `next` is asked again only when what it gave has been taken; that is what counts as received. */
+export class Reader<End> {
+  /** Offset of the next byte it gets. */
+  offset: number;
+  movedAt: number;
+  private readonly source: Broadcast<End>;
+  private given = 0;
+  private isOver = false;
+  private failure: AppError | undefined;
+  private wakeUp = () => {};
+
+  constructor(source: Broadcast<End>, offset: number, now: number) {
+    this.source = source;
+    this.offset = offset;
+    this.movedAt = now;
+  }
+
+  /** The next delivery; undefined after the end. Rejects when the reader was let go for being too slow. */
+  async next(): Promise<Delivery<End> | undefined> {
+    if (this.given > 0) {
+      this.offset += this.given;
+      this.given = 0;
+      this.source.took(this);
+    }
+    for (;;) {
+      if (this.failure) throw this.failure;
+      if (this.isOver) return undefined;
+      const piece = this.source.log.pieceAt(this.offset);
+      if (piece) {
+        this.given = piece.bytes.length;
+        return { piece };
+      }
+      const end = this.source.end;
+      if (end !== undefined) {
+        this.leave();
+        return { end };
+      }
+      await new Promise<void>((resolve) => {
+        this.wakeUp = resolve;
+      });
+    }
+  }
+
+  /** Repeatable. A waiting `next` gives undefined. */
+  leave(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.source.left(this);
+    this.wakeUp();
+  }
+
+  wake(): void {
+    this.wakeUp();
+  }
+
+  fail(error: AppError): void {
+    this.failure = error;
+    this.leave();
+  }
+}

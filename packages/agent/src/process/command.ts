@@ -1,0 +1,162 @@
+import type { Clock } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
+import type { ProcessConfig } from "@boxyard/spec/agent";
+import type { CommandCgroup } from "../cgroup/command-cgroups.ts";
+import { LIMITS } from "../limits.ts";
+import { resizeTerminal, type TerminalSize } from "../pty/terminal.ts";
+import { libc } from "../sys/native.ts";
+import { after } from "../timers.ts";
+import { Broadcast, type Reader } from "./broadcast.ts";
+import type { EndStatus } from "./end-status.ts";
+import { closedError, type InputQueue } from "./input-queue.ts";
+import { type OutputKind, OutputLog } from "./output-log.ts";
+import { Pump } from "./pump.ts";
+
+const SIGKILL = 9;
+const SIGTERM = 15;
+
+export interface CommandParts {
+  readonly pid: number;
+  readonly config: ProcessConfig;
+  readonly tag: string | undefined;
+  readonly cgroup: CommandCgroup | undefined;
+  readonly input: InputQueue | undefined;
+  /** Descriptor of the terminal's master, for resizing; undefined for commands with pipes. */
+  readonly terminal: number | undefined;
+  readonly outputs: readonly { readonly fd: number; readonly kind: OutputKind }[];
+  /** The raw wait status, when the process has been reaped. */
+  readonly ended: Promise<number>;
+  readonly clock: Clock;
+  /** Says how it ended; called once. */
+  describeEnd(waitStatus: number, wasSignalled: boolean): EndStatus;
+}
+
+/** A process that a client started, from its start to the telling of its end. */
+export class Command {
+  readonly pid: number;
+  readonly config: ProcessConfig;
+  readonly tag: string | undefined;
+  /** Resolves when the end has been told to everyone who reads. */
+  readonly finished: Promise<EndStatus>;
+  private readonly parts: CommandParts;
+  private readonly output: Broadcast<EndStatus>;
+  private readonly pumps: readonly Pump[];
+  private wasSignalled = false;
+  /** Its number may belong to another process from now on. */
+  private isReaped = false;
+  private cancelDeadline = () => {};
+
+  constructor(parts: CommandParts) {
+    this.parts = parts;
+    this.pid = parts.pid;
+    this.config = parts.config;
+    this.tag = parts.tag;
+    this.output = new Broadcast<EndStatus>(parts.clock, new OutputLog());
+    this.pumps = parts.outputs.map(({ fd, kind }) => new Pump(fd, kind, this.output, parts.clock));
+    this.finished = this.run();
+  }
+
+  get isTerminal(): boolean {
+    return this.parts.terminal !== undefined;
+  }
+
+  get isRunning(): boolean {
+    return this.output.end === undefined;
+  }
+
+  /** Memory that its output takes. */
+  get heldBytes(): number {
+    return this.output.log.heldBytes;
+  }
+
+  /** A reader of its output from `offset`, or of what no reader has received yet. */
+  subscribe(offset?: number): Reader<EndStatus> {
+    return this.output.subscribe(offset);
+  }
+
+  /** Output of an ended command, given up to free memory. Its end can still be read. */
+  forgetOutput(): void {
+    this.output.log.clear();
+  }
+
+  /** Ends it and everything it started. */
+  kill(): void {
+    this.wasSignalled = true;
+    if (this.parts.cgroup?.kill() || this.isReaped) return;
+    // It leads its process group; without a cgroup this is as much of its tree as can be named.
+    if (libc().kill(-this.pid, SIGKILL) < 0) libc().kill(this.pid, SIGKILL);
+  }
+
+  /** Asks the process itself, and nothing that it started. */
+  terminate(): void {
+    this.wasSignalled = true;
+    if (!this.isReaped) libc().kill(this.pid, SIGTERM);
+  }
+
+  /** Kills it after `ms` unless it has ended, and tells `onDeadline` first. */
+  killAfter(ms: number, onDeadline: () => void): void {
+    this.cancelDeadline = after(ms, () => {
+      onDeadline();
+      this.kill();
+    });
+  }
+
+  /** Resolves when the process's side has taken it. */
+  async sendInput(kind: "stdin" | "pty", bytes: Uint8Array): Promise<void> {
+    if (kind === "stdin" && this.isTerminal) throw wrongKind(`a terminal is assigned to process ${this.pid}; send 'pty'`);
+    if (kind === "pty" && !this.isTerminal) throw wrongKind(`no terminal is assigned to process ${this.pid}; send 'stdin'`);
+    if (!this.parts.input) throw closedError();
+    await Promise.race([this.parts.input.write(bytes), this.finished.then(() => Promise.reject(closedError()))]);
+  }
+
+  closeInput(): void {
+    if (this.isTerminal) {
+      throw new AppError("unknown", "the input of a terminal cannot be closed; send Ctrl+D (0x04) instead", { reason: "is_terminal" });
+    }
+    this.parts.input?.close();
+  }
+
+  resize(size: TerminalSize): void {
+    if (this.parts.terminal === undefined) throw wrongKind(`no terminal is assigned to process ${this.pid}`);
+    if (this.isRunning) resizeTerminal(this.parts.terminal, size);
+  }
+
+  private async run(): Promise<EndStatus> {
+    const waitStatus = await this.parts.ended;
+    this.isReaped = true;
+    this.cancelDeadline();
+    await this.drain();
+    const end = this.parts.describeEnd(waitStatus, this.wasSignalled);
+    this.output.finish(end);
+    this.parts.input?.close();
+    this.parts.cgroup?.remove();
+    return end;
+  }
+
+  /**
+   * Waits for the rest of the output. Where something else holds it open, a server left in the background for example, the end is told
+   * once nothing more comes; the pumps go on, so that what is left running never meets a closed or full pipe.
+   */
+  private async drain(): Promise<void> {
+    const { clock } = this.parts;
+    const startedAt = clock.monotonic();
+    const allDone = Promise.all(this.pumps.map((pump) => pump.done));
+    for (;;) {
+      const quietMs = this.wasSignalled ? LIMITS.drainAfterSignalMs : LIMITS.drainQuietMs;
+      const now = clock.monotonic();
+      const open = this.pumps.filter((pump) => !pump.atEnd);
+      if (open.length === 0) return;
+      // A pump that waits for a slow reader is neither quiet nor late.
+      const isPaused = open.some((pump) => pump.waitingSince === undefined);
+      const quietFor = Math.min(...open.map((pump) => now - Math.max(pump.waitingSince ?? now, startedAt)));
+      if (!isPaused && (quietFor >= quietMs || now - startedAt >= LIMITS.drainMaxMs)) return;
+      const timer = new AbortController();
+      await Promise.race([allDone, clock.sleep(isPaused ? quietMs : Math.max(1, quietMs - quietFor), timer.signal).catch(() => {})]);
+      timer.abort();
+    }
+  }
+}
+
+function wrongKind(message: string): AppError {
+  return new AppError("internal", message, { reason: "wrong_input" });
+}

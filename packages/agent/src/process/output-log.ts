@@ -1,0 +1,136 @@
+import { LIMITS } from "../limits.ts";
+
+export type OutputKind = "stdout" | "stderr" | "pty";
+
+/** What a block costs beside its bytes; keeps a program that alternates between its outputs byte by byte within the bound too. */
+const BLOCK_OVERHEAD = 160;
+const SMALLEST_BLOCK = 64;
+
+/** Bytes of one kind in a row. The last block of a log still grows. */
+interface Block {
+  readonly kind: OutputKind;
+  /** Offset of its first byte in the process's output. */
+  readonly start: number;
+  /** What all blocks before it have cost, since the beginning. */
+  readonly costBefore: number;
+  bytes: Uint8Array;
+  length: number;
+}
+
+/** A piece of output as a reader gets it: at most one data event. Valid until the next `append`. */
+export interface OutputPiece {
+  readonly kind: OutputKind;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * The last output of a process: all its streams in the order they were read, addressed by one byte offset that starts at 0. It holds up
+ * to `capacity` bytes of memory; the oldest blocks go first. No terminal emulation: raw bytes.
+ */
+export class OutputLog {
+  private blocks: Block[] = [];
+  /** Blocks before this index have been dropped; the array is cut now and then, not at each drop. */
+  private head = 0;
+  private readonly capacity: number;
+  private spent = 0;
+  private dropped = 0;
+  /** Offset behind the last byte. */
+  end = 0;
+
+  constructor(capacity: number = LIMITS.outputLogBytes) {
+    this.capacity = capacity;
+  }
+
+  /** Offset of the first byte that is still held. */
+  get start(): number {
+    return this.blocks[this.head]?.start ?? this.end;
+  }
+
+  /** Memory it holds now. */
+  get heldBytes(): number {
+    return this.spent - this.dropped;
+  }
+
+  append(kind: OutputKind, bytes: Uint8Array): void {
+    const maxBlock = kind === "pty" ? LIMITS.ptyChunkBytes : LIMITS.pipeChunkBytes;
+    let rest = bytes;
+    while (rest.length > 0) {
+      const block = this.growable(kind, maxBlock) ?? this.newBlock(kind, Math.min(rest.length, maxBlock));
+      const part = rest.subarray(0, maxBlock - block.length);
+      this.extend(block, part, maxBlock);
+      rest = rest.subarray(part.length);
+    }
+    while (this.heldBytes > this.capacity && this.head < this.blocks.length - 1) this.dropFirst();
+  }
+
+  /** What comes at `offset`, to the end of its block; undefined at the end of the log. An offset before `start` gives what is at `start`. */
+  pieceAt(offset: number): OutputPiece | undefined {
+    const block = this.blockAt(offset);
+    if (!block) return undefined;
+    const skip = Math.max(0, offset - block.start);
+    return { kind: block.kind, bytes: block.bytes.subarray(skip, block.length) };
+  }
+
+  /** Memory that what lies behind `offset` takes. */
+  costFrom(offset: number): number {
+    const block = this.blockAt(offset);
+    return block ? this.spent - block.costBefore : 0;
+  }
+
+  /** Forgets everything; offsets stay. */
+  clear(): void {
+    this.blocks = [];
+    this.head = 0;
+    this.dropped = this.spent;
+  }
+
+  private blockAt(offset: number): Block | undefined {
+    if (offset >= this.end) return undefined;
+    // Readers are nearly always at the last block.
+    const last = this.blocks.at(-1);
+    if (last && offset >= last.start) return last;
+    let low = this.head;
+    let high = this.blocks.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.blocks[middle]?.start ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return this.blocks[low];
+  }
+
+  private growable(kind: OutputKind, maxBlock: number): Block | undefined {
+    const last = this.blocks.at(-1);
+    return last && last.kind === kind && last.length < maxBlock ? last : undefined;
+  }
+
+  private newBlock(kind: OutputKind, size: number): Block {
+    const block = { kind, start: this.end, costBefore: this.spent, bytes: new Uint8Array(Math.max(size, SMALLEST_BLOCK)), length: 0 };
+    this.spent += block.bytes.length + BLOCK_OVERHEAD;
+    this.blocks.push(block);
+    return block;
+  }
+
+  private extend(block: Block, part: Uint8Array, maxBlock: number): void {
+    const needed = block.length + part.length;
+    if (needed > block.bytes.length) {
+      const larger = new Uint8Array(Math.min(maxBlock, Math.max(needed, block.bytes.length * 2)));
+      larger.set(block.bytes.subarray(0, block.length));
+      this.spent += larger.length - block.bytes.length;
+      block.bytes = larger;
+    }
+    block.bytes.set(part, block.length);
+    block.length = needed;
+    this.end += part.length;
+  }
+
+  private dropFirst(): void {
+    const block = this.blocks[this.head];
+    if (block) this.dropped += block.bytes.length + BLOCK_OVERHEAD;
+    this.head++;
+    if (this.head > 64 && this.head * 2 > this.blocks.length) {
+      this.blocks = this.blocks.slice(this.head);
+      this.head = 0;
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import { accessSync, constants } from "node:fs";
+
+const BASH = "/bin/bash";
+
+/** What stands in for `/bin/bash`, which every public client names, in an image without it. All take `-l`, `-i` and `-c` as clients send them. */
+const STAND_INS: readonly (readonly string[])[] = [["/usr/bin/bash"], ["/usr/local/bin/bash"], ["/bin/sh"], ["/bin/busybox", "sh"]];
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The command line that is really started. It is the request's, but where `/bin/bash` is asked for and missing, the first shell there is
+ * takes its place. Where there is none, the command is left as it is and ends with 127 and a message on its standard error.
+ */
+export function resolveCommand(cmd: string, args: readonly string[], isThere: (path: string) => boolean = isExecutable): string[] {
+  if (cmd !== BASH || isThere(BASH)) return [cmd, ...args];
+  const standIn = STAND_INS.find(([path]) => path !== undefined && isThere(path));
+  return [...(standIn ?? [cmd]), ...args];
+}

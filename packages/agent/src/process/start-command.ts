@@ -1,0 +1,156 @@
+import { statSync } from "node:fs";
+import type { Clock } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
+import type { ProcessConfig } from "@boxyard/spec/agent";
+import type { CommandCgroup, CommandCgroups } from "../cgroup/command-cgroups.ts";
+import type { AgentState, SystemUser } from "../contracts.ts";
+import { resolvePath } from "../files/path/resolve-path.ts";
+import type { OomCounter } from "../metrics/oom-counter.ts";
+import { openTerminal, type TerminalSize } from "../pty/terminal.ts";
+import { closeQuietly, makePipe } from "../sys/native.ts";
+import { Command, type CommandParts } from "./command.ts";
+import { endStatusOf, looksKilled } from "./end-status.ts";
+import { composeEnvironment } from "./environment.ts";
+import { InputQueue } from "./input-queue.ts";
+import { launch } from "./launch.ts";
+import { resolveCommand } from "./shell-fallback.ts";
+
+export interface StartOrder {
+  readonly config: ProcessConfig;
+  readonly user: SystemUser;
+  readonly tag: string | undefined;
+  /** Size of the terminal it gets; undefined for pipes. */
+  readonly terminal: TerminalSize | undefined;
+  /** False: its standard input is /dev/null. */
+  readonly stdin: boolean;
+}
+
+export interface StartDeps {
+  readonly state: AgentState;
+  readonly clock: Clock;
+  readonly cgroups: CommandCgroups;
+  readonly oomKills: OomCounter;
+  readonly launchPath: string;
+}
+
+/** Descriptors of a command, ours and its own. */
+interface Streams {
+  readonly stdio: readonly [number | null, number, number];
+  readonly theirs: readonly number[];
+  readonly ours: readonly number[];
+  readonly input: number | undefined;
+  readonly terminal: number | undefined;
+  readonly outputs: CommandParts["outputs"];
+}
+
+/** Starts a command; what it takes is given back when that fails. Throws `invalid_argument` for a bad order and `resource_exhausted` at a limit. */
+export async function startCommand(deps: StartDeps, order: StartOrder): Promise<Command> {
+  const command = resolveCommand(order.config.cmd, order.config.args);
+  checkCommand(command);
+  const cwd = workingDirectory(deps.state, order.user, order.config.cwd);
+  const env = composeEnvironment(order.user, deps.state.env, order.config.envs);
+  const oomKillsBefore = deps.oomKills.read();
+  const unclosed = new Set<number>();
+  let cgroup: CommandCgroup | undefined;
+  try {
+    cgroup = deps.cgroups.create(order.terminal ? "pty" : "user");
+    const streams = order.terminal ? terminalStreams(order.terminal, order.user) : pipeStreams(order.stdin);
+    for (const fd of [...streams.theirs, ...streams.ours]) unclosed.add(fd);
+    const launching = launch({
+      launchPath: deps.launchPath,
+      cgroup: cgroup?.path,
+      user: order.user,
+      cwd,
+      command,
+      env,
+      stdio: streams.stdio,
+      terminal: order.terminal !== undefined,
+    });
+    // The command has its own copies now; ours would keep its output from ever ending.
+    for (const fd of streams.theirs) {
+      unclosed.delete(fd);
+      closeQuietly(fd);
+    }
+    const { pid, ended } = await launching;
+    return new Command({
+      pid,
+      config: order.config,
+      tag: order.tag,
+      cgroup,
+      input: streams.input === undefined ? undefined : new InputQueue(streams.input),
+      terminal: streams.terminal,
+      outputs: streams.outputs,
+      ended,
+      clock: deps.clock,
+      describeEnd: (status, wasSignalled) => endStatusOf(status, wasSignalled ? undefined : oomReason(deps, status, oomKillsBefore)),
+    });
+  } catch (error) {
+    for (const fd of unclosed) closeQuietly(fd);
+    cgroup?.remove();
+    throw error;
+  }
+}
+
+function oomReason(deps: StartDeps, status: number, before: number | undefined): string | undefined {
+  if (before === undefined || !looksKilled(status)) return undefined;
+  const now = deps.oomKills.read();
+  return now !== undefined && now > before ? "out of memory: the sandbox reached its memory limit" : undefined;
+}
+
+function checkCommand(command: readonly string[]): void {
+  if (!command[0]) throw new AppError("invalid_argument", "process.cmd must not be empty", { reason: "bad_command" });
+  if (command.some((word) => word.includes("\0"))) {
+    throw new AppError("invalid_argument", "the command line holds a NUL character", { reason: "bad_command" });
+  }
+}
+
+/** Looked at as root; whether the user may enter it is found out by entering. */
+function workingDirectory(state: AgentState, user: SystemUser, requested: string | undefined): string {
+  const cwd = resolvePath(state, user, requested ?? "");
+  const stat = statSync(cwd, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) return cwd;
+  // A home that the image does not have is no fault of the request; programs then start where a login would put them.
+  if (!stat && (requested ?? "") === "" && !state.defaultWorkdir) return "/";
+  const why = stat ? "is not a directory" : "does not exist";
+  throw new AppError("invalid_argument", `cwd '${cwd}' ${why}`, { reason: "bad_cwd" });
+}
+
+function pipeStreams(stdin: boolean): Streams {
+  const made: number[] = [];
+  const pipe = (ours: "read" | "write") => {
+    const ends = makePipe(ours);
+    made.push(ends.read, ends.write);
+    return ends;
+  };
+  try {
+    const input = stdin ? pipe("write") : undefined;
+    const stdout = pipe("read");
+    const stderr = pipe("read");
+    return {
+      stdio: [input?.read ?? null, stdout.write, stderr.write],
+      theirs: [...(input ? [input.read] : []), stdout.write, stderr.write],
+      ours: [...(input ? [input.write] : []), stdout.read, stderr.read],
+      input: input?.write,
+      terminal: undefined,
+      outputs: [
+        { fd: stdout.read, kind: "stdout" },
+        { fd: stderr.read, kind: "stderr" },
+      ],
+    };
+  } catch (error) {
+    for (const fd of made) closeQuietly(fd);
+    throw error;
+  }
+}
+
+function terminalStreams(size: TerminalSize, user: SystemUser): Streams {
+  const { read, write, program } = openTerminal(size, user);
+  return {
+    stdio: [program, program, program],
+    theirs: [program],
+    ours: [read, write],
+    input: write,
+    terminal: write,
+    outputs: [{ fd: read, kind: "pty" }],
+  };
+}

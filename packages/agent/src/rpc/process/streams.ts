@@ -1,0 +1,101 @@
+import { AppError } from "@boxyard/core";
+import type { ConnectRequest, ConnectResponse, StartRequest, StartResponse } from "@boxyard/spec/agent";
+import { type AgentContext, actingUser, type EncodedEnvelope, type RpcCall, type ServerStreamHandler } from "../../contracts.ts";
+import type { Reader } from "../../process/broadcast.ts";
+import type { Commands } from "../../process/commands.ts";
+import type { EndStatus } from "../../process/end-status.ts";
+import { type StartDeps, startCommand } from "../../process/start-command.ts";
+import { terminalSize } from "../../pty/terminal.ts";
+import { dataEnvelope } from "./data-envelope.ts";
+import { selectorOf } from "./selector.ts";
+
+/**
+ * Our own clients' header on Connect: the offset, in bytes of all data events since the process's start, from which they want its output
+ * again. The answer has the same header with the offset where it really begins: later, when older output is no longer held.
+ */
+export const OFFSET_HEADER = "Boxyard-Output-Offset";
+
+const KEEPALIVE = { event: { keepalive: {} } } as const;
+
+type Message = StartResponse | EncodedEnvelope;
+
+/** The process lives until it ends or the call's timeout is over; the client may leave before. */
+export function startHandler(
+  ctx: Pick<AgentContext, "state" | "users">,
+  commands: Commands,
+  deps: StartDeps,
+): ServerStreamHandler<StartRequest, StartResponse> {
+  return {
+    keepalive: KEEPALIVE,
+    ownsTimeout: true,
+    open: (request, call) => runStart(ctx, commands, deps, request, call),
+  };
+}
+
+async function* runStart(
+  ctx: Pick<AgentContext, "state" | "users">,
+  commands: Commands,
+  deps: StartDeps,
+  request: StartRequest,
+  call: RpcCall,
+): AsyncGenerator<Message> {
+  const receivedAt = deps.clock.monotonic();
+  if (!request.process) throw new AppError("invalid_argument", "process is required", { reason: "no_process" });
+  const command = await startCommand(deps, {
+    config: request.process,
+    user: actingUser(ctx, call.username),
+    tag: request.tag,
+    terminal: request.pty && terminalSize(request.pty.size),
+    stdin: request.stdin ?? true,
+  });
+  commands.add(command);
+  const reader = command.subscribe();
+  if (call.timeoutMs !== undefined) {
+    const left = Math.max(0, call.timeoutMs - (deps.clock.monotonic() - receivedAt));
+    command.killAfter(left, () => reader.fail(deadline(call.timeoutMs)));
+  }
+  yield* deliver(command.pid, reader, call);
+}
+
+function deadline(timeoutMs: number | undefined): AppError {
+  return new AppError("deadline_exceeded", `the process was ended after its timeout of ${timeoutMs} ms`, { reason: "process_timeout" });
+}
+
+/** Replays what no reader has received yet, or what the offset header asks for, then goes on live. */
+export function connectHandler(commands: Commands): ServerStreamHandler<ConnectRequest, ConnectResponse> {
+  return {
+    keepalive: KEEPALIVE,
+    open(request, call) {
+      const command = commands.findOrEnded(selectorOf(request.process));
+      const offset = offsetOf(call.header(OFFSET_HEADER));
+      const reader = command.subscribe(offset);
+      call.setHeader(OFFSET_HEADER, String(reader.offset));
+      return deliver(command.pid, reader, call);
+    },
+  };
+}
+
+function offsetOf(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  if (!/^\d{1,15}$/.test(text))
+    throw new AppError("invalid_argument", `${OFFSET_HEADER} must be a number of bytes`, { reason: "bad_offset" });
+  return Number(text);
+}
+
+/** Its listener is there before anyone asks for the first message: a client that leaves at once must not leave a reader behind. */
+function deliver(pid: number, reader: Reader<EndStatus>, call: RpcCall): AsyncGenerator<Message> {
+  const leave = () => reader.leave();
+  if (call.signal.aborted) leave();
+  call.signal.addEventListener("abort", leave, { once: true });
+  return (async function* () {
+    try {
+      yield { event: { start: { pid } } };
+      for (let delivery = await reader.next(); delivery; delivery = await reader.next()) {
+        yield "piece" in delivery ? dataEnvelope(delivery.piece) : { event: { end: delivery.end } };
+      }
+    } finally {
+      call.signal.removeEventListener("abort", leave);
+      leave();
+    }
+  })();
+}

@@ -1,0 +1,106 @@
+import { AppError } from "@boxyard/core";
+import { hasAccess } from "./access/token.ts";
+import { type AgentContext, type HttpRoute, httpErrorOf, jsonError } from "./contracts.ts";
+import { preflight, withCors } from "./http/cors.ts";
+import { answerRpc, type RpcEndpoint } from "./rpc/dispatch.ts";
+
+const NO_TOKEN = "unauthorized access, please provide a valid access token or method signing if supported";
+/** Files have no size limit here; each other operation bounds its body itself. */
+const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
+
+export interface AgentRoutes {
+  readonly http: readonly HttpRoute[];
+  readonly rpc: readonly (readonly [path: string, endpoint: RpcEndpoint])[];
+}
+
+interface Listen {
+  readonly hostname: string;
+  readonly port: number;
+}
+
+/** Listens. The order for every request: CORS, access token, then the operation; a path nobody knows is 404, a wrong method 405. */
+export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): Bun.Server<undefined> {
+  const table = new RouteTable(routes);
+  return Bun.serve({
+    ...listen,
+    idleTimeout: 0,
+    maxRequestBodySize: MAX_BODY_BYTES,
+    development: false,
+    async fetch(request, server) {
+      return preflight(request) ?? withCors(request, await answer(ctx, table, request, server));
+    },
+    error(error) {
+      ctx.log("request failed", error);
+      return jsonError(500, "internal error");
+    },
+  });
+}
+
+async function answer(ctx: AgentContext, table: RouteTable, request: Request, server: Bun.Server<undefined>): Promise<Response> {
+  const url = new URL(request.url);
+  const path = decoded(url.pathname);
+  const route = table.route(request.method, path);
+  const isExempt = route !== undefined && route.access !== "token";
+  if (!isExempt && !hasAccess(ctx.state, request.headers)) return jsonError(401, NO_TOKEN);
+  const endpoint = table.endpoint(path);
+  if (endpoint && request.method === "POST") return answerRpc(ctx, endpoint, request);
+  if (route) return answerHttp(ctx, route, request, url, server);
+  const methods = endpoint ? ["POST"] : table.methods(path);
+  if (methods.length === 0) return jsonError(404, `no such path: ${path}`);
+  const response = jsonError(405, `${request.method} is not possible here`);
+  response.headers.set("Allow", methods.join(", "));
+  return response;
+}
+
+async function answerHttp(
+  ctx: AgentContext,
+  route: HttpRoute,
+  request: Request,
+  url: URL,
+  server: Bun.Server<undefined>,
+): Promise<Response> {
+  try {
+    const call = {
+      request,
+      signal: request.signal,
+      query: url.searchParams,
+      setIdleTimeout: (seconds: number) => server.timeout(request, seconds),
+    };
+    return await route.handle(call);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === "internal") ctx.log(`${route.method} ${route.path} failed`, error);
+    return httpErrorOf(error);
+  }
+}
+
+/** Everything that can be asked for, by decoded path. */
+class RouteTable {
+  private readonly http: ReadonlyMap<string, HttpRoute>;
+  private readonly rpc: ReadonlyMap<string, RpcEndpoint>;
+
+  constructor(routes: AgentRoutes) {
+    this.http = new Map(routes.http.map((route) => [`${route.method} ${route.path}`, route]));
+    this.rpc = new Map(routes.rpc);
+  }
+
+  route(method: string, path: string): HttpRoute | undefined {
+    return this.http.get(`${method} ${path}`);
+  }
+
+  endpoint(path: string): RpcEndpoint | undefined {
+    return this.rpc.get(path);
+  }
+
+  methods(path: string): string[] {
+    return [...this.http.values()].filter((route) => route.path === path).map((route) => route.method);
+  }
+}
+
+/** Paths are matched decoded, once, as the proxy matches them: there is one spelling of `/init`, however it was sent. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

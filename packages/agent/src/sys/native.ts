@@ -1,0 +1,63 @@
+import { dlopen, ptr } from "bun:ffi";
+import { closeSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+
+/*
+ * The system calls that the runtime lacks, each with the one use the agent has for it. `Bun.spawn`'s own pipes are socket pairs, which a
+ * program can't open again as /dev/stdout, and are read without bound; so the agent makes real ones. Loaded with the first process.
+ */
+
+const O_CLOEXEC = 0o2000000;
+const O_NONBLOCK = 0o4000;
+const F_SETFL = 4;
+const F_DUPFD_CLOEXEC = 1030;
+
+function load() {
+  return dlopen("libc.so.6", {
+    pipe2: { args: ["ptr", "i32"], returns: "i32" },
+    fcntl: { args: ["i32", "i32", "i64"], returns: "i32" },
+    ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
+    kill: { args: ["i32", "i32"], returns: "i32" },
+  }).symbols;
+}
+
+let loaded: ReturnType<typeof load> | undefined;
+
+/** The C library, loaded at first use. */
+export function libc(): ReturnType<typeof load> {
+  loaded ??= load();
+  return loaded;
+}
+
+/** A pipe; both ends close on exec. */
+export interface Pipe {
+  readonly read: number;
+  readonly write: number;
+}
+
+/** Makes a pipe. `nonBlocking` names the end that is ours, so that the program's own end stays as programs expect it. */
+export function makePipe(nonBlocking: "read" | "write"): Pipe {
+  const ends = new Int32Array(2);
+  if (libc().pipe2(ptr(ends), O_CLOEXEC) < 0) {
+    throw new AppError("resource_exhausted", "the agent has no descriptor left for a pipe", { reason: "no_descriptors" });
+  }
+  const pipe = { read: ends[0] ?? -1, write: ends[1] ?? -1 };
+  libc().fcntl(pipe[nonBlocking], F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+/** Another descriptor of the same open file; the event loop watches each descriptor for one purpose only. */
+export function duplicate(fd: number): number {
+  const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) throw new AppError("resource_exhausted", "the agent has no descriptor left", { reason: "no_descriptors" });
+  return copy;
+}
+
+/** Closes what may be closed already. */
+export function closeQuietly(fd: number): void {
+  try {
+    closeSync(fd);
+  } catch {
+    // Gone already, which is what we want.
+  }
+}
