@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { assembleDriver } from "./assemble.ts";
 import type { LocalDriverConfig } from "./config.ts";
+import { fingerprint } from "./doctor/fingerprint.ts";
 import type { LocalDriver } from "./driver.ts";
-import { networkChecks, openNetwork } from "./network/index.ts";
+import { openNetwork } from "./network/index.ts";
 import { openPool } from "./pool-storage/index.ts";
 import { guestFolder, readInstance } from "./setup/index.ts";
 
@@ -28,8 +29,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
     ...(config.clock && { clock: config.clock }),
   });
   try {
-    const fingerprint = async () => ({ checks: await networkChecks({ instance, network }) });
-    return assembleDriver(config, { instance, guestFolder: guest, networks, storage, fingerprint });
+    return assembleDriver(config, { instance, guestFolder: guest, networks, storage, fingerprint: () => fingerprint(dataFolder) });
   } catch (error) {
     await networks.close();
     throw error;
