@@ -8,6 +8,7 @@ import {
   linkUp,
   newAddress,
   newGatewayRoute,
+  newLinkRoute,
   newNeighbour,
   newUnreachableRoute,
   newVethPair,
@@ -77,6 +78,8 @@ const ROUTER_SYSCTLS: Readonly<Record<string, string>> = {
   "ipv4/conf/default/proxy_arp": "0",
   "ipv4/conf/all/route_localnet": "0",
   "ipv4/conf/default/route_localnet": "0",
+  // A refused packet is answered each time, not six times and then with silence; the answer goes to the sandbox that sent it.
+  "ipv4/icmp_ratelimit": "0",
   // Connections that ended count towards a sandbox's limit: forget them sooner than the two minutes of the default.
   "netfilter/nf_conntrack_tcp_timeout_time_wait": "10",
   "netfilter/nf_conntrack_tcp_timeout_established": "86400",
@@ -100,6 +103,8 @@ export function ensureUplink(kernel: Kernel, plan: Plan, mtu: number): void {
     newAddress(plan.gateway, routerIndex),
     newNeighbour(plan.hostAddress, macOf("host", plan.hostAddress), routerIndex),
     newGatewayRoute({ destination: 0, prefix: 0 }, plan.hostAddress, routerIndex),
+    // What no lease holds is unreachable at once; the machine's own address lies in the range too and needs a route past that.
+    newLinkRoute(plan.hostAddress, routerIndex),
     newUnreachableRoute(range),
   );
   kernel.machine.request(

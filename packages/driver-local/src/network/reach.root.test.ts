@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { SandboxId } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import type { NetworkLease, SandboxNetworks } from "../parts.ts";
+import { inNetworkNamespace } from "../sys/libc.ts";
+import { FORBIDDEN, type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
+import { type Greeter, greet, sendForged, tryTcp, tryUdp } from "./lab/traffic.ts";
+import { openNetwork } from "./networks.ts";
+import { readSysctl } from "./sysctl.ts";
+
+/** What a sandbox can reach, and what can reach it. Every refusal has its counterpart: the same way is open to somebody else. */
+
+const PORT = 8080;
+const HOST_ADDRESS = "10.216.0.2";
+const GATEWAY = "10.216.0.1";
+
+interface Plugged {
+  readonly standIn: StandIn;
+  readonly lease: NetworkLease;
+}
+
+let lab: Lab;
+let networks: SandboxNetworks;
+let online: Plugged;
+let neighbour: Plugged;
+let offline: Plugged;
+let outside: Greeter;
+const greeters: Greeter[] = [];
+const seenBy = new Map<string, string[]>();
+
+async function plugIn(name: string, internetAccess: boolean): Promise<Plugged> {
+  const standIn = await lab.sandbox();
+  const lease = networks.allocate(`i${name}` as SandboxId, 1);
+  await networks.attach(lease, standIn.pid, { internetAccess });
+  return { standIn, lease };
+}
+
+beforeAll(async () => {
+  lab = await openLab();
+  networks = await openNetwork({
+    instance: "0000aaaa",
+    network: "10.216.0.0/16",
+    stateFolder: `${lab.folder}/state`,
+    runFolder: `${lab.folder}/run`,
+    resolvConf: `${lab.folder}/none`,
+    logger: silentLogger,
+  });
+  online = await plugIn("online", true);
+  neighbour = await plugIn("neighbour", true);
+  offline = await plugIn("offline", false);
+  for (const host of [PUBLIC, ...FORBIDDEN]) greeters.push(await inNetworkNamespace(lab.outside, () => greet(host, PORT)));
+  [outside] = greeters as [Greeter];
+  for (const host of [MACHINE, HOST_ADDRESS, "127.0.0.1"]) greeters.push(await greet(host, PORT));
+  for (const { standIn, lease } of [online, neighbour, offline]) {
+    const greeter = await standIn.inside(() => greet(lease.address, PORT));
+    greeters.push(greeter);
+    seenBy.set(lease.address, greeter.seen);
+  }
+});
+
+afterAll(async () => {
+  for (const greeter of greeters) greeter.stop();
+  await networks?.release();
+  await lab?.end();
+});
+
+describe("a sandbox with internet access", () => {
+  test("reaches the outside under the machine's address, over TCP and UDP", async () => {
+    const { standIn } = online;
+    const said = [await standIn.inside(() => tryTcp(PUBLIC, PORT)), await standIn.inside(() => tryUdp(PUBLIC, PORT))];
+    expect(said).toEqual([`hello ${MACHINE}`, `hello ${MACHINE}`]);
+  });
+
+  test("reaches no private, link-local, CGNAT or metadata address, though the machine does", async () => {
+    const results = FORBIDDEN.map(async (host) => ({
+      host,
+      machine: await tryTcp(host, PORT),
+      tcp: await online.standIn.inside(() => tryTcp(host, PORT)),
+      udp: await online.standIn.inside(() => tryUdp(host, PORT)),
+    }));
+    const expected = FORBIDDEN.map((host) => ({ host, machine: `hello ${MACHINE}`, tcp: "refused", udp: "refused" }));
+    expect(await Promise.all(results)).toEqual(expected);
+  });
+
+  test("reaches no service of the machine, on none of its addresses", async () => {
+    for (const host of [MACHINE, HOST_ADDRESS]) {
+      expect(await tryTcp(host, PORT)).toStartWith("hello");
+      expect(await online.standIn.inside(() => tryTcp(host, PORT))).toBe("refused");
+      expect(await online.standIn.inside(() => tryUdp(host, PORT))).not.toStartWith("hello");
+    }
+    expect(await online.standIn.inside(() => tryTcp(GATEWAY, PORT))).toBe("refused");
+    // The router and the machine both throw away what claims to go to a loopback address, however it is sent.
+    await online.standIn.run("ip", "route", "replace", "127.0.0.1", "via", GATEWAY, "dev", "eth0", "onlink", "table", "local");
+    const seen = greeters.flatMap((greeter) => greeter.seen).length;
+    online.standIn.inside(() => sendForged(online.lease.address, "127.0.0.1", PORT));
+    await Bun.sleep(100);
+    expect(greeters.flatMap((greeter) => greeter.seen).length).toBe(seen);
+  });
+
+  test("reaches no other sandbox, and sends nothing to all", async () => {
+    const { address } = neighbour.lease;
+    expect(await tryTcp(address, PORT)).toBe(`hello ${HOST_ADDRESS}`);
+    expect(await online.standIn.inside(() => tryTcp(address, PORT))).toBe("refused");
+    expect(await online.standIn.inside(() => tryUdp(address, PORT))).toBe("refused");
+    const before = seenBy.get(address)?.length;
+    for (const all of ["10.216.255.255", "224.0.0.1", "239.1.1.1"]) await online.standIn.inside(() => tryUdp(all, PORT, "x", 100));
+    expect(seenBy.get(address)).toHaveLength(before ?? -1);
+  });
+
+  test("sends under no address but its own", async () => {
+    const before = outside.seen.length;
+    online.standIn.inside(() => {
+      for (const source of [neighbour.lease.address, HOST_ADDRESS, GATEWAY, MACHINE, "203.0.113.99", "10.216.200.200"]) {
+        sendForged(source, PUBLIC, PORT);
+      }
+      sendForged(online.lease.address, PUBLIC, PORT);
+    });
+    await Bun.sleep(200);
+    expect(outside.seen.slice(before)).toEqual([MACHINE]);
+  });
+
+  test("sends no protocol but TCP, UDP and echo requests", async () => {
+    const sctp = 132;
+    const count = () => received(inNetworkNamespace(lab.outside, () => readFileSync("/proc/thread-self/net/snmp", "utf8")));
+    const before = count();
+    online.standIn.inside(() => sendForged(online.lease.address, PUBLIC, PORT, sctp));
+    await Bun.sleep(100);
+    expect(count() - before).toBe(0);
+  });
+
+  test("has no IPv6, even when its root turns it on", async () => {
+    const { standIn } = online;
+    expect(await standIn.run("cat", "/proc/sys/net/ipv6/conf/eth0/disable_ipv6")).toBe("1\n");
+    expect(await standIn.run("ip", "-6", "addr")).toBe("");
+    await standIn.run("sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6");
+    await standIn.run("ip", "-6", "addr", "add", "fd77::2/64", "dev", "eth0", "nodad");
+    await standIn.run("ip", "-6", "neigh", "replace", "fd77::1", "lladdr", "02:63:0a:d8:00:10", "dev", "eth0");
+    await standIn.run("ip", "-6", "route", "replace", "default", "via", "fd77::1");
+    expect(await standIn.inside(() => tryTcp("2001:db8::7", PORT, 300))).toBe("silence");
+  });
+
+  test("can't make the machine's ARP table remember anything", async () => {
+    const { standIn } = online;
+    await standIn.run("ip", "addr", "add", "10.216.77.77/32", "dev", "eth0");
+    await standIn.run("ip", "neigh", "flush", "dev", "eth0", "nud", "permanent");
+    // Without the tied entry the sandbox has to ask, and nobody answers: what it says by ARP is not heard.
+    expect(await standIn.inside(() => tryTcp(PUBLIC, PORT, 300))).toBe("silence");
+    const router = await runInRouter("ip", "neigh");
+    expect(router.split("\n").filter((line) => line && !line.trimEnd().endsWith("PERMANENT"))).toEqual([]);
+    await standIn.run("ip", "neigh", "replace", GATEWAY, "lladdr", "02:63:0a:d8:00:10", "dev", "eth0", "nud", "permanent");
+    expect(await standIn.inside(() => tryTcp(PUBLIC, PORT))).toBe(`hello ${MACHINE}`);
+  });
+});
+
+describe("a sandbox without internet access", () => {
+  test("reaches nothing outside, but answers the machine", async () => {
+    const { standIn, lease } = offline;
+    expect(await standIn.inside(() => tryTcp(PUBLIC, PORT))).toBe("refused");
+    expect(await standIn.inside(() => tryUdp(PUBLIC, PORT))).toBe("refused");
+    expect(await standIn.inside(() => tryTcp(MACHINE, PORT))).toBe("refused");
+    expect(await tryTcp(lease.address, PORT)).toBe(`hello ${HOST_ADDRESS}`);
+    expect(await tryUdp(lease.address, PORT)).toBe(`hello ${HOST_ADDRESS}`);
+  });
+});
+
+describe("the outside", () => {
+  test("reaches no sandbox, though it knows the way", async () => {
+    const { address } = online.lease;
+    expect(await inNetworkNamespace(lab.outside, () => tryTcp(address, PORT))).not.toStartWith("hello");
+    expect(await inNetworkNamespace(lab.outside, () => tryUdp(address, PORT))).not.toStartWith("hello");
+  });
+
+  test("is not let through the machine to other links, though we turned forwarding on", async () => {
+    expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
+    expect(readSysctl("ipv4/ip_forward")).toBe("0");
+    const rules = await new Response(Bun.spawn(["nft", "list", "chain", "inet", "boxyard_0000aaaa", "forward"]).stdout).text();
+    expect(rules).toMatch(/iifname "eth0" oifgroup != \d+ drop/);
+  });
+});
+
+test("the machine reaches every port of a sandbox, whoever listens", async () => {
+  for (const port of [1, 22, 53, 3000, 49983, 65535]) {
+    const greeter = await offline.standIn.inside(() => greet("0.0.0.0", port));
+    expect(await tryTcp(offline.lease.address, port)).toBe(`hello ${HOST_ADDRESS}`);
+    greeter.stop();
+  }
+});
+
+test("an address that nobody holds is unreachable at once", async () => {
+  const startedAt = performance.now();
+  expect(await tryTcp("10.216.99.99", PORT, 3000)).toBe("refused");
+  expect(performance.now() - startedAt).toBeLessThan(500);
+});
+
+test("packets are as large as the uplink allows, and loopback is up", async () => {
+  const links = await online.standIn.run("ip", "-o", "link");
+  expect(links).toMatch(/lo: <LOOPBACK,UP,LOWER_UP>/);
+  expect(links).toMatch(/eth0@\S+ <\S*UP,LOWER_UP\S*> mtu 1400/);
+});
+
+async function runInRouter(...command: string[]): Promise<string> {
+  const run = Bun.spawn(["nsenter", `--net=${lab.folder}/run/boxyard-0000aaaa`, ...command], { stdout: "pipe" });
+  return new Response(run.stdout).text();
+}
+
+/** InReceives of the Ip lines of /proc/net/snmp. */
+function received(snmp: string): number {
+  const [names, values] = snmp.split("\n").filter((line) => line.startsWith("Ip:"));
+  const at = names?.split(" ").indexOf("InReceives") ?? -1;
+  return Number(values?.split(" ")[at]);
+}
