@@ -1,3 +1,4 @@
 export type { LocalDriverConfig } from "./config.ts";
+export { fingerprint } from "./doctor/fingerprint.ts";
 export { DRIVER_NAME, LocalDriver } from "./driver.ts";
 export { openLocalDriver } from "./open.ts";
