@@ -1,1 +1,2 @@
-export {};
+export { readConfig, type ServerConfig } from "./config.ts";
+export { type RunningServer, type ServerContext, type ServerOptions, startServer } from "./context.ts";

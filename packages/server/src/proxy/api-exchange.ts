@@ -40,7 +40,10 @@ export class ApiExchange implements Exchange {
     if (this.refused) return;
     for (const part of this.decoder ? this.decoder.push(bytes) : [bytes]) {
       this.bytes += part.byteLength;
-      if (this.bytes > this.maxBodyBytes) return this.refuse();
+      if (this.bytes > this.maxBodyBytes) {
+        this.refuse();
+        return;
+      }
       this.chunks.push(part);
     }
   }

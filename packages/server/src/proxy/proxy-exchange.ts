@@ -16,6 +16,8 @@ const KEEP_OTHER_MS = 1000;
 /** Requests in flight to one sandbox. */
 const MAX_FLIGHTS = 4096;
 const MAX_INTERIM = 32;
+/** Stands for the port in `maskRequestHost`. */
+export const PORT_MARK = "$" + "{PORT}";
 
 const EMPTY = Buffer.alloc(0);
 
@@ -118,7 +120,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     if (this.over) return;
     this.connected = true;
     const { maskHost } = this.route;
-    const host = maskHost !== undefined && this.port !== AGENT_PORT ? maskHost.replaceAll("${PORT}", String(this.port)) : this.request.host;
+    const host = maskHost !== undefined && this.port !== AGENT_PORT ? maskHost.replaceAll(PORT_MARK, String(this.port)) : this.request.host;
     const head = forwardedRequest(this.request, host);
     const early = this.early;
     this.early = [];

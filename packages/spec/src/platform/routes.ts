@@ -2,8 +2,8 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { ErrorBody, SandboxPath } from "./common.ts";
 import * as s from "./sandbox.ts";
 
-const json = (schema: z.ZodType, description: string) => ({ content: { "application/json": { schema } }, description });
-const body = (schema: z.ZodType, required = true) => ({ content: { "application/json": { schema } }, required });
+const json = <S extends z.ZodType>(schema: S, description: string) => ({ content: { "application/json": { schema } }, description });
+const body = <S extends z.ZodType>(schema: S, required = true) => ({ content: { "application/json": { schema } }, required });
 const none = (description: string) => ({ description });
 
 const ERRORS: Readonly<Record<number, string>> = {

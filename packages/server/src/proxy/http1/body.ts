@@ -93,9 +93,11 @@ export class ChunkedScanner implements BodyScanner {
   private step(byte: number): void {
     switch (this.state) {
       case "size":
-        return this.sizeByte(byte);
+        this.sizeByte(byte);
+        break;
       case "extension":
-        return this.lineByte(byte, "size-lf", MAX_LINE);
+        this.lineByte(byte, "size-lf", MAX_LINE);
+        break;
       case "size-lf":
         this.expect(byte, LF);
         this.lineBytes = 0;
@@ -118,7 +120,8 @@ export class ChunkedScanner implements BodyScanner {
         }
         return;
       case "trailer":
-        return this.lineByte(byte, "trailer-lf", MAX_TRAILER);
+        this.lineByte(byte, "trailer-lf", MAX_TRAILER);
+        break;
       case "trailer-lf":
         this.expect(byte, LF);
         this.state = "trailer-start";

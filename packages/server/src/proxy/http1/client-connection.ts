@@ -39,7 +39,6 @@ export class ClientConnection implements ConnectionOwner {
   private readonly host: ClientHost;
   private head: Buffer = EMPTY;
   private pending: Buffer = EMPTY;
-  private request: RequestHead | undefined;
   private exchange: Exchange | undefined;
   private scanner: BodyScanner | undefined;
   private bodyEnded = true;
@@ -179,7 +178,6 @@ export class ClientConnection implements ConnectionOwner {
   }
 
   private begin(request: RequestHead): void {
-    this.request = request;
     this.connection.deadline = Number.POSITIVE_INFINITY;
     this.scanner = scannerFor(request.framing);
     this.bodyEnded = this.scanner.done;
@@ -212,7 +210,6 @@ export class ClientConnection implements ConnectionOwner {
 
   private next(): void {
     this.exchange = undefined;
-    this.request = undefined;
     if (this.closeAfter) {
       this.connection.end();
       return;

@@ -17,6 +17,9 @@ const DROPPED = new Set([
   "x-real-ip",
 ]);
 
+/** A key of this platform, which must never reach a sandbox; programs in sandboxes may well use the same header for their own. */
+const PLATFORM_KEY = /^e2b_[0-9a-f]+$/;
+
 function isDropped(lower: string, named: readonly string[]): boolean {
   return DROPPED.has(lower) || lower.startsWith("x-forwarded-") || named.includes(lower);
 }
@@ -25,7 +28,7 @@ function copy(fields: Fields, named: readonly string[], instead?: { name: string
   let text = "";
   for (let i = 0; i < fields.lower.length; i++) {
     const lower = fields.lower[i] ?? "";
-    if (isDropped(lower, named)) continue;
+    if (isDropped(lower, named) || (lower === "x-api-key" && PLATFORM_KEY.test(fields.values[i] ?? ""))) continue;
     const value = instead && instead.name === lower ? instead.value : fields.values[i];
     text += `${fields.names[i]}: ${value}\r\n`;
   }

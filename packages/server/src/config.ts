@@ -1,0 +1,77 @@
+import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
+import { AppError } from "@boxyard/core";
+import { SETTINGS, type SettingName } from "@boxyard/spec/config";
+import { z } from "zod";
+
+/** Effective settings of the server. */
+export interface ServerConfig {
+  readonly dataFolder: string;
+  readonly listen: { readonly hostname: string; readonly port: number };
+  /** Domain of the wildcard names of sandboxes, if one is configured. */
+  readonly domain: string | undefined;
+  readonly logLevel: string;
+  readonly maxSandboxes: number;
+  readonly maxCreates: number;
+  readonly maxQueuedCreates: number;
+  readonly maxTimeoutHours: number;
+  /** PostgreSQL address; SQLite in the data folder without one. Holds a password: never printed. */
+  readonly databaseUrl: string | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const count = (min: number) => z.coerce.number("must be a number").int("must be a whole number").min(min, `must be at least ${min}`);
+
+const Env = z.object({
+  BOXYARD_DATA: z.string().default("/var/lib/boxyard"),
+  BOXYARD_LISTEN: z
+    .string()
+    .default("127.0.0.1:3000")
+    .transform((text, context) => {
+      const [, hostname = "", port = ""] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):(\d{1,5})$/.exec(text) ?? [];
+      if (hostname === "" || Number(port) > 65535)
+        context.addIssue({ code: "custom", message: "must be ADDRESS:PORT, such as 127.0.0.1:3000" });
+      return { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+    }),
+  BOXYARD_DOMAIN: z
+    .string()
+    .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/, "must be a host name, with a port if need be")
+    .optional(),
+  BOXYARD_LOG_LEVEL: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
+  BOXYARD_MAX_SANDBOXES: count(1).default(2000),
+  BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
+  BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
+  BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
+    .optional(),
+} satisfies Partial<Record<SettingName, z.ZodType>>);
+
+/** Settings from the environment; an empty variable counts as unset. Throws `invalid_argument` and names the variable. */
+export function readConfig(env: Environment = process.env): ServerConfig {
+  const given = Object.fromEntries(SETTINGS.map(({ name }) => [name, env[name] || undefined]).filter(([, value]) => value !== undefined));
+  const result = Env.safeParse(given);
+  if (!result.success) {
+    const issue = result.error.issues[0];
+    throw new AppError("invalid_argument", `${issue?.path.join(".")}: ${issue?.message}`, { reason: "invalid_setting" });
+  }
+  const e = result.data;
+  return {
+    dataFolder: resolve(e.BOXYARD_DATA),
+    listen: e.BOXYARD_LISTEN,
+    domain: e.BOXYARD_DOMAIN,
+    logLevel: e.BOXYARD_LOG_LEVEL,
+    maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
+    maxCreates: e.BOXYARD_MAX_CREATES,
+    maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
+    maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
+    databaseUrl: e.DATABASE_URL,
+  };
+}
+
+/** What `--print-config` shows; secrets are told of, not shown. */
+export function printable(config: ServerConfig): Record<string, unknown> {
+  return { ...config, databaseUrl: config.databaseUrl === undefined ? join(config.dataFolder, "boxyard.db") : "(set)" };
+}

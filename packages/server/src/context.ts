@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { type Clock, type StepObserver, systemClock } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { ServerConfig } from "./config.ts";
+import { Events } from "./events.ts";
+import { createApp } from "./http/app.ts";
+import { logged } from "./http/log.ts";
+import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
+import { Front } from "./proxy/front.ts";
+import { RouteTable } from "./proxy/route-table.ts";
+import { type Adoption, adopt } from "./sandboxes/adopt.ts";
+import { AgentClient } from "./sandboxes/agent-client.ts";
+import { CreateGate } from "./sandboxes/create-gate.ts";
+import { Idempotency } from "./sandboxes/idempotency.ts";
+import { Lifecycle } from "./sandboxes/lifecycle.ts";
+import { Sampler } from "./sandboxes/sampler.ts";
+import { Sweep } from "./sandboxes/sweep.ts";
+import { newSeed, Tokens } from "./sandboxes/tokens.ts";
+import { SqlStore, type Store } from "./store/index.ts";
+import { Templates } from "./templates/registry.ts";
+
+const CREATE_WAIT_MS = 30_000;
+
+/** What handlers may use. */
+export interface ServerContext {
+  readonly config: ServerConfig;
+  readonly logger: Logger;
+  readonly keys: Keys;
+  readonly templates: Templates;
+  readonly lifecycle: Lifecycle;
+  readonly idempotency: Idempotency;
+  readonly gate: CreateGate;
+  readonly tokens: Tokens;
+  readonly sampler: Sampler;
+}
+
+export interface ServerOptions {
+  readonly config: ServerConfig;
+  readonly driver: SandboxDriver;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Tests put faults between the steps of a create or a removal. */
+  readonly observer?: StepObserver;
+}
+
+/** A running server. */
+export interface RunningServer {
+  readonly url: string;
+  readonly context: ServerContext;
+  readonly firstKey: FirstKey;
+  readonly adoption: Adoption;
+  readonly sweep: Sweep;
+  /** Ends answers in progress within `graceMs` and lets go of everything but the sandboxes, which go on, and the driver, which is the caller's. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Opens the store of a data folder. */
+export function openStore(config: ServerConfig): Promise<Store> {
+  return SqlStore.open(config.databaseUrl === undefined ? { file: join(config.dataFolder, "boxyard.db") } : { url: config.databaseUrl });
+}
+
+/** Puts the server together by hand, in order; takes back the sandboxes of an earlier one; then listens. */
+export async function startServer({ config, driver, logger, clock = systemClock, observer }: ServerOptions): Promise<RunningServer> {
+  const store = await openStore(config);
+  const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
+  const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
+  const templates = new Templates(store);
+  await templates.seed(join(config.dataFolder, "templates"), await store.ensureTeam(DEFAULT_TEAM, "Default"), clock.now(), logger);
+
+  let front: Front | undefined;
+  const routes = new RouteTable((route) => front?.forget(route));
+  const lifecycle = new Lifecycle({
+    store,
+    driver,
+    clock,
+    routes,
+    agent: new AgentClient(clock),
+    tokens,
+    events: new Events(logger),
+    maxSandboxes: config.maxSandboxes,
+    ...(observer ? { observer } : {}),
+  });
+  const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
+  const sampler = new Sampler(lifecycle);
+  const keys = new Keys(store, clock);
+  const context: ServerContext = {
+    config,
+    logger,
+    keys,
+    templates,
+    lifecycle,
+    idempotency: new Idempotency(store, clock),
+    gate,
+    tokens,
+    sampler,
+  };
+
+  const adoption = await adopt(lifecycle);
+  lifecycle.start();
+  const sweep = new Sweep(lifecycle, logger);
+  const app = createApp(context);
+  front = new Front({ ...config.listen, routes, api: logged((request) => app.fetch(request), logger, clock), clock, logger });
+  sampler.start();
+  sweep.start();
+
+  return {
+    url: urlOf(config.listen.hostname, front.port),
+    context,
+    firstKey,
+    adoption,
+    sweep,
+    async close(graceMs = 5000) {
+      await front?.close(graceMs);
+      await Promise.all([sweep.stop(), sampler.stop(), lifecycle.close()]);
+      await store.close();
+    },
+  };
+}
+
+/** Where a client on this machine reaches the server. */
+function urlOf(hostname: string, port: number): string {
+  const reachable = hostname === "0.0.0.0" ? "127.0.0.1" : hostname === "::" ? "::1" : hostname;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}

@@ -1,0 +1,64 @@
+import { AppError } from "@boxyard/core";
+import { platformDocument, routes } from "@boxyard/spec/platform";
+import { Hono } from "hono";
+import type { ServerContext } from "../context.ts";
+import { errorResponse } from "./errors.ts";
+import { mount } from "./route.ts";
+import { connect } from "./sandboxes/connect.ts";
+import { createSandbox } from "./sandboxes/create.ts";
+import { getSandbox } from "./sandboxes/get.ts";
+import { killSandbox } from "./sandboxes/kill.ts";
+import { listSandboxes, listSandboxesV2 } from "./sandboxes/list.ts";
+import { getMetrics, listMetrics } from "./sandboxes/metrics.ts";
+import { refreshSandbox } from "./sandboxes/refresh.ts";
+import { resumeSandbox } from "./sandboxes/resume.ts";
+import { setTimeout } from "./sandboxes/timeout.ts";
+
+/** The platform API as a fetch handler. */
+export function createApp(context: ServerContext): Hono {
+  const app = new Hono();
+  mount(
+    app,
+    context,
+    routes.health,
+    () => new Response("Health check successful\n", { headers: { "Content-Type": "text/plain; charset=utf-8" } }),
+  );
+  mount(app, context, routes.createSandbox, createSandbox("v1"));
+  mount(app, context, routes.createSandboxV2, createSandbox("v2"));
+  mount(app, context, routes.listSandboxes, listSandboxes);
+  mount(app, context, routes.listSandboxesV2, listSandboxesV2);
+  mount(app, context, routes.listMetrics, listMetrics);
+  mount(app, context, routes.getSandbox, getSandbox);
+  mount(app, context, routes.killSandbox, killSandbox);
+  mount(app, context, routes.getMetrics, getMetrics);
+  mount(app, context, routes.connectSandbox, connect);
+  mount(app, context, routes.connectSandboxV2, connect);
+  mount(app, context, routes.resumeSandbox, resumeSandbox);
+  mount(app, context, routes.setTimeout, setTimeout);
+  mount(app, context, routes.refreshSandbox, refreshSandbox);
+
+  const document = JSON.stringify(platformDocument());
+  app.get("/openapi.json", () => new Response(document, { headers: { "Content-Type": "application/json; charset=utf-8" } }));
+  app.notFound((c) => {
+    const allow = allowedMethods(app, c.req.path);
+    if (allow.length === 0) throw new AppError("not_found", `There is nothing at ${c.req.path.slice(0, 200)}`, { reason: "no_such_route" });
+    throw new AppError("unimplemented", `${c.req.method} is not allowed here; ${allow.join(", ")} is`, {
+      reason: "method_not_allowed",
+      details: { allow: allow.join(", ") },
+    });
+  });
+  app.onError((error) => errorResponse(error, context.logger));
+  return app;
+}
+
+/** Methods that some route has at this path. */
+function allowedMethods(app: Hono, path: string): string[] {
+  const segments = path.split("/");
+  const matching = app.routes.filter((route) => {
+    const pattern = route.path.split("/");
+    return (
+      pattern.length === segments.length && pattern.every((part, i) => (part.startsWith(":") ? segments[i] !== "" : part === segments[i]))
+    );
+  });
+  return [...new Set(matching.map((route) => route.method))].sort();
+}

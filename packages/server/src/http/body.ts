@@ -1,0 +1,55 @@
+import { AppError } from "@boxyard/core";
+import { MAX_JSON_DEPTH } from "@boxyard/spec/platform";
+import type { z } from "zod";
+
+const invalid = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_request" });
+
+/**
+ * The JSON body of a request; an absent or empty one is `undefined`. Members that are null count as absent: clients differ about that.
+ * Whatever the content type says: clients have been seen without one.
+ */
+export async function readJson(request: Request): Promise<unknown> {
+  const text = await request.text();
+  if (text.trim() === "") return undefined;
+  if (depthOf(text) > MAX_JSON_DEPTH) throw invalid(`validation error: the body is nested deeper than ${MAX_JSON_DEPTH} levels`);
+  try {
+    const value: unknown = JSON.parse(text);
+    if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+  } catch {
+    throw invalid("validation error: the body is not valid JSON");
+  }
+}
+
+/** `value` in the shape of `schema`. Throws `invalid_argument` that names the first field that is wrong. */
+export function parseAs<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const field = issue && issue.path.length > 0 ? issue.path.join(".") : what;
+  const missing = issue?.code === "invalid_type" && lookUp(value, issue.path) === undefined;
+  throw invalid(`validation error: ${field}: ${missing ? "is required" : (issue?.message ?? "is not valid")}`);
+}
+
+function lookUp(value: unknown, path: readonly PropertyKey[]): unknown {
+  let at = value;
+  for (const key of path) at = at !== null && typeof at === "object" ? (at as Record<PropertyKey, unknown>)[key] : undefined;
+  return at;
+}
+
+/** Deepest nesting of brackets outside strings, in one pass and before anything recursive sees the text. */
+export function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (inString) {
+      if (c === 0x5c) i += 1;
+      else if (c === 0x22) inString = false;
+    } else if (c === 0x22) inString = true;
+    else if (c === 0x5b || c === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if (c === 0x5d || c === 0x7d) depth -= 1;
+  }
+  return deepest;
+}

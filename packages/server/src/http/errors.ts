@@ -1,0 +1,32 @@
+import { AppError, HTTP_STATUS } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+
+/** Statuses that the contract sets otherwise than the table of codes does (wire.md 2.2 to 2.4). */
+const STATUS_BY_REASON: Readonly<Record<string, number>> = {
+  idempotency_request_mismatch: 422,
+  body_too_large: 413,
+  method_not_allowed: 405,
+};
+
+/** Reasons that clients know as `error_code`. */
+const PUBLIC_REASONS = new Set([
+  "idempotency_request_mismatch",
+  "idempotency_in_progress",
+  "sandbox_capacity_unavailable",
+  "sandbox_placement_timeout",
+  "sandbox_create_failed",
+]);
+
+/** The one place where an error becomes an answer, and is logged. */
+export function errorResponse(error: unknown, logger: Logger): Response {
+  const known = error instanceof AppError ? error : new AppError("internal", "Internal server error", { cause: error });
+  const status = STATUS_BY_REASON[known.reason] ?? HTTP_STATUS[known.code];
+  if (status >= 500) logger.error({ err: known, status }, "request failed");
+  const headers = new Headers({ "Content-Type": "application/json; charset=utf-8" });
+  const { retryAfter, shouldRetry, allow } = known.details;
+  if (status === 429 || typeof retryAfter === "number") headers.set("Retry-After", String(typeof retryAfter === "number" ? retryAfter : 1));
+  if (typeof shouldRetry === "boolean") headers.set("Should-Retry", String(shouldRetry));
+  if (typeof allow === "string") headers.set("Allow", allow);
+  const body = { code: status, message: known.message, ...(PUBLIC_REASONS.has(known.reason) ? { error_code: known.reason } : {}) };
+  return new Response(JSON.stringify(body), { status, headers });
+}

@@ -1,0 +1,57 @@
+import type { RouteConfig } from "@hono/zod-openapi";
+import type { Context, Hono } from "hono";
+import type { z } from "zod";
+import type { ServerContext } from "../context.ts";
+import type { Caller } from "../keys/keys.ts";
+import { parseAs, readJson } from "./body.ts";
+
+type Schema<T> = T extends z.ZodType ? z.output<T> : undefined;
+export type BodyOf<R> = Schema<BodySchema<R>>;
+export type QueryOf<R> = Schema<QuerySchema<R>>;
+type BodySchema<R> = R extends { request: { body: { content: { "application/json": { schema: infer S } } } } } ? S : undefined;
+type QuerySchema<R> = R extends { request: { query: infer S } } ? S : undefined;
+
+/** What a handler gets: everything checked. */
+export interface Input<B = undefined, Q = undefined> {
+  readonly body: B;
+  readonly query: Q;
+  readonly caller: Caller;
+  /** A path parameter, percent-decoded. */
+  param(name: string): string;
+  header(name: string): string | undefined;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Handles requests whose body and query have these types; one handler may serve several routes. */
+export type Handler<B = undefined, Q = undefined> = (input: Input<B, Q>, context: ServerContext) => Response | Promise<Response>;
+export type HandlerOf<R> = Handler<BodyOf<R>, QueryOf<R>>;
+
+/** Puts a route of the spec and its handler together: authenticate, parse, call. */
+export function mount<R extends RouteConfig>(app: Hono, context: ServerContext, route: R, handler: HandlerOf<R>): void {
+  const path = route.path.replaceAll(/\{([^}]+)\}/g, ":$1");
+  const request = route.request as
+    | { body?: { required?: boolean; content: Record<string, { schema: z.ZodType }> }; query?: z.ZodType }
+    | undefined;
+  const bodySchema = request?.body?.content["application/json"]?.schema;
+  app.on(route.method.toUpperCase(), path, async (c: Context) => {
+    const caller = route.security
+      ? await context.keys.authenticate(c.req.header("x-api-key"))
+      : { teamId: "" as Caller["teamId"], keyId: "" };
+    const query = request?.query ? parseAs(request.query, c.req.query(), "query") : undefined;
+    let body: unknown;
+    if (bodySchema) {
+      const given = await readJson(c.req.raw);
+      body = parseAs(bodySchema, given === undefined && request?.body?.required === false ? {} : given, "body");
+    }
+    const input = {
+      body,
+      query,
+      caller,
+      param: (name: string) => c.req.param(name) ?? "",
+      header: (name: string) => c.req.header(name),
+      signal: c.req.raw.signal,
+    } as Input<BodyOf<R>, QueryOf<R>>;
+    return handler(input, context);
+  });
+}

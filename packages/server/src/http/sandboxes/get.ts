@@ -1,0 +1,7 @@
+import { parseSandboxId } from "@boxyard/core";
+import type { routes } from "@boxyard/spec/platform";
+import type { HandlerOf } from "../route.ts";
+import { json, presentDetail } from "./present.ts";
+
+export const getSandbox: HandlerOf<typeof routes.getSandbox> = ({ caller, param }, context) =>
+  json(200, presentDetail(context.lifecycle.get(caller.teamId, parseSandboxId(param("sandboxID"))), context));

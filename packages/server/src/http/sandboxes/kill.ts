@@ -1,0 +1,10 @@
+import { parseSandboxId } from "@boxyard/core";
+import type { routes } from "@boxyard/spec/platform";
+import type { HandlerOf } from "../route.ts";
+import { noContent } from "./present.ts";
+
+/** Answers when nothing of the sandbox is left. */
+export const killSandbox: HandlerOf<typeof routes.killSandbox> = async ({ caller, param }, { lifecycle }) => {
+  await lifecycle.kill(caller.teamId, parseSandboxId(param("sandboxID")));
+  return noContent();
+};

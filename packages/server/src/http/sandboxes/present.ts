@@ -1,0 +1,60 @@
+import { ENVD_VERSION } from "@boxyard/spec";
+import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
+import type { ServerContext } from "../../context.ts";
+import type { SandboxRecord } from "../../store/index.ts";
+
+/** Constant, kept because old clients demand it. */
+const CLIENT_ID = "boxyard";
+
+export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json; charset=utf-8", ...headers } });
+}
+
+export const noContent = (): Response => new Response(null, { status: 204 });
+
+/** What create and connect answer. Absent members are left out, never null. */
+export function presentSandbox(record: SandboxRecord, { tokens, config }: ServerContext): Sandbox {
+  return {
+    templateID: record.templateId,
+    sandboxID: record.id,
+    clientID: CLIENT_ID,
+    envdVersion: ENVD_VERSION,
+    alias: record.facts.alias,
+    envdAccessToken: tokens.access(record.id),
+    ...(record.facts.allowPublicTraffic ? {} : { trafficAccessToken: tokens.traffic(record.id) }),
+    ...(config.domain === undefined ? {} : { domain: config.domain }),
+  };
+}
+
+export function presentListed(record: SandboxRecord): ListedSandbox {
+  const { facts } = record;
+  return {
+    templateID: record.templateId,
+    sandboxID: record.id,
+    clientID: CLIENT_ID,
+    alias: facts.alias,
+    startedAt: new Date(record.startedAt ?? record.createdAt).toISOString(),
+    endAt: new Date(record.endAt).toISOString(),
+    cpuCount: facts.resources.cpuCount,
+    memoryMB: Math.round(facts.resources.memoryBytes / 2 ** 20),
+    diskSizeMB: Math.round(facts.resources.diskBytes / 2 ** 20),
+    metadata: facts.metadata,
+    state: record.state === "paused" || record.state === "pausing" ? "paused" : "running",
+    envdVersion: ENVD_VERSION,
+  };
+}
+
+export function presentDetail(record: SandboxRecord, { tokens, config }: ServerContext): SandboxDetail {
+  const { facts } = record;
+  return {
+    ...presentListed(record),
+    envdAccessToken: tokens.access(record.id),
+    ...(config.domain === undefined ? {} : { domain: config.domain }),
+    allowInternetAccess: facts.internetAccess,
+    network: {
+      allowPublicTraffic: facts.allowPublicTraffic,
+      ...(facts.maskRequestHost === undefined ? {} : { maskRequestHost: facts.maskRequestHost }),
+    },
+    lifecycle: { autoResume: false, onTimeout: "kill" },
+  };
+}

@@ -1,0 +1,13 @@
+import { parseSandboxId } from "@boxyard/core";
+import type { routes } from "@boxyard/spec/platform";
+import type { HandlerOf } from "../route.ts";
+import { noContent } from "./present.ts";
+
+const LEAST_SECONDS = 15;
+
+/** Only extends, and by 15 s at least. */
+export const refreshSandbox: HandlerOf<typeof routes.refreshSandbox> = async ({ body, caller, param }, { lifecycle }) => {
+  const ms = Math.max(LEAST_SECONDS, body.duration) * 1000;
+  await lifecycle.setTimeout(caller.teamId, parseSandboxId(param("sandboxID")), ms, true);
+  return noContent();
+};

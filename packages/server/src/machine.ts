@@ -1,0 +1,13 @@
+import type { Logger } from "@boxyard/core/node";
+import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
+
+/** The concrete driver, as `main.ts` hands it to the verbs: nothing else of the server knows which one it is. */
+export interface Machine {
+  /** True when set-up has nothing to do; takes a few ms. */
+  isSetUp(): Promise<boolean>;
+  /** Makes the machine ready, telling on standard error what is done. Repeatable. */
+  setUp(args: readonly string[]): Promise<void>;
+  openDriver(logger: Logger): Promise<SandboxDriver>;
+  /** What this machine can do; works before set-up too. */
+  fingerprint(): Promise<Fingerprint>;
+}

@@ -1,0 +1,71 @@
+import { AppError, type Clock } from "@boxyard/core";
+import type { AgentAddress } from "@boxyard/driver";
+
+/** Body of the agent's `POST /init` (wire.md 3.6), as far as this server uses it. */
+export interface InitBody {
+  readonly accessToken: string;
+  readonly envVars: Readonly<Record<string, string>>;
+  readonly defaultUser: string;
+  readonly defaultWorkdir: string;
+  /** RFC 3339. */
+  readonly timestamp: string;
+}
+
+const ATTEMPT_MS = 2000;
+const TOTAL_MS = 10_000;
+const FIRST_WAIT_MS = 5;
+const MAX_WAIT_MS = 200;
+
+/**
+ * Calls the agent of a sandbox. Whatever answers may be hostile: no redirect is followed, no body is read, every attempt and the whole have
+ * a limit in time.
+ */
+export class AgentClient {
+  private readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Hands the agent its token and settings; returns when it has taken them. */
+  async init(address: AgentAddress, initKey: string, body: InitBody, signal: AbortSignal): Promise<void> {
+    const end = this.clock.monotonic() + TOTAL_MS;
+    let waitMs = FIRST_WAIT_MS;
+    for (;;) {
+      signal.throwIfAborted();
+      const outcome = await this.attempt(address, initKey, body, signal);
+      if (outcome === "done") return;
+      if (outcome === "refused") throw new AppError("internal", "The sandbox's agent refused its init key", { reason: "agent_refused" });
+      if (this.clock.monotonic() + waitMs > end) {
+        throw new AppError("deadline_exceeded", "The sandbox's agent did not take its settings in time", { reason: "agent_silent" });
+      }
+      await this.clock.sleep(waitMs, signal);
+      waitMs = Math.min(waitMs * 2, MAX_WAIT_MS);
+    }
+  }
+
+  private async attempt(
+    address: AgentAddress,
+    initKey: string,
+    body: InitBody,
+    signal: AbortSignal,
+  ): Promise<"done" | "refused" | "again"> {
+    const limit = AbortSignal.timeout(ATTEMPT_MS);
+    try {
+      const response = await fetch(`http://${address.host}:${address.agentPort}/init`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Init-Key": initKey },
+        body: JSON.stringify(body),
+        redirect: "manual",
+        keepalive: false,
+        signal: AbortSignal.any([signal, limit]),
+      });
+      void response.body?.cancel().catch(() => {});
+      if (response.status === 204) return "done";
+      return response.status === 401 || response.status === 400 ? "refused" : "again";
+    } catch {
+      // Not listening yet, hung up, or too slow; the caller's own signal is looked at by the loop.
+      return "again";
+    }
+  }
+}

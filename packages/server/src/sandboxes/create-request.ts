@@ -1,0 +1,68 @@
+import { AppError, type TeamId } from "@boxyard/core";
+import type { NewSandbox } from "@boxyard/spec/platform";
+import type { TemplateVersion } from "../store/index.ts";
+import type { CreateSandbox } from "./lifecycle.ts";
+
+const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
+const absent = (field: string) => refuse(`${field}: this server does not have this yet`, "not_supported");
+
+/** What the kernel's `NAME=value` form can hold. */
+const isEnvName = (name: string) => name !== "" && !name.includes("=") && !name.includes("\0");
+const MAX_MAP_BYTES = 128 << 10;
+
+type Body = Omit<NewSandbox, "secure">;
+
+/** Checks of one field or of several together, in the order in which they are made. Features that are absent are refused, never ignored. */
+const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
+  (b) => (b.timeout <= 0 ? refuse("timeout: Timeout must be greater than 0") : undefined),
+  (b) => (b.autoPauseMemory === false && !b.autoPause ? refuse("autoPauseMemory: false needs autoPause") : undefined),
+  (b) => (b.autoPauseMemory === false && b.autoResume?.enabled ? refuse("autoPauseMemory: false cannot go with autoResume") : undefined),
+  (b) => (b.autoPause ? absent("autoPause") : undefined),
+  (b) => (b.autoResume?.enabled ? absent("autoResume") : undefined),
+  (b) => (b.mcp ? absent("mcp") : undefined),
+  (b) => (b.iam && Object.keys(b.iam).length > 0 ? absent("iam") : undefined),
+  (b) => (b.volumeMounts && b.volumeMounts.length > 0 ? absent("volumeMounts") : undefined),
+  (b) => (b.network?.egressProxy ? absent("network.egressProxy") : undefined),
+  (b) => (b.network?.rules && Object.keys(b.network.rules).length > 0 ? absent("network.rules") : undefined),
+  (b) => (b.network?.httpsPorts?.length ? absent("network.httpsPorts") : undefined),
+  (b) => (b.network?.dnsServers ? absent("network.dnsServers") : undefined),
+  (b) => (b.network?.allowOut?.length ? absent("network.allowOut") : undefined),
+  (b) => (b.network?.denyOut?.some((entry) => !ALL_TRAFFIC.has(entry)) ? absent("network.denyOut (anything but 0.0.0.0/0)") : undefined),
+  (b) =>
+    b.network?.maskRequestHost && !isHost(b.network.maskRequestHost) ? refuse("network.maskRequestHost: must be host[:port]") : undefined,
+  (b) => {
+    const bad = Object.keys(b.envVars ?? {}).find((name) => !isEnvName(name));
+    return bad === undefined ? undefined : refuse(`envVars: '${bad.slice(0, 100)}' is not a variable name`);
+  },
+  (b) => (Object.values(b.envVars ?? {}).some((value) => value.includes("\0")) ? refuse("envVars: values must not hold NUL") : undefined),
+  (b) => (Buffer.byteLength(JSON.stringify(b.envVars ?? {})) > MAX_MAP_BYTES ? refuse("envVars: more than 128 KiB") : undefined),
+  (b) => (Buffer.byteLength(JSON.stringify(b.metadata ?? {})) > MAX_MAP_BYTES ? refuse("metadata: more than 128 KiB") : undefined),
+];
+
+const ALL_TRAFFIC = new Set(["0.0.0.0/0", "::/0"]);
+const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
+
+/** A body that has the right shape, as a checked request. Throws `invalid_argument` with the field named. */
+export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVersion, maxTimeoutHours: number): CreateSandbox {
+  checkTimeout(body.timeout, maxTimeoutHours);
+  for (const check of CHECKS) {
+    const problem = check(body);
+    if (problem) throw problem;
+  }
+  const { network } = body;
+  return {
+    teamId,
+    template,
+    timeoutMs: body.timeout * 1000,
+    metadata: body.metadata ?? {},
+    envVars: body.envVars ?? {},
+    internetAccess: body.allow_internet_access !== false && !network?.denyOut?.length,
+    allowPublicTraffic: network?.allowPublicTraffic !== false,
+    ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
+  };
+}
+
+/** Throws `invalid_argument` when a lifetime is longer than this server allows. */
+export function checkTimeout(seconds: number, maxHours: number): void {
+  if (seconds > maxHours * 3600) throw refuse(`timeout: Timeout cannot be greater than ${maxHours} hours`);
+}

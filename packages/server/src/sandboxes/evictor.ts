@@ -1,0 +1,58 @@
+import type { Clock } from "@boxyard/core";
+
+/** Also the bound on how late an end can be when the wall clock jumps. */
+const MAX_SLEEP_MS = 1000;
+
+/**
+ * Ends sandboxes when their time comes. The times themselves are in the store; this holds them in memory and sleeps until the next one.
+ * An id is handed out once; whoever gets it must end the sandbox or give it a new time.
+ */
+export class Evictor {
+  private readonly clock: Clock;
+  private readonly onDue: (id: string) => void;
+  private readonly times = new Map<string, number>();
+  private wake = new AbortController();
+  private stopped = false;
+  private wakesAt = Number.POSITIVE_INFINITY;
+  private loop: Promise<void> | undefined;
+
+  constructor(clock: Clock, onDue: (id: string) => void) {
+    this.clock = clock;
+    this.onDue = onDue;
+  }
+
+  start(): void {
+    this.loop ??= this.run();
+  }
+
+  set(id: string, at: number): void {
+    this.times.set(id, at);
+    if (at < this.wakesAt) this.wake.abort();
+  }
+
+  delete(id: string): void {
+    this.times.delete(id);
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.wake.abort();
+    await this.loop;
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopped) {
+      const now = this.clock.now();
+      let next = now + MAX_SLEEP_MS;
+      for (const [id, at] of this.times) {
+        if (at <= now) {
+          this.times.delete(id);
+          this.onDue(id);
+        } else if (at < next) next = at;
+      }
+      this.wakesAt = next;
+      this.wake = new AbortController();
+      await this.clock.sleep(next - now, this.wake.signal).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,332 @@
+import {
+  AppError,
+  Cleanup,
+  type Clock,
+  isAppError,
+  runSteps,
+  type SandboxId,
+  SerialQueues,
+  type StepObserver,
+  type TeamId,
+} from "@boxyard/core";
+import type { AgentAddress, SandboxDriver } from "@boxyard/driver";
+import type { Events } from "../events.ts";
+import type { RouteTable } from "../proxy/route-table.ts";
+import type { EndCause, SandboxFacts, SandboxRecord, Store, TemplateVersion } from "../store/index.ts";
+import type { AgentClient } from "./agent-client.ts";
+import { createSteps } from "./create-steps.ts";
+import { Evictor } from "./evictor.ts";
+import { LiveSandbox } from "./live.ts";
+import { createFailure, sandboxNotFound } from "./problems.ts";
+import { newInitKey, type Tokens } from "./tokens.ts";
+
+export interface LifecycleDeps {
+  readonly store: Store;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+  readonly routes: RouteTable;
+  readonly agent: AgentClient;
+  readonly tokens: Tokens;
+  readonly events: Events;
+  readonly maxSandboxes: number;
+  /** Tests put faults between the steps of a create or a removal. */
+  readonly observer?: StepObserver;
+}
+
+/** What is wanted of a new sandbox, checked. */
+export interface CreateSandbox {
+  readonly teamId: TeamId;
+  readonly template: TemplateVersion;
+  readonly timeoutMs: number;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly envVars: Readonly<Record<string, string>>;
+  readonly internetAccess: boolean;
+  readonly allowPublicTraffic: boolean;
+  readonly maskRequestHost?: string;
+}
+
+/** From the first step of a create to its last; more than any part of it may take. */
+const CREATE_MS = 45_000;
+const DESTROY_MS = 60_000;
+const RETRY_MS = 5000;
+/** Processes and threads of one sandbox. */
+const MAX_PROCESSES = 2048;
+
+/**
+ * Sandboxes from creation to end. Work on one sandbox runs in order, one at a time; its state moves only as core's table allows. Memory and
+ * store hold the same facts: the store is written first when a sandbox comes, and first when it goes.
+ */
+export class Lifecycle {
+  readonly deps: LifecycleDeps;
+  private readonly living = new Map<SandboxId, LiveSandbox>();
+  private readonly queues = new SerialQueues<SandboxId>();
+  private readonly evictor: Evictor;
+  private closed = false;
+
+  constructor(deps: LifecycleDeps) {
+    this.deps = deps;
+    this.evictor = new Evictor(deps.clock, (id) => void this.onDue(id as SandboxId));
+  }
+
+  start(): void {
+    this.evictor.start();
+  }
+
+  /** Lets go of everything; sandboxes go on without this server. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.evictor.stop();
+    for (const live of this.living.values()) live.incarnation.abort();
+  }
+
+  /** Running sandboxes of a team. */
+  running(teamId: TeamId): SandboxRecord[] {
+    const found: SandboxRecord[] = [];
+    for (const { record } of this.living.values()) if (record.state === "running" && record.teamId === teamId) found.push(record);
+    return found;
+  }
+
+  /** A running sandbox. Throws `not_found`. */
+  get(teamId: TeamId, id: SandboxId): SandboxRecord {
+    return this.findRunning(teamId, id).record;
+  }
+
+  /** Everything that is not dead, whoever owns it. */
+  all(): IterableIterator<LiveSandbox> {
+    return this.living.values();
+  }
+
+  find(id: SandboxId): LiveSandbox | undefined {
+    return this.living.get(id);
+  }
+
+  /** Makes a sandbox and returns when it runs; when it throws, nothing is left of it, or a sweep will see to that. */
+  async create(id: SandboxId, wanted: CreateSandbox, signal: AbortSignal): Promise<SandboxRecord> {
+    const { deps } = this;
+    if (this.closed) throw new AppError("unavailable", "The server is shutting down", { reason: "shutting_down" });
+    if (this.living.size >= deps.maxSandboxes) {
+      throw new AppError("resource_exhausted", `The maximum number of sandboxes (${deps.maxSandboxes}) exists already`, {
+        reason: "too_many_sandboxes",
+        details: { retryAfter: 5 },
+      });
+    }
+    const live = new LiveSandbox(newRecord(id, wanted, deps.clock.now()), deps.driver.name);
+    this.living.set(id, live);
+    return this.queues.run(id, () => this.runCreate(live, wanted, signal));
+  }
+
+  /** Moves the end to now + `timeoutMs`, or with `extendOnly` only if that is later. Throws `not_found`. */
+  async setTimeout(teamId: TeamId, id: SandboxId, timeoutMs: number, extendOnly = false): Promise<SandboxRecord> {
+    this.findRunning(teamId, id);
+    return this.queues.run(id, async () => {
+      const live = this.findRunning(teamId, id);
+      const wanted = this.deps.clock.now() + Math.max(0, timeoutMs);
+      if (extendOnly && wanted <= live.record.endAt) return live.record;
+      const done = await this.deps.store.updateSandbox(id, ["running"], { endAt: wanted });
+      if (!done) throw sandboxNotFound(id);
+      live.change({ endAt: wanted });
+      this.evictor.set(id, wanted);
+      return live.record;
+    });
+  }
+
+  /** Ends a sandbox of a team and removes all of it. Throws `not_found` if there is none, or it is ending already. */
+  async kill(teamId: TeamId, id: SandboxId): Promise<void> {
+    const live = this.living.get(id);
+    if (!live || live.record.teamId !== teamId || isOver(live)) throw sandboxNotFound(id);
+    await this.end(live, "requested");
+  }
+
+  /** Ends a sandbox, whatever it is doing. Repeatable. Throws when the driver could not remove it; a sweep tries again then. */
+  async end(live: LiveSandbox, cause: EndCause): Promise<void> {
+    const { id } = live.record;
+    // A create in progress gives up, and removes what it has made; then it is our turn in the queue.
+    live.creation.abort(new AppError("aborted", "The sandbox was ended while it was being created", { reason: "ended_during_create" }));
+    await this.queues.run(id, async () => {
+      if (this.living.get(id) !== live || isOver(live)) return;
+      await this.remove(live, cause);
+    });
+  }
+
+  /** Tries the removal of what an earlier try has left. */
+  async retryRemoval(live: LiveSandbox): Promise<void> {
+    if (live.state !== "killing" || live.retryAt > this.deps.clock.monotonic()) return;
+    await this.queues.run(live.record.id, async () => {
+      if (this.living.get(live.record.id) === live) await this.bury(live);
+    });
+  }
+
+  /** Takes back a sandbox that an earlier server made: running, or to be removed. */
+  adopt(record: SandboxRecord, address: AgentAddress | undefined): LiveSandbox {
+    const live = new LiveSandbox(record, this.deps.driver.name);
+    this.living.set(record.id, live);
+    if (address) this.publish(live, address);
+    return live;
+  }
+
+  private async runCreate(live: LiveSandbox, wanted: CreateSandbox, caller: AbortSignal): Promise<SandboxRecord> {
+    const { deps } = this;
+    const { id } = live.record;
+    const startedAt = deps.clock.monotonic();
+    const steps: Record<string, number> = {};
+    const signal = AbortSignal.any([caller, live.creation.signal, AbortSignal.timeout(CREATE_MS)]);
+    const undo = new Cleanup((_name, error) => deps.events.removalFailed(id, error));
+    undo.add("remove", () => this.remove(live, "create_failed"));
+    const context = { deps, live, templateEnv: wanted.template.spec.env, address: undefined as AgentAddress | undefined };
+    try {
+      await runSteps(createSteps, context as Parameters<(typeof createSteps)[number]["run"]>[0], undo, signal, {
+        ...deps.observer,
+        onStep: ({ name, durationMs }) => {
+          steps[name] = Math.round(durationMs * 100) / 100;
+        },
+      });
+    } catch (error) {
+      deps.events.createFailed(id, error);
+      throw createFailure(error, { caller, ended: live.creation.signal });
+    }
+    undo.disarm();
+    this.publish(live, context.address as AgentAddress);
+    deps.events.created(id, {
+      template: live.record.facts.alias,
+      totalMs: Math.round((deps.clock.monotonic() - startedAt) * 100) / 100,
+      steps,
+    });
+    return live.record;
+  }
+
+  /** From here on requests reach the sandbox, its end is noticed, and its time runs. */
+  private publish(live: LiveSandbox, address: AgentAddress): void {
+    const { deps } = this;
+    const { id, incarnation, endAt, facts } = live.record;
+    deps.routes.add({
+      sandboxId: id,
+      incarnation,
+      host: address.host,
+      agentPort: address.agentPort,
+      accessToken: deps.tokens.access(id),
+      ...(facts.allowPublicTraffic ? {} : { trafficToken: deps.tokens.traffic(id) }),
+      ...(facts.maskRequestHost === undefined ? {} : { maskHost: facts.maskRequestHost }),
+    });
+    this.evictor.set(id, endAt);
+    void this.watch(live);
+  }
+
+  private async watch(live: LiveSandbox): Promise<void> {
+    const { driver, clock, events } = this.deps;
+    const { signal } = live.incarnation;
+    while (!signal.aborted) {
+      try {
+        const exit = await driver.wait(live.handle, signal);
+        if (!signal.aborted) await this.end(live, exit.reason);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isAppError(error, "not_found")) {
+          await this.end(live, "lost").catch(() => {});
+          return;
+        }
+        events.watchFailed(live.record.id, error);
+        await clock.sleep(1000, signal).catch(() => {});
+      }
+    }
+  }
+
+  private async onDue(id: SandboxId): Promise<void> {
+    const live = this.living.get(id);
+    if (!live || this.closed) return;
+    const now = this.deps.clock.now();
+    // Its time may have been moved while this was on its way.
+    if (live.record.endAt > now) return this.evictor.set(id, live.record.endAt);
+    await this.end(live, "timeout").catch(() => {});
+  }
+
+  private async remove(live: LiveSandbox, cause: EndCause): Promise<void> {
+    const { store, routes, clock, events, observer } = this.deps;
+    const { id } = live.record;
+    this.evictor.delete(id);
+    routes.remove(id);
+    live.incarnation.abort();
+    const from = live.state;
+    const change = { state: "killing" as const, reason: cause, endedAt: clock.now() };
+    await observer?.before?.("end");
+    live.change(change);
+    // If the store fails here, a restart finds the record as it was and the sandbox gone; it is buried then.
+    await store.updateSandbox(id, [from], change).catch((error: unknown) => events.storeFailed(id, error));
+    events.ended(id, cause);
+    await this.bury(live);
+  }
+
+  /** The last part of a removal, which can be repeated. */
+  private async bury(live: LiveSandbox): Promise<void> {
+    const { store, driver, clock, events, observer } = this.deps;
+    const { id } = live.record;
+    try {
+      await observer?.before?.("destroy");
+      await withLimit(driver.destroy(live.handle), DESTROY_MS);
+      await observer?.before?.("bury");
+      await store.updateSandbox(id, ["creating", "running", "killing"], { state: "dead", ...reasonOf(live) });
+      live.change({ state: "dead" });
+      this.living.delete(id);
+      events.removed(id);
+    } catch (error) {
+      live.retryAt = clock.monotonic() + RETRY_MS;
+      events.removalFailed(id, error);
+      throw error;
+    }
+  }
+
+  private findRunning(teamId: TeamId, id: SandboxId): LiveSandbox {
+    const live = this.living.get(id);
+    if (!live || live.record.teamId !== teamId || live.state !== "running") throw sandboxNotFound(id);
+    return live;
+  }
+}
+
+const isOver = (live: LiveSandbox) => live.state === "killing" || live.state === "dead";
+
+function reasonOf({ record }: LiveSandbox): { reason?: EndCause; endedAt?: number } {
+  return { ...(record.reason ? { reason: record.reason } : {}), ...(record.endedAt === undefined ? {} : { endedAt: record.endedAt }) };
+}
+
+async function withLimit<T>(work: Promise<T>, ms: number): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new AppError("deadline_exceeded", "Removing the sandbox takes too long")), ms);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): SandboxRecord {
+  const { template } = wanted;
+  const facts: SandboxFacts = {
+    alias: template.name,
+    image: template.spec.image,
+    resources: {
+      cpuCount: template.spec.cpuCount,
+      memoryBytes: template.spec.memoryMB * 2 ** 20,
+      diskBytes: template.spec.diskMB * 2 ** 20,
+      maxProcesses: MAX_PROCESSES,
+    },
+    internetAccess: wanted.internetAccess,
+    allowPublicTraffic: wanted.allowPublicTraffic,
+    ...(wanted.maskRequestHost === undefined ? {} : { maskRequestHost: wanted.maskRequestHost }),
+    metadata: wanted.metadata,
+    envVars: wanted.envVars,
+    user: template.spec.user,
+    workdir: template.spec.workdir,
+    initKey: newInitKey(),
+    timeoutMs: wanted.timeoutMs,
+  };
+  return {
+    id,
+    teamId: wanted.teamId,
+    templateId: template.templateId,
+    state: "creating",
+    incarnation: 1,
+    createdAt: now,
+    endAt: now + CREATE_MS,
+    facts,
+  };
+}

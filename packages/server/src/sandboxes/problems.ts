@@ -1,0 +1,31 @@
+import { AppError, isAppError } from "@boxyard/core";
+
+/** Also for sandboxes of other teams: whether those exist is none of the caller's business. */
+export const sandboxNotFound = (id: string) =>
+  new AppError("not_found", `Sandbox "${id}" doesn't exist or you don't have access to it`, { reason: "sandbox_not_found" });
+
+/**
+ * What a caller is told when a create fails. 503 and 504 are sent again by clients and promise that nothing is left; 500 is not sent again.
+ */
+export function createFailure(error: unknown, signals: { caller: AbortSignal; ended: AbortSignal }): AppError {
+  if (signals.ended.aborted) {
+    return new AppError("aborted", "The sandbox was ended while it was being created", { reason: "ended_during_create", cause: error });
+  }
+  if (signals.caller.aborted) return new AppError("canceled", "The client has gone", { reason: "client_gone", cause: error });
+  if (isTimeout(error) || isAppError(error, "deadline_exceeded")) {
+    return new AppError("deadline_exceeded", "The sandbox did not start in time; nothing of it is left", {
+      reason: "sandbox_placement_timeout",
+      cause: error,
+    });
+  }
+  if (isAppError(error, "resource_exhausted") || isAppError(error, "unavailable")) {
+    const message = `There is no room for another sandbox at the moment: ${error.message}`;
+    return new AppError("unavailable", message, { reason: "sandbox_capacity_unavailable", details: { retryAfter: 2 }, cause: error });
+  }
+  return new AppError("internal", "The sandbox could not be created; the server's log says why", {
+    reason: "sandbox_create_failed",
+    cause: error,
+  });
+}
+
+const isTimeout = (error: unknown) => error instanceof DOMException && error.name === "TimeoutError";

@@ -1,0 +1,99 @@
+import type { Clock } from "@boxyard/core";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { SandboxMetric } from "@boxyard/spec/platform";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { LiveSandbox } from "./live.ts";
+
+const EVERY_MS = 5000;
+/** An hour of samples. */
+const MAX_SAMPLES = 720;
+const AT_ONCE = 4;
+
+interface History {
+  samples: SandboxMetric[];
+  /** The counter and the time that the next CPU percentage is worked out from. */
+  last: { cpuUsageUsec: number; at: number } | undefined;
+}
+
+/**
+ * Measures every running sandbox now and then, from outside: what a sandbox says of itself is not asked for. Asking also makes the driver
+ * refresh what it tells the agent about the disk.
+ */
+export class Sampler {
+  private readonly lifecycle: Lifecycle;
+  private readonly driver: SandboxDriver;
+  private readonly clock: Clock;
+  private readonly histories = new Map<string, History>();
+  private readonly stopping = new AbortController();
+  private loop: Promise<void> | undefined;
+
+  constructor(lifecycle: Lifecycle) {
+    this.lifecycle = lifecycle;
+    this.driver = lifecycle.deps.driver;
+    this.clock = lifecycle.deps.clock;
+  }
+
+  start(): void {
+    this.loop ??= this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  /** Samples of one sandbox, oldest first; bounds are unix seconds, both included. */
+  history(id: string, start = 0, end = Number.POSITIVE_INFINITY): SandboxMetric[] {
+    return (this.histories.get(id)?.samples ?? []).filter((s) => s.timestampUnix >= start && s.timestampUnix <= end);
+  }
+
+  newest(id: string): SandboxMetric | undefined {
+    return this.histories.get(id)?.samples.at(-1);
+  }
+
+  /** Samples everything once. */
+  async once(): Promise<void> {
+    const queue = [...this.lifecycle.all()].filter((live) => live.state === "running");
+    const running = new Set(queue.map((live) => live.record.id as string));
+    for (const id of this.histories.keys()) if (!running.has(id)) this.histories.delete(id);
+    const worker = async () => {
+      for (let live = queue.pop(); live; live = queue.pop()) await this.sample(live);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.once();
+      await this.clock.sleep(EVERY_MS, signal).catch(() => {});
+    }
+  }
+
+  private async sample(live: LiveSandbox): Promise<void> {
+    const { id, facts } = live.record;
+    // A sandbox that ends meanwhile has no statistics; nobody asks for them either.
+    const stats = await this.driver.stats(live.handle).catch(() => undefined);
+    if (!stats || live.state !== "running") return;
+    const history = this.histories.get(id) ?? { samples: [], last: undefined };
+    const at = this.clock.monotonic();
+    const { last } = history;
+    const elapsedUsec = last ? (at - last.at) * 1000 : 0;
+    const used = last && elapsedUsec > 0 ? (stats.cpuUsageUsec - last.cpuUsageUsec) / (elapsedUsec * facts.resources.cpuCount) : 0;
+    const now = this.clock.now();
+    history.last = { cpuUsageUsec: stats.cpuUsageUsec, at };
+    history.samples.push({
+      timestamp: new Date(now).toISOString(),
+      timestampUnix: Math.floor(now / 1000),
+      cpuCount: facts.resources.cpuCount,
+      cpuUsedPct: Math.round(Math.max(0, used) * 10_000) / 100,
+      memUsed: stats.memoryUsedBytes,
+      memTotal: stats.memoryLimitBytes,
+      memCache: stats.memoryCacheBytes,
+      diskUsed: stats.diskUsedBytes,
+      diskTotal: stats.diskLimitBytes,
+    });
+    if (history.samples.length > MAX_SAMPLES) history.samples.shift();
+    this.histories.set(id, history);
+  }
+}

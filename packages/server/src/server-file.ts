@@ -1,0 +1,56 @@
+import { Database } from "bun:sqlite";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+
+/** What `server.json` says of the running server. */
+export interface ServerFile {
+  readonly version: 1;
+  readonly pid: number;
+  /** Start of the process in clock ticks since boot: a pid alone may be another's by now. */
+  readonly startTimeTicks: number;
+  readonly url: string;
+  readonly build: string;
+}
+
+const pathOf = (dataFolder: string) => join(dataFolder, "server.json");
+
+/** Field 22 of `/proc/self/stat`. */
+function ownStartTimeTicks(): number {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
+}
+
+/** Writes the file in one go: a reader sees all of it or none. */
+export function writeServerFile(dataFolder: string, url: string, build: string): void {
+  const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: ownStartTimeTicks(), url, build };
+  writeFileSync(`${pathOf(dataFolder)}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+  renameSync(`${pathOf(dataFolder)}.new`, pathOf(dataFolder));
+}
+
+export function removeServerFile(dataFolder: string): void {
+  rmSync(pathOf(dataFolder), { force: true });
+}
+
+export interface FolderLock {
+  release(): void;
+}
+
+/**
+ * Makes sure that one process at a time works on a data folder. The kernel's lock on a SQLite file does it: it goes away with its holder,
+ * however that ends. Throws `already_exists`, reason `server_running`.
+ */
+export function lockDataFolder(dataFolder: string): FolderLock {
+  const database = new Database(join(dataFolder, "server.lock"), { create: true });
+  try {
+    database.run("BEGIN EXCLUSIVE");
+  } catch (cause) {
+    database.close();
+    if ((cause as { code?: unknown }).code !== "SQLITE_BUSY") throw cause;
+    throw new AppError("already_exists", `Another server is working on ${dataFolder}; \`boxyard down\` ends it`, {
+      reason: "server_running",
+      cause,
+    });
+  }
+  return { release: () => database.close() };
+}

@@ -1,0 +1,3 @@
+export * from "./records.ts";
+export * from "./sql-store.ts";
+export * from "./store.ts";

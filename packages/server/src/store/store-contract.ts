@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { newSandboxId, type TeamId, type TemplateId } from "@boxyard/core";
+import type { SandboxRecord, TemplateSpec } from "./records.ts";
+import type { Store } from "./store.ts";
+
+const SPEC: TemplateSpec = {
+  image: { digest: "sha256:aa", layers: ["sha256:bb"] },
+  cpuCount: 2,
+  memoryMB: 1024,
+  diskMB: 10240,
+  env: { A: "1" },
+  user: "user",
+  workdir: "/home/user",
+};
+
+export function sampleRecord(change: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    id: newSandboxId(),
+    teamId: "team" as TeamId,
+    templateId: "template" as TemplateId,
+    state: "creating",
+    incarnation: 1,
+    createdAt: 1_700_000_000_000,
+    endAt: 1_700_000_300_000,
+    facts: {
+      alias: "base",
+      image: SPEC.image,
+      resources: { cpuCount: 2, memoryBytes: 1 << 30, diskBytes: 10 * 2 ** 30, maxProcesses: 100 },
+      internetAccess: true,
+      allowPublicTraffic: true,
+      metadata: { é: "ü'\"" },
+      envVars: {},
+      user: "user",
+      workdir: "/home/user",
+      initKey: "00",
+      timeoutMs: 1000,
+    },
+    ...change,
+  };
+}
+
+/** What every store must do; run it over each kind. `open` twice on the same place stands for a restart. */
+export function storeContract(name: string, make: () => Promise<{ open: () => Promise<Store>; remove: () => Promise<void> }>): void {
+  describe(`store contract: ${name}`, () => {
+    let place: Awaited<ReturnType<typeof make>>;
+    let store: Store;
+    beforeEach(async () => {
+      place = await make();
+      store = await place.open();
+    });
+    afterEach(async () => {
+      await store.close();
+      await place.remove();
+    });
+
+    test("gives back a sandbox as it was put, also after a restart", async () => {
+      const record = sampleRecord();
+      await store.insertSandbox(record);
+      expect(await store.getSandbox(record.id)).toEqual(record);
+      await store.close();
+      store = await place.open();
+      expect(await store.listLiving()).toEqual([record]);
+      expect(await store.getSandbox(newSandboxId())).toBeUndefined();
+    });
+
+    test("refuses a second sandbox of the same id", async () => {
+      const record = sampleRecord();
+      await store.insertSandbox(record);
+      expect(store.insertSandbox(record)).rejects.toThrow();
+    });
+
+    test("changes a sandbox only from the states named", async () => {
+      const record = sampleRecord();
+      await store.insertSandbox(record);
+      expect(await store.updateSandbox(record.id, ["running"], { endAt: 5 })).toBe(false);
+      expect(await store.updateSandbox(record.id, ["creating", "running"], { state: "running", startedAt: 7, endAt: 9 })).toBe(true);
+      expect(await store.getSandbox(record.id)).toEqual({ ...record, state: "running", startedAt: 7, endAt: 9 });
+    });
+
+    test("lets one of two racing changes win", async () => {
+      const record = sampleRecord({ state: "running" });
+      await store.insertSandbox(record);
+      const won = await Promise.all([1, 2, 3].map((n) => store.updateSandbox(record.id, ["running"], { state: "killing", endAt: n })));
+      expect(won.filter(Boolean)).toHaveLength(1);
+    });
+
+    test("forgets dead sandboxes of an age, and no others", async () => {
+      const old = sampleRecord({ state: "dead", reason: "timeout", endedAt: 10 });
+      const fresh = sampleRecord({ state: "dead", reason: "requested", endedAt: 30 });
+      const alive = sampleRecord({ state: "running" });
+      for (const record of [old, fresh, alive]) await store.insertSandbox(record);
+      await store.pruneSandboxes(20);
+      expect(await store.getSandbox(old.id)).toBeUndefined();
+      expect(await store.getSandbox(fresh.id)).toEqual(fresh);
+      expect(await store.listLiving()).toEqual([alive]);
+    });
+
+    test("keeps keys by their hash", async () => {
+      const teamId = await store.ensureTeam("default", "Default");
+      expect(await store.ensureTeam("default", "Other")).toBe(teamId);
+      const key = { id: "k1", teamId, name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
+      await store.addKey(key);
+      await store.addKey({ ...key, id: "k2" });
+      expect(await store.findKey("h1")).toEqual(key);
+      expect(await store.findKey("h2")).toBeUndefined();
+      await store.touchKey("k1", 77);
+      expect(await store.listKeys()).toEqual([{ ...key, lastUsedAt: 77 }]);
+    });
+
+    test("makes a new build only when a template has changed", async () => {
+      const teamId = await store.ensureTeam("default", "Default");
+      const first = await store.putTemplate(teamId, "base", "default", SPEC, 1);
+      expect(await store.putTemplate(teamId, "base", "default", SPEC, 2)).toEqual(first);
+      const second = await store.putTemplate(teamId, "base", "default", { ...SPEC, memoryMB: 2048 }, 3);
+      expect(second.templateId).toBe(first.templateId);
+      expect(second.buildId).not.toBe(first.buildId);
+      expect(await store.listTemplates()).toEqual([second]);
+    });
+
+    test("makes a value once", async () => {
+      const values = await Promise.all(["a", "b", "c"].map((v) => store.getOrCreateMeta("seed", () => v)));
+      expect(new Set(values).size).toBe(1);
+    });
+
+    test("lets one claim of an idempotency key win, and forgets claims", async () => {
+      const claim = { teamId: "t" as TeamId, key: "k", fingerprint: "f", sandboxId: newSandboxId(), createdAt: 5 };
+      expect(await store.claimKey(claim)).toBeUndefined();
+      const other = { ...claim, fingerprint: "g", sandboxId: newSandboxId() };
+      expect(await store.claimKey(other)).toEqual(claim);
+      await store.dropKey(claim.teamId, "k", other.sandboxId);
+      expect(await store.claimKey(other)).toEqual(claim);
+      await store.dropKey(claim.teamId, "k", claim.sandboxId);
+      expect(await store.claimKey(other)).toBeUndefined();
+      await store.pruneKeys(6);
+      expect(await store.claimKey(claim)).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,43 @@
+import type { SandboxId, SandboxState, TeamId } from "@boxyard/core";
+import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord, TemplateSpec, TemplateVersion } from "./records.ts";
+
+/**
+ * What must survive the server. Every method is one statement, so that a `kill -9` between two of them leaves a state that start-up
+ * understands; `storeContract` says what each must do.
+ */
+export interface Store {
+  /** The value kept under `name`; `make` supplies it the first time. Callers that race get the same value. */
+  getOrCreateMeta(name: string, make: () => string): Promise<string>;
+
+  /** The team of that slug, made if need be. */
+  ensureTeam(slug: string, name: string): Promise<TeamId>;
+  /** Adds a key; one whose hash exists already is left as it is. */
+  addKey(key: ApiKeyRecord): Promise<void>;
+  findKey(hash: string): Promise<ApiKeyRecord | undefined>;
+  listKeys(): Promise<ApiKeyRecord[]>;
+  touchKey(id: string, usedAt: number): Promise<void>;
+
+  /** Makes `tag` of the template called `name` point to a build of `spec`; an equal build is used again. */
+  putTemplate(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<TemplateVersion>;
+  /** Every tag of every template. */
+  listTemplates(): Promise<TemplateVersion[]>;
+
+  insertSandbox(record: SandboxRecord): Promise<void>;
+  getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
+  /** Every sandbox that is not dead. */
+  listLiving(): Promise<SandboxRecord[]>;
+  /** Compare and set: changes the record only if it is in one of the states `from`; says whether it did. */
+  updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean>;
+  /** Forgets dead sandboxes that ended before `time`. */
+  pruneSandboxes(time: number): Promise<void>;
+
+  /** Claims a key; undefined if that worked, else the earlier claim. */
+  claimKey(record: IdempotencyRecord): Promise<IdempotencyRecord | undefined>;
+  /** Gives a claim up, if it still belongs to that sandbox. */
+  dropKey(teamId: TeamId, key: string, sandboxId: SandboxId): Promise<void>;
+  pruneKeys(time: number): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+export type SandboxChange = Partial<Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation">>;

@@ -1,0 +1,95 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock, StepObserver } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
+import { readConfig, type ServerConfig } from "../config.ts";
+import { type RunningServer, startServer } from "../context.ts";
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Parsed JSON; whoever reads it says what it expects. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks at arbitrary members
+  readonly body: any;
+}
+
+export interface TestServerOptions {
+  readonly world?: FakeWorld;
+  /** An existing data folder: a restart. */
+  readonly dataFolder?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+  readonly observer?: StepObserver;
+}
+
+/** The real server, listening, over a fake driver and a data folder of its own. For tests. */
+export class TestServer {
+  readonly server: RunningServer;
+  readonly world: FakeWorld;
+  readonly config: ServerConfig;
+
+  private constructor(server: RunningServer, world: FakeWorld, config: ServerConfig) {
+    this.server = server;
+    this.world = world;
+    this.config = config;
+  }
+
+  static async start(options: TestServerOptions = {}): Promise<TestServer> {
+    const world = options.world ?? new FakeWorld();
+    const dataFolder = options.dataFolder ?? (await mkdtemp(join(tmpdir(), "boxyard-server-")));
+    await mkdir(join(dataFolder, "templates"), { recursive: true });
+    const image = { digest: `sha256:${"a".repeat(64)}`, layers: [`sha256:${"b".repeat(64)}`] };
+    await writeFile(
+      join(dataFolder, "templates/base.json"),
+      JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }),
+    );
+    const config = readConfig({ BOXYARD_DATA: dataFolder, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
+    const { clock, observer } = options;
+    const driver = new FakeDriver(world);
+    const server = await startServer({ config, driver, logger: silentLogger, ...(clock && { clock }), ...(observer && { observer }) });
+    return new TestServer(server, world, config);
+  }
+
+  get url(): string {
+    return this.server.url;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  get apiKey(): string {
+    return this.server.firstKey.key;
+  }
+
+  /** One API call with the key; `body` is sent as JSON. */
+  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: { "X-API-Key": this.apiKey, ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...headers },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  }
+
+  /** A sandbox of `base`; throws when it was not created. */
+  async create(body: Record<string, unknown> = {}): Promise<{ sandboxID: string; envdAccessToken: string; [key: string]: unknown }> {
+    const created = await this.call("POST", "/v2/sandboxes", { templateID: "base", ...body });
+    if (created.status !== 201) throw new Error(`create answered ${created.status}: ${JSON.stringify(created.body)}`);
+    return created.body;
+  }
+
+  /** Ends the server; the world and the data folder stay. */
+  async stop(): Promise<void> {
+    await this.server.close(200);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await this.world.clear();
+    await rm(this.config.dataFolder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,38 @@
+import { AppError } from "@boxyard/core";
+import { printable, readConfig } from "../config.ts";
+import type { Machine } from "../machine.ts";
+import { doctor } from "./doctor.ts";
+import { release } from "./release.ts";
+import { serve } from "./serve.ts";
+import { setup } from "./setup.ts";
+
+const USAGE = "usage: main.ts serve | setup | doctor [--json] | release [--sandboxes]; --print-config shows the settings";
+
+/** Does what the command line asks for and returns the exit code. */
+export async function run(argv: readonly string[], machine: Machine): Promise<number> {
+  const [verb, ...args] = argv;
+  try {
+    const config = readConfig();
+    if (argv.includes("--print-config")) {
+      console.log(JSON.stringify(printable(config), null, 2));
+      return 0;
+    }
+    switch (verb) {
+      case "serve":
+        return await serve(config, machine);
+      case "setup":
+        return await setup(config, machine, args);
+      case "doctor":
+        return await doctor(machine, args);
+      case "release":
+        return await release(config, machine, args);
+      default:
+        console.error(USAGE);
+        return 2;
+    }
+  } catch (error) {
+    console.error(`boxyard ${verb ?? ""}: ${error instanceof Error ? error.message : String(error)}`);
+    if (!(error instanceof AppError)) console.error(error);
+    return 1;
+  }
+}

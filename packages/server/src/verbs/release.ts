@@ -1,0 +1,54 @@
+import { existsSync } from "node:fs";
+import { systemClock } from "@boxyard/core";
+import { createLogger } from "@boxyard/core/node";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { ServerConfig } from "../config.ts";
+import { openStore } from "../context.ts";
+import type { Machine } from "../machine.ts";
+import { lockDataFolder } from "../server-file.ts";
+import type { Store } from "../store/index.ts";
+
+const AT_ONCE = 8;
+
+/** Gives back what the driver holds on the machine; with `--sandboxes` ends every sandbox first. Returns the exit code. */
+export async function release(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
+  if (!existsSync(config.dataFolder)) return 0;
+  const lock = lockDataFolder(config.dataFolder);
+  const logger = createLogger("server", { level: config.logLevel });
+  try {
+    const driver = await machine.openDriver(logger);
+    if (args.includes("--sandboxes")) {
+      const store = await openStore(config);
+      await endAll(driver, store).finally(() => store.close());
+    }
+    await driver.release();
+    await driver.close();
+    return 0;
+  } finally {
+    lock.release();
+  }
+}
+
+/** Ends every sandbox of the data folder, known to the store or not. Tries all of them, then throws the first failure. */
+export async function endAll(driver: SandboxDriver, store: Store): Promise<number> {
+  const handles = [...(await driver.list())];
+  const failures: unknown[] = [];
+  let ended = 0;
+  const worker = async () => {
+    for (let handle = handles.pop(); handle; handle = handles.pop()) {
+      const { sandboxId } = handle;
+      await driver.destroy(handle).then(
+        () => {
+          ended += 1;
+        },
+        (error: unknown) => failures.push(Object.assign(new Error(`sandbox ${sandboxId} could not be removed`), { cause: error })),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  if (failures.length > 0) throw failures[0];
+  for (const record of await store.listLiving()) {
+    await store.updateSandbox(record.id, [record.state], { state: "dead", reason: "released", endedAt: systemClock.now() });
+  }
+  return ended;
+}

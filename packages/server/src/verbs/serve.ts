@@ -1,0 +1,44 @@
+import { chmodSync, mkdirSync } from "node:fs";
+import { createLogger } from "@boxyard/core/node";
+import { buildId } from "../build-id.ts";
+import type { ServerConfig } from "../config.ts";
+import { startServer } from "../context.ts";
+import type { Machine } from "../machine.ts";
+import { lockDataFolder, removeServerFile, writeServerFile } from "../server-file.ts";
+
+/** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */
+const SETUP_NEEDED = 78;
+
+/** Runs the server until SIGTERM or SIGINT. Sandboxes go on without it. Returns the exit code. */
+export async function serve(config: ServerConfig, machine: Machine): Promise<number> {
+  if (!(await machine.isSetUp())) {
+    console.error("This machine is not set up for this version; run `boxyard setup`.");
+    return SETUP_NEEDED;
+  }
+  mkdirSync(config.dataFolder, { recursive: true, mode: 0o711 });
+  const lock = lockDataFolder(config.dataFolder);
+  const logger = createLogger("server", { level: config.logLevel });
+  const stop = untilSignal();
+  try {
+    const driver = await machine.openDriver(logger);
+    const server = await startServer({ config, driver, logger });
+    chmodSync(server.firstKey.path, 0o600);
+    writeServerFile(config.dataFolder, server.url, buildId());
+    logger.info({ url: server.url, adopted: server.adoption.adopted, removed: server.adoption.removed }, "server started");
+    console.log(`Boxyard runs at ${server.url}. The API key is in ${server.firstKey.path}.`);
+    logger.info({ signal: await stop }, "server is stopping");
+    removeServerFile(config.dataFolder);
+    await server.close();
+    await driver.close();
+    logger.info("server stopped; its sandboxes go on");
+    return 0;
+  } finally {
+    lock.release();
+  }
+}
+
+function untilSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve(signal));
+  });
+}
