@@ -1,0 +1,49 @@
+import { beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { eventually, type ProgramResult, runProgram } from "@boxyard/testkit";
+import { usePlatform } from "../support/platform.ts";
+import { olderNpmClients } from "../support/published.ts";
+
+const platform = usePlatform();
+let program = "";
+beforeAll(async () => {
+  program = join(await olderNpmClients(), "node_modules/@e2b/cli/dist/index.js");
+}, 240_000);
+
+/** The published CLI 2.19.0 with nothing but the variables that `boxyard env` prints. */
+const cli = (args: readonly string[], stdin?: string): Promise<ProgramResult> =>
+  runProgram(["node", program, ...args], {
+    env: { ...platform().env, NO_UPDATE_NOTIFIER: "1" },
+    limitMs: 40_000,
+    ...(stdin !== undefined && { stdin }),
+  });
+
+const ids = async (): Promise<string[]> => {
+  const listed = await cli(["sandbox", "list", "--format", "json"]);
+  expect([listed.exitCode, listed.stderr]).toEqual([0, ""]);
+  return (JSON.parse(listed.stdout || "[]") as { sandboxId: string }[]).map((entry) => entry.sandboxId);
+};
+
+test("create, list, exec with its exit code, info and kill", async () => {
+  const created = await cli(["sandbox", "create", "base", "--detach"]);
+  expect(created.exitCode).toBe(0);
+  const id = /i[a-z0-9]{20}/.exec(created.stdout)?.[0] ?? "";
+  expect(id).not.toBe("");
+  expect(await ids()).toContain(id);
+
+  const ran = await cli(["sandbox", "exec", id, "--", "sh", "-c", "echo out; echo err >&2; exit 5"]);
+  expect([ran.exitCode, ran.stdout, ran.stderr]).toEqual([5, "out\n", expect.stringContaining("err\n")]);
+  expect((await cli(["sandbox", "exec", id, "cat"], "through the pipe\n")).stdout).toBe("through the pipe\n");
+  expect((await cli(["sandbox", "exec", "-c", "/tmp", "-e", "A=b", id, "--", "sh", "-c", "pwd; echo $A"])).stdout).toBe("/tmp\nb\n");
+  expect((await cli(["sandbox", "info", id])).stdout).toContain(id);
+
+  expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+  await eventually("the sandbox is not listed any more", async () => !(await ids()).includes(id));
+}, 120_000);
+
+test("a wrong key is said to be wrong", async () => {
+  const env = { ...platform().env, E2B_API_KEY: `e2b_${"0".repeat(40)}`, NO_UPDATE_NOTIFIER: "1" };
+  const refused = await runProgram(["node", program, "sandbox", "list"], { env });
+  expect(refused.exitCode).not.toBe(0);
+  expect(refused.stdout + refused.stderr).toMatch(/401|[Aa]uth|API key/);
+});

@@ -1,0 +1,76 @@
+"""Runs one scenario with the published Python client: run.py sync|async SCENARIO.
+
+The environment holds nothing but the variables that `boxyard env` prints. A scenario is written once: `do` awaits what the
+asynchronous client returns and passes on what the synchronous one does; where the two differ, `Flavour` says how.
+"""
+import asyncio
+import inspect
+import sys
+import time
+
+import e2b
+
+import scenarios
+
+
+async def do(value):
+    return await value if inspect.isawaitable(value) else value
+
+
+async def eventually(what, look, within=10.0):
+    """Looks every 20 ms until the result is true; fails after `within` seconds."""
+    deadline = time.monotonic() + within
+    while True:
+        seen = await do(look())
+        if seen:
+            return seen
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within} s: {what}")
+        await asyncio.sleep(0.02)
+
+
+class Flavour:
+    def __init__(self, name):
+        self.is_async = name == "async"
+        self.Sandbox = e2b.AsyncSandbox if self.is_async else e2b.Sandbox
+
+    async def watch(self, sandbox, path, **options):
+        """Returns the handle and a function that gives every (type, name) seen so far."""
+        seen = []
+        note = lambda event: seen.append((event.type.value, event.name))
+        if self.is_async:
+            return await sandbox.files.watch_dir(path, note, **options), lambda: seen
+        handle = sandbox.files.watch_dir(path, **options)
+
+        def poll():
+            for event in handle.get_new_events():
+                note(event)
+            return seen
+
+        return handle, poll
+
+    async def terminal(self, sandbox, size):
+        """Returns a terminal's handle and a function that waits for its end and gives all it showed."""
+        shown = bytearray()
+        if self.is_async:
+            handle = await sandbox.pty.create(size, on_data=shown.extend)
+            ended = handle.wait
+        else:
+            handle = sandbox.pty.create(size)
+            ended = lambda: handle.wait(on_pty=shown.extend)
+
+        async def finish():
+            await do(ended())
+            return shown.decode()
+
+        return handle, finish
+
+
+async def main():
+    flavour = Flavour(sys.argv[1])
+    await getattr(scenarios, sys.argv[2])(flavour)
+
+
+if __name__ == "__main__":
+    sys.modules["run"] = sys.modules["__main__"]
+    asyncio.run(main())

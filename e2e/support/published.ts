@@ -1,0 +1,51 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
+
+const FOLDER = join(CHECKOUT, "e2e/clients");
+
+/** Installs published clients once into the cache, under a name made from what is asked for, and returns the folder. */
+async function installOnce(kind: string, sources: readonly string[], install: (folder: string) => Promise<void>): Promise<string> {
+  const config = readTestConfig();
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (const path of sources) hasher.update(readFileSync(path));
+  const folder = join(config.cacheDir, "clients", `${kind}-${hasher.digest("hex").slice(0, 16)}`);
+  if (existsSync(folder)) return folder;
+  const unfinished = `${folder}.${process.pid}`;
+  mkdirSync(unfinished, { recursive: true });
+  try {
+    await install(unfinished);
+    renameSync(unfinished, folder);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+async function mustRun(argv: readonly string[], options: ProgramOptions): Promise<void> {
+  const ended = await runProgram(argv, { limitMs: 240_000, ...options });
+  if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")} failed:\n${ended.stdout}${ended.stderr}`);
+}
+
+/** Folder whose `node_modules` holds the older npm client and the CLI. */
+export function olderNpmClients(): Promise<string> {
+  const from = join(FOLDER, "published");
+  const files = ["package.json", "package-lock.json", ".npmrc"].map((name) => join(from, name));
+  return installOnce("npm", files, async (folder) => {
+    for (const file of files) cpSync(file, join(folder, file.slice(from.length + 1)));
+    await mustRun(["npm", "ci", "--no-audit", "--no-fund"], { cwd: folder });
+  });
+}
+
+/** A Python with the published client. */
+export async function pythonClient(): Promise<string> {
+  const requirements = join(FOLDER, "python/requirements.txt");
+  const folder = await installOnce("python", [requirements], async (unfinished) => {
+    // Scripts of a virtual environment name its folder, so it is made under a name that stays: only what pip installs is moved.
+    await mustRun(["python3", "-m", "venv", join(unfinished, "tools")], {});
+    const target = join(unfinished, "packages");
+    await mustRun([join(unfinished, "tools/bin/python"), "-m", "pip", "install", "-q", "--target", target, "-r", requirements], {});
+    writeFileSync(join(unfinished, "python"), '#!/bin/sh\nPYTHONPATH="$(dirname "$0")/packages" exec python3 "$@"\n', { mode: 0o755 });
+  });
+  return join(folder, "python");
+}
