@@ -8,15 +8,21 @@ export const HOST_PACKAGES: Readonly<Record<string, string>> = {
   mmdebstrap: "makes the guest's Debian tree",
 };
 
-/** What stands in the guest's Debian tree: what a user's machine would have after set-up, and the tools of the tests. */
+/**
+ * What stands in the guest's Debian tree: what set-up installs on a user's machine (it cannot reach a mirror from in there), and the
+ * tools of the tests.
+ */
 export const GUEST_PACKAGES = [
   "btrfs-progs",
   "busybox-static",
   "ca-certificates",
   "crun",
+  "gcc",
   "iproute2",
   "kmod",
+  "mmdebstrap",
   "mount",
+  "musl-tools",
   "nftables",
   "procps",
   "python3-minimal",

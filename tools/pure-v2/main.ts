@@ -1,0 +1,14 @@
+/* Runs test files inside a guest with pure cgroup v2: `bun tools/pure-v2/main.ts FILE…` (paths relative to the checkout). */
+import { readConfig } from "../config.ts";
+import { runTestsInGuest } from "./run-tests.ts";
+
+const config = readConfig();
+const run = await runTestsInGuest({
+  cacheDir: config.cacheDir,
+  dataDir: config.testDataDir,
+  files: process.argv.slice(2),
+  limitMs: 900_000,
+  testLimitMs: 120_000,
+  onText: (text) => process.stdout.write(text),
+});
+for (const { file, report } of run.results) console.log(file, report === undefined ? "no report" : "reported");
