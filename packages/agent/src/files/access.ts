@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { AppError } from "@boxyard/core";
+import { sameSecret } from "../access/token.ts";
 import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "../contracts.ts";
 
 /*
@@ -8,16 +8,10 @@ import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "
 
 export type Operation = "read" | "write";
 
-function equal(a: string, b: string): boolean {
-  // Digests first: equal lengths whatever the sender wrote, so that only the outcome shows.
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
-}
-
 /** `v1_` + unpadded base64 of SHA-256 over `path:operation:user:token[:expiration]`, each as it stands in the query. */
 export function signatureOf(path: string, operation: Operation, user: string, token: string, expiration?: string): string {
   const raw = `${path}:${operation}:${user}:${token}${expiration === undefined ? "" : `:${expiration}`}`;
-  return `v1_${createHash("sha256").update(raw).digest("base64").replace(/=+$/, "")}`;
+  return `v1_${new Bun.CryptoHasher("sha256").update(raw).digest("base64").replace(/=+$/, "")}`;
 }
 
 const unauthorised = (message: string) => new AppError("unauthenticated", message, { reason: "bad_signature" });
@@ -39,7 +33,7 @@ export function authorise(ctx: AgentContext, call: HttpCall, operation: Operatio
   if (token === undefined || token === "") return;
   const header = call.request.headers.get("X-Access-Token");
   if (header !== null) {
-    if (!equal(header, token)) throw unauthorised("access token present in header but does not match");
+    if (!sameSecret(header, token)) throw unauthorised("access token present in header but does not match");
     return;
   }
   // Base64 has no space: a sender that forgot to escape its plus signs is understood.
@@ -47,7 +41,7 @@ export function authorise(ctx: AgentContext, call: HttpCall, operation: Operatio
   if (!given) throw unauthorised("missing signature query parameter");
   const path = call.query.get("path") ?? "";
   const user = call.query.get("username") ?? "";
-  if (!equal(given, signatureOf(path, operation, user, token, expiration?.toString()))) throw unauthorised("invalid signature");
+  if (!sameSecret(given, signatureOf(path, operation, user, token, expiration?.toString()))) throw unauthorised("invalid signature");
   if (expiration !== undefined && expiration < BigInt(Math.floor(ctx.clock.now() / 1000))) {
     throw unauthorised("signature is already expired");
   }

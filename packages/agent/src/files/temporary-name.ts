@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomHex } from "../random.ts";
 
 /*
  * Names of files that are being written beside their destination. Watchers know them: a client that watches a directory sees the finished
@@ -9,7 +9,7 @@ const PATTERN = /^\.boxyard-(new|old)-[0-9a-f]{24}\.tmp$/;
 
 /** A name nobody has. `replaces`: the destination exists already. */
 export function temporaryName(replaces: boolean): string {
-  return `.boxyard-${replaces ? "old" : "new"}-${randomBytes(12).toString("hex")}.tmp`;
+  return `.boxyard-${replaces ? "old" : "new"}-${randomHex(12)}.tmp`;
 }
 
 /** Undefined for every other name; else whether the file is to replace one. */

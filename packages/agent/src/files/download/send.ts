@@ -1,5 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { jsonError } from "../../contracts.ts";
+import { randomHex } from "../../random.ts";
 import { fileError } from "../sys/errno.ts";
 import { precondition, rangeApplies, type Validators } from "./conditional.ts";
 import { type ByteRange, contentRange, parseRange } from "./range.ts";
@@ -61,7 +61,7 @@ function part(found: Found, headers: Record<string, string>, range: ByteRange): 
 }
 
 function parts(found: Found, headers: Record<string, string>, ranges: readonly ByteRange[]): Response {
-  const boundary = randomBytes(15).toString("hex");
+  const boundary = randomHex(15);
   const headOf = (range: ByteRange) =>
     `\r\n--${boundary}\r\nContent-Range: ${contentRange(range, found.size)}\r\nContent-Type: ${found.type}\r\n\r\n`;
   const last = `\r\n--${boundary}--\r\n`;
