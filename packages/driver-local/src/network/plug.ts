@@ -2,6 +2,7 @@ import { wrapError } from "@boxyard/core";
 import { close, inNetworkNamespace, O, open } from "../sys/libc.ts";
 import type { Address } from "./addresses.ts";
 import { IFF, linkUp, newAddress, newGatewayRoute, newLinkRoute, newNeighbour, newVethPair } from "./netlink/route.ts";
+import { settleLink } from "./netlink/settle.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
 import { GROUP, leaseIndex, leaseLink, macOf, type Plan } from "./plan.ts";
 import type { Kernel } from "./router.ts";
@@ -46,6 +47,8 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
       newNeighbour(plan.gateway, macOf("router", address), SANDBOX_INDEX),
       newGatewayRoute({ destination: 0, prefix: 0 }, plan.gateway, SANDBOX_INDEX),
     );
+    inNetworkNamespace(kernel.namespace, () => settleLink(leaseLink(address)));
+    inNetworkNamespace(namespace, () => settleLink(SANDBOX_LINK));
   } catch (error) {
     throw wrapError(`plug process ${pid} into the network`, error);
   } finally {

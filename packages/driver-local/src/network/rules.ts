@@ -28,6 +28,9 @@ export const BLOCKED_NETWORKS = [
 /** Connections a sandbox may have open at once, those that have just ended included. Keeps one from filling the machine's tables. */
 export const MAX_FLOWS = 4096;
 
+/** Packets to the name server in a second. It runs in the server's process, whose time sandboxes must not be able to take. */
+export const DNS_RATE = { perSandbox: 200, total: 4000 } as const;
+
 /** A table with a chain that names its own text, so that "is exactly this in force?" is one cheap question to the kernel. */
 export interface Ruleset {
   readonly table: string;
@@ -69,6 +72,12 @@ ${own}  }
     size 65535
     flags dynamic
   }
+  set askers {
+    type ipv4_addr
+    size 65535
+    flags dynamic,timeout
+    timeout 1m
+  }
   chain raw {
     type filter hook prerouting priority raw; policy drop;
     meta nfproto != ipv4 drop
@@ -86,9 +95,14 @@ ${own}  }
   chain input {
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
-    iifgroup ${sandboxes} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 accept
+    iifgroup ${sandboxes} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 goto names
     iifgroup ${sandboxes} goto refuse
     ct state established,related accept
+  }
+  chain names {
+    update @askers { ip saddr limit rate over ${DNS_RATE.perSandbox}/second burst ${2 * DNS_RATE.perSandbox} packets } drop
+    limit rate over ${DNS_RATE.total}/second burst ${DNS_RATE.total} packets drop
+    accept
   }
   chain forward {
     type filter hook forward priority filter; policy drop;
