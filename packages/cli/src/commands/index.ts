@@ -9,11 +9,16 @@ export interface CommandEntry {
 /** Every command, in the order in which help shows them. Only the one that is used is loaded. */
 export const COMMANDS: readonly CommandEntry[] = [
   { name: "run", summary: "Run a command in a new sandbox, then remove the sandbox", load: () => import("./run.ts") },
+  { name: "shell", summary: "Open a terminal in a sandbox", load: () => import("./shell.ts") },
   { name: "exec", summary: "Run a command in a running sandbox", load: () => import("./exec.ts") },
+  { name: "cp", summary: "Copy files and folders to and from a sandbox", load: () => import("./cp.ts") },
+  { name: "port", summary: "Forward a local port to a port in a sandbox", load: () => import("./port.ts") },
+  { name: "watch", summary: "Show changes in a folder of a sandbox", load: () => import("./watch.ts") },
   { name: "sandbox", summary: "Create, list, look at and end sandboxes", load: () => import("./sandbox.ts") },
   { name: "up", summary: "Start the server on this machine", load: () => import("./up.ts") },
   { name: "down", summary: "Stop the server on this machine", load: () => import("./down.ts") },
   { name: "env", summary: "Print the variables that clients need", load: () => import("./env.ts") },
   { name: "setup", summary: "Set this machine up (also done on first use)", load: () => import("./setup.ts") },
   { name: "doctor", summary: "Say what this machine can do, and how to mend what it cannot", load: () => import("./doctor.ts") },
+  { name: "completion", summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },
 ];

@@ -1,0 +1,41 @@
+import { isSandboxId } from "@boxyard/core";
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { download } from "../cp/download.ts";
+import { upload } from "../cp/upload.ts";
+import { usageError } from "../errors.ts";
+import { attach } from "./exec.ts";
+
+const EXAMPLES = `
+A place in a sandbox is SANDBOX:PATH; a relative path begins at the user's home. Folders are copied whole.
+If the target is a folder, or ends with /, the copy goes into it.
+
+Examples:
+  $ boxyard cp main.py SANDBOX:
+  $ boxyard cp project/ SANDBOX:/srv/project
+  $ boxyard cp SANDBOX:/srv/project/out.csv .`;
+
+export function configure(command: Command, context: CliContext): void {
+  command
+    .description("Copy files and folders to and from a sandbox.")
+    .argument("<source>", "local path, or SANDBOX:PATH")
+    .argument("<target>", "local path, or SANDBOX:PATH")
+    .option("--user <name>", "user in the sandbox (default: the template's)")
+    .addHelpText("after", EXAMPLES)
+    .action((source: string, target: string, options: { user?: string }) => cp(source, target, options, context));
+}
+
+async function cp(source: string, target: string, { user }: { user?: string }, context: CliContext): Promise<void> {
+  const from = place(source);
+  const to = place(target);
+  if (from.sandbox && to.sandbox) throw usageError("one of the two places must be local");
+  if (from.sandbox) return download(await attach(from.sandbox, context), from.path || ".", to.path, user, context);
+  if (to.sandbox) return upload(await attach(to.sandbox, context), from.path, to.path, user, context);
+  throw usageError("one of the two places must be in a sandbox: SANDBOX:PATH (`boxyard sandbox list` shows the ids)");
+}
+
+function place(text: string): { sandbox?: string; path: string } {
+  const at = text.indexOf(":");
+  const id = text.slice(0, Math.max(at, 0));
+  return isSandboxId(id) ? { sandbox: id, path: text.slice(at + 1) } : { path: text };
+}

@@ -1,0 +1,16 @@
+/** Calls `work` for each item, at most `limit` at a time. Stops at the first failure. */
+export async function atOnce<T>(items: readonly T[], limit: number, work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items[Symbol.iterator]();
+  let failed = false;
+  const worker = async () => {
+    for (let next = queue.next(); !next.done && !failed; next = queue.next()) {
+      try {
+        await work(next.value);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+}
