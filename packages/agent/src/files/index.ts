@@ -1,7 +1,10 @@
-import type { AgentContext, HttpRoute } from "../contracts.ts";
+import type { filesystemService } from "@boxyard/spec/agent";
+import type { AgentContext, HttpRoute, RpcHandlers } from "../contracts.ts";
 import { compose } from "./compose/compose.ts";
 import { download } from "./download/download.ts";
+import { treeHandlers } from "./rpc/handlers.ts";
 import { upload } from "./upload/upload.ts";
+import { watchHandlers } from "./watch/handlers.ts";
 
 /** The HTTP routes of files (wire.md 3.5). `GET` and `POST /files` decide access by themselves: signed URLs carry no header. */
 export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {
@@ -12,4 +15,9 @@ export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {
     { method: "POST", path: "/files", access: "own", handle: (call) => upload(ctx, call) },
     { method: "POST", path: "/files/compose", access: "token", handle: (call) => compose(ctx, call) },
   ];
+}
+
+/** Every method of `filesystem.Filesystem` (wire.md 4.4). Its watches live as long as the context. */
+export function filesystemHandlers(ctx: AgentContext): RpcHandlers<typeof filesystemService> {
+  return { ...treeHandlers(ctx), ...watchHandlers(ctx) };
 }

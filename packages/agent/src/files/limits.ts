@@ -29,4 +29,17 @@ export const LIMITS = {
   sliceMs: 4,
   /** Directories nested deeper than this are brought up before they are removed, so that descriptors stay few. */
   removeDepth: 64,
+  /** Watches that exist at once, streams and polled ones together. */
+  watchers: 256,
+  /** Directories below one recursive watch; the kernel has a limit of its own over all of them. */
+  watchedDirs: 100_000,
+  /** Events that wait for one client, and for all of them together. Beyond it the watch tells that it has lost some. */
+  queuedEvents: 16_384,
+  queuedEventsTotal: 131_072,
+  /** A polled watcher that nobody asks for so long is removed. */
+  unpolledWatcherMs: 30 * 60_000,
+  /** For so long a name found by looking into a new directory is not told again by the kernel's own event. */
+  freshNamesMs: 5_000,
+  /** How long the second half of a rename may take to come. */
+  renameHalfMs: 500,
 } as const;

@@ -19,7 +19,7 @@ function invalid(why: string): AppError {
 
 /** The set that an upload's `X-Metadata-<key>` headers ask for. Throws 400 for anything beyond the contract's limits. */
 export function metadataOfHeaders(headers: Headers): Metadata {
-  const metadata: Record<string, string> = {};
+  const metadata: Record<string, string> = Object.create(null);
   let total = 0;
   for (const [header, value] of headers) {
     if (!header.startsWith(HEADER_PREFIX)) continue;
@@ -44,7 +44,7 @@ export function metadataOfFile(path: string): Metadata {
   } catch {
     return {};
   }
-  const metadata: Record<string, string> = {};
+  const metadata: Record<string, string> = Object.create(null);
   for (const name of names) {
     if (!name.startsWith(METADATA_PREFIX)) continue;
     try {

@@ -28,8 +28,12 @@ export class PinnedDir {
   }
 
   /** A name in this directory, as a path for any system call. */
-  at(name: string): string {
-    return `/proc/self/fd/${this.fd}/${name}`;
+  at(name: string): string;
+  /** The same for a name that may be no text. */
+  at(name: string | Buffer): string | Buffer;
+  at(name: string | Buffer): string | Buffer {
+    const prefix = `/proc/self/fd/${this.fd}/`;
+    return typeof name === "string" ? prefix + name : Buffer.concat([Buffer.from(prefix), name]);
   }
 
   /** What has this name, links not followed; undefined when nothing has. */

@@ -1,0 +1,81 @@
+import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
+import type { EntryInfo } from "@boxyard/spec/agent";
+import type { Users } from "../../contracts.ts";
+import { metadataOfFile } from "../metadata.ts";
+import { baseName } from "../path/resolve-path.ts";
+import { permissionText } from "./permissions.ts";
+
+const NONE: EntryInfo["metadata"] = Object.freeze(Object.create(null));
+const SECOND_NS = 1_000_000_000n;
+
+/** Makes the entries of one answer; names of users and groups are looked up once in it. */
+export class EntryReader {
+  private readonly users: Users;
+  private readonly userNames = new Map<number, string>();
+  private readonly groupNames = new Map<number, string>();
+
+  constructor(users: Users) {
+    this.users = users;
+  }
+
+  /**
+   * What lies at an absolute path (wire.md 4.4). For a link type and mode are its target's, everything else is the link's own. Undefined
+   * when nothing is there; throws the kernel's other errors.
+   */
+  read(path: string): EntryInfo | undefined {
+    const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return stat && this.describe(path, stat, true);
+  }
+
+  /** The same for a name that is no text: `path` is for showing, `bytes` finds it. Links are not followed then. */
+  readBytes(path: string, bytes: Buffer): EntryInfo | undefined {
+    const stat = lstatSync(bytes, { bigint: true, throwIfNoEntry: false });
+    return stat && this.describe(path, stat, false);
+  }
+
+  private describe(path: string, stat: BigIntStats, reachable: boolean): EntryInfo {
+    const link = stat.isSymbolicLink() ? follow(path, reachable) : undefined;
+    const seen = link ? link.stat : stat;
+    const nanos = ((stat.mtimeNs % SECOND_NS) + SECOND_NS) % SECOND_NS;
+    const entry: EntryInfo = {
+      name: baseName(path),
+      type: seen?.isFile() ? "FILE_TYPE_FILE" : seen?.isDirectory() ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_UNSPECIFIED",
+      path,
+      size: Number(stat.size),
+      mode: Number((seen ?? stat).mode & 0o777n),
+      permissions: permissionText(Number(stat.mode)),
+      owner: this.owner(Number(stat.uid)),
+      group: this.group(Number(stat.gid)),
+      modifiedTime: { seconds: Number((stat.mtimeNs - nanos) / SECOND_NS), nanos: Number(nanos) },
+      metadata: reachable && (seen?.isFile() || seen?.isDirectory()) ? metadataOfFile(path) : NONE,
+      isSymlink: link !== undefined,
+    };
+    return link ? { ...entry, symlinkTarget: link.target } : entry;
+  }
+
+  private owner(uid: number): string {
+    return remembered(this.userNames, uid, () => this.users.userName(uid));
+  }
+
+  private group(gid: number): string {
+    return remembered(this.groupNames, gid, () => this.users.groupName(gid));
+  }
+}
+
+function remembered(names: Map<number, string>, id: number, look: () => string): string {
+  const known = names.get(id);
+  if (known !== undefined) return known;
+  const name = look();
+  names.set(id, name);
+  return name;
+}
+
+/** The end of a link; the link itself and no status when it leads nowhere. */
+function follow(path: string, reachable: boolean): { readonly target: string; readonly stat: BigIntStats | undefined } {
+  try {
+    if (reachable) return { target: realpathSync(path), stat: statSync(path, { bigint: true }) };
+  } catch {
+    // Dangling, or a loop.
+  }
+  return { target: path, stat: undefined };
+}

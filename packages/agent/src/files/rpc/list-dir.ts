@@ -1,0 +1,82 @@
+import { readdirSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { AppError } from "@boxyard/core";
+import type { EntryInfo } from "@boxyard/spec/agent";
+import type { Users } from "../../contracts.ts";
+import { LIMITS } from "../limits.ts";
+import { errnoOf, fileError } from "../sys/errno.ts";
+import { TimeSlice } from "../time-slice.ts";
+import { EntryReader } from "./entry-info.ts";
+
+/** Stands in a name for bytes that are no text. */
+const REPLACED = "\ufffd";
+
+async function checkDirectory(path: string): Promise<void> {
+  try {
+    if ((await stat(path)).isDirectory()) return;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === "ENOENT") throw new AppError("not_found", `path not found: ${path}`, { reason: "not_found", cause: error });
+    if (errno === "ELOOP")
+      throw new AppError("failed_precondition", `too many symbolic links: ${path}`, { reason: "link_loop", cause: error });
+    throw fileError(`list '${path}'`, error);
+  }
+  throw new AppError("invalid_argument", `path is not a directory: ${path}`, { reason: "not_a_directory" });
+}
+
+/** Names in lexical order; none when the directory is gone or no longer one. */
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    return (await readdir(path)).sort();
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * The entries below a directory down to `depth` levels (0 counts as 1), each directory before its content, in lexical order. Links are
+ * listed and not descended, but `path` itself may be one. What vanishes meanwhile is left out. Throws `failed_precondition` for more
+ * entries than one answer can hold.
+ */
+export async function listDir(users: Users, path: string, depth: number): Promise<EntryInfo[]> {
+  await checkDirectory(path);
+  const root = path.replace(/\/+$/, "");
+  const reader = new EntryReader(users);
+  const slice = new TimeSlice();
+  const entries: EntryInfo[] = [];
+  const walk = async (dir: string, levels: number): Promise<void> => {
+    for (const name of await namesIn(dir === "" ? "/" : dir)) {
+      const entry = safely(() => reader.read(`${dir}/${name}`)) ?? (name.includes(REPLACED) ? byBytes(reader, dir, name) : undefined);
+      if (!entry) continue;
+      if (entries.length >= LIMITS.listEntries) throw tooMany(path);
+      entries.push(entry);
+      if (levels > 1 && entry.type === "FILE_TYPE_DIRECTORY" && !entry.isSymlink) await walk(entry.path, levels - 1);
+      const turn = slice.turn();
+      if (turn) await turn;
+    }
+  };
+  await walk(root, Math.max(depth, 1));
+  return entries;
+}
+
+/** An entry whose name is no text, found again by its bytes. */
+function byBytes(reader: EntryReader, dir: string, name: string): EntryInfo | undefined {
+  return safely(() => {
+    const names = readdirSync(dir || "/", { encoding: "buffer" }) as Buffer[];
+    const bytes = names.find((candidate) => candidate.toString() === name);
+    return bytes && reader.readBytes(`${dir}/${name}`, Buffer.concat([Buffer.from(`${dir}/`), bytes]));
+  });
+}
+
+function safely<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}
+
+function tooMany(path: string): AppError {
+  const message = `'${path}' holds more than ${LIMITS.listEntries} entries; list its directories one by one`;
+  return new AppError("failed_precondition", message, { reason: "too_many_entries" });
+}

@@ -1,0 +1,77 @@
+import { renameSync } from "node:fs";
+import { posix } from "node:path";
+import { AppError } from "@boxyard/core";
+import { httpFailure } from "../../contracts.ts";
+import { ensureDir, type Owner, PinnedDir } from "../path/pinned-dir.ts";
+import { baseName } from "../path/resolve-path.ts";
+import { errnoOf, fileError } from "../sys/errno.ts";
+import { temporaryName } from "../temporary-name.ts";
+import { copyTree } from "./copy-tree.ts";
+import { removeTree } from "./remove-tree.ts";
+
+/** A path that names an entry of a directory: not `/`, `.` or `..`. Slashes at the end are dropped. Throws 400. */
+export function entryOf(path: string): { readonly parent: string; readonly name: string; readonly path: string } {
+  const clean = path.replace(/\/+$/, "") || "/";
+  const name = baseName(clean);
+  if (clean === "/" || name === "." || name === "..") throw httpFailure(400, `path names no entry of a directory: ${path}`);
+  return { parent: posix.dirname(clean), name, path: clean };
+}
+
+function openSourceDir(parent: string, source: string): PinnedDir {
+  try {
+    return PinnedDir.open(parent);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === "ENOENT" || errno === "ENOTDIR") throw sourceMissing(source, error);
+    throw fileError(`move '${source}'`, error);
+  }
+}
+
+const sourceMissing = (source: string, cause?: unknown) =>
+  new AppError("not_found", `source file not found: ${source}`, { reason: "not_found", cause });
+
+/** Renames a file or directory, making missing parents of the destination; a file at the destination is replaced. Returns its path. */
+export async function move(source: string, destination: string, owner: Owner): Promise<string> {
+  const from = entryOf(source);
+  const to = entryOf(destination);
+  const what = `move '${source}' to '${destination}'`;
+  const fromDir = openSourceDir(from.parent, source);
+  try {
+    if (!fromDir.lstat(from.name)) throw sourceMissing(source);
+    const toDir = ensureDir(to.parent, owner);
+    try {
+      if (!renamed(fromDir, from.name, toDir, to.name)) await copyOver(fromDir, from.name, toDir, to.name);
+    } finally {
+      toDir.close();
+    }
+  } catch (error) {
+    throw fileError(what, error);
+  } finally {
+    fromDir.close();
+  }
+  return to.path;
+}
+
+/** False where the kernel would have to copy. */
+function renamed(from: PinnedDir, name: string, to: PinnedDir, newName: string): boolean {
+  try {
+    renameSync(from.at(name), to.at(newName));
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EXDEV") return false;
+    throw error;
+  }
+}
+
+/** The copy becomes visible whole; the source goes only after that. */
+async function copyOver(from: PinnedDir, name: string, to: PinnedDir, newName: string): Promise<void> {
+  const temporary = temporaryName(to.lstat(newName) !== undefined);
+  try {
+    await copyTree(from, name, to, temporary);
+    renameSync(to.at(temporary), to.at(newName));
+  } catch (error) {
+    await removeTree(to, temporary).catch(() => {});
+    throw error;
+  }
+  await removeTree(from, name);
+}

@@ -1,0 +1,41 @@
+import { AppError } from "@boxyard/core";
+import { randomHex } from "../../random.ts";
+import { after } from "../../timers.ts";
+import { LIMITS } from "../limits.ts";
+import type { Watch } from "./watch.ts";
+
+interface Polled {
+  readonly watch: Watch;
+  cancelExpiry: () => void;
+}
+
+/** Watchers that clients ask for events, by id. One that nobody asks is removed after a while. */
+export class PolledWatchers {
+  private readonly byId = new Map<string, Polled>();
+
+  add(watch: Watch): string {
+    const id = `w${randomHex(10)}`;
+    this.byId.set(id, { watch, cancelExpiry: this.expireLater(id) });
+    return id;
+  }
+
+  /** The watcher, whose time begins anew. Throws `not_found`. */
+  get(id: string): Watch {
+    const polled = this.byId.get(id);
+    if (!polled) throw new AppError("not_found", `watcher with id ${id} not found`, { reason: "watcher_not_found" });
+    polled.cancelExpiry();
+    polled.cancelExpiry = this.expireLater(id);
+    return polled.watch;
+  }
+
+  /** Throws `not_found`. */
+  remove(id: string): void {
+    this.get(id).dispose();
+    this.byId.get(id)?.cancelExpiry();
+    this.byId.delete(id);
+  }
+
+  private expireLater(id: string): () => void {
+    return after(LIMITS.unpolledWatcherMs, () => this.remove(id));
+  }
+}

@@ -1,0 +1,91 @@
+import { statfsSync, statSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+import type { FilesystemEvent, WatchDirRequest } from "@boxyard/spec/agent";
+import type { Users } from "../../contracts.ts";
+import { LIMITS } from "../limits.ts";
+import { EntryReader } from "../rpc/entry-info.ts";
+import { guarded } from "../sys/errno.ts";
+import { EventQueue, type QueueBudget } from "./event-queue.ts";
+import { InotifyHub } from "./hub.ts";
+import { type TreeEvent, WatchTree } from "./tree.ts";
+
+/** File systems whose changes are made elsewhere, so that the kernel here can't tell them: NFS, SMB, CIFS, SMB2, FUSE. */
+const NETWORK = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546]);
+/** These no longer have something to look at. */
+const GONE = new Set(["EVENT_TYPE_REMOVE", "EVENT_TYPE_RENAME"]);
+
+/** One client's watch. */
+export interface Watch {
+  readonly queue: EventQueue;
+  /** Makes the wire form of an event, with the entry as it is now where the client wants it. */
+  present(event: TreeEvent): FilesystemEvent;
+  /** Repeatable. */
+  dispose(): void;
+}
+
+function checkPath(path: string, allowNetworkMounts: boolean): void {
+  guarded(`watch '${path}'`, () => {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat) throw new AppError("not_found", `path ${path} not found`, { reason: "not_found" });
+    if (!stat.isDirectory()) throw new AppError("invalid_argument", `path ${path} not a directory`, { reason: "not_a_directory" });
+    // An unsigned number in the kernel, a signed one in the runtime.
+    if (!allowNetworkMounts && NETWORK.has(statfsSync(path).type >>> 0)) {
+      throw new AppError("invalid_argument", `cannot watch path on network filesystem: ${path}`, { reason: "network_filesystem" });
+    }
+  });
+}
+
+/** All watches of an agent, which share one inotify instance and the bounds. */
+export class Watches {
+  private readonly hub = new InotifyHub();
+  private readonly budget: QueueBudget = { queued: 0 };
+  private readonly users: Users;
+  private open = 0;
+
+  constructor(users: Users) {
+    this.users = users;
+  }
+
+  /** Watches a directory by its absolute path. Throws `not_found`, `invalid_argument`, `resource_exhausted`. */
+  async watch(path: string, request: Omit<WatchDirRequest, "path">): Promise<Watch> {
+    checkPath(path, request.allowNetworkMounts);
+    if (this.open >= LIMITS.watchers) {
+      throw new AppError("resource_exhausted", `more than ${LIMITS.watchers} watches at once`, { reason: "too_many_watches" });
+    }
+    this.open++;
+    const queue = new EventQueue(this.budget);
+    const tree: WatchTree = new WatchTree(this.hub, path, request.recursive, {
+      onEvent: (event) => queue.push(event),
+      onLost() {
+        queue.lose();
+        tree.resync().catch(() => {});
+      },
+    });
+    let isOpen = true;
+    const dispose = () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.open--;
+      tree.dispose();
+      queue.drop();
+    };
+    try {
+      await tree.start();
+    } catch (error) {
+      dispose();
+      throw error;
+    }
+    return { queue, dispose, present: (event) => this.present(path, event, request.includeEntry) };
+  }
+
+  private present(root: string, { name, type }: TreeEvent, includeEntry: boolean): FilesystemEvent {
+    if (!includeEntry || GONE.has(type)) return { name, type };
+    try {
+      const path = name === "." ? root : `${root.replace(/\/+$/, "")}/${name}`;
+      const entry = new EntryReader(this.users).read(path);
+      return entry ? { name, type, entry } : { name, type };
+    } catch {
+      return { name, type };
+    }
+  }
+}
