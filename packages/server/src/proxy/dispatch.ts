@@ -85,7 +85,8 @@ export function canonicalPath(target: string): string {
   for (let round = 0; round < 4 && path.includes("%"); round++) {
     path = path.replace(/%([0-9a-fA-F]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   }
-  path = (path.split(/[?#;]/, 1)[0] ?? "").replaceAll("\\", "/").toLowerCase();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a NUL ends the path for whoever passes it to C
+  path = (path.split(/[?#;\x00]/, 1)[0] ?? "").replaceAll("\\", "/").toLowerCase();
   const kept: string[] = [];
   for (const segment of path.split("/")) {
     const clean = segment.trim();
