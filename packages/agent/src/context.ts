@@ -1,12 +1,12 @@
 import { systemClock } from "@boxyard/core";
-import { processService } from "@boxyard/spec/agent";
+import { filesystemService, processService } from "@boxyard/spec/agent";
 import { SandboxState } from "./access/sandbox-state.ts";
 import { SystemUsers } from "./access/users.ts";
 import { CommandCgroups } from "./cgroup/command-cgroups.ts";
 import { Freezer } from "./cgroup/freezer.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentContext } from "./contracts.ts";
-import { fileRoutes } from "./files/index.ts";
+import { fileRoutes, filesystemHandlers } from "./files/index.ts";
 import { freezeRoute, unfreezeRoute } from "./http/freeze.ts";
 import { envsRoute, healthRoute } from "./http/health.ts";
 import { initRoute } from "./http/init.ts";
@@ -53,7 +53,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
         unfreezeRoute(freezer),
         ...fileRoutes(ctx),
       ],
-      rpc: endpointsOf(processService, process),
+      rpc: [...endpointsOf(processService, process), ...endpointsOf(filesystemService, filesystemHandlers(ctx))],
     },
   };
 }

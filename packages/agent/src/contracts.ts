@@ -102,7 +102,15 @@ export class EncodedEnvelope {
   }
 }
 
-export type UnaryHandler<I, O> = (input: I, call: RpcCall) => O | Promise<O>;
+/** A whole message, already JSON in UTF-8, in pieces: for answers too large to be built as one tree of objects. */
+export class EncodedMessage {
+  readonly pieces: readonly Uint8Array<ArrayBuffer>[];
+  constructor(pieces: readonly Uint8Array<ArrayBuffer>[]) {
+    this.pieces = pieces;
+  }
+}
+
+export type UnaryHandler<I, O> = (input: I, call: RpcCall) => O | EncodedMessage | Promise<O | EncodedMessage>;
 
 export interface ServerStreamHandler<I, O> {
   /** Sent by the server when the stream was silent for `Keepalive-Ping-Interval` seconds (90 when absent). */

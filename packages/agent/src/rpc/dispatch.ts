@@ -1,6 +1,13 @@
 import { AppError } from "@boxyard/core";
 import type { MethodKind, MethodTable } from "@boxyard/spec/agent";
-import type { AgentContext, ClientStreamHandler, RpcCall, ServerStreamHandler, UnaryHandler } from "../contracts.ts";
+import {
+  type AgentContext,
+  type ClientStreamHandler,
+  EncodedMessage,
+  type RpcCall,
+  type ServerStreamHandler,
+  type UnaryHandler,
+} from "../contracts.ts";
 import { after } from "../timers.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
 import { envelope, FLAG_END, readEnvelopes } from "./envelope.ts";
@@ -91,7 +98,8 @@ async function answerUnary(ctx: Pick<AgentContext, "log">, { method, handler }: 
     try {
       const input = decodeMessage(method.input, await readBody(request));
       const output = await untilAborted(Promise.resolve((handler as UnaryHandler<unknown, unknown>)(input, call)), call.signal);
-      return new Response(encodeMessage(method.output, output), { headers: call.responseHeaders });
+      const body = output instanceof EncodedMessage ? new Blob([...output.pieces]) : encodeMessage(method.output, output);
+      return new Response(body, { headers: call.responseHeaders });
     } finally {
       call.close();
     }
