@@ -1,0 +1,192 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readAgentSuiteConfig } from "./config.ts";
+import { buildLaunch } from "./launch.ts";
+
+/** An agent and what a test may know of it. Tests speak HTTP to `baseUrl` and look at nothing else, so they run over real sandboxes too. */
+export interface AgentUnderTest {
+  readonly baseUrl: string;
+  /** Undefined: the agent asks for none. */
+  readonly token: string | undefined;
+  /** Undefined: it was initialised by somebody else. */
+  readonly initKey: string | undefined;
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  /** False leaves the agent as it is before its first `/init`. Default: default user `user`, a random token. */
+  readonly init?: boolean;
+  /** Lines of `/etc/passwd` and `/etc/group`; null: no such file. Default: root and `user` (1000), who is also in `staff` (50) and `sudo` (27). */
+  readonly passwd?: string | null;
+  readonly group?: string | null;
+  /** Shell text run as root in the sandbox's namespaces before the agent, to change what it finds. */
+  readonly prepare?: string;
+  /** Limits of the control groups of the whole sandbox. */
+  readonly maxProcesses?: number;
+  readonly memoryBytes?: number;
+  readonly limits?: Readonly<Record<string, number>>;
+}
+
+const INIT_KEY = "0123456789abcdef";
+const PASSWD = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\nother:x:1001:1001::/home/other:/bin/bash\n";
+const GROUP = "root:x:0:\nuser:x:1000:\nother:x:1001:\nstaff:x:50:user\nsudo:x:27:other,user\n";
+
+/** The agent that the settings name, or a fresh one of its own in namespaces and control groups that vanish with it. Needs root. */
+export async function startAgent(options: StartOptions = {}): Promise<AgentUnderTest> {
+  const config = readAgentSuiteConfig();
+  if (config.baseUrl !== undefined) return { baseUrl: config.baseUrl, token: config.token, initKey: config.initKey, stop: async () => {} };
+  const place = new Place(options);
+  const port = await freePort();
+  const child = Bun.spawn(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", "/bin/sh", join(place.folder, "boot.sh")], {
+    env: { PATH: process.env.PATH ?? "", BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port) },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+    await place.remove();
+  };
+  const baseUrl = `http://127.0.0.1:${port}`;
+  try {
+    await untilHealthy(baseUrl, child);
+    const token = options.init === false ? undefined : crypto.randomUUID();
+    if (token !== undefined) await initialise(baseUrl, { accessToken: token, defaultUser: options.passwd === null ? "root" : "user" });
+    return { baseUrl, token, initKey: INIT_KEY, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** `/init` with the agent's key. */
+export async function initialise(baseUrl: string, body: object, initKey = INIT_KEY): Promise<void> {
+  const response = await fetch(`${baseUrl}/init`, { method: "POST", headers: { "X-Init-Key": initKey }, body: JSON.stringify(body) });
+  if (response.status !== 204) throw new Error(`/init answered ${response.status}: ${await response.text()}`);
+}
+
+/** Headers of an authorised request. */
+export function authorised(agent: AgentUnderTest): Record<string, string> {
+  return agent.token === undefined ? {} : { "X-Access-Token": agent.token };
+}
+
+async function untilHealthy(baseUrl: string, child: Bun.Subprocess): Promise<void> {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await Bun.sleep(10)) {
+    if (child.exitCode !== null) throw new Error(`the agent left with ${child.exitCode}`);
+    const response = await fetch(`${baseUrl}/health`).catch(() => undefined);
+    if (response?.status === 204) return;
+  }
+  throw new Error("the agent did not answer within 10 s");
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject).listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Folder and control groups of one agent. */
+class Place {
+  readonly folder = mkdtempSync(join(tmpdir(), "boxyard-agent-"));
+  private readonly name = `by-test-${crypto.randomUUID().slice(0, 8)}`;
+  private readonly cgroups: string[] = [];
+
+  constructor(options: StartOptions) {
+    mkdirSync(join(this.folder, "host"));
+    writeFileSync(join(this.folder, "host/limits.json"), JSON.stringify(options.limits ?? {}));
+    const unified = this.makeCgroup(isHybrid() ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup");
+    const limits = [
+      ...this.limit("pids", "pids.max", "pids.max", options.maxProcesses),
+      ...this.limit("memory", "memory.limit_in_bytes", "memory.max", options.memoryBytes),
+    ];
+    writeFileSync(join(this.folder, "boot.sh"), bootScript(this.folder, unified, limits, options));
+  }
+
+  environment(port: number): Record<string, string> {
+    return {
+      BOXYARD_AGENT_HOST: "127.0.0.1",
+      BOXYARD_AGENT_PORT: String(port),
+      BOXYARD_AGENT_LAUNCH: buildLaunch(),
+      BOXYARD_AGENT_CGROUP_V1: join(this.folder, "v1"),
+      BOXYARD_AGENT_HOST_DIR: join(this.folder, "host"),
+    };
+  }
+
+  async remove(): Promise<void> {
+    for (const path of this.cgroups) await removeCgroup(path);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private makeCgroup(parent: string): string {
+    const path = join(parent, this.name);
+    mkdirSync(path);
+    this.cgroups.push(path);
+    return path;
+  }
+
+  /** Lines of the boot script that enter a limited control group. */
+  private limit(controller: string, v1File: string, v2File: string, value: number | undefined): string[] {
+    if (value === undefined) return [];
+    if (!isHybrid()) {
+      writeFileSync(join("/sys/fs/cgroup", this.name, v2File), String(value));
+      return [];
+    }
+    const path = this.makeCgroup(`/sys/fs/cgroup/${controller}`);
+    writeFileSync(join(path, v1File), String(value));
+    const bind = join(this.folder, "v1", controller);
+    return [`echo 0 > ${path}/cgroup.procs`, `mkdir -p ${bind}`, `mount --bind ${path} ${bind}`];
+  }
+}
+
+function isHybrid(): boolean {
+  return readdirSync("/sys/fs/cgroup").includes("unified");
+}
+
+/** What PID 1 of the agent's namespaces does: the mounts of a sandbox as far as the agent sees them, then the agent. */
+function bootScript(folder: string, unified: string, limits: readonly string[], options: StartOptions): string {
+  const { executable } = readAgentSuiteConfig();
+  const agent = executable ?? `${process.execPath} ${join(import.meta.dir, "../../../packages/agent/src/main.ts")}`;
+  const file = (name: string, text: string | null | undefined, standard: string) =>
+    text === null ? `rm -f /etc/${name}` : `printf '%s' '${text ?? standard}' > /etc/${name}`;
+  const lines = [
+    "set -e",
+    "mount --make-rprivate /",
+    ...limits,
+    `echo 0 > ${unified}/cgroup.procs`,
+    `mkdir ${unified}/user ${unified}/pty`,
+    // A writable copy of /etc, so that nothing of the machine's own is touched.
+    `mkdir ${folder}/etc-upper ${folder}/etc-work`,
+    `mount -t overlay overlay -o lowerdir=/etc,upperdir=${folder}/etc-upper,workdir=${folder}/etc-work /etc`,
+    file("passwd", options.passwd, PASSWD),
+    file("group", options.group, GROUP),
+    "mount -t tmpfs tmpfs /home",
+    "mount -t tmpfs -o mode=755 tmpfs /run",
+    "mkdir /home/user /home/other && chown 1000:1000 /home/user && chown 1001:1001 /home/other",
+    "mount -t proc proc /proc",
+    `mount --bind ${unified} /sys/fs/cgroup`,
+    options.prepare ?? "",
+    "cd /",
+    `exec ${agent} < /dev/null`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** A control group with all below it, waiting until what was killed in it has gone. */
+async function removeCgroup(path: string): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    try {
+      for (const entry of readdirSync(path, { withFileTypes: true })) if (entry.isDirectory()) await removeCgroup(join(path, entry.name));
+      rmdirSync(path);
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code === "ENOENT") return;
+      await Bun.sleep(10);
+    }
+  }
+  throw new Error(`${path} is still in use`);
+}
