@@ -1,4 +1,4 @@
-import { wrapError } from "@boxyard/core";
+import { fromErrno } from "@boxyard/core/node";
 import { close, inNetworkNamespace, O, open } from "../sys/libc.ts";
 import type { Address } from "./addresses.ts";
 import { IFF, linkUp, newAddress, newGatewayRoute, newLinkRoute, newNeighbour, newVethPair } from "./netlink/route.ts";
@@ -20,7 +20,7 @@ const LOOPBACK_INDEX = 1;
  */
 export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid: number; mtu: number; online: boolean }): void {
   const { address, pid, mtu } = lease;
-  const namespace = open(`/proc/${pid}/ns/net`, O.RDONLY);
+  const namespace = openNamespaceOf(pid);
   let inside: NetlinkSocket | undefined;
   try {
     inside = inNetworkNamespace(namespace, () => {
@@ -50,9 +50,17 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
     inNetworkNamespace(kernel.namespace, () => settleLink(leaseLink(address)));
     inNetworkNamespace(namespace, () => settleLink(SANDBOX_LINK));
   } catch (error) {
-    throw wrapError(`plug process ${pid} into the network`, error);
+    throw fromErrno(`plug process ${pid} into the network`, error);
   } finally {
     inside?.close();
     close(namespace);
+  }
+}
+
+function openNamespaceOf(pid: number): number {
+  try {
+    return open(`/proc/${pid}/ns/net`, O.RDONLY);
+  } catch (error) {
+    throw fromErrno(`find the network namespace of process ${pid}`, error);
   }
 }

@@ -1,0 +1,25 @@
+import { type SandboxId, systemClock } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import { openNetwork } from "../networks.ts";
+
+/** For tests: a process that opens, uses and releases a network over and over until it is killed. Arguments: folder, pid to plug in. */
+
+const [folder = "", pid = "0"] = process.argv.slice(2);
+
+for (let i = 0; ; i++) {
+  const networks = await openNetwork({
+    instance: "0000dddd",
+    network: "10.219.0.0/16",
+    stateFolder: `${folder}/state`,
+    runFolder: `${folder}/run`,
+    resolvConf: `${folder}/none`,
+    logger: silentLogger,
+  });
+  const lease = networks.allocate(`i${i}` as SandboxId, 1);
+  await networks.attach(lease, Number(pid), { internetAccess: true });
+  if (i === 0) process.stdout.write("running\n");
+  await systemClock.sleep(3);
+  await networks.detach(lease);
+  if (i % 2) await networks.release();
+  else await networks.close();
+}
