@@ -6,7 +6,7 @@ import { ensureDir, PinnedDir } from "../path/pinned-dir.ts";
 import { resolvePath } from "../path/resolve-path.ts";
 import { errnoOf, fileError, guarded } from "../sys/errno.ts";
 import { EntryReader } from "./entry-info.ts";
-import { listDir } from "./list-dir.ts";
+import { listDirMessage } from "./list-dir.ts";
 import { entryOf, move } from "./move.ts";
 import { removeTree } from "./remove-tree.ts";
 
@@ -70,9 +70,7 @@ export function treeHandlers(ctx: AgentContext): Pick<Handlers, "Stat" | "MakeDi
       const to = await move(pathOf(source, call), pathOf(destination, call), actingUser(ctx, call.username));
       return { entry: entryAt(ctx, to, `file is gone again: ${to}`) };
     },
-    async ListDir({ path, depth }, call) {
-      return { entries: await listDir(ctx.users, pathOf(path, call), depth) };
-    },
+    ListDir: ({ path, depth }, call) => listDirMessage(ctx.users, pathOf(path, call), depth),
     async Remove({ path }, call) {
       await remove(pathOf(path, call));
       return {};

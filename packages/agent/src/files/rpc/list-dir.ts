@@ -1,13 +1,17 @@
 import { readdirSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { AppError } from "@boxyard/core";
-import type { EntryInfo } from "@boxyard/spec/agent";
-import type { Users } from "../../contracts.ts";
+import { type EntryInfo, EntryInfoTable } from "@boxyard/spec/agent";
+import { EncodedMessage, type Users } from "../../contracts.ts";
+import { encodeMessage } from "../../rpc/codec.ts";
 import { LIMITS } from "../limits.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
 import { TimeSlice } from "../time-slice.ts";
 import { EntryReader } from "./entry-info.ts";
 
+/** Text gathered before it is turned into bytes. */
+const PIECE_CHARS = 64 * 1024;
+const encoder = new TextEncoder();
 /** Stands in a name for bytes that are no text. */
 const REPLACED = "\ufffd";
 
@@ -34,29 +38,43 @@ async function namesIn(path: string): Promise<string[]> {
 }
 
 /**
- * The entries below a directory down to `depth` levels (0 counts as 1), each directory before its content, in lexical order. Links are
- * listed and not descended, but `path` itself may be one. What vanishes meanwhile is left out. Throws `failed_precondition` for more
- * entries than one answer can hold.
+ * The entries below a directory down to `depth` levels (0 counts as 1), each directory before its content, in lexical order, told one by
+ * one. Links are listed and not descended, but `path` itself may be one. What vanishes meanwhile is left out. Throws `failed_precondition`
+ * for more entries than one answer can hold.
  */
-export async function listDir(users: Users, path: string, depth: number): Promise<EntryInfo[]> {
+export async function listDir(users: Users, path: string, depth: number, onEntry: (entry: EntryInfo) => void): Promise<void> {
   await checkDirectory(path);
-  const root = path.replace(/\/+$/, "");
   const reader = new EntryReader(users);
   const slice = new TimeSlice();
-  const entries: EntryInfo[] = [];
+  let count = 0;
   const walk = async (dir: string, levels: number): Promise<void> => {
     for (const name of await namesIn(dir === "" ? "/" : dir)) {
       const entry = safely(() => reader.read(`${dir}/${name}`)) ?? (name.includes(REPLACED) ? byBytes(reader, dir, name) : undefined);
       if (!entry) continue;
-      if (entries.length >= LIMITS.listEntries) throw tooMany(path);
-      entries.push(entry);
+      if (++count > LIMITS.listEntries) throw tooMany(path);
+      onEntry(entry);
       if (levels > 1 && entry.type === "FILE_TYPE_DIRECTORY" && !entry.isSymlink) await walk(entry.path, levels - 1);
       const turn = slice.turn();
       if (turn) await turn;
     }
   };
-  await walk(root, Math.max(depth, 1));
-  return entries;
+  await walk(path.replace(/\/+$/, ""), Math.max(depth, 1));
+}
+
+/** The answer of ListDir as text: as objects it would take fifteen times the memory and block the loop while it is encoded. */
+export async function listDirMessage(users: Users, path: string, depth: number): Promise<EncodedMessage> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let text = '{"entries":[';
+  let first = true;
+  await listDir(users, path, depth, (entry) => {
+    text += first ? encodeMessage(EntryInfoTable, entry) : `,${encodeMessage(EntryInfoTable, entry)}`;
+    first = false;
+    if (text.length < PIECE_CHARS) return;
+    pieces.push(encoder.encode(text));
+    text = "";
+  });
+  pieces.push(encoder.encode(`${text}]}`));
+  return new EncodedMessage(pieces);
 }
 
 /** An entry whose name is no text, found again by its bytes. */

@@ -11,7 +11,6 @@ import { SysError } from "./errno.ts";
 function load() {
   const { symbols } = dlopen("libc.so.6", {
     __errno_location: { args: [], returns: FFIType.ptr },
-    llistxattr: { args: [FFIType.ptr, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
     listxattr: { args: [FFIType.ptr, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
     getxattr: { args: [FFIType.ptr, FFIType.ptr, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
     fsetxattr: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr, FFIType.u64_fast, FFIType.i32], returns: FFIType.i32 },
@@ -52,6 +51,21 @@ const encoder = new TextEncoder();
 export function cstring(text: string): Uint8Array {
   if (text.includes("\0")) throw new SysError("string with NUL", 22);
   return encoder.encode(`${text}\0`);
+}
+
+const PATH_BYTES = 8192;
+let pathBytes: { readonly buffer: Uint8Array; readonly at: ReturnType<typeof ptr> } | undefined;
+
+/** A path as a C string in memory that the next call overwrites; for calls that are made for thousands of paths. */
+export function pathPointer(path: string): ReturnType<typeof ptr> {
+  if (!pathBytes) {
+    const buffer = new Uint8Array(PATH_BYTES);
+    pathBytes = { buffer, at: ptr(buffer) };
+  }
+  const { read: taken, written } = encoder.encodeInto(path, pathBytes.buffer.subarray(0, PATH_BYTES - 1));
+  if (taken < path.length || path.includes("\0")) throw new SysError("path", 36);
+  pathBytes.buffer[written] = 0;
+  return pathBytes.at;
 }
 
 export { ptr };

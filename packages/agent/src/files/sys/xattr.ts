@@ -1,5 +1,5 @@
 import { SysError } from "./errno.ts";
-import { cstring, errno, libc, ptr } from "./libc.ts";
+import { cstring, errno, libc, pathPointer, ptr } from "./libc.ts";
 
 /*
  * Extended attributes. Names and values are bytes to the kernel; names here are text, values bytes. Not one of these opens the file, so a
@@ -30,17 +30,17 @@ function filled(call: string, fill: Fill): Uint8Array | undefined {
 
 /** Names of a file's attributes. `path` is followed when it is a link. Throws when the file is gone. */
 export function listXattr(path: string): string[] {
-  const name = cstring(path);
-  const bytes = filled("listxattr", (target) => libc().listxattr(ptr(name), ptr(target), target.length) as number);
+  // Most files have none: asked first for the length alone, which needs no buffer.
+  if (Number(libc().listxattr(pathPointer(path), null, 0)) === 0) return [];
+  const bytes = filled("listxattr", (target) => libc().listxattr(pathPointer(path), ptr(target), target.length) as number);
   if (!bytes || bytes.length === 0) return [];
   return Buffer.from(bytes).toString("utf8").split("\0").filter(Boolean);
 }
 
 /** Value of one attribute; undefined when it is not set. */
 export function getXattr(path: string, attribute: string): Uint8Array | undefined {
-  const name = cstring(path);
   const key = cstring(attribute);
-  return filled("getxattr", (target) => libc().getxattr(ptr(name), ptr(key), ptr(target), target.length) as number);
+  return filled("getxattr", (target) => libc().getxattr(pathPointer(path), ptr(key), ptr(target), target.length) as number);
 }
 
 const EMPTY = new Uint8Array(1);
