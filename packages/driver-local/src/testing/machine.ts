@@ -1,0 +1,104 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { newSandboxId, type StepObserver } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import type { ImageRef, SandboxHandle, SandboxSpec } from "@boxyard/driver";
+import type { LocalDriver } from "../driver.ts";
+import { openLocalDriver } from "../open.ts";
+import { makeTestDataFolder, type TestDataFolder } from "../setup/index.ts";
+import { readRecord } from "../state/record.ts";
+
+export const INIT_KEY = "0123456789abcdef0123456789abcdef";
+export const never = new AbortController().signal;
+
+/** A spec for the image of `dataFolder`'s base template. */
+export function testSpec(dataFolder: string, resources: Partial<SandboxSpec["resources"]> = {}): SandboxSpec {
+  const { image } = JSON.parse(readFileSync(join(dataFolder, "templates/base.json"), "utf8")) as { image: ImageRef };
+  return {
+    sandboxId: newSandboxId(),
+    incarnation: 1,
+    image,
+    hostname: "test",
+    resources: { cpuCount: 2, memoryBytes: 256 << 20, diskBytes: 256 << 20, maxProcesses: 128, ...resources },
+    network: { internetAccess: false },
+    agent: { initKey: INIT_KEY },
+    labels: {},
+  };
+}
+
+/** A real driver on a data folder of its own, for tests that need root. One at a time: it can be closed and opened again. */
+export class TestMachine {
+  /** Faults of the driver that is opened next, and of the open one. */
+  readonly faults: StepObserver = {};
+  readonly folder: TestDataFolder;
+  private open: LocalDriver | undefined;
+
+  private constructor(folder: TestDataFolder) {
+    this.folder = folder;
+  }
+
+  static async make(): Promise<TestMachine> {
+    const machine = new TestMachine(await makeTestDataFolder());
+    try {
+      await machine.reopen();
+      return machine;
+    } catch (error) {
+      await machine.folder.remove();
+      throw error;
+    }
+  }
+
+  get dataFolder(): string {
+    return this.folder.dataDir;
+  }
+
+  get driver(): LocalDriver {
+    if (!this.open) throw new Error("the driver is closed");
+    return this.open;
+  }
+
+  spec(resources?: Partial<SandboxSpec["resources"]>): SandboxSpec {
+    return testSpec(this.dataFolder, resources);
+  }
+
+  async boot(spec = this.spec()): Promise<SandboxHandle> {
+    const handle = await this.driver.create(spec, never);
+    await this.driver.start(handle, never);
+    return handle;
+  }
+
+  async close(): Promise<void> {
+    await this.open?.close();
+    this.open = undefined;
+  }
+
+  async reopen(): Promise<void> {
+    await this.close();
+    this.open = await openLocalDriver({ dataFolder: this.dataFolder, logger: silentLogger, observer: this.faults });
+  }
+
+  /** PID 1 of a sandbox, as the machine numbers it. */
+  initPid(handle: SandboxHandle): number {
+    const record = readRecord(join(this.dataFolder, "sandboxes", handle.sandboxId, "state.json"));
+    if (!record?.process) throw new Error(`${handle.sandboxId} has no process`);
+    return record.process.pid;
+  }
+
+  agentPid(handle: SandboxHandle): number {
+    const init = this.initPid(handle);
+    return Number(readFileSync(`/proc/${init}/task/${init}/children`, "utf8").trim().split(" ")[0]);
+  }
+
+  async destroyAll(): Promise<void> {
+    for (const handle of await this.driver.list()) await this.driver.destroy(handle);
+  }
+
+  /** Gives everything back to the machine. */
+  async dispose(): Promise<void> {
+    if (!this.open) await this.reopen();
+    await this.destroyAll();
+    await this.driver.release();
+    this.open = undefined;
+    await this.folder.remove();
+  }
+}
