@@ -41,7 +41,7 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
   const port = await freePort();
   const child = Bun.spawn(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", "/bin/sh", join(place.folder, "boot.sh")], {
     env: { PATH: process.env.PATH ?? "", BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port) },
-    stdio: ["ignore", "ignore", "inherit"],
+    stdio: ["ignore", "inherit", "inherit"],
   });
   const stop = async () => {
     child.kill("SIGKILL");

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { CHECKOUT } from "../config.ts";
@@ -29,6 +29,7 @@ interface ServerFile {
 export async function startServer(dataDir: string, env: Readonly<Record<string, string | undefined>>): Promise<ServerProcess> {
   const logFile = join(dataDir, "test-server.log");
   const log = openSync(logFile, "a");
+  const before = fstatSync(log).size;
   const child = Bun.spawn([process.execPath, "packages/server/src/main.ts", "serve"], {
     cwd: CHECKOUT,
     env,
@@ -38,18 +39,21 @@ export async function startServer(dataDir: string, env: Readonly<Record<string, 
   });
   closeSync(log);
   try {
-    const url = await eventually("the server answers", () => answeringUrl(dataDir, child), { withinMs: START_MS, everyMs: 10 });
+    const look = () => (child.exitCode === null ? answeringUrl(dataDir, child) : ENDED);
+    const url = await eventually("the server answers", look, { withinMs: START_MS, everyMs: 10 });
+    if (url === ENDED) throw new AppError("internal", `it ended with exit code ${child.exitCode}`, { reason: "server_ended" });
     return { pid: child.pid, url, exited: child.exited, stop: () => stop(child, logFile), kill9: () => kill9(child) };
   } catch (cause) {
     await kill9(child);
-    throw new AppError("internal", `The server did not start; the end of its log:\n${tail(logFile)}`, { reason: "server_start", cause });
+    throw new AppError("internal", `The server did not start; its log:\n${tail(logFile, before)}`, { reason: "server_start", cause });
   }
 }
+
+const ENDED = "ended";
 
 type Child = Bun.Subprocess<"ignore", number, number>;
 
 async function answeringUrl(dataDir: string, child: Child): Promise<string | undefined> {
-  if (child.exitCode !== null) throw new AppError("internal", `it ended with exit code ${child.exitCode}`);
   const file = JSON.parse(readFileSync(join(dataDir, "server.json"), "utf8")) as ServerFile;
   if (file.pid !== child.pid) return undefined;
   const health = await fetch(`${file.url}/health`);
@@ -69,6 +73,6 @@ async function kill9(child: Child): Promise<void> {
   await child.exited;
 }
 
-function tail(path: string): string {
-  return readFileSync(path, "utf8").split("\n").slice(-30).join("\n");
+function tail(path: string, from = 0): string {
+  return readFileSync(path).subarray(from).toString().split("\n").slice(-30).join("\n");
 }
