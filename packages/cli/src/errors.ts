@@ -17,6 +17,8 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   api_key_missing: "Set BOXYARD_API_KEY to a key of that server (on the server: boxyard env).",
   unauthenticated: "Check BOXYARD_API_KEY; `boxyard env` on the server's machine prints the right one.",
   network_failed: "Check BOXYARD_API_URL, or start a server with `boxyard up -d`.",
+  unknown_user: "The user must exist in the sandbox; `--user root` always does.",
+  template_not_found: "Without -t the template is `base`.",
   sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",
   sandbox_ended: "It was killed or its time was up; `--timeout` of `sandbox create` gives it longer.",
   sandbox_not_running: "`boxyard sandbox list` shows the sandboxes there are.",

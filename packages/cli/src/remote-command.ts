@@ -1,4 +1,5 @@
-import type { CommandHandle, Sandbox } from "@boxyard/sdk";
+import { AppError } from "@boxyard/core";
+import { type CommandHandle, type Sandbox, TimeoutError } from "@boxyard/sdk";
 import type { CliContext } from "./context.ts";
 import { shellExitCode } from "./signals.ts";
 
@@ -44,6 +45,12 @@ export async function runRemote(
       await (stream === "stderr" ? output.writeError(data) : output.write(data));
     }
     return shellExitCode(await command.waitForEnd());
+  } catch (error) {
+    if (!(error instanceof TimeoutError) || error.reason !== "command_timeout") throw error;
+    throw new AppError("deadline_exceeded", `the command was ended after ${options.timeout} s (--timeout)`, {
+      reason: error.reason,
+      cause: error,
+    });
   } finally {
     input?.stop();
   }

@@ -49,7 +49,8 @@ export async function agentError(error: unknown, context: AgentErrorContext): Pr
     return new TimeoutError(text, { code, reason: "command_timeout", requestId, cause: error });
   }
   if (isLostConnection(connectError)) return lostConnection(error, message, requestId, context);
-  const reason = code === "not_found" ? context.notFoundReason : undefined;
+  // A wrong token is refused by the agent's HTTP layer; what its services refuse is the user that was named.
+  const reason = code === "not_found" ? context.notFoundReason : code === "unauthenticated" ? "unknown_user" : undefined;
   return errorOf(code, message, { ...(reason ? { reason } : {}), requestId, cause: error });
 }
 

@@ -58,7 +58,7 @@ export class BoxyardError extends Error {
   }
 }
 
-/** The API key or a token is missing, wrong, or not allowed to do this. */
+/** The API key or a token is missing, wrong, or not allowed to do this; or (`unknown_user`) the sandbox has no such user. */
 export class AuthenticationError extends BoxyardError {
   override name = "AuthenticationError";
 }

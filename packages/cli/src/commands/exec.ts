@@ -2,6 +2,7 @@ import { Sandbox } from "@boxyard/sdk";
 import type { Command } from "commander";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
+import { usageError } from "../errors.ts";
 import { collectEnv, parseSeconds } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
 
@@ -33,7 +34,10 @@ export function configure(command: Command, context: CliContext): void {
     .action((id: string, argv: string[], options: ExecOptions) => exec(id, argv, options, context));
 }
 
-async function exec(id: string, argv: readonly string[], options: ExecOptions, context: CliContext): Promise<void> {
+async function exec(id: string, words: readonly string[], options: ExecOptions, context: CliContext): Promise<void> {
+  // What follows the id is passed through as it stands, a -- before the command too.
+  const argv = words[0] === "--" ? words.slice(1) : words;
+  if (argv.length === 0) throw usageError("which command? boxyard exec SANDBOX -- COMMAND");
   const sandbox = await attach(id, context);
   if (!options.background) {
     context.exitCode = await runRemote(sandbox, argv, options, context);

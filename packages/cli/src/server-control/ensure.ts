@@ -9,6 +9,8 @@ import { makeDataDir, startDetached } from "./start.ts";
 /** Set-up on a slow machine takes minutes; another command waits that long for it. */
 const LOCK_LIMIT_MS = 30 * 60_000;
 const PROBE_LIMIT_MS = 5000;
+/** The second one is for sources that changed while the first was at work. */
+const MAX_SET_UPS = 2;
 
 /** The running server, or undefined. One that lives and does not answer is an error: a second one must not be started beside it. */
 export async function findServer(dataDir: string): Promise<ServerFile | undefined> {
@@ -33,11 +35,11 @@ export async function ensureServer(context: CliContext): Promise<ServerFile> {
   try {
     const started = await findServer(config.dataDir);
     if (started) return started;
-    const first = await startDetached(config, signal);
-    if (first) return first;
-    await runSetup(config);
-    const second = await startDetached(config, signal);
-    if (second) return second;
+    for (let setUps = 0; setUps <= MAX_SET_UPS; setUps++) {
+      const file = await startDetached(config, signal);
+      if (file) return file;
+      if (setUps < MAX_SET_UPS) await runSetup(config);
+    }
     throw new AppError("failed_precondition", "set-up has finished, and the server still says that it is needed", {
       reason: "setup_failed",
       details: { hint: "`boxyard doctor` says what this machine lacks." },

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FAKE_API_KEY, FakePlatform } from "@boxyard/sdk/testing";
+
+const platform = new FakePlatform();
+const dataDir = mkdtempSync(join(tmpdir(), "boxyard-cli-"));
+let url = "";
+
+beforeAll(async () => {
+  url = await platform.start();
+});
+afterAll(async () => {
+  await platform.stop();
+  rmSync(dataDir, { recursive: true });
+});
+
+interface Ran {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(args: readonly string[], env: Record<string, string> = {}, stdin?: string) {
+  return Bun.spawn([process.execPath, join(import.meta.dir, "main.ts"), ...args], {
+    env: { PATH: "/usr/bin:/bin", BOXYARD_DATA: dataDir, BOXYARD_API_URL: url, BOXYARD_API_KEY: FAKE_API_KEY, ...env },
+    stdin: stdin === undefined ? "ignore" : new TextEncoder().encode(stdin),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+async function boxyard(args: readonly string[], env: Record<string, string> = {}, stdin?: string): Promise<Ran> {
+  const child = start(args, env, stdin);
+  const [stdout, stderr, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { exitCode, stdout, stderr };
+}
+
+test("run passes both outputs and the exit code on, and removes the sandbox", async () => {
+  const ran = await boxyard(["run", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+  expect(ran).toEqual({ exitCode: 7, stdout: "out\n", stderr: "err\n" });
+  expect(platform.sandboxes.size).toBe(0);
+});
+
+test("run passes every argument exactly as given, its own options only before the command", async () => {
+  const ran = await boxyard(["run", "-e", "A=x y", "printf", "%s|", "-e", "a b", "$A", "", "--", "'"]);
+  expect(ran).toEqual({ exitCode: 0, stdout: "-e|a b|$A||--|'|", stderr: "" });
+});
+
+test("run takes variables given in full or by name", async () => {
+  const ran = await boxyard(["run", "-e", "A=1=2", "-e", "B", "--", "sh", "-c", 'echo "$A,$B"'], { B: "mine" });
+  expect(ran.stdout).toBe("1=2,mine\n");
+  expect((await boxyard(["run", "-e", "MISSING", "--", "true"])).stderr).toContain("your environment has no variable MISSING");
+});
+
+test("run -i passes standard input on, and its end", async () => {
+  const input = "x".repeat(300_000);
+  expect(await boxyard(["run", "-i", "--", "wc", "-c"], {}, input)).toEqual({ exitCode: 0, stdout: "300000\n", stderr: "" });
+});
+
+test("an end by signal is 128 and its number, an end by time is 124", async () => {
+  expect((await boxyard(["run", "--", "sh", "-c", "kill -9 $$"])).exitCode).toBe(137);
+  const late = await boxyard(["run", "--timeout", "0.3", "--", "sleep", "30"]);
+  expect([late.exitCode, late.stderr]).toEqual([124, "error: the command was ended after 0.3 s (--timeout)\n"]);
+  expect(platform.sandboxes.size).toBe(0);
+});
+
+test("Ctrl-C ends the command, removes the sandbox, and says nothing", async () => {
+  const child = start(["run", "--", "sh", "-c", "echo started; exec sleep 30"]);
+  const reader = child.stdout.getReader();
+  await reader.read();
+  child.kill("SIGINT");
+  expect([await child.exited, await new Response(child.stderr).text(), platform.sandboxes.size]).toEqual([130, "", 0]);
+});
+
+test("when nobody reads any more, the command ends too", async () => {
+  const shell = `"$0" "$@" run -- yes | head -n 1; echo "\${PIPESTATUS[0]}"`;
+  const child = Bun.spawn(["bash", "-c", shell, process.execPath, join(import.meta.dir, "main.ts")], {
+    env: { PATH: "/usr/bin:/bin", BOXYARD_DATA: dataDir, BOXYARD_API_URL: url, BOXYARD_API_KEY: FAKE_API_KEY },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  expect([stdout, stderr, platform.sandboxes.size]).toEqual(["y\n141\n", "", 0]);
+});
+
+test("errors say what failed and what to do, without colour codes", async () => {
+  const wrong = await boxyard(["sandbox", "list"], { BOXYARD_API_KEY: "e2b_1" });
+  expect([wrong.exitCode, wrong.stdout]).toEqual([1, ""]);
+  expect(wrong.stderr).toStartWith("error: list sandboxes: Invalid API key\nCheck BOXYARD_API_KEY");
+  const nobody = await boxyard(["run", "--", "true"], { BOXYARD_API_URL: "http://127.0.0.1:1" });
+  expect(nobody.stderr).toContain("no answer from http://127.0.0.1:1");
+  expect((await boxyard(["run", "-t", "nothing", "--", "true"])).stderr).toContain("template 'nothing' not found");
+  expect((await boxyard(["rnu"])).stderr).toContain("Did you mean run?");
+  expect((await boxyard(["run"])).exitCode).toBe(2);
+  expect((await boxyard(["sandbox", "list"], { BOXYARD_API_URL: "localhost:3000" })).stderr).toContain("must be a URL");
+});
+
+test("sandboxes: create, list, look at, set the timeout, kill", async () => {
+  const id = (await boxyard(["sandbox", "create", "--metadata", "task=42", "--timeout", "1h"])).stdout.trim();
+  const listed = JSON.parse((await boxyard(["sandbox", "list", "--metadata", "task=42", "--json"])).stdout);
+  expect(listed).toMatchObject([{ sandboxId: id, state: "running", metadata: { task: "42" } }]);
+  expect((await boxyard(["sandbox", "list", "--metadata", "task=43"])).stderr).toBe("no sandboxes\n");
+  const table = (await boxyard(["sandbox", "ls"])).stdout.split("\n");
+  expect(table[0]).toStartWith("SANDBOX");
+  expect(table[1]).toContain("task=42");
+  expect((await boxyard(["sandbox", "info", id])).stdout).toContain(`sandbox   ${id}`);
+  expect((await boxyard(["sandbox", "timeout", id, "2h"])).stderr).toContain("ends in 2 h");
+  expect(await boxyard(["exec", id, "--", "echo", "-n", "x"])).toEqual({ exitCode: 0, stdout: "x", stderr: "" });
+  expect(await boxyard(["sandbox", "kill", id])).toEqual({ exitCode: 0, stdout: `${id}\n`, stderr: "" });
+  expect((await boxyard(["sandbox", "kill", id])).exitCode).toBe(1);
+  expect((await boxyard(["sandbox", "info", id])).stderr).toContain("`boxyard sandbox list` shows the sandboxes");
+});
+
+test("env prints lines that a shell reads back, and JSON", async () => {
+  const expected = {
+    BOXYARD_API_URL: url,
+    BOXYARD_API_KEY: "it's",
+    E2B_API_URL: url,
+    E2B_SANDBOX_URL: url,
+    E2B_API_KEY: "it's",
+    E2B_DOMAIN: `localhost:${new URL(url).port}`,
+  };
+  expect(JSON.parse((await boxyard(["env", "--json"], { BOXYARD_API_KEY: "it's" })).stdout)).toEqual(expected);
+  const { stdout } = await boxyard(["env"], { BOXYARD_API_KEY: "it's" });
+  const shell = Bun.spawn(["sh", "-c", `${stdout}\nenv`], { env: {}, stdout: "pipe" });
+  const variables = await new Response(shell.stdout).text();
+  for (const [name, value] of Object.entries(expected)) expect(variables).toContain(`${name}=${value}`);
+});
+
+test("every command has help with an example, and completion knows it", async () => {
+  const { COMMANDS } = await import("./commands/index.ts");
+  const scripts = await Promise.all(["bash", "zsh", "fish"].map(async (shell) => (await boxyard(["completion", shell])).stdout));
+  for (const { name, summary } of COMMANDS) {
+    const help = await boxyard([name, "--help"]);
+    expect([name, help.exitCode]).toEqual([name, 0]);
+    expect(help.stdout).toContain(`boxyard ${name}`);
+    for (const script of scripts) expect(script).toContain(name);
+    expect(summary.length).toBeLessThan(70);
+  }
+  const syntax = Bun.spawn(["bash", "-n"], { stdin: new TextEncoder().encode(scripts[0]), stderr: "pipe" });
+  expect([await syntax.exited, await new Response(syntax.stderr).text()]).toEqual([0, ""]);
+});
