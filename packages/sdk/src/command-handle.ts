@@ -20,7 +20,7 @@ export interface ProcessControl {
 }
 
 export interface HandleParts {
-  readonly process: OpenProcess;
+  readonly opened: OpenProcess;
   readonly scope: RequestScope;
   readonly control: ProcessControl;
   readonly callbacks: OutputCallbacks;
@@ -55,7 +55,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   /** @internal Handles come from {@link Commands} and {@link Pty}. */
   constructor(parts: HandleParts, whenToRead: "now" | "soon") {
     this.parts = parts;
-    this.pid = parts.process.pid;
+    this.pid = parts.opened.pid;
     this.out = new TextOutput(parts.retainOutput);
     this.err = new TextOutput(parts.retainOutput);
     // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out.
@@ -141,7 +141,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
 
   /** Reads until the `end` message and resolves with it; what follows is drained aside. */
   private async read(): Promise<ProcessEnd> {
-    const iterator = this.parts.process.messages[Symbol.asyncIterator]();
+    const iterator = this.parts.opened.messages[Symbol.asyncIterator]();
     try {
       for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
         if ("output" in next.value) {

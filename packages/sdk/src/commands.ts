@@ -126,11 +126,11 @@ export class Commands {
     try {
       scope.throwIfEnded();
       const request = { process: { selector: { case: "pid" as const, value: pid } } };
-      const process = await openProcess(this.client.connect(request, streamCallOptions(scope, timeoutMs, undefined)));
+      const opened = await openProcess(this.client.connect(request, streamCallOptions(scope, timeoutMs, undefined)));
       scope.clearTimeout();
-      const control = this.control(process.pid);
+      const control = this.control(opened.pid);
       const retainOutput = opts.retainOutput ?? true;
-      return new CommandHandle({ process, scope, control, callbacks: opts, retainOutput, owner: false, translate }, "soon");
+      return new CommandHandle({ opened, scope, control, callbacks: opts, retainOutput, owner: false, translate }, "soon");
     } catch (error) {
       scope.abort();
       scope.dispose();
@@ -179,11 +179,11 @@ export class Commands {
         ...(atLeast(version, "0.3.0") ? { stdin: opts.stdin ?? false } : {}),
         ...(opts.tag === undefined ? {} : { tag: opts.tag }),
       };
-      const process = await openProcess(this.client.start(request, streamCallOptions(scope, timeoutMs, defaultUser(opts.user, version))));
+      const opened = await openProcess(this.client.start(request, streamCallOptions(scope, timeoutMs, defaultUser(opts.user, version))));
       scope.clearTimeout();
-      const control = this.control(process.pid);
+      const control = this.control(opened.pid);
       const retainOutput = opts.retainOutput ?? true;
-      return new CommandHandle({ process, scope, control, callbacks: opts, retainOutput, owner: true, translate }, whenToRead);
+      return new CommandHandle({ opened, scope, control, callbacks: opts, retainOutput, owner: true, translate }, whenToRead);
     } catch (error) {
       scope.abort();
       scope.dispose();

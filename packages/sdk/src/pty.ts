@@ -126,11 +126,11 @@ export class Pty {
       agentError(error, { what, scope, streamTimeoutMs, notFoundReason: NO_PROCESS, probe: this.context.metadata.probe });
     try {
       scope.throwIfEnded();
-      const process = await start(scope, streamTimeoutMs);
+      const opened = await start(scope, streamTimeoutMs);
       scope.clearTimeout();
-      const control = this.control(process.pid);
+      const control = this.control(opened.pid);
       const callbacks = { onPty: opts.onData };
-      return new CommandHandle({ process, scope, control, callbacks, retainOutput: false, owner, translate }, "soon");
+      return new CommandHandle({ opened, scope, control, callbacks, retainOutput: false, owner, translate }, "soon");
     } catch (error) {
       scope.abort();
       scope.dispose();
