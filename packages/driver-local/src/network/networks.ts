@@ -11,7 +11,7 @@ import { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
 import { Forwarding } from "./forwarding.ts";
 import { assertNoOverlap, type MachineFacts, readMachine } from "./machine.ts";
-import { findLink, listLinks } from "./netlink/route.ts";
+import { findLink, listAddresses, listLinks } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
 import { addressOfLink, GROUP, leaseIndex, leaseLink, makePlan, type Plan } from "./plan.ts";
 import { plug } from "./plug.ts";
@@ -62,7 +62,10 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
   const runFolder = config.runFolder ?? RUN_FOLDER;
   const plan = makePlan({ instance: config.instance, network: config.network, runFolder });
   const resolvConf = new ResolvConf(config.resolvConf ?? RESOLV_CONF, () => clock.monotonic());
-  checkRange(plan, resolvConf.current(), config.logger);
+  const found = checkRange(plan, resolvConf.current(), config.logger);
+  // The range was changed: nothing of the old one may stay beside the new.
+  if (found === "other_range")
+    await releaseNetwork({ instance: config.instance, network: config.network, logger: config.logger, runFolder });
   const kernel = openKernel(plan);
   try {
     const facts = readMachine(kernel.machine, plan.hostGroup);
@@ -83,13 +86,18 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
 }
 
 /** An overlap stops the first opening; later ones only warn, for there may be sandboxes that must not be lost to a new VPN. */
-function checkRange(plan: Plan, nameServers: readonly string[], logger: Logger): void {
+function checkRange(plan: Plan, nameServers: readonly string[], logger: Logger): "new" | "there" | "other_range" {
   const netlink = new NetlinkSocket(NETLINK_ROUTE);
+  const link = findLink(netlink, plan.hostLink);
+  const isOurs = listAddresses(netlink).every((entry) => entry.index !== link?.index || entry.address === plan.hostAddress);
+  const found = !link ? "new" : isOurs ? "there" : "other_range";
   try {
     assertNoOverlap(netlink, plan.network, plan.hostLink, nameServers);
+    return found;
   } catch (error) {
-    if (!findLink(netlink, plan.hostLink)) throw error;
+    if (found !== "there") throw error;
     logger.warn({ err: error }, "the sandboxes' network overlaps another");
+    return found;
   } finally {
     netlink.close();
   }

@@ -8,9 +8,12 @@ import { GROUP, leaseIndex, leaseLink, macOf, type Plan } from "./plan.ts";
 import type { Kernel } from "./router.ts";
 import { writeSysctl } from "./sysctl.ts";
 
-/** Name and index of a sandbox's only link, in the sandbox. */
+/**
+ * Name and index of a sandbox's link, in the sandbox. The index is known beforehand, as one batch makes the link and uses it; and high,
+ * because the low ones are taken in every new namespace where modules such as `ipip` or `sit` are loaded (they put links of theirs there).
+ */
 const SANDBOX_LINK = "eth0";
-const SANDBOX_INDEX = 2;
+const SANDBOX_INDEX = 1000;
 const LOOPBACK_INDEX = 1;
 
 /**

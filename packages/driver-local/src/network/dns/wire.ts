@@ -36,6 +36,9 @@ export type Parsed = { readonly query: Query } | { readonly refusal: Uint8Array 
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
+/** A copy; `slice` of a Buffer would be none. */
+const copy = (bytes: Uint8Array, from: number, to: number): Uint8Array => new Uint8Array(bytes.subarray(from, to));
+
 export function parseQuery(bytes: Uint8Array): Parsed {
   if (bytes.length < HEADER_BYTES || bytes.length > MAX_QUERY_BYTES) return undefined;
   const view = viewOf(bytes);
@@ -48,7 +51,7 @@ export function parseQuery(bytes: Uint8Array): Parsed {
   const counts = [4, 6, 8, 10].map((at) => view.getUint16(at)) as [number, number, number, number];
   const end = endOfQuestion(bytes);
   if (counts[0] !== 1 || counts[1] !== 0 || counts[2] !== 0 || end === undefined) return { refusal: makeError(bare, RCODE.FORMERR) };
-  const question = bytes.slice(HEADER_BYTES, end);
+  const question = copy(bytes, HEADER_BYTES, end);
   const query: Query = { id, flags, question, edns: counts[3] > 0 ? parseOpt(bytes, end) : undefined };
   const type = viewOf(question).getUint16(question.length - 4);
   // Whole zones are not a question that a sandbox has for the machine's resolver.
@@ -117,7 +120,7 @@ export const isTruncated = (answer: Uint8Array): boolean => (viewOf(answer).getU
 export function makeReply(query: Query, answer: Uint8Array, overUdp: boolean): Uint8Array {
   const limit = Math.min(query.edns?.udpBytes ?? PLAIN_UDP_BYTES, SAFE_UDP_BYTES);
   const fits = !overUdp || answer.length <= limit;
-  const reply = fits ? answer.slice() : answer.slice(0, HEADER_BYTES + query.question.length);
+  const reply = copy(answer, 0, fits ? answer.length : HEADER_BYTES + query.question.length);
   const view = viewOf(reply);
   view.setUint16(0, query.id);
   if (!fits) {

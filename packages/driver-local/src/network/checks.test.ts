@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { obstacleOf, parseChains, withoutOurTables } from "./checks.ts";
+import { Message, NLM_F, parseAttributes, parseReplies, readText, readU32 } from "./netlink/message.ts";
+import { makePlan } from "./plan.ts";
+import { BLOCKED_NETWORKS, machineRules, routerRules } from "./rules.ts";
+
+const chain = (family: string, table: string, name: string, policy?: string, hook = "forward") => ({
+  family,
+  table,
+  name,
+  hook,
+  ...(policy && { policy }),
+});
+
+test("chains that drop what is forwarded are obstacles, each with its own remedy; ours and others are none", () => {
+  expect(obstacleOf(chain("ip", "filter", "FORWARD", "drop"), "byx")[0]?.fix).toContain("-i byx -j ACCEPT");
+  expect(obstacleOf(chain("inet", "filter", "forward", "drop"), "byx")[0]?.fix).toStartWith(
+    "nft insert rule inet filter forward iifname byx",
+  );
+  expect(obstacleOf(chain("inet", "firewalld", "filter_FORWARD", "accept"), "byx")[0]?.who).toBe("firewalld");
+  for (const harmless of [
+    chain("ip", "filter", "FORWARD", "accept"),
+    chain("ip6", "filter", "FORWARD", "drop"),
+    chain("ip", "filter", "INPUT", "drop", "input"),
+    chain("inet", "boxyard_0a1b2c3d", "forward", "drop"),
+  ]) {
+    expect(obstacleOf(harmless, "byx")).toEqual([]);
+  }
+});
+
+test("what nft prints is read, and nonsense is nothing", () => {
+  const json =
+    '{"nftables":[{"metainfo":{}},{"chain":{"family":"ip","table":"filter","name":"FORWARD","hook":"forward","policy":"drop"}}]}';
+  expect(parseChains(json)).toHaveLength(1);
+  for (const bad of ["", "{}", "null", "[]"]) expect(parseChains(bad)).toEqual([]);
+  const rules =
+    'table inet boxyard_0a1b2c3d {\n\tchain a {\n\t\tiifname "by0a1b2c3d" accept\n\t}\n}\ntable ip filter {\n\tchain x {\n\t}\n}\n';
+  expect(withoutOurTables(rules)).toBe("table ip filter {\n\tchain x {\n\t}\n}\n");
+});
+
+test("a ruleset's marker changes with every word of it, and only then", () => {
+  const plan = makePlan({ instance: "0a1b2c3d", network: "10.208.0.0/16", runFolder: "/run" });
+  expect(routerRules(plan, ["192.0.2.1"]).marker).toBe(routerRules(plan, ["192.0.2.1"]).marker);
+  const markers = [routerRules(plan, []), routerRules(plan, ["192.0.2.1"]), machineRules(plan, []), machineRules(plan, ["eth0"])];
+  expect(new Set(markers.map((rules) => rules.marker)).size).toBe(4);
+  for (const network of BLOCKED_NETWORKS) expect(routerRules(plan, []).text).toContain(network);
+});
+
+test("netlink messages are built as the kernel reads them, and malformed replies end the reading", () => {
+  const message = new Message("x", 16, NLM_F.CREATE)
+    .bytes([1, 2, 3])
+    .attrText(3, "eth0")
+    .nest(18, (nested) => nested.attrU32(1, 77));
+  const bytes = message.finish();
+  const [reply] = [...parseReplies(bytes)];
+  expect([reply?.type, reply?.flags, bytes.length % 4]).toEqual([16, NLM_F.CREATE | NLM_F.REQUEST, 0]);
+  const attributes = parseAttributes(reply?.body ?? new Uint8Array(), 4);
+  expect(readText(attributes.get(3))).toBe("eth0");
+  expect(readU32(parseAttributes(attributes.get(18) ?? new Uint8Array(), 0).get(1))).toBe(77);
+  for (let cut = 0; cut < bytes.length; cut++) expect([...parseReplies(bytes.subarray(0, cut))]).toEqual([]);
+  expect(parseAttributes(new Uint8Array([2, 0, 1, 0, 9]), 0).size).toBe(0);
+});
