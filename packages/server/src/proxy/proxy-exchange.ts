@@ -140,7 +140,6 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
       else this.onResponseHead(bytes);
     } catch {
       // The sandbox does not speak HTTP, or tries to smuggle.
-      this.upstream?.destroy();
       this.fail(problems.portClosed(this.route.sandboxId, this.port));
     }
   }
@@ -178,8 +177,6 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   /** The sandbox has ended. */
   cut(): void {
-    if (this.over) return;
-    this.upstream?.destroy();
     this.fail(problems.sandboxNotFound(this.route.sandboxId));
   }
 

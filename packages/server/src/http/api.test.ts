@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { platformDocument } from "@boxyard/spec/platform";
+import { TestServer } from "../testing/test-server.ts";
+
+let s: TestServer;
+beforeAll(async () => {
+  s = await TestServer.start();
+});
+afterAll(() => s[Symbol.asyncDispose]());
+
+const UNKNOWN = "i00000000000000000000";
+
+describe("errors", () => {
+  test.each([
+    ["GET", "/sandboxes", undefined, { "X-API-Key": "" }, 401, "The API key is missing: send it in the header X-API-Key"],
+    ["GET", "/sandboxes", undefined, { "X-API-Key": "e2b_00" }, 401, "Invalid API key: it is not one of this server's"],
+    ["GET", "/nothing", undefined, {}, 404, "There is nothing at /nothing"],
+    ["PATCH", "/v2/sandboxes", undefined, {}, 405, "PATCH is not allowed here; GET, POST is"],
+    ["GET", `/sandboxes/${UNKNOWN}`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
+    ["DELETE", `/sandboxes/${UNKNOWN}`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
+    ["POST", `/sandboxes/${UNKNOWN}/timeout`, { timeout: 1 }, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
+    ["POST", `/v2/sandboxes/${UNKNOWN}/connect`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
+    ["GET", "/sandboxes/Bad_Id", undefined, {}, 400, "Invalid sandbox ID"],
+    ["POST", "/sandboxes", "{", {}, 400, "validation error: the body is not valid JSON"],
+    ["POST", "/sandboxes", "", {}, 400, "validation error: body: is required"],
+    ["POST", "/sandboxes", "[]", {}, 400, "validation error: body: Invalid input: expected object, received array"],
+    ["POST", "/sandboxes", {}, {}, 400, "validation error: templateID: is required"],
+    ["POST", "/sandboxes", { templateID: 5 }, {}, 400, "validation error: templateID: Invalid input: expected string, received number"],
+    ["POST", "/sandboxes", { templateID: "base", timeout: 0 }, {}, 400, "timeout: Timeout must be greater than 0"],
+    ["POST", "/sandboxes", { templateID: "base", timeout: 1.5 }, {}, 400, "validation error: timeout: must be a whole number of seconds"],
+    ["POST", "/sandboxes", { templateID: "base", timeout: 86_401 }, {}, 400, "timeout: Timeout cannot be greater than 24 hours"],
+    [
+      "POST",
+      "/sandboxes",
+      { templateID: "base", metadata: { a: 1 } },
+      {},
+      400,
+      "validation error: metadata.a: Invalid input: expected string, received number",
+    ],
+    ["POST", "/sandboxes", { templateID: "base", envVars: { "a=b": "" } }, {}, 400, "envVars: 'a=b' is not a variable name"],
+    ["POST", "/sandboxes", { templateID: "base", autoPauseMemory: false }, {}, 400, "autoPauseMemory: false needs autoPause"],
+    ["POST", "/sandboxes", { templateID: "base", autoPause: true }, {}, 400, "autoPause: this server does not have this yet"],
+    [
+      "POST",
+      "/sandboxes",
+      { templateID: "base", network: { allowOut: ["1.1.1.1"] } },
+      {},
+      400,
+      "network.allowOut: this server does not have this yet",
+    ],
+    [
+      "POST",
+      "/sandboxes",
+      { templateID: "base", network: { maskRequestHost: "a b" } },
+      {},
+      400,
+      "network.maskRequestHost: must be host[:port]",
+    ],
+    [
+      "POST",
+      "/sandboxes",
+      { templateID: "base", volumeMounts: [{ name: "v", path: "/v" }] },
+      {},
+      400,
+      "volumeMounts: this server does not have this yet",
+    ],
+    [
+      "POST",
+      "/sandboxes",
+      { templateID: "a/b/c" },
+      {},
+      400,
+      "templateID: Invalid template reference 'a/b/c'; it is [namespace/]name[:tag]",
+    ],
+    ["POST", "/sandboxes", { templateID: "nope" }, {}, 404, "template 'nope' not found"],
+    ["POST", "/v2/sandboxes", { templateID: "base:v9" }, {}, 404, "tag 'v9' does not exist for template 'base'"],
+    ["POST", "/v2/sandboxes", { templateID: "other/base" }, {}, 404, "template 'other/base' not found"],
+    ["GET", "/v2/sandboxes?limit=101", undefined, {}, 400, "validation error: limit: must be from 1 to 100"],
+    ["GET", "/v2/sandboxes?state=dead", undefined, {}, 400, "state: 'dead' is neither running nor paused"],
+    ["GET", "/v2/sandboxes?nextToken=zzz", undefined, {}, 400, "nextToken: is not one of this listing"],
+    ["GET", "/v2/sandboxes?template=base:x", undefined, {}, 400, "template: must not have a tag"],
+    ["GET", "/sandboxes?metadata=a", undefined, {}, 400, "metadata: must be k=v pairs joined by &"],
+  ])("%s %s %p %p → %d", async (method, path, body, headers, status, message) => {
+    const reply = await s.call(method, path, body, headers as Record<string, string>);
+    expect([reply.status, reply.body]).toEqual([status, { code: status, message }]);
+    expect(reply.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(s.world.sandboxes.size).toBe(0);
+  });
+
+  test("a body that is nested too deep, or too large, is refused before it is parsed", async () => {
+    expect((await s.call("POST", "/sandboxes", "[".repeat(100_000))).body.message).toContain("nested deeper than 64 levels");
+    const large = await s.call("POST", "/sandboxes", `{"templateID":"${"x".repeat(17 << 20)}"}`);
+    expect([large.status, large.body.code]).toEqual([413, 413]);
+  });
+
+  test("a body in chunks without a content type is understood", async () => {
+    const response = await fetch(`${s.url}/sandboxes`, {
+      method: "POST",
+      headers: { "X-API-Key": s.apiKey },
+      body: new ReadableStream({
+        start(controller) {
+          for (const part of ['{"templateID"', ':"nope"}']) controller.enqueue(new TextEncoder().encode(part));
+          controller.close();
+        },
+      }),
+    });
+    expect(response.status).toBe(404);
+  });
+});
+
+describe("a sandbox", () => {
+  test("goes through its life", async () => {
+    const created = await s.call("POST", "/sandboxes", {
+      templateID: " Default/BASE:default ",
+      timeout: 60,
+      metadata: { a: "1" },
+      envVars: { X: "1", E2B_SANDBOX: "no" },
+      secure: false,
+      unknownMember: { tolerated: true },
+      mcp: null,
+    });
+    const { sandboxID, templateID, envdAccessToken } = created.body;
+    expect(created.status).toBe(201);
+    expect(created.body).toEqual({ templateID, sandboxID, clientID: "boxyard", envdVersion: "0.6.13", alias: "base", envdAccessToken });
+    expect(sandboxID).toMatch(/^i[a-z0-9]{20}$/);
+    expect(envdAccessToken).toMatch(/^[0-9a-f]{64}$/);
+    const [init] = s.world.sandboxes.get(sandboxID)?.agent?.inits ?? [];
+    expect(init).toMatchObject({
+      accessToken: envdAccessToken,
+      envVars: { FROM_TEMPLATE: "1", X: "1", E2B_SANDBOX: "true", E2B_SANDBOX_ID: sandboxID, E2B_TEMPLATE_ID: templateID },
+      defaultUser: "user",
+      defaultWorkdir: "/home/user",
+    });
+
+    const detail = (await s.call("GET", `/sandboxes/${sandboxID}-oldclient`)).body;
+    expect(detail).toMatchObject({
+      sandboxID,
+      state: "running",
+      cpuCount: 2,
+      memoryMB: 1024,
+      diskSizeMB: 10240,
+      metadata: { a: "1" },
+      envdAccessToken,
+    });
+    expect(detail).toMatchObject({ allowInternetAccess: true, lifecycle: { autoResume: false, onTimeout: "kill" } });
+    expect(Date.parse(detail.endAt) - Date.parse(detail.startedAt)).toBe(60_000);
+
+    const connected = await s.call("POST", `/sandboxes/${sandboxID}/connect`, { timeout: 10 });
+    expect([connected.status, connected.body]).toEqual([200, created.body]);
+    expect((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt).toBe(detail.endAt);
+    await s.call("POST", `/v2/sandboxes/${sandboxID}/connect`, "");
+    const extended = Date.parse((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt);
+    expect(extended - Date.now()).toBeWithin(299_000, 300_001);
+
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 20 })).status).toBe(204);
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/refreshes`)).status).toBe(204);
+    expect(Date.parse((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt) - Date.now()).toBeWithin(19_000, 20_001);
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/refreshes`, { duration: 100 })).status).toBe(204);
+    expect(Date.parse((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt) - Date.now()).toBeWithin(99_000, 100_001);
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/resume`)).status).toBe(409);
+
+    expect((await s.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(204);
+    expect(s.world.sandboxes.size).toBe(0);
+    for (const [method, path] of [
+      ["DELETE", ""],
+      ["GET", ""],
+      ["POST", "/resume"],
+    ] as const) {
+      expect((await s.call(method, `/sandboxes/${sandboxID}${path}`)).status).toBe(404);
+    }
+  });
+
+  test("ends when its time has come, within 50 ms", async () => {
+    const { sandboxID } = await s.create();
+    await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 1 });
+    const due = Date.parse((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt);
+    while ((await s.call("GET", `/sandboxes/${sandboxID}`)).status === 200) await Bun.sleep(2);
+    expect(Date.now() - due).toBeWithin(0, 50);
+    const gone = await fetch(`${s.url}/health`, { headers: { "E2b-Sandbox-Id": sandboxID, "E2b-Sandbox-Port": "49983" } });
+    expect([gone.status, await gone.json()]).toEqual([
+      502,
+      { sandboxID, sandboxId: sandboxID, message: "The sandbox was not found", code: 502 },
+    ]);
+  });
+
+  test("with a timeout of 0 or less ends at once", async () => {
+    const { sandboxID } = await s.create();
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: -5 })).status).toBe(204);
+    while ((await s.call("GET", `/sandboxes/${sandboxID}`)).status === 200) await Bun.sleep(2);
+    while (s.world.sandboxes.size > 0) await Bun.sleep(2);
+  });
+
+  test("has metrics", async () => {
+    const { sandboxID } = await s.create();
+    await s.server.context.sampler.once();
+    const now = Math.floor(Date.now() / 1000);
+    const { body } = await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=${now - 10}&end=${now + 10}`);
+    expect(body.at(-1)).toMatchObject({ cpuCount: 2, memTotal: 1 << 30, diskTotal: 10240 * 2 ** 20, cpuUsedPct: 0 });
+    expect((await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=1&end=2`)).body).toEqual([]);
+    expect((await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=2&end=1`)).status).toBe(400);
+    const many = await s.call("GET", `/sandboxes/metrics?sandbox_ids=${sandboxID},${UNKNOWN}`);
+    expect(Object.keys(many.body.sandboxes)).toEqual([sandboxID]);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+  });
+
+  test("can be kept from the network and from the public", async () => {
+    const created = await s.create({
+      allow_internet_access: false,
+      network: { allowPublicTraffic: false, allowOut: [], denyOut: ["0.0.0.0/0"] },
+    });
+    expect(created.trafficAccessToken).toMatch(/^[0-9a-f]{64}$/);
+    expect(created.trafficAccessToken).not.toBe(created.envdAccessToken);
+    expect(s.world.sandboxes.get(created.sandboxID)?.spec.network).toEqual({ internetAccess: false });
+    expect((await s.call("GET", `/sandboxes/${created.sandboxID}`)).body.allowInternetAccess).toBe(false);
+    await s.call("DELETE", `/sandboxes/${created.sandboxID}`);
+  });
+});
+
+describe("lists", () => {
+  test("filter, order and page", async () => {
+    const ids: string[] = [];
+    for (const metadata of [{ n: "1", "k &=": "v+%" }, { n: "2" }, { n: "3", "k &=": "v+%" }]) {
+      ids.push((await s.create({ metadata })).sandboxID);
+      await Bun.sleep(3);
+    }
+    const [a, b, c] = ids as [string, string, string];
+    const list = async (path: string) => {
+      const { body, headers } = await s.call("GET", path);
+      return {
+        ids: body.map((item: { sandboxID: string }) => item.sandboxID),
+        next: headers.get("x-next-token"),
+        total: headers.get("x-total-running"),
+      };
+    };
+    const filter = encodeURIComponent(`${encodeURIComponent("k &=")}=${encodeURIComponent("v+%")}`);
+    expect((await list("/sandboxes")).ids).toEqual([c, b, a]);
+    expect((await list(`/sandboxes?metadata=${filter}`)).ids).toEqual([c, a]);
+    expect(await list("/v2/sandboxes")).toEqual({ ids: [c, b, a], next: null, total: "3" });
+    expect((await list("/v2/sandboxes?order=asc")).ids).toEqual([a, b, c]);
+    expect((await list("/v2/sandboxes?state=paused")).ids).toEqual([]);
+    expect((await list("/v2/sandboxes?template=base")).ids).toHaveLength(3);
+    expect((await list("/v2/sandboxes?template=unknown")).ids).toEqual([]);
+    const { startedAt } = (await s.call("GET", `/sandboxes/${b}`)).body;
+    expect((await list(`/v2/sandboxes?startedAfter=${startedAt}`)).ids).toEqual([c, b]);
+    for (const order of ["asc", "desc"]) {
+      const first = await list(`/v2/sandboxes?limit=2&order=${order}`);
+      const second = await list(`/v2/sandboxes?limit=2&order=${order}&nextToken=${first.next}`);
+      expect([...first.ids, ...second.ids]).toEqual(order === "asc" ? [a, b, c] : [c, b, a]);
+      expect(second.next).toBeNull();
+      const other = order === "asc" ? "desc" : "asc";
+      expect((await s.call("GET", `/v2/sandboxes?order=${other}&nextToken=${first.next}`)).status).toBe(400);
+    }
+    await Promise.all(ids.map((id) => s.call("DELETE", `/sandboxes/${id}`)));
+  });
+});
+
+describe("around", () => {
+  test("health needs no key; the document is the one of the spec", async () => {
+    const health = await fetch(`${s.url}/health`);
+    expect([health.status, await health.text()]).toEqual([200, "Health check successful\n"]);
+    expect(await (await fetch(`${s.url}/openapi.json`)).json()).toEqual(JSON.parse(JSON.stringify(platformDocument())));
+  });
+
+  test("any origin may call, with any header", async () => {
+    const preflight = await fetch(`${s.url}/v2/sandboxes`, {
+      method: "OPTIONS",
+      headers: {
+        Origin: "https://a.test",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "x-api-key,authorization",
+      },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get("access-control-allow-headers")).toBe("x-api-key,authorization");
+    const listed = await s.call("GET", "/v2/sandboxes", undefined, { Origin: "https://a.test" });
+    expect([listed.headers.get("access-control-allow-origin"), listed.headers.get("access-control-expose-headers")]).toEqual(["*", "*"]);
+    expect(listed.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("every route of the document but health needs a key", async () => {
+    const { paths } = platformDocument() as { paths: Record<string, Record<string, unknown>> };
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const method of Object.keys(methods)) {
+        if (path === "/health") continue;
+        const reply = await s.call(method.toUpperCase(), path.replace("{sandboxID}", UNKNOWN), undefined, { "X-API-Key": "" });
+        expect([path, method, reply.status]).toEqual([path, method, 401]);
+      }
+    }
+  });
+});

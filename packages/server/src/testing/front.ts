@@ -1,0 +1,57 @@
+import { type SandboxId, systemClock } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import type { ApiHandler } from "../proxy/api-exchange.ts";
+import { Front } from "../proxy/front.ts";
+import { RouteTable } from "../proxy/route-table.ts";
+import { connectRaw, type RawPeer, RawServer } from "./raw.ts";
+
+export const TEST_ID = "i0123456789abcdefghij" as SandboxId;
+
+/** The front with one sandbox, whose every port is played by the test. */
+export class TestFront {
+  readonly upstream = new RawServer();
+  readonly routes: RouteTable;
+  readonly front: Front;
+
+  constructor(api: ApiHandler = () => new Response("api")) {
+    let front: Front | undefined;
+    this.routes = new RouteTable((route) => front?.forget(route));
+    front = new Front({ hostname: "127.0.0.1", port: 0, routes: this.routes, api, clock: systemClock, logger: silentLogger });
+    this.front = front;
+    this.route();
+  }
+
+  route(change: { trafficToken?: string; maskHost?: string; incarnation?: number; agentPort?: number } = {}): void {
+    this.routes.add({
+      sandboxId: TEST_ID,
+      incarnation: 1,
+      host: "127.0.0.1",
+      agentPort: this.upstream.port,
+      accessToken: "token",
+      ...change,
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.front.port}`;
+  }
+
+  client(): Promise<RawPeer> {
+    return connectRaw(this.front.port);
+  }
+
+  /** Headers that lead to the sandbox; to its agent unless another port is named. */
+  headers(port = 49983): string {
+    return `Host: sandbox.test\r\nSvc-Sandbox-Id: ${TEST_ID}\r\nSvc-Sandbox-Port: ${port}\r\n`;
+  }
+
+  /** A port of the sandbox that is not the agent's. */
+  get userPort(): number {
+    return this.upstream.port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.upstream.stop();
+    await this.front.close(0);
+  }
+}
