@@ -55,12 +55,24 @@ function parseMetadata(text: string | undefined): [string, string][] {
     const [key, value, more] = pair.split("=");
     if (key === undefined || value === undefined || more !== undefined) throw invalid("metadata: must be k=v pairs joined by &");
     try {
-      const decode = (part: string) => decodeURIComponent(part.replaceAll("+", " "));
-      return [decode(key), decode(value)];
+      return [decodePart(key), decodePart(value)];
     } catch {
       throw invalid("metadata: is not url-encoded");
     }
   });
+}
+
+/**
+ * Public clients encode each part twice before the whole becomes a query value (recorded from npm 2.51.0 and PyPI 2.63.0), others once. So a
+ * part is decoded a second time when that works.
+ */
+function decodePart(part: string): string {
+  const once = decodeURIComponent(part.replaceAll("+", " "));
+  try {
+    return decodeURIComponent(once);
+  } catch {
+    return once;
+  }
 }
 
 const hasMetadata = (record: SandboxRecord, wanted: [string, string][]) =>
