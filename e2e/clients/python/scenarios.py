@@ -47,7 +47,7 @@ async def create_and_kill(flavour):
 
 async def info_and_list(flavour):
     do, _ = _tools()
-    group = {"group": str(uuid.uuid4()), "name": "one & two=2"}
+    group = {"group": str(uuid.uuid4()), "name": "one & two=2+%41"}
     async with sandbox_of(flavour, metadata=group, timeout=60) as sandbox:
         info = await do(sandbox.get_info())
         same((info.sandbox_id, info.metadata, info.state.value, info.envd_version), (sandbox.sandbox_id, group, "running", "0.6.13"))

@@ -11,7 +11,7 @@ async function listed(client, options) {
 export default async function (client) {
   const group = `list-${crypto.randomUUID()}`;
   const create = (name) => client.Sandbox.create({ metadata: { group, name } });
-  const sandboxes = [await create("one"), await create("two & 2"), await create("three")];
+  const sandboxes = [await create("one"), await create("two & 2=+%41, 100%"), await create("three")];
   try {
     const ids = sandboxes.map((sandbox) => sandbox.sandboxId);
     const all = await listed(client, { query: { metadata: { group } } });
@@ -23,7 +23,7 @@ export default async function (client) {
       paged.map((info) => info.sandboxId),
       all.map((info) => info.sandboxId),
     );
-    const one = await listed(client, { query: { metadata: { group, name: "two & 2" } } });
+    const one = await listed(client, { query: { metadata: { group, name: "two & 2=+%41, 100%" } } });
     assert.deepEqual(
       one.map((info) => info.sandboxId),
       [ids[1]],
