@@ -16,6 +16,14 @@ export function parseSize(name: string, text: string): number {
   return Math.floor(Number(match[1]) * unit);
 }
 
+/**
+ * For programs of the system (apt, mmdebstrap, compilers): only the system's folders in PATH. What a user's PATH puts before them, another
+ * Python for example, is not what their scripts were written for.
+ */
+export function systemEnv(env: SetupConfig["env"]): SetupConfig["env"] {
+  return { ...env, PATH: SYSTEM_PATH };
+}
+
 /** The settings of set-up from the environment. Throws `invalid_argument` and names the variable. */
 export function readSetupConfig(env: Readonly<Record<string, string | undefined>> = process.env): SetupConfig {
   const dataDir = resolve(env.BOXYARD_DATA || "/var/lib/boxyard");

@@ -1,7 +1,7 @@
 export { fingerprint } from "../doctor/fingerprint.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
 export { guestFolder } from "./guest/install.ts";
-export { type InstanceFile, readInstance } from "./instance-file.ts";
+export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
 export { restoreKernelSettings } from "./kernel-settings.ts";
 export { lineReporter, silentReporter } from "./reporter.ts";
 export { isSetUp, pendingStages, runSetup } from "./run-setup.ts";

@@ -30,39 +30,41 @@ interface Record {
 }
 
 const recordPath = (config: SetupConfig): string => `${config.dataDir}/kernel.json`;
-const settingPath = (name: string): string => `/proc/sys/${name.replaceAll(".", "/")}`;
+/** The kernel's own folder; another one in tests. */
+const PROC_SYS = "/proc/sys";
+const settingPath = (name: string, procSys: string): string => `${procSys}/${name.replaceAll(".", "/")}`;
 
-export function readSetting(name: string): number {
-  return Number(readFileSync(settingPath(name), "utf8"));
+function readSetting(name: string, procSys: string): number {
+  return Number(readFileSync(settingPath(name, procSys), "utf8"));
 }
 
-function writeSetting(name: string, value: number): void {
+function writeSetting(name: string, value: number, procSys: string): void {
   try {
-    writeFileSync(settingPath(name), String(value));
+    writeFileSync(settingPath(name, procSys), String(value));
   } catch (error) {
     throw fromErrno(`set ${name} to ${value} (is /proc/sys writable here?)`, error);
   }
 }
 
-export function settingsTooLow(): readonly KernelSetting[] {
-  return KERNEL_SETTINGS.filter(({ name, atLeast }) => readSetting(name) < atLeast);
+export function settingsTooLow(procSys: string = PROC_SYS): readonly KernelSetting[] {
+  return KERNEL_SETTINGS.filter(({ name, atLeast }) => readSetting(name, procSys) < atLeast);
 }
 
 /** Raises what is too low; the old values are on disk before anything changes. */
-export function raiseSettings(config: SetupConfig): readonly Change[] {
-  const changes = settingsTooLow().map(({ name, atLeast }) => ({ name, before: readSetting(name), after: atLeast }));
+export function raiseSettings(config: SetupConfig, procSys: string = PROC_SYS): readonly Change[] {
+  const changes = settingsTooLow(procSys).map(({ name, atLeast }) => ({ name, before: readSetting(name, procSys), after: atLeast }));
   const kept = (readVersioned<Record>(recordPath(config), 1)?.changes ?? []).filter(
     (old) => !changes.some(({ name }) => name === old.name),
   );
   const record: Record = { version: 1, changes: [...kept, ...changes] };
   writeWhole(recordPath(config), `${JSON.stringify(record, null, 2)}\n`, 0o600);
-  for (const { name, after } of changes) writeSetting(name, after);
+  for (const { name, after } of changes) writeSetting(name, after, procSys);
   return changes;
 }
 
 /** Puts back what set-up changed, unless somebody else has changed it since. For `uninstall`; repeatable. */
-export function restoreKernelSettings(config: SetupConfig): void {
+export function restoreKernelSettings(config: SetupConfig, procSys: string = PROC_SYS): void {
   const changes = readVersioned<Record>(recordPath(config), 1)?.changes ?? [];
-  for (const { name, before, after } of changes) if (readSetting(name) === after) writeSetting(name, before);
+  for (const { name, before, after } of changes) if (readSetting(name, procSys) === after) writeSetting(name, before, procSys);
   writeWhole(recordPath(config), `${JSON.stringify({ version: 1, changes: [] } satisfies Record, null, 2)}\n`, 0o600);
 }

@@ -4,6 +4,7 @@ import { AppError } from "@boxyard/core";
 import { freeBytes } from "../../pool-storage/index.ts";
 import { lockFile } from "../../sys/file-lock.ts";
 import { runCommand } from "../../sys/run.ts";
+import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 import { formatDeb822 } from "./apt-sources.ts";
 import { machineAptSettings, machineRelease, machineSources } from "./machine.ts";
@@ -11,6 +12,9 @@ import { type Recipe, readRecipe, recipeKey } from "./recipe.ts";
 
 /** The tree, apt's downloads and the tar lie side by side for a moment. */
 const BUILD_NEEDS_BYTES = 2 * 1024 ** 3;
+
+/** Trees that stay in the cache, the current one included. */
+const TARS_KEPT = 3;
 
 /**
  * Path of the tar of the base template's tree: from the cache, else built. Whoever builds holds a lock of the cache, so that data folders
@@ -49,15 +53,23 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
     writeFileSync(join(work, "machine.sources"), formatDeb822(machineSources(codename)));
     const argv = await mmdebstrap(recipe, { work, npm, codename, config });
     await runCommand(argv, {
-      env: { ...config.env, TMPDIR: work },
+      env: { ...systemEnv(config.env), TMPDIR: work },
       onLine: (line) => report.progress(line.replace(/^I: /, "")),
       fix: "Are the machine's package sources reachable ('apt-get update')?",
     });
+    await addEmptyDev(work);
     await runCommand(["sync", join(work, "tree.tar")]);
     renameSync(join(work, "tree.tar"), tar);
+    removeOldTars(config.cacheDir);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** A mount point for /dev, which mmdebstrap leaves out together with the devices. */
+async function addEmptyDev(work: string): Promise<void> {
+  mkdirSync(join(work, "extra/dev"), { recursive: true, mode: 0o755 });
+  await runCommand(["tar", "--append", `--file=${work}/tree.tar`, `--directory=${work}/extra`, "--owner=0", "--group=0", "./dev"]);
 }
 
 /** What a killed build has left; called under the lock. The mounts that it made went with its namespace. */
@@ -66,6 +78,15 @@ function removeLeftovers(cacheDir: string): void {
     if (name.startsWith("build-") && statSync(join(cacheDir, name)).isDirectory())
       rmSync(join(cacheDir, name), { recursive: true, force: true });
   }
+}
+
+/** Trees of older recipes go, but for the last few: another checkout may share the cache. */
+function removeOldTars(cacheDir: string): void {
+  const tars = readdirSync(cacheDir)
+    .filter((name) => /^base-[0-9a-f]+\.tar$/.test(name))
+    .map((name) => ({ path: join(cacheDir, name), at: statSync(join(cacheDir, name)).mtimeMs }))
+    .sort((a, b) => b.at - a.at);
+  for (const { path } of tars.slice(TARS_KEPT)) rmSync(path, { force: true });
 }
 
 /** npm's package through the machine's own npm client and registry. */
@@ -87,7 +108,7 @@ interface BuildInput {
 
 /**
  * The command that builds the tree. It runs in mount and pid namespaces of its own and dies with us: whenever it ends, its mounts are gone.
- * /dev stays empty, because every sandbox gets its own.
+ * Devices are left out, because every sandbox gets its own.
  */
 async function mmdebstrap(recipe: Recipe, { work, npm, codename, config }: BuildInput): Promise<[string, ...string[]]> {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
@@ -100,7 +121,7 @@ async function mmdebstrap(recipe: Recipe, { work, npm, codename, config }: Build
     "--skip=output/dev",
     `--include=${recipe.packages.join(",")}`,
     ...recipe.dpkgOptions.map((option) => `--dpkgopt=${option}`),
-    ...(await machineAptSettings(config.env)).map((setting) => `--aptopt=${setting}`),
+    ...(await machineAptSettings(systemEnv(config.env))).map((setting) => `--aptopt=${setting}`),
     ...recipe.hooks.map((hook) => `--customize-hook=${quoted(hook)} "$1" ${quoted(npm)}`),
     codename,
     join(work, "tree.tar"),

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 
 const FOLDER = "images/base";
+/** Raised when the way in which a tree is built changes what comes out. */
+const TREE_VERSION = "2";
 
 /** What images/base/ says. */
 export interface Recipe {
@@ -52,7 +54,10 @@ export function readSettings(): TemplateSettings {
 
 /** Hash of what the tree is built from. */
 export function recipeKey(codename: string): string {
-  return hashSources([`${FOLDER}/packages`, `${FOLDER}/npm-version`, `${FOLDER}/dpkg.conf`, `${FOLDER}/hooks`], [codename, process.arch]);
+  return hashSources(
+    [`${FOLDER}/packages`, `${FOLDER}/npm-version`, `${FOLDER}/dpkg.conf`, `${FOLDER}/hooks`],
+    [TREE_VERSION, codename, process.arch],
+  );
 }
 
 /** Hash of what the template depends on beside the tree. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { findProgram, runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
+import { systemEnv } from "../config.ts";
 import { interpreterPatch } from "./elf.ts";
 import { parseLdd } from "./libraries.ts";
 
@@ -70,7 +71,7 @@ async function compileAgent(target: string, { env, agentEntry }: GuestBuildOptio
 
 /** The agent's loader and libc travel with it, so that it runs in images with another libc, an older one or none. */
 async function copyLibraries(target: string, { env }: GuestBuildOptions): Promise<void> {
-  const { loader, byName } = parseLdd(await runCommand(["ldd", join(target, "agent")], { env }));
+  const { loader, byName } = parseLdd(await runCommand(["ldd", join(target, "agent")], { env: systemEnv(env) }));
   copyFileSync(loader, join(target, "lib/ld.so"));
   chmodSync(join(target, "lib/ld.so"), 0o755);
   for (const [name, path] of byName) {
@@ -97,7 +98,9 @@ async function compileLaunch(target: string, { env }: GuestBuildOptions): Promis
   const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
   const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
   const output = join(target, "launch");
-  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, join(CHECKOUT, LAUNCH_SOURCE), ...headers], { env });
+  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, join(CHECKOUT, LAUNCH_SOURCE), ...headers], {
+    env: systemEnv(env),
+  });
   chmodSync(output, 0o755);
 }
 

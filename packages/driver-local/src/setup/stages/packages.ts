@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { findProgram, runCommand } from "../../sys/run.ts";
+import { systemEnv } from "../config.ts";
 import type { SetupConfig, Stage, StageReport } from "../types.ts";
 import { NEEDED, type NeededPackage } from "./package-list.ts";
 
@@ -55,7 +56,7 @@ export const packages: Stage = {
 
 async function install(missing: readonly NeededPackage[], config: SetupConfig, report: StageReport): Promise<void> {
   const options = {
-    env: { ...config.env, DEBIAN_FRONTEND: "noninteractive", NEEDRESTART_MODE: "a", APT_LISTCHANGES_FRONTEND: "none" },
+    env: { ...systemEnv(config.env), DEBIAN_FRONTEND: "noninteractive", NEEDRESTART_MODE: "a", APT_LISTCHANGES_FRONTEND: "none" },
     onLine: (line: string) => report.progress(line),
     fix: `Look at the machine's package sources ('apt-get update' must work), or install by hand: ${missing.map((p) => p.name).join(" ")}`,
   };

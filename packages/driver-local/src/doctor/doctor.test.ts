@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isAtLeast, missingCapabilities, parseKernelVersion } from "./checks/machine.ts";
+import { isCriuNewEnough } from "./checks/programs.ts";
+import { CHECKS, fingerprint } from "./fingerprint.ts";
+
+test("kernel versions", () => {
+  expect(parseKernelVersion("6.18.44-fc-v595")).toEqual([6, 18]);
+  expect(parseKernelVersion("odd")).toEqual([0, 0]);
+  const tries: [readonly [number, number], boolean][] = [
+    [[5, 19], true],
+    [[5, 18], false],
+    [[6, 0], true],
+    [[4, 19], false],
+  ];
+  for (const [version, expected] of tries) expect(isAtLeast(version, [5, 19])).toBe(expected);
+});
+
+test("capabilities are read off the kernel's set", () => {
+  expect(missingCapabilities("000001ffffffffff")).toEqual([]);
+  expect(missingCapabilities("000001fffedfffff")).toEqual(["CAP_SYS_ADMIN"]);
+  expect(missingCapabilities("0")).toHaveLength(5);
+});
+
+test("only a CRIU that works on kernels of today counts", () => {
+  expect(["Version: 4.2.1", "Version: 4.2", "Version: 5.0"].map(isCriuNewEnough)).toEqual([true, true, true]);
+  expect(["Version: 3.17.1", "Version: 4.1", "?"].map(isCriuNewEnough)).toEqual([false, false, false]);
+});
+
+test("before set-up doctor answers for every check and gives a fix where one is needed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-doctor-"));
+  try {
+    const { checks } = await fingerprint(join(folder, "not/there"));
+    expect(checks.slice(0, CHECKS.length).map(({ name }) => name)).toEqual(CHECKS.map(({ name }) => name));
+    expect(checks.length).toBeGreaterThan(CHECKS.length);
+    for (const { status, found, fix } of checks) {
+      expect(found).not.toBe("");
+      expect(status === "ok" || (fix ?? "") !== "").toBe(true);
+    }
+    expect(checks.find(({ name }) => name === "set-up")).toMatchObject({ status: "warn", fix: "boxyard setup" });
+    expect(checks.find(({ name }) => name === "pool")).toMatchObject({ status: "warn", fix: "boxyard setup" });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { raiseSettings, restoreKernelSettings, settingsTooLow } from "./kernel-settings.ts";
+import type { SetupConfig } from "./types.ts";
+
+let folder: string;
+let config: SetupConfig;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-kernel-"));
+  config = { dataDir: folder, cacheDir: folder, env: {} };
+  mkdirSync(`${folder}/fs/inotify`, { recursive: true });
+  write("max_user_instances", 128);
+  write("max_user_watches", 2_000_000);
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const write = (name: string, value: number) => writeFileSync(`${folder}/fs/inotify/${name}`, `${value}\n`);
+const read = (name: string) => Number(readFileSync(`${folder}/fs/inotify/${name}`, "utf8"));
+
+test("raises what is too low, leaves the rest, and puts back what it changed", () => {
+  expect(raiseSettings(config, folder)).toEqual([{ name: "fs.inotify.max_user_instances", before: 128, after: 131_072 }]);
+  expect([read("max_user_instances"), read("max_user_watches")]).toEqual([131_072, 2_000_000]);
+  expect(settingsTooLow(folder)).toEqual([]);
+  expect(raiseSettings(config, folder)).toEqual([]);
+  restoreKernelSettings(config, folder);
+  restoreKernelSettings(config, folder);
+  expect([read("max_user_instances"), read("max_user_watches")]).toEqual([128, 2_000_000]);
+});
+
+test("a value that somebody else has changed since stays his", () => {
+  raiseSettings(config, folder);
+  write("max_user_instances", 500_000);
+  restoreKernelSettings(config, folder);
+  expect(read("max_user_instances")).toBe(500_000);
+});
+
+test("after a reboot the first value is still the one that is put back", () => {
+  raiseSettings(config, folder);
+  write("max_user_instances", 128);
+  raiseSettings(config, folder);
+  restoreKernelSettings(config, folder);
+  expect(read("max_user_instances")).toBe(128);
+});

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AGENT_PORT } from "@boxyard/spec";
+import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
+import { findLoop } from "../sys/loop.ts";
+import { runCommand } from "../sys/run.ts";
+import { guestFolder, instanceName, isSetUp, pendingStages, runSetup, silentReporter, type TestDataFolder } from "./index.ts";
+import { makeTestDataFolder } from "./test-data-folder.ts";
+import type { Reporter, SetupConfig } from "./types.ts";
+
+/** Building the base template takes a minute where the cache is empty. */
+const BUILD_MS = 300_000;
+let data: TestDataFolder;
+
+beforeAll(async () => {
+  data = await makeTestDataFolder();
+}, BUILD_MS);
+
+afterAll(async () => {
+  await data?.remove();
+});
+
+/** Notes the stages that were run. */
+function recorder(): Reporter & { readonly ran: string[] } {
+  const ran: string[] = [];
+  const begin: Reporter["begin"] = (stage) => {
+    ran.push(stage.name);
+    return silentReporter.begin(stage);
+  };
+  return { ran, begin, end() {}, say() {} };
+}
+
+test("a finished set-up is seen in a few ms and runs nothing again", async () => {
+  await runSetup(data.config, silentReporter);
+  expect(await isSetUp(data.config)).toBe(true);
+  const startedAt = performance.now();
+  expect(await isSetUp(data.config)).toBe(true);
+  expect(performance.now() - startedAt).toBeLessThan(50);
+  const reporter = recorder();
+  await runSetup(data.config, reporter);
+  expect(reporter.ran).toEqual([]);
+});
+
+test("the data folder holds what everybody expects, secrets for root alone", () => {
+  const { dataDir } = data;
+  const instance = JSON.parse(readFileSync(`${dataDir}/instance.json`, "utf8"));
+  expect(instance).toEqual({
+    version: 1,
+    instance: instanceName(dataDir),
+    network: expect.stringMatching(/^\d+\.\d+\.0\.0\/16$/),
+    poolSizeBytes: 8 * 1024 ** 3,
+  });
+  expect(statSync(`${dataDir}/instance.json`).mode & 0o777).toBe(0o600);
+  expect(statSync(dataDir).mode & 0o777).toBe(0o711);
+  const template = JSON.parse(readFileSync(`${dataDir}/templates/base.json`, "utf8"));
+  expect(template).toMatchObject({ version: 1, name: "base", user: "user", workdir: "/home/user", cpuCount: 2, memoryMB: 1024 });
+  expect(template.image.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+  expect(readdirSync(`${poolPaths(dataDir).root}/layers`)).toEqual(template.image.layers.map((layer: string) => layer.slice(7)));
+});
+
+test("the base tree: programs, the user, nothing of the build", async () => {
+  const layers = `${poolPaths(data.dataDir).root}/layers`;
+  const tree = join(layers, readdirSync(layers)[0] as string);
+  const inside = (script: string) =>
+    // A throw-away copy-on-write view, so that the layer stays as it is.
+    runCommand([
+      "unshare",
+      "--mount",
+      "--net",
+      "sh",
+      "-ec",
+      `mount -t tmpfs t /mnt; mkdir /mnt/u /mnt/w /mnt/m
+       mount -t overlay o -o lowerdir=${tree},upperdir=/mnt/u,workdir=/mnt/w /mnt/m
+       mount --rbind /dev /mnt/m/dev; mount -t proc p /mnt/m/proc
+       exec chroot /mnt/m /bin/bash -ec '${script}'`,
+    ]);
+  expect(await inside("python3 -c 'print(6*7)'".replaceAll("'", '"'))).toBe("42\n");
+  expect(await inside("su - user -c id")).toBe("uid=1000(user) gid=1000(user) groups=1000(user)\n");
+  expect(await inside("su - user -c pwd")).toBe("/home/user\n");
+  expect(await inside('su user -c "sudo -n id -u 2>/dev/null"')).toBe("0\n");
+  const programs = "bash git curl wget node npm npx pip python3 jq unzip xz ssh ss ps less vi nano sudo apt-get";
+  expect(await inside(`for p in ${programs}; do command -v $p >/dev/null || echo missing $p; done`)).toBe("");
+  expect(await inside("npm --version")).toMatch(/^10\./);
+  expect(await inside("python3 -m venv /tmp/v; test -x /tmp/v/bin/pip; LC_ALL=C.UTF-8 locale charmap")).toBe("UTF-8\n");
+  expect(readdirSync(`${tree}/var/lib/apt/lists`)).toEqual([]);
+  for (const file of ["etc/resolv.conf", "etc/hostname", "etc/machine-id"]) expect(statSync(join(tree, file)).size).toBe(0);
+  expect(readdirSync(`${tree}/usr/local/share/ca-certificates`)).toEqual([]);
+  expect(existsSync(`${tree}/etc/apt/apt.conf.d/99mmdebstrap`)).toBe(false);
+});
+
+test("the guest bundle runs in an empty tree, by its own loader", async () => {
+  const bundle = guestFolder(data.dataDir);
+  expect(readdirSync(bundle).sort()).toEqual(["agent", "cgroup", "host", "init", "launch", "lib"]);
+  expect(readdirSync(`${bundle}/cgroup`).sort()).toEqual(["cpu", "cpuacct", "memory", "pids"]);
+  expect(readdirSync(`${bundle}/lib`)).toContain("ld.so");
+  for (const program of ["init", "launch"])
+    expect(await runCommand(["file", "--brief", `${bundle}/${program}`]).catch(() => "static")).toContain("static");
+  const script = `
+    mount -t tmpfs t /mnt; mkdir /mnt/.boxyard /mnt/proc /mnt/dev; mount --bind ${bundle} /mnt/.boxyard; mount --rbind /dev /mnt/dev; mount -t proc p /mnt/proc
+    ip link set lo up
+    env -i PATH=/usr/sbin:/usr/bin LD_LIBRARY_PATH=/.boxyard/lib BOXYARD_INIT_KEY=k chroot /mnt /.boxyard/init -- /.boxyard/agent >/dev/null 2>&1 &
+    curl --silent --show-error --retry 50 --retry-connrefused --retry-delay 0 --retry-max-time 20 -o /dev/null -w '%{http_code}' http://127.0.0.1:${AGENT_PORT}/health`;
+  expect(await runCommand(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-ec", script])).toBe("204");
+}, 30_000);
+
+test("killed at any moment, the next set-up goes on and leaves no halves", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "boxyard-data-"));
+  const config: SetupConfig = { ...data.config, dataDir };
+  try {
+    for (const afterMs of [30, 120, 300, 500, 700, 900, 1100, 1300]) {
+      const child = Bun.spawn([process.execPath, join(import.meta.dir, "fixtures/run-setup.ts"), JSON.stringify(config)], {
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "ignore",
+      });
+      await Promise.race([Bun.sleep(afterMs), child.exited]);
+      child.kill("SIGKILL");
+      await child.exited;
+    }
+    const [first, second] = [recorder(), recorder()];
+    await Promise.all([runSetup(config, first), runSetup(config, second)]);
+    expect(new Set([...first.ran, ...second.ran]).size).toBe(first.ran.length + second.ran.length);
+    expect(await pendingStages(config)).toEqual([]);
+    expect(readdirSync(`${dataDir}/guest`).sort()).toEqual([guestFolder(dataDir).split("/").pop() as string, "current"].sort());
+    expect(readdirSync(`${dataDir}/pool/layers`)).toHaveLength(1);
+    expect(readdirSync(dataDir).filter((name) => name.endsWith(".new"))).toEqual([]);
+  } finally {
+    if (isPoolMounted(dataDir)) await unmountPool(dataDir);
+    expect(findLoop(poolPaths(dataDir).image)).toBeUndefined();
+    rmSync(dataDir, { recursive: true });
+  }
+}, 60_000);
+
+test("after a reboot (the pool is not mounted) only the pool is done again", async () => {
+  await runSetup(data.config, silentReporter);
+  await unmountPool(data.dataDir);
+  expect(await isSetUp(data.config)).toBe(false);
+  const reporter = recorder();
+  await runSetup(data.config, reporter);
+  expect(reporter.ran).toEqual(["pool"]);
+});
+
+test("a folder that was copied elsewhere is set up anew, under a name of its own", async () => {
+  const copy = mkdtempSync(join(tmpdir(), "boxyard-data-"));
+  try {
+    mkdirSync(copy, { recursive: true });
+    await runCommand(["cp", `${data.dataDir}/instance.json`, `${data.dataDir}/setup.json`, copy]);
+    const pending = (await pendingStages({ ...data.config, dataDir: copy })).map(({ name }) => name);
+    expect(pending).toEqual(["instance", "guest", "pool", "base"]);
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+});

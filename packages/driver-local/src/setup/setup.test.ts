@@ -1,0 +1,155 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AppError } from "@boxyard/core";
+import { lockFile, tryLockFile } from "../sys/file-lock.ts";
+import { runCommand } from "../sys/run.ts";
+import { hashSources } from "./checkout.ts";
+import { parseSize, readSetupConfig } from "./config.ts";
+import { readVersioned, writeWhole } from "./files.ts";
+import { lineReporter } from "./reporter.ts";
+import { setupStages } from "./stages/index.ts";
+import { NEEDED } from "./stages/package-list.ts";
+import { listByPurpose } from "./stages/packages.ts";
+import { readDone, writeDone } from "./stamp.ts";
+import type { Stage } from "./types.ts";
+
+function inTemporaryFolder<T>(work: (folder: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-setup-"));
+  try {
+    return work(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Something to write to; `take` gives what was written since. */
+function recorder() {
+  const written: string[] = [];
+  return { write: (text: string) => void written.push(text), take: () => written.splice(0).join("") };
+}
+
+const stage: Stage = { name: "x", title: "the thing", key: () => "1", isDone: () => true, run: async () => {} };
+
+test("sizes", () => {
+  expect(["20G", "512MiB", "1.5k", "4096", "1 T"].map((text) => parseSize("S", text))).toEqual([
+    20 * 1024 ** 3,
+    512 * 1024 ** 2,
+    1536,
+    4096,
+    1024 ** 4,
+  ]);
+  for (const bad of ["", "G", "-1", "1X", "ten"]) expect(() => parseSize("BOXYARD_POOL_SIZE", bad)).toThrow("BOXYARD_POOL_SIZE");
+});
+
+test("settings: the cache lies in the data folder unless it is set; a bad network is refused at once", () => {
+  expect(readSetupConfig({ BOXYARD_DATA: "/d" })).toMatchObject({ dataDir: "/d", cacheDir: "/d/cache" });
+  const all = readSetupConfig({ BOXYARD_DATA: "/d", BOXYARD_CACHE: "/c", BOXYARD_NETWORK: "10.9.0.0/16", BOXYARD_POOL_SIZE: "8G" });
+  expect(all).toMatchObject({ cacheDir: "/c", network: "10.9.0.0/16", poolSizeBytes: 8 * 1024 ** 3 });
+  expect(() => readSetupConfig({ BOXYARD_NETWORK: "10.9.0.1/16" })).toThrow("not an IPv4 network");
+});
+
+test("the stages stand in their order, each with a name of its own", () => {
+  expect(setupStages.map(({ name }) => name)).toEqual(["packages", "kernel", "instance", "guest", "pool", "base"]);
+});
+
+test("without apt the list says what each package is for", () => {
+  const list = listByPurpose(NEEDED);
+  expect(list.split("\n")).toHaveLength(NEEDED.length);
+  expect(list).toContain("crun (crun on Debian): makes and starts the sandboxes");
+});
+
+test("the stamp remembers stages, and a broken one means nothing is done", () =>
+  inTemporaryFolder((dataDir) => {
+    const config = { dataDir, cacheDir: dataDir, env: {} };
+    expect(readDone(config)).toEqual({});
+    writeDone(config, "a", "1");
+    writeDone(config, "b", "2");
+    writeDone(config, "a", "3");
+    expect(readDone(config)).toEqual({ a: "3", b: "2" });
+    writeFileSync(`${dataDir}/setup.json`, "{");
+    expect(readDone(config)).toEqual({});
+  }));
+
+test("files are written whole, with their mode, and other versions are not read", () =>
+  inTemporaryFolder((folder) => {
+    const path = join(folder, "file.json");
+    writeWhole(path, '{"version":2}', 0o600);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(["file.json"]);
+    expect(readVersioned<{ version: 2 }>(path, 2)).toEqual({ version: 2 });
+    expect(readVersioned<{ version: 1 }>(path, 1)).toBeUndefined();
+    expect(readVersioned<{ version: 1 }>(join(folder, "none"), 1)).toBeUndefined();
+  }));
+
+test("a hash of sources follows names, contents and what is added, and is blind to tests", () => {
+  const once = hashSources(["images/base"]);
+  expect(once).toMatch(/^[0-9a-f]{16}$/);
+  expect(hashSources(["images/base"])).toBe(once);
+  expect(hashSources(["images/base"], ["x"])).not.toBe(once);
+  expect(hashSources(["images/base/hooks"])).not.toBe(once);
+  expect(hashSources(["packages/driver-local/src/setup/setup.test.ts"])).toMatch(/^[0-9a-f]{16}$/);
+});
+
+test("plain lines where there is no terminal", () => {
+  const { write, take } = recorder();
+  const reporter = lineReporter({ write, terminal: false });
+  const report = reporter.begin(stage);
+  report.progress("half way");
+  report.result("3 MB");
+  reporter.end(stage, 1234);
+  reporter.begin(stage);
+  reporter.end(stage, 50, new Error("x"));
+  expect(take()).toBe("setup: the thing (3 MB): 1.2 s\nsetup: the thing: failed after 0.1 s\n");
+});
+
+test("a terminal sees progress in one line that is cleared, without control characters of other programs", () => {
+  const { write, take } = recorder();
+  const reporter = lineReporter({ write, terminal: true, columns: 30 });
+  reporter.begin(stage).progress("skipped, too soon");
+  reporter.end(stage, 1000);
+  reporter.begin(stage);
+  expect(take()).toBe("\r\x1b[Ksetup: the thing ...\r\x1b[Ksetup: the thing: 1.0 s\n\r\x1b[Ksetup: the thing ...");
+  const other = lineReporter({ write, terminal: true, columns: 20 });
+  other.begin({ ...stage, title: "a\x1b[31m\nb".padEnd(40, "x") });
+  expect(take()).toBe("\r\x1b[Ksetup: a [31m bxxxx");
+});
+
+test("a lock has one holder, in this process too, and is free after it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
+  try {
+    const path = join(folder, "lock");
+    const first = await lockFile(path);
+    expect(tryLockFile(path)).toBeUndefined();
+    let waited = 0;
+    const second = lockFile(path, () => waited++);
+    await Bun.sleep(1);
+    first.release();
+    first.release();
+    (await second).release();
+    expect(waited).toBe(1);
+    expect(existsSync(path)).toBe(true);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a command's failure says what it was, with the end of its output; a missing one too", async () => {
+  const lines: string[] = [];
+  const output = await runCommand(["sh", "-c", "printf 'a\\nb'; echo c >&2"], { onLine: (line) => lines.push(line) });
+  expect([output.length, lines.sort()]).toEqual([5, ["a", "b", "c"]]);
+  const error = (await runCommand(["sh", "-c", "seq 100; exit 3"], { fix: "Do this." }).catch((e: unknown) => e)) as AppError;
+  expect(error.reason).toBe("command_failed");
+  expect(error.message).toContain("status 3. Do this.\n");
+  expect(error.message).toContain("100");
+  expect(error.message).not.toContain("84\n");
+  expect(runCommand(["boxyard-no-such-program"])).rejects.toThrow("cannot start");
+});
+
+test("the files of images/base hold no address of a package registry", () => {
+  const folder = join(import.meta.dir, "../../../../images/base");
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) expect(readFileSync(join(entry.parentPath, entry.name), "utf8")).not.toMatch(/https?:\/\//);
+  }
+});
