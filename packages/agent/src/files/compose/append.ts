@@ -1,32 +1,64 @@
+import { fdatasync, fstatSync } from "node:fs";
 import { LIMITS } from "../limits.ts";
 import { cloneRange, copySome } from "../sys/copy.ts";
 
 /** Smallest unit that file systems share. 4 KiB on every file system we know with blocks; a wrong guess only means a copy. */
 const BLOCK = 4096;
+/** Below this there is nothing to wait for before sharing. */
+const LARGE = 1024 * 1024;
 
 const yieldTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/**
- * Appends `length` bytes of `from` to `to`, which ends at `toOffset`, without bringing them to user space: extents are shared when the
- * place is block-aligned, otherwise the kernel copies in slices, between which other requests are served. Throws the kernel's error, and an
- * `Error` when the source has become shorter.
- */
-export async function appendRange(from: number, to: number, toOffset: number, length: number): Promise<void> {
-  let done = cloneFront(from, to, toOffset, length);
-  while (done < length) {
-    const slice = Math.min(LIMITS.copySliceBytes, length - done);
-    const copied = copySome({ from, fromOffset: done, to, toOffset: toOffset + done, length: slice });
-    if (copied === 0) throw new Error("source became shorter");
-    done += copied;
-    await yieldTurn();
-  }
+/** How often in a row the files of a device could not share extents. Few entries: a sandbox has no more mounts. */
+const refusals = new Map<number, number>();
+/** A device that refused so often is asked no more: before asking, data must be written out, which a plain copy does not need. */
+const ENOUGH_REFUSALS = 3;
+
+/** Writes out what is only in memory. Best effort: the copy is right without it. */
+function flush(fd: number): Promise<void> {
+  return new Promise((resolve) => fdatasync(fd, () => resolve()));
 }
 
-/** Shares what can be shared; returns how many bytes that was. The whole of it where its end may be unaligned, as at the end of both files. */
-function cloneFront(from: number, to: number, toOffset: number, length: number): number {
-  if (toOffset % BLOCK !== 0 || length < BLOCK) return 0;
-  for (const size of new Set([length, length - (length % BLOCK)])) {
-    if (cloneRange({ from, fromOffset: 0, to, toOffset, length: size })) return size;
+/** Appends files to one, which is empty at first. */
+export class Appender {
+  private readonly to: number;
+  private end = 0;
+
+  constructor(to: number) {
+    this.to = to;
   }
-  return 0;
+
+  /**
+   * Appends the first `length` bytes of a file without bringing them to user space: extents are shared where the place is block-aligned,
+   * otherwise the kernel copies, in slices, between which other requests are served. Throws the kernel's error, and an `Error` when the
+   * source has become shorter.
+   */
+  async append(from: number, length: number): Promise<void> {
+    let done = this.end % BLOCK === 0 && length >= BLOCK ? await this.share(from, length) : 0;
+    while (done < length) {
+      const slice = Math.min(LIMITS.copySliceBytes, length - done);
+      const copied = copySome({ from, fromOffset: done, to: this.to, toOffset: this.end + done, length: slice });
+      if (copied === 0) throw new Error("source became shorter");
+      done += copied;
+      await yieldTurn();
+    }
+    this.end += length;
+  }
+
+  /** Shares from the start on; returns how many bytes that were, 0 where the file systems can't. */
+  private async share(from: number, length: number): Promise<number> {
+    const { dev } = fstatSync(from);
+    const refused = refusals.get(dev) ?? 0;
+    if (refused >= ENOUGH_REFUSALS) return 0;
+    // Only what is on disk can be shared. The kernel would write the rest within the call, for up to a second, and nobody else were served.
+    if (length >= LARGE) await flush(from);
+    // All of it, where the end may lie between blocks since it is the end of both files; else all whole blocks.
+    for (const size of new Set([length, length - (length % BLOCK)])) {
+      if (!cloneRange({ from, fromOffset: 0, to: this.to, toOffset: this.end, length: size })) continue;
+      refusals.delete(dev);
+      return size;
+    }
+    refusals.set(dev, refused + 1);
+    return 0;
+  }
 }

@@ -6,7 +6,7 @@ import { ensureDir, type PinnedDir } from "../path/pinned-dir.ts";
 import { baseName, resolvePath } from "../path/resolve-path.ts";
 import { StagedFile, staged } from "../staged-file.ts";
 import { errnoOf, fileError, guarded } from "../sys/errno.ts";
-import { appendRange } from "./append.ts";
+import { Appender } from "./append.ts";
 import { readComposeRequest } from "./request.ts";
 import { checkSource, checkUnchanged, deleteSource, openSource, type Source, sameFile } from "./sources.ts";
 
@@ -70,8 +70,8 @@ async function write(destination: string, sources: readonly Source[], user: Syst
     const name = baseName(destination);
     const file = guarded(what, () => StagedFile.create({ dir, name, existing: regular(dir, name), mayOverwrite: false }));
     await staged(file, what, async () => {
-      let offset = 0;
-      for (const source of sources) offset += await append(source, file.fd, offset);
+      const appender = new Appender(file.fd);
+      for (const source of sources) await append(source, appender);
       file.finish(user, {});
       file.commit();
     });
@@ -95,13 +95,11 @@ function regular(dir: PinnedDir, name: string): Stats | undefined {
   return stat?.isFile() ? stat : undefined;
 }
 
-async function append(source: Source, to: number, offset: number): Promise<number> {
+async function append(source: Source, appender: Appender): Promise<void> {
   const fd = openSource(source);
   try {
-    const length = Number(source.file.size);
-    await appendRange(fd, to, offset, length);
+    await appender.append(fd, Number(source.file.size));
     checkUnchanged(source, fd);
-    return length;
   } finally {
     closeSync(fd);
   }

@@ -2,7 +2,7 @@ import { chownSync, closeSync, constants, fstatSync, lstatSync, mkdirSync, openS
 import { errnoOf } from "../sys/errno.ts";
 
 /** Linux's O_PATH; node does not name it. A descriptor that names a place and never opens what lies there. */
-const O_PATH = 0o10000000;
+export const O_PATH = 0o10000000;
 const PIN = O_PATH | constants.O_DIRECTORY;
 
 /** Owner of what is created. */

@@ -16,7 +16,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { AppError } from "@boxyard/core";
-import { appendRange } from "../compose/append.ts";
+import { Appender } from "../compose/append.ts";
 import { PinnedDir } from "../path/pinned-dir.ts";
 import { getXattr, listXattr, setXattr } from "../sys/xattr.ts";
 
@@ -66,7 +66,7 @@ async function copyFile(from: PinnedDir, name: string, to: PinnedDir, newName: s
     const stat = fstatSync(source);
     const target = openSync(to.at(newName), constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
     try {
-      await appendRange(source, target, 0, stat.size);
+      await new Appender(target).append(source, stat.size);
       fchownSync(target, stat.uid, stat.gid);
       fchmodSync(target, stat.mode & 0o7777);
       copyAttributes(`/proc/self/fd/${source}`, target);
