@@ -3,8 +3,10 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { ensureServer, findServer } from "../server-control/ensure.ts";
 import { acquireLock } from "../server-control/lock.ts";
+import { isOutdated } from "../server-control/outdated.ts";
 import { runRole, runSetup } from "../server-control/roles.ts";
 import { makeDataDir } from "../server-control/start.ts";
+import { stopServer } from "../server-control/stop.ts";
 
 const LOCK_LIMIT_MS = 30 * 60_000;
 
@@ -19,10 +21,15 @@ export function configure(command: Command, context: CliContext): void {
 }
 
 async function upDetached(context: CliContext): Promise<void> {
-  const { output } = context;
-  const before = await findServer(context.config.dataDir);
-  const server = before ?? (await ensureServer(context));
-  await output.line(`${before ? "The server is running already" : "The server runs"} at ${server.url} (pid ${server.pid}).`);
+  const { config, output, signal } = context;
+  const before = await findServer(config.dataDir);
+  const restart = before !== undefined && isOutdated(config.dataDir);
+  if (restart) {
+    output.note("the server runs older sources than these: starting it again (sandboxes run on)");
+    await stopServer(config.dataDir, signal);
+  }
+  const server = before && !restart ? before : await ensureServer(context);
+  await output.line(`${server === before ? "The server is running already" : "The server runs"} at ${server.url} (pid ${server.pid}).`);
   output.note(output.dim('Next: eval "$(boxyard env)", or boxyard run -- COMMAND'));
 }
 

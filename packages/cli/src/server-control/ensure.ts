@@ -2,6 +2,7 @@ import { AppError } from "@boxyard/core";
 import type { CliContext } from "../context.ts";
 import { answers } from "./health.ts";
 import { acquireLock } from "./lock.ts";
+import { isOutdated } from "./outdated.ts";
 import { runSetup } from "./roles.ts";
 import { isAlive, readServerFile, type ServerFile, serverLogPath } from "./server-file.ts";
 import { makeDataDir, startDetached } from "./start.ts";
@@ -11,6 +12,8 @@ const LOCK_LIMIT_MS = 30 * 60_000;
 const PROBE_LIMIT_MS = 5000;
 /** The second one is for sources that changed while the first was at work. */
 const MAX_SET_UPS = 2;
+
+const OUTDATED = "note: the server runs older sources than these; `boxyard up -d` starts it again (sandboxes run on)";
 
 /** The running server, or undefined. One that lives and does not answer is an error: a second one must not be started beside it. */
 export async function findServer(dataDir: string): Promise<ServerFile | undefined> {
@@ -28,7 +31,11 @@ export async function findServer(dataDir: string): Promise<ServerFile | undefine
 export async function ensureServer(context: CliContext): Promise<ServerFile> {
   const { config, output, signal } = context;
   const running = await findServer(config.dataDir);
-  if (running) return running;
+  if (running) {
+    // Only a person can do something about it, and only here is it worth the milliseconds.
+    if (process.stderr.isTTY && isOutdated(config.dataDir)) output.note(output.dim(OUTDATED));
+    return running;
+  }
   makeDataDir(config);
   const onWait = () => output.note("another boxyard command is starting the server; waiting for it");
   const lock = await acquireLock(config.dataDir, { limitMs: LOCK_LIMIT_MS, onWait, signal });
