@@ -40,6 +40,8 @@ export interface ServerOptions {
   readonly driver: SandboxDriver;
   readonly logger: Logger;
   readonly clock?: Clock;
+  /** How long an agent may take for `/init`; 10 s by default. */
+  readonly agentLimitMs?: number;
   /** Tests put faults between the steps of a create or a removal. */
   readonly observer?: StepObserver;
 }
@@ -61,7 +63,14 @@ export function openStore(config: ServerConfig): Promise<Store> {
 }
 
 /** Puts the server together by hand, in order; takes back the sandboxes of an earlier one; then listens. */
-export async function startServer({ config, driver, logger, clock = systemClock, observer }: ServerOptions): Promise<RunningServer> {
+export async function startServer({
+  config,
+  driver,
+  logger,
+  clock = systemClock,
+  agentLimitMs,
+  observer,
+}: ServerOptions): Promise<RunningServer> {
   const store = await openStore(config);
   const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
@@ -75,7 +84,7 @@ export async function startServer({ config, driver, logger, clock = systemClock,
     driver,
     clock,
     routes,
-    agent: new AgentClient(clock),
+    agent: new AgentClient(clock, agentLimitMs),
     tokens,
     events: new Events(logger),
     maxSandboxes: config.maxSandboxes,

@@ -12,7 +12,7 @@ export interface InitBody {
 }
 
 const ATTEMPT_MS = 2000;
-const TOTAL_MS = 10_000;
+export const AGENT_LIMIT_MS = 10_000;
 const FIRST_WAIT_MS = 5;
 const MAX_WAIT_MS = 200;
 
@@ -22,14 +22,17 @@ const MAX_WAIT_MS = 200;
  */
 export class AgentClient {
   private readonly clock: Clock;
+  private readonly limitMs: number;
 
-  constructor(clock: Clock) {
+  /** `limitMs`: how long an agent may take for all attempts together. */
+  constructor(clock: Clock, limitMs = AGENT_LIMIT_MS) {
     this.clock = clock;
+    this.limitMs = limitMs;
   }
 
   /** Hands the agent its token and settings; returns when it has taken them. */
   async init(address: AgentAddress, initKey: string, body: InitBody, signal: AbortSignal): Promise<void> {
-    const end = this.clock.monotonic() + TOTAL_MS;
+    const end = this.clock.monotonic() + this.limitMs;
     let waitMs = FIRST_WAIT_MS;
     for (;;) {
       signal.throwIfAborted();
@@ -50,7 +53,7 @@ export class AgentClient {
     body: InitBody,
     signal: AbortSignal,
   ): Promise<"done" | "refused" | "again"> {
-    const limit = AbortSignal.timeout(ATTEMPT_MS);
+    const limit = AbortSignal.timeout(Math.min(ATTEMPT_MS, this.limitMs));
     try {
       const response = await fetch(`http://${address.host}:${address.agentPort}/init`, {
         method: "POST",

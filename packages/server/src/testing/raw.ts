@@ -48,6 +48,11 @@ export class RawPeer {
     this.socket.end();
   }
 
+  /** Reads no more. */
+  pause(): void {
+    this.socket.pause();
+  }
+
   reset(): void {
     this.socket.terminate();
   }

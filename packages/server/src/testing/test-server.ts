@@ -21,6 +21,7 @@ export interface TestServerOptions {
   readonly dataFolder?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
+  readonly agentLimitMs?: number;
   readonly observer?: StepObserver;
 }
 
@@ -46,9 +47,16 @@ export class TestServer {
       JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }),
     );
     const config = readConfig({ BOXYARD_DATA: dataFolder, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer } = options;
+    const { clock, observer, agentLimitMs } = options;
     const driver = new FakeDriver(world);
-    const server = await startServer({ config, driver, logger: silentLogger, ...(clock && { clock }), ...(observer && { observer }) });
+    const server = await startServer({
+      config,
+      driver,
+      logger: silentLogger,
+      ...(clock && { clock }),
+      ...(agentLimitMs && { agentLimitMs }),
+      ...(observer && { observer }),
+    });
     return new TestServer(server, world, config);
   }
 

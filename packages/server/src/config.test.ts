@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import { printable, readConfig } from "./config.ts";
+
+test("defaults hold for what is unset or empty", () => {
+  expect(readConfig({ BOXYARD_LISTEN: "", UNRELATED: "1" })).toMatchObject({
+    dataFolder: "/var/lib/boxyard",
+    listen: { hostname: "127.0.0.1", port: 3000 },
+    domain: undefined,
+    maxSandboxes: 2000,
+    maxTimeoutHours: 24,
+  });
+  expect(readConfig({ BOXYARD_LISTEN: "[::1]:0" }).listen).toEqual({ hostname: "::1", port: 0 });
+});
+
+test.each([
+  [{ BOXYARD_LISTEN: "3000" }, "BOXYARD_LISTEN: must be ADDRESS:PORT, such as 127.0.0.1:3000"],
+  [{ BOXYARD_LISTEN: "a:70000" }, "BOXYARD_LISTEN: must be ADDRESS:PORT, such as 127.0.0.1:3000"],
+  [{ BOXYARD_DOMAIN: "https://x" }, "BOXYARD_DOMAIN: must be a host name, with a port if need be"],
+  [{ BOXYARD_MAX_SANDBOXES: "many" }, "BOXYARD_MAX_SANDBOXES: must be a number"],
+  [{ BOXYARD_MAX_CREATES: "0" }, "BOXYARD_MAX_CREATES: must be at least 1"],
+  [{ DATABASE_URL: "mysql://x" }, "DATABASE_URL: must begin with postgres://"],
+])("%p is refused by name", (env, message) => {
+  expect(() => readConfig(env as Record<string, string>)).toThrow(message);
+});
+
+test("the database's password is not shown", () => {
+  expect(JSON.stringify(printable(readConfig({ DATABASE_URL: "postgres://u:secret@h/d" })))).not.toContain("secret");
+});

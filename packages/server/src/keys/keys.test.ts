@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeClock } from "@boxyard/core";
+import { SqlStore, type Store } from "../store/index.ts";
+import { ensureFirstKey, hashKey, Keys, newApiKey } from "./keys.ts";
+
+let folder: string;
+let store: Store;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-keys-"));
+  store = await SqlStore.open({ file: join(folder, "boxyard.db") });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("the first key is made once, readable by root only, and kept as a hash", async () => {
+  const first = await ensureFirstKey(store, folder, 1);
+  expect(first.created).toBe(true);
+  expect(first.key).toMatch(/^e2b_[0-9a-f]{40}$/);
+  expect(statSync(first.path).mode & 0o777).toBe(0o600);
+  expect(await ensureFirstKey(store, folder, 2)).toEqual({ ...first, created: false });
+  const keys = await store.listKeys();
+  expect(keys.map(({ hash, hint }) => [hash, hint])).toEqual([[hashKey(first.key), first.key.slice(0, 8)]]);
+  for (const file of ["boxyard.db", "boxyard.db-wal"]) expect(readFileSync(join(folder, file), "latin1")).not.toContain(first.key.slice(9));
+});
+
+test("a key file that holds no key is not overwritten", async () => {
+  writeFileSync(join(folder, "api-key"), "something else\n");
+  await expect(ensureFirstKey(store, folder, 1)).rejects.toMatchObject({ reason: "bad_key_file" });
+});
+
+test("keys are told from what is none", async () => {
+  const { key } = await ensureFirstKey(store, folder, 1);
+  const keys = new Keys(store, new FakeClock(5));
+  const caller = await keys.authenticate(key);
+  expect(caller.teamId).toBe(await store.ensureTeam("default", ""));
+  expect(await keys.authenticate(key)).toEqual(caller);
+  await expect(keys.authenticate(undefined)).rejects.toMatchObject({ code: "unauthenticated", reason: "api_key_missing" });
+  for (const wrong of [newApiKey(), key.slice(0, -1), `${key}0`, key.toUpperCase(), "x"]) {
+    await expect(keys.authenticate(wrong)).rejects.toMatchObject({ code: "unauthenticated", reason: "api_key_invalid" });
+  }
+});

@@ -1,0 +1,234 @@
+import { describe, expect, test } from "bun:test";
+import { AppError } from "@boxyard/core";
+import { FakeWorld, type InitManner } from "@boxyard/driver/fake";
+import type { SandboxRecord } from "../store/index.ts";
+import { TestServer } from "../testing/test-server.ts";
+
+const nothingLeft = async (s: TestServer) => {
+  expect([...s.world.sandboxes.keys()]).toEqual([]);
+  expect([...s.server.context.lifecycle.all()]).toEqual([]);
+  expect((await s.call("GET", "/sandboxes")).body).toEqual([]);
+};
+
+const exhausted = new AppError("resource_exhausted", "no memory");
+const late = new AppError("deadline_exceeded", "too slow");
+
+describe("a create that fails leaves nothing", () => {
+  test.each([
+    ["create", "before", undefined, 500, "sandbox_create_failed"],
+    ["create", "after", undefined, 500, "sandbox_create_failed"],
+    ["start", "before", undefined, 500, "sandbox_create_failed"],
+    ["start", "after", undefined, 500, "sandbox_create_failed"],
+    ["address", "before", undefined, 500, "sandbox_create_failed"],
+    ["create", "before", exhausted, 503, "sandbox_capacity_unavailable"],
+    ["start", "after", late, 504, "sandbox_placement_timeout"],
+  ] as const)("when %s fails %s the deed", async (verb, when, error, status, code) => {
+    await using s = await TestServer.start();
+    s.world.faults.add(verb, { kind: "fail", when, ...(error ? { error } : {}) });
+    const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+    expect([reply.status, reply.body.error_code]).toEqual([status, code]);
+    expect(reply.headers.get("retry-after")).toBe(status === 503 ? "2" : null);
+    await nothingLeft(s);
+    expect((await s.create()).sandboxID).toBeString();
+  });
+
+  test("when the driver has no such image", async () => {
+    await using s = await TestServer.start();
+    s.world.images.add("sha256:other");
+    expect((await s.call("POST", "/sandboxes", { templateID: "base" })).status).toBe(500);
+    await nothingLeft(s);
+  });
+
+  test.each(["record", "create", "start", "init", "run"])("when something breaks after the step %s", async (step) => {
+    await using s = await TestServer.start({
+      observer: {
+        after(name) {
+          if (name === step) throw new Error("broken");
+        },
+      },
+    });
+    expect((await s.call("POST", "/sandboxes", { templateID: "base" })).status).toBe(500);
+    await nothingLeft(s);
+  });
+
+  test.each(["refuse", "error", "garbage", "disconnect", "huge", "hang"] satisfies InitManner[])(
+    "when the agent answers /init in the manner '%s'",
+    async (manner) => {
+      await using s = await TestServer.start({ agentLimitMs: 500 });
+      s.world.initManner = manner;
+      const startedAt = performance.now();
+      const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+      expect([500, 504]).toContain(reply.status);
+      expect(performance.now() - startedAt).toBeLessThan(3000);
+      await nothingLeft(s);
+    },
+  );
+
+  test("even when removing it fails at first", async () => {
+    await using s = await TestServer.start();
+    s.world.faults.add("start", { kind: "fail", when: "before" });
+    s.world.faults.add("destroy", { kind: "fail" });
+    expect((await s.call("POST", "/sandboxes", { templateID: "base" })).status).toBe(500);
+    const [left] = [...s.server.context.lifecycle.all()];
+    expect(left?.state).toBe("killing");
+    if (left) left.retryAt = 0;
+    await s.server.sweep.once();
+    await nothingLeft(s);
+  });
+
+  test("when its client goes away", async () => {
+    await using s = await TestServer.start();
+    s.world.faults.add("start", { kind: "delay", delayMs: 100 });
+    const abort = new AbortController();
+    const request = fetch(`${s.url}/sandboxes`, {
+      method: "POST",
+      headers: { "X-API-Key": s.apiKey },
+      body: '{"templateID":"base"}',
+      signal: abort.signal,
+    });
+    while (s.world.sandboxes.size === 0) await Bun.sleep(1);
+    abort.abort();
+    await request.catch(() => {});
+    while ([...s.server.context.lifecycle.all()].length > 0) await Bun.sleep(5);
+    await nothingLeft(s);
+  });
+});
+
+describe("a sandbox that ends by itself", () => {
+  test.each(["agent_exited", "out_of_memory", "killed", "unknown"] as const)(
+    "because of %s is removed, and its record says why",
+    async (reason) => {
+      await using s = await TestServer.start();
+      const { sandboxID } = await s.create();
+      await s.world.stop(sandboxID, { reason });
+      while (s.world.sandboxes.size > 0) await Bun.sleep(1);
+      while ([...s.server.context.lifecycle.all()].length > 0) await Bun.sleep(1);
+      const record = await s.server.context.lifecycle.deps.store.getSandbox(sandboxID as SandboxRecord["id"]);
+      expect([record?.state, record?.reason]).toEqual(["dead", reason]);
+      expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
+    },
+  );
+
+  test("is noticed also when the driver's first answer is an error", async () => {
+    await using s = await TestServer.start();
+    s.world.faults.add("wait", { kind: "fail" });
+    const { sandboxID } = await s.create();
+    await s.world.stop(sandboxID, { reason: "killed" });
+    while (s.world.sandboxes.size > 0) await Bun.sleep(10);
+    expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
+  });
+
+  test("and that the driver has lost altogether is noticed by the sweep", async () => {
+    await using s = await TestServer.start();
+    s.world.faults.add("wait", { kind: "hang" });
+    const { sandboxID } = await s.create();
+    s.world.sandboxes.get(sandboxID)?.agent?.stop();
+    s.world.sandboxes.delete(sandboxID);
+    await s.server.sweep.once();
+    expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(200);
+    await s.server.sweep.once();
+    expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
+  });
+});
+
+describe("races", () => {
+  test("a kill during a create wins, and nothing is left", async () => {
+    await using s = await TestServer.start();
+    s.world.faults.add("start", { kind: "hang" });
+    const create = s.call("POST", "/sandboxes", { templateID: "base" });
+    while (s.world.sandboxes.size === 0) await Bun.sleep(1);
+    const [id] = s.world.sandboxes.keys();
+    expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+    expect((await create).status).toBe(409);
+    await nothingLeft(s);
+  });
+
+  test("of several kills one wins", async () => {
+    await using s = await TestServer.start();
+    const { sandboxID } = await s.create();
+    s.world.faults.add("destroy", { kind: "delay", delayMs: 30 });
+    const replies = await Promise.all([1, 2, 3].map(() => s.call("DELETE", `/sandboxes/${sandboxID}`)));
+    expect(replies.map((reply) => reply.status).sort()).toEqual([204, 404, 404]);
+    await nothingLeft(s);
+  });
+
+  test("a timeout set during a kill is 404, and does not revive it", async () => {
+    await using s = await TestServer.start();
+    const { sandboxID } = await s.create();
+    s.world.faults.add("destroy", { kind: "delay", delayMs: 50 });
+    const kill = s.call("DELETE", `/sandboxes/${sandboxID}`);
+    await Bun.sleep(10);
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 100 })).status).toBe(404);
+    expect((await s.call("POST", `/v2/sandboxes/${sandboxID}/connect`)).status).toBe(404);
+    expect((await kill).status).toBe(204);
+    await nothingLeft(s);
+  });
+
+  test("a kill that the driver fails is 500; the sweep finishes it", async () => {
+    await using s = await TestServer.start();
+    const { sandboxID } = await s.create();
+    s.world.faults.add("destroy", { kind: "fail" });
+    expect((await s.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(500);
+    expect((await s.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(404);
+    for (const live of s.server.context.lifecycle.all()) live.retryAt = 0;
+    await s.server.sweep.once();
+    await nothingLeft(s);
+  });
+
+  test("a later end wins against one that is due", async () => {
+    await using s = await TestServer.start();
+    const { sandboxID } = await s.create();
+    for (let i = 0; i < 5; i++) {
+      await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 1 });
+      await Bun.sleep(400);
+      await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 60 });
+    }
+    await Bun.sleep(800);
+    expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(200);
+  });
+
+  test("fifty creates at once all succeed, and go again", async () => {
+    await using s = await TestServer.start();
+    const made = await Promise.all(Array.from({ length: 50 }, () => s.create()));
+    expect(new Set(made.map(({ sandboxID }) => sandboxID)).size).toBe(50);
+    expect(s.world.sandboxes.size).toBe(50);
+    const gone = await Promise.all(made.map(({ sandboxID }) => s.call("DELETE", `/sandboxes/${sandboxID}`)));
+    expect(gone.every(({ status }) => status === 204)).toBe(true);
+    await nothingLeft(s);
+  });
+});
+
+describe("limits", () => {
+  test("too many creates at once get 429 with Retry-After, and the others go on", async () => {
+    await using s = await TestServer.start({ env: { BOXYARD_MAX_CREATES: "1", BOXYARD_MAX_QUEUED_CREATES: "2" } });
+    s.world.faults.add("start", { kind: "delay", delayMs: 50 });
+    const replies = await Promise.all(Array.from({ length: 6 }, () => s.call("POST", "/sandboxes", { templateID: "base" })));
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 201, 429, 429, 429]);
+    for (const reply of replies) if (reply.status === 429) expect([reply.headers.get("retry-after"), reply.body.code]).toEqual(["1", 429]);
+  });
+
+  test("too many sandboxes get 429", async () => {
+    await using s = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "2" } });
+    const first = await s.create();
+    await s.create();
+    const reply = await s.call("POST", "/sandboxes", { templateID: "base" });
+    expect([reply.status, reply.headers.get("retry-after")]).toEqual([429, "5"]);
+    await s.call("DELETE", `/sandboxes/${first.sandboxID}`);
+    await s.create();
+  });
+});
+
+describe("the sweep", () => {
+  test("removes what nobody knows, but not at first sight", async () => {
+    const world = new FakeWorld();
+    await using s = await TestServer.start({ world });
+    const { sandboxID } = await s.create();
+    const known = world.sandboxes.get(sandboxID);
+    if (!known) throw new Error("no sandbox");
+    world.make({ ...known.spec, sandboxId: "i00000000000000000001" as SandboxRecord["id"] }, "fake");
+    await s.server.sweep.once();
+    expect(world.sandboxes.size).toBe(2);
+    await s.server.sweep.once();
+    expect([...world.sandboxes.keys()]).toEqual([sandboxID]);
+  });
+});
