@@ -268,6 +268,15 @@ describe("release", () => {
     expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
   });
 
+  test("does not take back forwarding that somebody else turned on for all links meanwhile", async () => {
+    const networks = await openNetwork(config());
+    expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
+    writeSysctl("ipv4/ip_forward", "1");
+    await networks.release();
+    expect([readSysctl("ipv4/ip_forward"), readSysctl("ipv4/conf/eth0/forwarding")]).toEqual(["1", "1"]);
+    expect(existsSync(`${lab.folder}/run`)).toBe(false);
+  });
+
   test("of one instance does not disturb another, and the last one closes forwarding", async () => {
     const a = await openNetwork(config({ instance: "0000aaa1", network: "10.208.0.0/16" }));
     const b = await openNetwork(config({ instance: "0000bbb2", network: "10.209.0.0/16", stateFolder: `${lab.folder}/b` }));

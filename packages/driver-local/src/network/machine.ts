@@ -19,6 +19,8 @@ const blocked = BLOCKED_NETWORKS.map(parseNetwork);
 /** Any address outside: the kernel is only asked for the way there. */
 const OUTSIDE = ["1.1.1.1", "129.0.0.1"].map((text) => parseAddress(text) as number);
 const MIN_MTU = 576;
+/** The kernel allows nearly every character in a link's name; what would need quoting in rules and paths is left alone. */
+const PLAIN_NAME = /^[\w.@-]+$/;
 
 const inside = (outer: Network, inner: Network): boolean => outer.prefix <= inner.prefix && contains(outer, inner.base);
 
@@ -27,7 +29,7 @@ export function readMachine(netlink: NetlinkSocket, ownGroup: number): MachineFa
   const links = new Map(listLinks(netlink).map((link) => [link.index, link]));
   const foreign = (index: number): Link | undefined => {
     const link = links.get(index);
-    return link && link.group !== ownGroup && link.name !== "lo" ? link : undefined;
+    return link && link.group !== ownGroup && link.name !== "lo" && PLAIN_NAME.test(link.name) ? link : undefined;
   };
   const uplinks = new Set<string>();
   for (const route of listRoutes(netlink)) {

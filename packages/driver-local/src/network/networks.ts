@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { AppError, type Clock, type SandboxId, systemClock, wrapError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { NetworkSpec } from "@boxyard/driver";
@@ -6,6 +6,7 @@ import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { hasErrno, inNetworkNamespace } from "../sys/libc.ts";
 import { AddressPool } from "./address-pool.ts";
 import { type Address, formatAddress, parseAddress } from "./addresses.ts";
+import { readCursor, writeCursor } from "./cursor.ts";
 import { type Asker, Forwarder } from "./dns/forwarder.ts";
 import { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
@@ -124,6 +125,7 @@ class Networks implements SandboxNetworks {
   private readonly unclaimed = new Set<Address>();
   private mtu: number;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private watching: Promise<void> = Promise.resolve();
   private closed = false;
 
   constructor(parts: Parts) {
@@ -212,6 +214,8 @@ class Networks implements SandboxNetworks {
     if (this.closed) return;
     this.closed = true;
     clearTimeout(this.timer);
+    // A look at the machine that is under way may be writing rules: they must not come after a release has taken them away.
+    await this.watching;
     this.forwarder.close();
     this.unplugged.close();
     closeKernel(this.parts.kernel);
@@ -242,7 +246,10 @@ class Networks implements SandboxNetworks {
   /** Every few seconds: what others undid on the machine is put right, and what they changed is taken over. */
   private scheduleWatch(lastTookMs: number): void {
     if (this.closed) return;
-    this.timer = setTimeout(() => void this.watch(), Math.max(WATCH_MS, lastTookMs * WATCH_SHARE));
+    const look = () => {
+      this.watching = this.watch();
+    };
+    this.timer = setTimeout(look, Math.max(WATCH_MS, lastTookMs * WATCH_SHARE));
     this.timer.unref();
   }
 
@@ -278,18 +285,4 @@ function namespaceOf(pid: number): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function readCursor(file: string): number {
-  try {
-    return Number.parseInt(readFileSync(file, "utf8"), 10);
-  } catch {
-    return 0; // none yet, or damaged: the circle begins anew
-  }
-}
-
-function writeCursor(file: string, offset: number): void {
-  mkdirSync(file.slice(0, file.lastIndexOf("/")), { recursive: true });
-  writeFileSync(`${file}.new`, `${offset}\n`);
-  renameSync(`${file}.new`, file);
 }

@@ -7,6 +7,7 @@ import { inNetworkNamespace } from "../sys/libc.ts";
 import { FORBIDDEN, type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
 import { type Greeter, greet, sendForged, tryTcp, tryUdp } from "./lab/traffic.ts";
 import { openNetwork } from "./networks.ts";
+import { MAX_FLOWS } from "./rules.ts";
 import { readSysctl } from "./sysctl.ts";
 
 /** What a sandbox can reach, and what can reach it. Every refusal has its counterpart: the same way is open to somebody else. */
@@ -121,12 +122,37 @@ describe("a sandbox with internet access", () => {
   });
 
   test("sends no protocol but TCP, UDP and echo requests", async () => {
-    const sctp = 132;
+    const experimental = 253;
     const count = () => received(inNetworkNamespace(lab.outside, () => readFileSync("/proc/thread-self/net/snmp", "utf8")));
     const before = count();
-    online.standIn.inside(() => sendForged(online.lease.address, PUBLIC, PORT, sctp));
+    online.standIn.inside(() => sendForged(online.lease.address, PUBLIC, PORT, { protocol: experimental }));
     await Bun.sleep(100);
     expect(count() - before).toBe(0);
+  });
+
+  test("reaches no port that the machine redirects elsewhere, as container engines do", async () => {
+    const rules = "add table ip publish; add chain ip publish pre { type nat hook prerouting priority dstnat; }";
+    await Bun.spawn(["nft", rules]).exited;
+    await Bun.spawn(["nft", `add rule ip publish pre ip daddr 198.51.100.99 dnat to ${PUBLIC}`]).exited;
+    expect(await online.standIn.inside(() => tryTcp("198.51.100.99", PORT))).toBe("refused");
+    await Bun.spawn(["nft", "delete table ip publish"]).exited;
+  });
+
+  test("holds a bounded number of connections, and its neighbour is not touched", async () => {
+    const crowd = await plugIn("crowd", true);
+    const before = outside.seen.length;
+    for (let batch = 0; batch < 50; batch++) {
+      crowd.standIn.inside(() => {
+        for (let i = 0; i < 100; i++) sendForged(crowd.lease.address, PUBLIC, PORT, { from: 10_000 + batch * 100 + i });
+      });
+      await Bun.sleep(5);
+    }
+    await Bun.sleep(200);
+    const arrived = outside.seen.length - before;
+    expect(arrived).toBeGreaterThan(1000);
+    expect(arrived).toBeLessThanOrEqual(MAX_FLOWS);
+    expect(await crowd.standIn.inside(() => tryTcp(PUBLIC, PORT))).toBe("refused");
+    expect(await neighbour.standIn.inside(() => tryTcp(PUBLIC, PORT))).toBe(`hello ${MACHINE}`);
   });
 
   test("has no IPv6, even when its root turns it on", async () => {
@@ -138,6 +164,12 @@ describe("a sandbox with internet access", () => {
     await standIn.run("ip", "-6", "neigh", "replace", "fd77::1", "lladdr", "02:63:0a:d8:00:10", "dev", "eth0");
     await standIn.run("ip", "-6", "route", "replace", "default", "via", "fd77::1");
     expect(await standIn.inside(() => tryTcp("2001:db8::7", PORT, 300))).toBe("silence");
+    const router = await runInRouter(
+      "sh",
+      "-c",
+      "cat /proc/sys/net/ipv6/conf/*/disable_ipv6 | sort -u; grep -w Ip6OutForwDatagrams /proc/net/snmp6",
+    );
+    expect(router.split(/\s+/)).toEqual(["1", "Ip6OutForwDatagrams", "0", ""]);
   });
 
   test("can't make the machine's ARP table remember anything", async () => {

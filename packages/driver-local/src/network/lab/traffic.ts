@@ -95,17 +95,17 @@ const IPPROTO_RAW = 255;
 const UDP = 17;
 
 /** Sends a UDP packet with whatever source address, as root with raw sockets can. */
-export function sendForged(source: string, destination: string, port: number, protocol = UDP): void {
+export function sendForged(source: string, destination: string, port: number, options: { protocol?: number; from?: number } = {}): void {
   const payload = new TextEncoder().encode("forged");
   const packet = new Uint8Array(28 + payload.length);
   const view = new DataView(packet.buffer);
   packet[0] = 0x45;
   view.setUint16(2, packet.length);
   packet[8] = 64;
-  packet[9] = protocol;
+  packet[9] = options.protocol ?? UDP;
   view.setUint32(12, parseAddress(source) ?? 0);
   view.setUint32(16, parseAddress(destination) ?? 0);
-  view.setUint16(20, 4444);
+  view.setUint16(20, options.from ?? 4444);
   view.setUint16(22, port);
   view.setUint16(24, 8 + payload.length);
   packet.set(payload, 28);
