@@ -79,9 +79,12 @@ export function quotaMode(root: string): "simple" | "full" | undefined {
   return readFileSync(`${folder}/mode`, "utf8").trim() === "squota" ? "simple" : "full";
 }
 
+/** How long to wait for somebody else's mount namespace that has a copy of our mount (a container that is just starting, say). */
+const LOOP_GONE_MS = 5000;
+
 /** Unmounts the pool; its loop device lets go of the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
 export async function unmountPool(dataDir: string): Promise<void> {
-  const { lock: lockPath, root } = poolPaths(dataDir);
+  const { image, lock: lockPath, root } = poolPaths(dataDir);
   if (!isPoolMounted(dataDir)) return;
   const lock = await lockFile(lockPath);
   try {
@@ -94,6 +97,7 @@ export async function unmountPool(dataDir: string): Promise<void> {
         await Bun.sleep(100);
       }
     }
+    for (let waited = 0; waited < LOOP_GONE_MS && findLoop(image) !== undefined; waited += 20) await Bun.sleep(20);
   } catch (error) {
     if (!hasErrno(error, "EBUSY")) throw fromErrno(`unmount the storage pool ${root}`, error);
     throw new AppError("failed_precondition", `the storage pool ${root} is in use: find the holder with 'fuser -vm ${root}'`, {

@@ -88,7 +88,7 @@ test("the base tree: programs, the user, nothing of the build", async () => {
   for (const file of ["etc/resolv.conf", "etc/hostname", "etc/machine-id"]) expect(statSync(join(tree, file)).size).toBe(0);
   expect(readdirSync(`${tree}/usr/local/share/ca-certificates`)).toEqual([]);
   expect(existsSync(`${tree}/etc/apt/apt.conf.d/99mmdebstrap`)).toBe(false);
-});
+}, 60_000);
 
 test("the guest bundle runs in an empty tree, by its own loader", async () => {
   const bundle = guestFolder(data.dataDir);
@@ -101,7 +101,7 @@ test("the guest bundle runs in an empty tree, by its own loader", async () => {
     mount -t tmpfs t /mnt; mkdir /mnt/.boxyard /mnt/proc /mnt/dev; mount --bind ${bundle} /mnt/.boxyard; mount --rbind /dev /mnt/dev; mount -t proc p /mnt/proc
     ip link set lo up
     env -i PATH=/usr/sbin:/usr/bin LD_LIBRARY_PATH=/.boxyard/lib BOXYARD_INIT_KEY=k chroot /mnt /.boxyard/init -- /.boxyard/agent >/dev/null 2>&1 &
-    curl --silent --show-error --retry 50 --retry-connrefused --retry-delay 0 --retry-max-time 20 -o /dev/null -w '%{http_code}' http://127.0.0.1:${AGENT_PORT}/health`;
+    curl --silent --retry 50 --retry-connrefused --retry-delay 0 --retry-max-time 20 -o /dev/null -w '%{http_code}' http://127.0.0.1:${AGENT_PORT}/health`;
   expect(await runCommand(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-ec", script])).toBe("204");
 }, 30_000);
 
@@ -128,8 +128,9 @@ test("killed at any moment, the next set-up goes on and leaves no halves", async
     expect(readdirSync(dataDir).filter((name) => name.endsWith(".new"))).toEqual([]);
   } finally {
     if (isPoolMounted(dataDir)) await unmountPool(dataDir);
-    expect(findLoop(poolPaths(dataDir).image)).toBeUndefined();
+    const loop = findLoop(poolPaths(dataDir).image);
     rmSync(dataDir, { recursive: true });
+    expect(loop).toBeUndefined();
   }
 }, 60_000);
 
