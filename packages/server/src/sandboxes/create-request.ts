@@ -1,7 +1,7 @@
 import { AppError, type TeamId } from "@boxyard/core";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { TemplateVersion } from "../store/index.ts";
-import type { CreateSandbox } from "./lifecycle.ts";
+import type { CreateSandbox } from "./new-record.ts";
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
 const absent = (field: string) => refuse(`${field}: this server does not have this yet`, "not_supported");

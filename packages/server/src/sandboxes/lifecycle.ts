@@ -12,13 +12,14 @@ import {
 import type { AgentAddress, SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../events.ts";
 import type { RouteTable } from "../proxy/route-table.ts";
-import type { EndCause, SandboxFacts, SandboxRecord, Store, TemplateVersion } from "../store/index.ts";
+import type { EndCause, SandboxRecord, Store } from "../store/index.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { createSteps } from "./create-steps.ts";
 import { Evictor } from "./evictor.ts";
 import { LiveSandbox } from "./live.ts";
+import { CREATE_MS, type CreateSandbox, newRecord } from "./new-record.ts";
 import { createFailure, sandboxNotFound } from "./problems.ts";
-import { newInitKey, type Tokens } from "./tokens.ts";
+import type { Tokens } from "./tokens.ts";
 
 export interface LifecycleDeps {
   readonly store: Store;
@@ -33,24 +34,8 @@ export interface LifecycleDeps {
   readonly observer?: StepObserver;
 }
 
-/** What is wanted of a new sandbox, checked. */
-export interface CreateSandbox {
-  readonly teamId: TeamId;
-  readonly template: TemplateVersion;
-  readonly timeoutMs: number;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly envVars: Readonly<Record<string, string>>;
-  readonly internetAccess: boolean;
-  readonly allowPublicTraffic: boolean;
-  readonly maskRequestHost?: string;
-}
-
-/** From the first step of a create to its last; more than any part of it may take. */
-const CREATE_MS = 45_000;
 const DESTROY_MS = 60_000;
 const RETRY_MS = 5000;
-/** Processes and threads of one sandbox. */
-const MAX_PROCESSES = 2048;
 
 /**
  * Sandboxes from creation to end. Work on one sandbox runs in order, one at a time; its state moves only as core's table allows. Memory and
@@ -296,37 +281,4 @@ async function withLimit<T>(work: Promise<T>, ms: number): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): SandboxRecord {
-  const { template } = wanted;
-  const facts: SandboxFacts = {
-    alias: template.name,
-    image: template.spec.image,
-    resources: {
-      cpuCount: template.spec.cpuCount,
-      memoryBytes: template.spec.memoryMB * 2 ** 20,
-      diskBytes: template.spec.diskMB * 2 ** 20,
-      maxProcesses: MAX_PROCESSES,
-    },
-    internetAccess: wanted.internetAccess,
-    allowPublicTraffic: wanted.allowPublicTraffic,
-    ...(wanted.maskRequestHost === undefined ? {} : { maskRequestHost: wanted.maskRequestHost }),
-    metadata: wanted.metadata,
-    envVars: wanted.envVars,
-    user: template.spec.user,
-    workdir: template.spec.workdir,
-    initKey: newInitKey(),
-    timeoutMs: wanted.timeoutMs,
-  };
-  return {
-    id,
-    teamId: wanted.teamId,
-    templateId: template.templateId,
-    state: "creating",
-    incarnation: 1,
-    createdAt: now,
-    endAt: now + CREATE_MS,
-    facts,
-  };
 }
