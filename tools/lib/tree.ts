@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../config.ts";
 
-/** Every file below a folder of the checkout, by path, with its text. */
+/** Every file below a folder of the checkout, or the one file that is named, by path, with its text. */
 export function readTree(folder: string): Map<string, string> {
+  if (statSync(join(ROOT, folder)).isFile()) return new Map([[folder, readFileSync(join(ROOT, folder), "utf8")]]);
   const files = new Map<string, string>();
   for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);

@@ -55,7 +55,7 @@ test("its types stand alone, also without skipLibCheck", async () => {
   writeFileSync(
     join(folder, "user.ts"),
     `import { type CommandHandle, type CommandResult, Commands, Sandbox } from "./package/index.js";
-const sandbox = await Sandbox.create();
+await using sandbox = await Sandbox.create();
 const result: CommandResult = await sandbox.commands.run("true");
 const waited: CommandResult = await sandbox.commands.run("true", { background: false, timeoutMs: 1 });
 const handle: CommandHandle = await sandbox.commands.run("true", { background: true });

@@ -1,0 +1,174 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { buildPackage } from "./build.ts";
+
+const PACKAGE = resolve(import.meta.dir, "../..");
+const OUTPUT = resolve(PACKAGE, "../../docs/sdk.md");
+
+/** What the reference shows, in the order in which a reader meets it. An export that is in no chapter is an error. */
+const CHAPTERS: readonly { readonly title: string; readonly names: readonly string[] }[] = [
+  {
+    title: "Sandboxes",
+    names: [
+      "Sandbox",
+      "SandboxCreateOpts",
+      "CreateOptions",
+      "LifecycleOptions",
+      "SandboxConnectOpts",
+      "SandboxListOpts",
+      "ListOptions",
+      "FileUrlOpts",
+      "SandboxInfo",
+      "SandboxState",
+      "SandboxMetrics",
+      "Paginator",
+    ],
+  },
+  {
+    title: "Commands",
+    names: [
+      "Commands",
+      "CommandRequestOpts",
+      "CommandStartOpts",
+      "CommandConnectOpts",
+      "CommandHandle",
+      "CommandResult",
+      "CommandExitError",
+      "CommandOutput",
+      "OutputStream",
+      "ProcessEnd",
+      "ProcessInfo",
+    ],
+  },
+  { title: "Terminals", names: ["Pty", "PtyCreateOpts", "PtyConnectOpts", "PtySize"] },
+  {
+    title: "Files",
+    names: [
+      "Files",
+      "FileOpts",
+      "ReadOpts",
+      "WriteOpts",
+      "ListOpts",
+      "FileData",
+      "WriteEntry",
+      "WriteInfo",
+      "EntryInfo",
+      "EntryType",
+      "WatchOpts",
+      "WatchHandle",
+      "FileEvent",
+      "FileEventType",
+    ],
+  },
+  {
+    title: "Connection",
+    names: [
+      "ConnectionOptions",
+      "ConnectionConfig",
+      "resolveConfig",
+      "RequestOptions",
+      "AgentAddress",
+      "createSandboxTransport",
+      "ModuleConfig",
+      "ModuleMetadata",
+      "SandboxHealth",
+      "probeHealth",
+      "SDK_VERSION",
+    ],
+  },
+  {
+    title: "Errors",
+    names: [
+      "BoxyardError",
+      "ErrorCode",
+      "ErrorOptions",
+      "AuthenticationError",
+      "InvalidArgumentError",
+      "NotFoundError",
+      "ConflictError",
+      "RateLimitError",
+      "NotEnoughSpaceError",
+      "TimeoutError",
+      "AbortError",
+      "SandboxEndedError",
+      "ConnectionError",
+      "UnsupportedError",
+    ],
+  },
+];
+
+const HEAD = `<!-- Written by packages/sdk/src/node/write-reference.ts from the sources; edit the docstrings there. -->
+# @boxyard/sdk: reference
+
+The TypeScript client, for Node from 20 on, browsers, Deno and Bun. Programs to start from are in [examples](../examples).
+
+\`\`\`ts
+import { Sandbox } from "@boxyard/sdk";
+
+await using sandbox = await Sandbox.create();
+const { stdout } = await sandbox.commands.run("echo hello");
+\`\`\`
+
+In Node, Deno and Bun the server and the key come from \`BOXYARD_API_URL\` and \`BOXYARD_API_KEY\` (\`eval "$(boxyard env)"\`), in a browser
+from options. Where a runtime has no \`await using\`, call \`kill()\` in a \`finally\`.
+`;
+
+/** Names that the package exports, with the module each comes from. */
+function exportsOf(index: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, names = "", module = ""] of index.matchAll(/export (?:type )?\{([^}]*)\} from "\.\/([^"]+)\.js"/g)) {
+    for (const name of names.split(",").map((text) => text.replace("type ", "").trim())) if (name) found.set(name, module);
+  }
+  return found;
+}
+
+/** The declaration of `name` with its docstring, without what is private. */
+function declarationOf(text: string, name: string): string {
+  const start = new RegExp(`^export (?:declare )?(?:class|interface|type|function|const) ${name}\\b`, "m").exec(text);
+  if (!start) throw new Error(`no declaration of ${name}`);
+  const lines = text.slice(start.index).split("\n");
+  const first = lines[0] ?? "";
+  // One line, unless it opens a block: then up to the line that closes it.
+  const end = /[{(|=]$/.test(first.trim()) ? lines.findIndex((line, i) => i > 0 && /^(\}|\).*|[^\s].*);?$/.test(line)) : 0;
+  return [...docstringBefore(text, start.index), ...withoutPrivate(lines.slice(0, end + 1))]
+    .join("\n")
+    .replace(/^export (declare )?/gm, "")
+    .replaceAll("[asyncDispose]", "[Symbol.asyncDispose]")
+    .replaceAll("calls.", "");
+}
+
+/** Leaves out private members with their docstrings. */
+function withoutPrivate(lines: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (const line of lines) {
+    if (!/^\s+private /.test(line)) kept.push(line);
+    else if (kept.at(-1)?.trim().endsWith("*/")) while (!kept.pop()?.trim().startsWith("/**"));
+  }
+  return kept;
+}
+
+function docstringBefore(text: string, at: number): string[] {
+  const before = text.slice(0, at).trimEnd();
+  if (!before.endsWith("*/")) return [];
+  return before.slice(before.lastIndexOf("/**")).split("\n");
+}
+
+const built = mkdtempSync(join(PACKAGE, ".reference-"));
+try {
+  const folder = join(built, "package");
+  await buildPackage(folder);
+  const exported = exportsOf(readFileSync(join(folder, "index.d.ts"), "utf8"));
+  const shown = CHAPTERS.flatMap(({ names }) => names);
+  const missing = [...exported.keys()].filter((name) => !shown.includes(name));
+  if (missing.length > 0) throw new Error(`exported, and in no chapter of the reference: ${missing.join(", ")}`);
+  const chapters = CHAPTERS.map(({ title, names }) => {
+    const entries = names.map((name) => {
+      const text = readFileSync(join(folder, `${exported.get(name)}.d.ts`), "utf8");
+      return `### ${name}\n\n\`\`\`\`ts\n${declarationOf(text, name)}\n\`\`\`\``;
+    });
+    return `## ${title}\n\n${entries.join("\n\n")}`;
+  });
+  writeFileSync(OUTPUT, `${HEAD}\n${chapters.join("\n\n")}\n`);
+} finally {
+  rmSync(built, { recursive: true, force: true });
+}
