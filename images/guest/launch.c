@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -32,7 +33,7 @@ struct clone_args {
 };
 #define CLONE_INTO_CGROUP 0x200000000ULL
 
-enum { AGENT = 3, MAX_GROUPS = 1024, BAD_USAGE = 125 };
+enum { AGENT = 3, MAX_GROUPS = 1024, ROOM = 32, BAD_USAGE = 125 };
 
 struct order {
   int wants_tty;
@@ -116,6 +117,15 @@ static void prefer_for_oom(void) {
   close(file);
 }
 
+/* A fork bomb must leave the agent the few threads it needs: a command may not fill the limit of processes that the agent has. */
+static void leave_room(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NPROC, &limit) || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2 * ROOM) return;
+  limit.rlim_max -= ROOM;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NPROC, &limit);
+}
+
 _Noreturn static void execute(char **command) {
   execvp(command[0], command);
   if (errno == ENOEXEC) { /* a script without "#!": a shell takes it, as everywhere else */
@@ -139,6 +149,7 @@ _Noreturn static void execute(char **command) {
 _Noreturn static void become(const struct order *order, int report) {
   reset_signals();
   prefer_for_oom();
+  leave_room();
   umask(022);
   if (order->wants_tty) {
     if (setsid() < 0 || ioctl(0, TIOCSCTTY, 0)) give_up(report, STEP_TTY);

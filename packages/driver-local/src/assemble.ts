@@ -65,9 +65,14 @@ function findRuntime(): string {
 }
 
 function machineFacts(): MachineFacts {
-  const limit = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+  const limits = readFileSync("/proc/self/limits", "utf8");
+  const hardLimit = (name: string): number => {
+    const value = new RegExp(`^${name}\\s+\\S+\\s+(\\S+)`, "m").exec(limits)?.[1];
+    return value === undefined || value === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(value);
+  };
   return {
-    maxOpenFiles: limit === undefined || limit === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(limit),
+    maxOpenFiles: hardLimit("Max open files"),
+    maxProcesses: hardLimit("Max processes"),
     oomScoreAdj: Number(readFileSync("/proc/self/oom_score_adj", "utf8")),
   };
 }

@@ -8,6 +8,8 @@ const LEAST_QUOTA_USEC = 1_000;
 /** The agent makes a cgroup for each command; more than this is an attack on the kernel's memory. */
 const MAX_DESCENDANTS = 2_048;
 const MAX_DEPTH = 8;
+/** Beyond what commands may have: init, the agent's threads, and one `launch` for each of some commands. */
+const OWN_PROCESSES = 64;
 
 export interface CgroupFile {
   readonly path: string;
@@ -38,8 +40,7 @@ export function limitFiles(hierarchies: Hierarchies, name: string, limits: Resou
   } else {
     files.push(v2("cpu.max", `${quota} ${PERIOD_USEC}`));
   }
-  files.push(
-    v1.pids ? { path: join(v1.pids, name, "pids.max"), text: String(limits.maxProcesses) } : v2("pids.max", String(limits.maxProcesses)),
-  );
+  const processes = String(limits.maxProcesses + OWN_PROCESSES);
+  files.push(v1.pids ? { path: join(v1.pids, name, "pids.max"), text: processes } : v2("pids.max", processes));
   return files;
 }

@@ -11,17 +11,23 @@ export interface BundleInput {
   readonly cgroupFolder: string;
   /** For shared memory; a share of the sandbox's own memory limit. */
   readonly memoryBytes: number;
+  /** Processes and threads that commands may have. */
+  readonly maxProcesses: number;
 }
 
 /** What differs from machine to machine. */
 export interface MachineFacts {
   /** Hard limit of open files; a higher one fails in a user namespace without CAP_SYS_RESOURCE. */
   readonly maxOpenFiles: number;
+  /** Hard limit of processes per user; same. */
+  readonly maxProcesses: number;
   /** Our own `oom_score_adj`: a sandbox must not inherit protection from the out-of-memory killer. */
   readonly oomScoreAdj: number;
 }
 
 const OPEN_FILES = 65_536;
+/** Threads that are the agent's own: ROOM of images/guest/launch.c. */
+const AGENT_ROOM = 32;
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** The seccomp profile is the same for all. */
@@ -50,9 +56,12 @@ function mounts(input: BundleInput) {
   ];
 }
 
-function rlimits(machine: MachineFacts) {
+function rlimits(input: BundleInput, machine: MachineFacts) {
   const files = Math.min(OPEN_FILES, machine.maxOpenFiles);
+  const processes = Math.min(input.maxProcesses + AGENT_ROOM, machine.maxProcesses);
   return [
+    // Of each user inside. `launch` takes the agent's room off for commands, so that no fork bomb starves the agent.
+    { type: "RLIMIT_NPROC", soft: processes, hard: processes },
     { type: "RLIMIT_NOFILE", soft: files, hard: files },
     // A core dump may be handed to a program of the machine's.
     { type: "RLIMIT_CORE", soft: 0, hard: 0 },
@@ -75,7 +84,7 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       capabilities: { bounding: LINUX_CAPS, effective: LINUX_CAPS, permitted: LINUX_CAPS },
       // sudo must work inside; its powers end at the user namespace.
       noNewPrivileges: false,
-      rlimits: rlimits(machine),
+      rlimits: rlimits(input, machine),
       ...(machine.oomScoreAdj < 0 && { oomScoreAdj: 0 }),
     },
     mounts: mounts(input),

@@ -8,14 +8,14 @@ import type { CreateContext } from "../sandbox.ts";
 export const bundle: Step<CreateContext> = {
   name: "bundle",
   async run({ parts, spec, cgroup, record }) {
+    const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
     const config = bundleConfig(
-      { hostname: spec.hostname, uidBase: record.uidBase, cgroupFolder: cgroup.top, memoryBytes: spec.resources.memoryBytes },
+      { hostname: spec.hostname, uidBase: record.uidBase, cgroupFolder: cgroup.top, memoryBytes, maxProcesses },
       parts.machine,
     );
     writeFileSync(join(parts.paths.sandbox(spec.sandboxId), "config.json"), JSON.stringify(config), { mode: 0o600 });
     const facts = parts.paths.hostFacts(spec.sandboxId);
     mkdirSync(facts, { mode: 0o755 });
-    const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
     writeFileSync(join(facts, "limits.json"), JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }), { mode: 0o644 });
   },
 };

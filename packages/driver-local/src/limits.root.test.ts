@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import { exec, initAgent } from "./testing/exec.ts";
+import { TestMachine } from "./testing/machine.ts";
+
+const MEMORY = 192 << 20;
+const DISK = 64 << 20;
+const PROCESSES = 100;
+
+interface Booted {
+  readonly handle: SandboxHandle;
+  readonly address: AgentAddress;
+}
+
+/** What takes all it can get ends inside, with an error a user understands, while the neighbour goes on as if nothing were. */
+describe("limits hold", () => {
+  let machine: TestMachine;
+  let greedy: Booted;
+  let neighbour: Booted;
+
+  const boot = async (): Promise<Booted> => {
+    const handle = await machine.boot(machine.spec({ memoryBytes: MEMORY, diskBytes: DISK, maxProcesses: PROCESSES, cpuCount: 0.5 }));
+    const address = await machine.driver.address(handle);
+    await initAgent(address);
+    return { handle, address };
+  };
+
+  /** Runs `command` in the greedy sandbox; the neighbour must answer all the while, each time within two seconds. */
+  const attack = async (command: string, user = "root") => {
+    let isOver = false;
+    const running = exec(greedy.address, command, { user, timeoutMs: 100_000 }).finally(() => {
+      isOver = true;
+    });
+    do {
+      expect((await exec(neighbour.address, "echo alive", { timeoutMs: 2_000 })).output).toBe("alive\n");
+      await Bun.sleep(50);
+    } while (!isOver);
+    return running;
+  };
+
+  const reboot = async () => {
+    await machine.driver.destroy(greedy.handle);
+    greedy = await boot();
+  };
+
+  beforeAll(async () => {
+    machine = await TestMachine.make();
+    neighbour = await boot();
+    greedy = await boot();
+  }, 300_000);
+  afterAll(() => machine?.dispose(), 60_000);
+
+  test("memory: twice the limit is killed, the sandbox lives on", async () => {
+    const result = await attack(`python3 -c 'x = b"x" * ${2 * MEMORY}; print(len(x))'; echo "python ended with $?"`);
+    expect(result.output).toMatch(/^python ended with 137$/m);
+    expect(result.output).toContain("Killed");
+    const stats = await machine.driver.stats(greedy.handle);
+    expect(stats.oomKills).toBeGreaterThanOrEqual(1);
+    expect(stats.memoryUsedBytes).toBeLessThanOrEqual(MEMORY);
+    expect((await exec(greedy.address, "echo still here")).output).toBe("still here\n");
+    expect((await machine.driver.stats(neighbour.handle)).oomKills).toBe(0);
+  }, 120_000);
+
+  test("memory: no swap makes it more", async () => {
+    const { output } = await exec(
+      greedy.address,
+      "cat /.boxyard/cgroup/memory/memory.memsw.limit_in_bytes /sys/fs/cgroup/memory.swap.max 2>/dev/null",
+    );
+    expect([`${MEMORY}`, "0"]).toContain(output.trim());
+  });
+
+  test("shared memory and temporary files count as memory", async () => {
+    const result = await attack(`dd if=/dev/zero of=/dev/shm/big bs=1M count=${(2 * MEMORY) >> 20}; rm -f /dev/shm/big`);
+    expect(result.output).toContain("No space left on device");
+  }, 120_000);
+
+  test("disk: a write beyond the limit says so, and what was there stays", async () => {
+    await exec(greedy.address, "echo precious > /root/keep; sync");
+    const result = await attack(`dd if=/dev/zero of=/root/big bs=1M count=${(2 * DISK) >> 20} conv=fsync`);
+    expect(result.output).toMatch(/Disk quota exceeded|No space left on device/);
+    expect((await exec(greedy.address, "cat /root/keep; rm /root/big; sync; echo more > /root/more && echo written")).output).toBe(
+      "precious\nwritten\n",
+    );
+    const stats = await machine.driver.stats(greedy.handle);
+    expect(stats.diskUsedBytes).toBeLessThanOrEqual(DISK);
+  }, 120_000);
+
+  test("cpu: a sandbox of half a core gets half a core", async () => {
+    const before = await machine.driver.stats(greedy.handle);
+    const startedAt = performance.now();
+    await attack("for i in 1 2 3 4; do timeout 2 sh -c 'while :; do :; done' & done; wait; true");
+    const wallUsec = (performance.now() - startedAt) * 1_000;
+    const used = (await machine.driver.stats(greedy.handle)).cpuUsageUsec - before.cpuUsageUsec;
+    expect(used / wallUsec).toBeLessThan(0.65);
+  }, 60_000);
+
+  for (const user of ["user", "root"]) {
+    test(`processes: a fork bomb of ${user}'s goes no further than the limit, and the agent survives it`, async () => {
+      const bomb = attack("bomb() { bomb | bomb & }; bomb; sleep 3; echo over", user);
+      await Bun.sleep(1_500);
+      expect((await machine.driver.stats(greedy.handle)).processes).toBeLessThanOrEqual(PROCESSES + 64);
+      expect((await bomb).output).toMatch(/Resource temporarily unavailable|Cannot allocate memory/);
+      expect((await machine.driver.inspect(greedy.handle)).phase).toBe("running");
+      // The bomb goes on; the agent says what is the matter, and still answers.
+      const next = await exec(greedy.address, "echo calm", { user });
+      expect([next.output, next.status].join()).toMatch(/calm|limit of processes|Resource temporarily unavailable/);
+      await reboot();
+    }, 120_000);
+  }
+
+  test("processes: a running fork bomb is gone with one kill", async () => {
+    const bomb = exec(greedy.address, "bomb() { bomb | bomb & }; bomb; sleep 100").catch(() => "cut off");
+    await Bun.sleep(500);
+    const ended = machine.driver.wait(greedy.handle, AbortSignal.timeout(10_000));
+    await machine.driver.signal(greedy.handle, "SIGKILL");
+    expect(await ended).toEqual({ reason: "killed" });
+    await machine.driver.destroy(greedy.handle);
+    await bomb;
+    expect((await exec(neighbour.address, "echo alive")).output).toBe("alive\n");
+  }, 120_000);
+});
