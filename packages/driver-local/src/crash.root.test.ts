@@ -1,0 +1,127 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SandboxId } from "@boxyard/core";
+import { findHierarchies, mountPoints } from "./cgroup/hierarchies.ts";
+import { readInstance } from "./setup/index.ts";
+import { createSteps, startSteps } from "./steps/index.ts";
+import { never, TestMachine } from "./testing/machine.ts";
+
+const STEPS = [...createSteps, ...startSteps].map((step) => step.name);
+
+/** A failure at any step leaves nothing; a `kill -9` at any step leaves what `list` names and `destroy` removes. */
+describe("a create or start that is cut off", () => {
+  setDefaultTimeout(60_000);
+  let machine: TestMachine;
+
+  beforeAll(async () => {
+    machine = await TestMachine.make();
+  }, 300_000);
+  afterEach(() => {
+    delete machine.faults.before;
+    delete machine.faults.after;
+  });
+  afterAll(() => machine?.dispose(), 60_000);
+
+  /** What of `id` is anywhere on the machine. */
+  const traces = (id: SandboxId): string[] => {
+    const { dataFolder } = machine;
+    const instance = readInstance(dataFolder)?.instance;
+    const folders = [
+      ...mountPoints(findHierarchies()).map((point) => join(point, `boxyard-${instance}`, id)),
+      join(dataFolder, "sandboxes", id),
+      join(dataFolder, "run/runtime", id),
+      join(dataFolder, "pool/sandboxes", id),
+    ].filter((path) => existsSync(path));
+    const mounts = readFileSync("/proc/self/mountinfo", "utf8").includes(id) ? ["a mount"] : [];
+    return [...folders, ...mounts, ...processesOf(instance, id)];
+  };
+
+  for (const when of ["before", "after"] as const) {
+    for (const step of STEPS) {
+      test(`by a failure ${when} ${step} leaves nothing`, async () => {
+        const openBefore = readdirSync("/proc/self/fd").length;
+        machine.faults[when] = (name) => {
+          if (name === step) throw new Error("injected");
+        };
+        const spec = machine.spec();
+        const error = await machine.boot(spec).catch((e: unknown) => e);
+        expect(String(error)).toContain("injected");
+        expect(await machine.driver.list()).toEqual([]);
+        expect(traces(spec.sandboxId)).toEqual([]);
+        expect(readdirSync("/proc/self/fd").length).toBeLessThanOrEqual(openBefore + 1);
+      });
+
+      test(`by kill -9 ${when} ${step} leaves what can be found and removed`, async () => {
+        await machine.close();
+        const id = await dieAt(machine.dataFolder, when, step);
+        await machine.reopen();
+        expect((await machine.driver.list()).map((handle) => handle.sandboxId)).toEqual([id]);
+        await machine.destroyAll();
+        expect(await machine.driver.list()).toEqual([]);
+        expect(traces(id)).toEqual([]);
+        // The id is free again, and everything a sandbox needs can be had.
+        const handle = await machine.boot({ ...machine.spec(), sandboxId: id });
+        await machine.driver.destroy(handle);
+      });
+    }
+  }
+
+  test("by its signal, at any step, leaves nothing", async () => {
+    for (const step of STEPS) {
+      const abort = new AbortController();
+      const reason = new Error(`given up at ${step}`);
+      machine.faults.before = (name) => {
+        if (name === step) abort.abort(reason);
+      };
+      const spec = machine.spec();
+      const error = await machine.driver
+        .create(spec, abort.signal)
+        .then((handle) => machine.driver.start(handle, abort.signal))
+        .catch((e: unknown) => e);
+      // The last step of a create is done before anybody looks: then it is the start that ends.
+      expect(error).toBe(reason);
+      await machine.driver.destroy({ driver: "local", sandboxId: spec.sandboxId, incarnation: 1 });
+      expect([step, traces(spec.sandboxId)]).toEqual([step, []]);
+    }
+  });
+
+  test("leaves the machine as before after a hundred of them", async () => {
+    const before = { fds: readdirSync("/proc/self/fd").length, memory: process.memoryUsage.rss() };
+    for (let i = 0; i < 100; i++) {
+      const step = STEPS[i % STEPS.length];
+      machine.faults.after = (name) => {
+        if (name === step) throw new Error("injected");
+      };
+      await machine.boot().catch(() => {});
+    }
+    expect(await machine.driver.list()).toEqual([]);
+    expect(readdirSync("/proc/self/fd").length).toBeLessThanOrEqual(before.fds + 2);
+    await machine.driver.create(machine.spec(), never).catch(() => {});
+    delete machine.faults.after;
+    await machine.destroyAll();
+  });
+});
+
+async function dieAt(dataFolder: string, when: string, step: string): Promise<SandboxId> {
+  const script = join(import.meta.dir, "testing/die-at-step.ts");
+  const child = Bun.spawn([process.execPath, script, dataFolder, when, step], { stdout: "pipe", stderr: "inherit" });
+  const id = (await new Response(child.stdout).text()).trim();
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
+  return id as SandboxId;
+}
+
+/** Processes that are in the sandbox's cgroup; dead ones that the machine's init has yet to hear of do not count. */
+function processesOf(instance: string | undefined, id: SandboxId): string[] {
+  return readdirSync("/proc").flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      if (!readFileSync(`/proc/${pid}/cgroup`, "utf8").includes(`/boxyard-${instance}/${id}`)) return [];
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z") ? [] : [`process ${pid}: ${stat}`];
+    } catch {
+      return [];
+    }
+  });
+}
