@@ -1,4 +1,4 @@
-import { cc, FFIType } from "bun:ffi";
+import { cc, dlopen, FFIType, ptr } from "bun:ffi";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,14 +13,26 @@ import { join } from "node:path";
  *   signal, since Bun's handlers must never run in it.
  */
 const SOURCE = `
-long syscall(long, ...);
-int *__errno_location(void);
-int clone(int (*)(void *), void *, int, void *, ...);
-int sigfillset(void *);
-int sigemptyset(void *);
-int pthread_sigmask(int, const void *, void *);
-void *signal(int, void *);
-void _exit(int);
+static long (*syscall)(long, ...);
+static int *(*__errno_location)(void);
+static int (*clone)(int (*)(void *), void *, int, void *, ...);
+static int (*sigfillset)(void *);
+static int (*sigemptyset)(void *);
+static int (*pthread_sigmask)(int, const void *, void *);
+static void *(*signal)(int, void *);
+static void (*_exit)(int);
+
+/* Takes the addresses of the functions above, in LIBC_FUNCTIONS' order. */
+void by_bind(long *at) {
+  syscall = (void *)at[0];
+  __errno_location = (void *)at[1];
+  clone = (void *)at[2];
+  sigfillset = (void *)at[3];
+  sigemptyset = (void *)at[4];
+  pthread_sigmask = (void *)at[5];
+  signal = (void *)at[6];
+  _exit = (void *)at[7];
+}
 
 long by_call(long n, long a, long b, long c, long d, long e, long f) {
   long r = syscall(n, a, b, c, d, e, f);
@@ -67,7 +79,15 @@ long by_child(long flags, long ops, long count, long stack, long program) {
 }
 `;
 
+const LIBC_FUNCTIONS = ["syscall", "__errno_location", "clone", "sigfillset", "sigemptyset", "pthread_sigmask", "signal", "_exit"] as const;
+
 const WORD = FFIType.i64_fast;
+
+/** Addresses of the C library's functions, from the one that Bun itself has loaded. */
+function libcAddresses(): BigInt64Array {
+  const { symbols } = dlopen("libc.so.6", { dlsym: { args: [FFIType.ptr, FFIType.cstring], returns: FFIType.u64 } });
+  return new BigInt64Array(LIBC_FUNCTIONS.map((name) => symbols.dlsym(null, ptr(new TextEncoder().encode(`${name}\0`)))));
+}
 
 function compile() {
   // A file because cc() takes no text; a private folder because its content becomes our code.
@@ -75,13 +95,18 @@ function compile() {
   try {
     const file = join(folder, "native.c");
     writeFileSync(file, SOURCE);
-    return cc({
+    const { by_bind, ...symbols } = cc({
       source: file,
+      // Linking would need the C library's development files, which a user's machine lacks.
+      flags: ["-nostdlib"],
       symbols: {
+        by_bind: { args: [FFIType.ptr], returns: FFIType.void },
         by_call: { args: [WORD, WORD, WORD, WORD, WORD, WORD, WORD], returns: WORD },
         by_child: { args: [WORD, WORD, WORD, WORD, WORD], returns: WORD },
       },
     }).symbols;
+    by_bind(ptr(libcAddresses()));
+    return symbols;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
