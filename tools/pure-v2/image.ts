@@ -42,6 +42,8 @@ export async function guestImage(cacheDir: string): Promise<GuestImage> {
 
 /** Returns the kernel's version. */
 async function unpackKernel(work: string): Promise<string> {
+  // A machine that was just set up may have no package lists, or old ones that name a kernel which is no longer there.
+  await sh(["apt-get", "update", "-qq"]);
   const depends = await sh(["apt-cache", "depends", KERNEL_META_PACKAGE]);
   const name = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
   if (!name)
