@@ -37,10 +37,17 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
     throw new AppError("failed_precondition", `${config.dataDir} is not set up; run ./boxyard test platform`, { reason: "not_set_up" });
   }
   const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, ...options.env };
+  await setUp(env);
   const start = (listen: string) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen });
   const server = await start("127.0.0.1:0");
   const apiKey = readFileSync(keyFile, "utf8").trim();
   return new RunningPlatform(server, start, { apiKey, dataDir: config.dataDir, env: await clientEnv(env) });
+}
+
+/** Brings back what `down --sandboxes` of an earlier test gave back; a moment when nothing is missing. */
+async function setUp(env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const ended = await runProgram([process.execPath, "packages/server/src/main.ts", "setup"], { cwd: CHECKOUT, env, limitMs: 300_000 });
+  if (ended.exitCode !== 0) throw new AppError("internal", `Set-up failed: ${ended.stderr}`, { reason: "setup" });
 }
 
 interface Fixed {
