@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newSandboxId } from "@boxyard/core";
+import { readRecord, type SandboxRecord, writeRecord } from "./record.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-record-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const sandboxId = newSandboxId();
+const record: SandboxRecord = {
+  version: 1,
+  sandboxId,
+  incarnation: 3,
+  uidBase: 0x1000_0000,
+  resources: { cpuCount: 1, memoryBytes: 1, diskBytes: 1, maxProcesses: 1 },
+  network: { internetAccess: false },
+  labels: { a: "b" },
+  lease: { sandboxId, incarnation: 3, address: "10.0.0.2", gateway: "10.0.0.1", prefixLength: 32, link: "l" },
+  process: { pid: 5, startTicks: 6, bootId: "x" },
+};
+
+test("is read as it was written, and nothing else is left in the folder", async () => {
+  const path = join(folder, "state.json");
+  await writeRecord(path, record);
+  await writeRecord(path, { ...record, ending: "killed" });
+  expect(readRecord(path)).toEqual({ ...record, ending: "killed" });
+  expect(readdirSync(folder)).toEqual(["state.json"]);
+});
+
+test("is not taken for one when it is missing, torn, of another version or not ours", () => {
+  const path = join(folder, "bad.json");
+  expect(readRecord(join(folder, "none"))).toBeUndefined();
+  const bad = ["", "{", "null", "[]", JSON.stringify(record).slice(0, -9)];
+  const changed = [{ version: 2 }, { sandboxId: "../x" }, { uidBase: "0" }, { process: { pid: "1" } }, { lease: null }];
+  for (const text of [...bad, ...changed.map((change) => JSON.stringify({ ...record, ...change }))]) {
+    writeFileSync(path, text);
+    expect([text, readRecord(path)]).toEqual([text, undefined]);
+  }
+});
