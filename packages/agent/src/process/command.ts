@@ -128,7 +128,7 @@ export class Command {
     await this.drain();
     const end = this.parts.describeEnd(waitStatus, this.wasSignalled);
     this.output.finish(end);
-    this.parts.input?.close();
+    this.parts.input?.discard();
     this.parts.cgroup?.remove();
     return end;
   }

@@ -1,21 +1,37 @@
+import { writeSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
 import { closeQuietly } from "../sys/native.ts";
+
+/** The way into a process. `write` resolves when the process's side has taken all of it. */
+interface InputPort {
+  write(bytes: Uint8Array): Promise<void>;
+  /** Gives up a write that waits, where nobody is there any more to take it. */
+  abort(): void;
+  /** Called once, after the last write. */
+  close(): Promise<void>;
+}
 
 /**
  * What goes into a process: written in order, each write resolves when the process's side of the pipe or terminal has taken it. What waits
  * is bounded; a sender who waits for the answer before the next message is slowed down to the pace of the reader.
  */
 export class InputQueue {
-  private readonly fd: number;
-  private readonly sink: Bun.FileSink;
+  private readonly port: InputPort;
   private tail: Promise<unknown> = Promise.resolve();
   private pendingBytes = 0;
   private isClosed = false;
 
-  constructor(fd: number) {
-    this.fd = fd;
-    this.sink = Bun.file(fd).writer({ highWaterMark: 1 });
+  private constructor(port: InputPort) {
+    this.port = port;
+  }
+
+  static toPipe(fd: number): InputQueue {
+    return new InputQueue(new PipePort(fd));
+  }
+
+  static toTerminal(fd: number): InputQueue {
+    return new InputQueue(new TerminalPort(fd));
   }
 
   get closed(): boolean {
@@ -40,18 +56,18 @@ export class InputQueue {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    // The sink first: it may still have the descriptor's number registered with the event loop.
-    void this.tail
-      .then(() => this.sink.end())
-      .catch(() => {})
-      .then(() => closeQuietly(this.fd));
+    void this.tail.then(() => this.port.close()).catch(() => {});
+  }
+
+  /** As `close`, but what waits is given up: the process has ended. */
+  discard(): void {
+    this.port.abort();
+    this.close();
   }
 
   private async put(bytes: Uint8Array): Promise<void> {
     try {
-      const pending = this.sink.write(bytes);
-      await this.sink.flush();
-      await pending;
+      await this.port.write(bytes);
     } catch (error) {
       throw new AppError("internal", "the process has closed its input", { reason: "input_closed", cause: error });
     } finally {
@@ -62,4 +78,74 @@ export class InputQueue {
 
 export function closedError(): AppError {
   return new AppError("internal", "the process was started without input, or its input is closed", { reason: "input_closed" });
+}
+
+class PipePort implements InputPort {
+  private readonly fd: number;
+  private readonly sink: Bun.FileSink;
+
+  constructor(fd: number) {
+    this.fd = fd;
+    this.sink = Bun.file(fd).writer({ highWaterMark: 1 });
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const pending = this.sink.write(bytes);
+    await this.sink.flush();
+    await pending;
+  }
+
+  /** Nothing to do: the write fails by itself when the last reader of the pipe has gone. */
+  abort(): void {}
+
+  async close(): Promise<void> {
+    // The sink has a copy of the descriptor; the process sees the end when both are closed.
+    await Promise.resolve(this.sink.end()).catch(() => {});
+    closeQuietly(this.fd);
+  }
+}
+
+const FIRST_RETRY_MS = 1;
+const LAST_RETRY_MS = 20;
+
+/**
+ * Writes to a terminal directly. The runtime's own sink makes the terminal blocking, so that a program which does not read would stop the
+ * agent; what a terminal takes at once is small, so asking again now and then is enough.
+ */
+class TerminalPort implements InputPort {
+  private readonly fd: number;
+  private isAborted = false;
+
+  constructor(fd: number) {
+    this.fd = fd;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
+    for (let offset = 0; offset < bytes.length; ) {
+      if (this.isAborted) throw closedError();
+      const written = writeSome(this.fd, bytes, offset);
+      offset += written;
+      retryMs = written > 0 ? FIRST_RETRY_MS : Math.min(retryMs * 2, LAST_RETRY_MS);
+      if (offset < bytes.length) await Bun.sleep(retryMs);
+    }
+  }
+
+  abort(): void {
+    this.isAborted = true;
+  }
+
+  async close(): Promise<void> {
+    closeQuietly(this.fd);
+  }
+}
+
+/** How many bytes the descriptor took; 0 when it takes none now. */
+function writeSome(fd: number, bytes: Uint8Array, offset: number): number {
+  try {
+    return writeSync(fd, bytes, offset);
+  } catch (error) {
+    if ((error as { code?: string }).code === "EAGAIN") return 0;
+    throw error;
+  }
 }

@@ -6,14 +6,14 @@ import type { CommandCgroup, CommandCgroups } from "../cgroup/command-cgroups.ts
 import type { AgentState, SystemUser } from "../contracts.ts";
 import { resolvePath } from "../files/path/resolve-path.ts";
 import type { OomCounter } from "../metrics/oom-counter.ts";
-import { openTerminal, type TerminalSize } from "../pty/terminal.ts";
-import { closeQuietly, makePipe } from "../sys/native.ts";
-import { Command, type CommandParts } from "./command.ts";
+import type { TerminalSize } from "../pty/terminal.ts";
+import { closeQuietly } from "../sys/native.ts";
+import { Command } from "./command.ts";
 import { endStatusOf, looksKilled } from "./end-status.ts";
 import { composeEnvironment } from "./environment.ts";
-import { InputQueue } from "./input-queue.ts";
 import { launch } from "./launch.ts";
 import { resolveCommand } from "./shell-fallback.ts";
+import { pipeStreams, terminalStreams } from "./streams.ts";
 
 export interface StartOrder {
   readonly config: ProcessConfig;
@@ -31,16 +31,6 @@ export interface StartDeps {
   readonly cgroups: CommandCgroups;
   readonly oomKills: OomCounter;
   readonly launchPath: string;
-}
-
-/** Descriptors of a command, ours and its own. */
-interface Streams {
-  readonly stdio: readonly [number | null, number, number];
-  readonly theirs: readonly number[];
-  readonly ours: readonly number[];
-  readonly input: number | undefined;
-  readonly terminal: number | undefined;
-  readonly outputs: CommandParts["outputs"];
 }
 
 /** Starts a command; what it takes is given back when that fails. Throws `invalid_argument` for a bad order and `resource_exhausted` at a limit. */
@@ -77,7 +67,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
       config: order.config,
       tag: order.tag,
       cgroup,
-      input: streams.input === undefined ? undefined : new InputQueue(streams.input),
+      input: streams.openInput?.(),
       terminal: streams.terminal,
       outputs: streams.outputs,
       ended,
@@ -113,44 +103,4 @@ function workingDirectory(state: AgentState, user: SystemUser, requested: string
   if (!stat && (requested ?? "") === "" && !state.defaultWorkdir) return "/";
   const why = stat ? "is not a directory" : "does not exist";
   throw new AppError("invalid_argument", `cwd '${cwd}' ${why}`, { reason: "bad_cwd" });
-}
-
-function pipeStreams(stdin: boolean): Streams {
-  const made: number[] = [];
-  const pipe = (ours: "read" | "write") => {
-    const ends = makePipe(ours);
-    made.push(ends.read, ends.write);
-    return ends;
-  };
-  try {
-    const input = stdin ? pipe("write") : undefined;
-    const stdout = pipe("read");
-    const stderr = pipe("read");
-    return {
-      stdio: [input?.read ?? null, stdout.write, stderr.write],
-      theirs: [...(input ? [input.read] : []), stdout.write, stderr.write],
-      ours: [...(input ? [input.write] : []), stdout.read, stderr.read],
-      input: input?.write,
-      terminal: undefined,
-      outputs: [
-        { fd: stdout.read, kind: "stdout" },
-        { fd: stderr.read, kind: "stderr" },
-      ],
-    };
-  } catch (error) {
-    for (const fd of made) closeQuietly(fd);
-    throw error;
-  }
-}
-
-function terminalStreams(size: TerminalSize, user: SystemUser): Streams {
-  const { read, write, program } = openTerminal(size, user);
-  return {
-    stdio: [program, program, program],
-    theirs: [program],
-    ours: [read, write],
-    input: write,
-    terminal: write,
-    outputs: [{ fd: read, kind: "pty" }],
-  };
 }
