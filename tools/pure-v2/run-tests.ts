@@ -53,6 +53,8 @@ async function copySetUpParts({ cacheDir, dataDir }: GuestTestOptions, work: str
   await mkdir(join(work, "data"), { recursive: true });
   await mkdir(join(work, "cache"), { recursive: true });
   await cp(join(dataDir, "guest"), join(work, "data/guest"), { recursive: true, verbatimSymlinks: true });
+  const { done } = (await Bun.file(join(dataDir, "setup.json")).json()) as { done: Record<string, string> };
+  await Bun.write(join(work, "data/setup.json"), JSON.stringify({ version: 1, done: { guest: done.guest } }));
   for await (const tar of new Bun.Glob("base-*.tar").scan({ cwd: cacheDir })) await cp(join(cacheDir, tar), join(work, "cache", tar));
   if (!existsSync(join(work, "data/guest/current"))) throw new Error(`${dataDir} holds no guest bundle: set it up first`);
 }
