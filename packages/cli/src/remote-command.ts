@@ -44,7 +44,11 @@ export async function runRemote(
     for await (const { stream, data } of command) {
       await (stream === "stderr" ? output.writeError(data) : output.write(data));
     }
-    return shellExitCode(await command.waitForEnd());
+    const end = await command.waitForEnd();
+    // The agent knows what an exit code can't say, such as that the memory was used up.
+    const why = /\(([^)]{10,})\)$/.exec(end.error ?? "")?.[1];
+    if (!end.exited && why && why !== "core dumped") output.note(why);
+    return shellExitCode(end);
   } catch (error) {
     if (!(error instanceof TimeoutError) || error.reason !== "command_timeout") throw error;
     throw new AppError("deadline_exceeded", `the command was ended after ${options.timeout} s (--timeout)`, {

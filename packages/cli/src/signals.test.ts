@@ -7,8 +7,9 @@ test("an exit code is as a shell shows it", () => {
     { exitCode: 7, status: "exit status 7" },
     { exitCode: -1, status: "signal: killed" },
     { exitCode: -1, status: "signal: segmentation fault (core dumped)" },
+    { exitCode: -1, status: "signal: killed (out of memory: the sandbox reached its memory limit)" },
     { exitCode: -1, status: "signal: signal 37" },
     { exitCode: -1, status: "something else" },
   ].map(shellExitCode);
-  expect(codes).toEqual([0, 7, 137, 139, 165, 255]);
+  expect(codes).toEqual([0, 7, 137, 139, 137, 165, 255]);
 });

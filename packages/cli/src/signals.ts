@@ -21,7 +21,7 @@ const SIGNAL_NUMBERS: Readonly<Record<string, number>> = {
 
 /** The exit code that a shell would show for this end: the command's own, or 128 and the number of the signal. */
 export function shellExitCode(end: { readonly exitCode: number; readonly status: string }): number {
-  const name = /^signal: ([^(]+?)(?: \(core dumped\))?$/.exec(end.status)?.[1];
+  const name = /^signal: ([^(]+?)(?: \(.*\))?$/.exec(end.status)?.[1];
   if (name === undefined) return end.exitCode < 0 ? 255 : end.exitCode;
   return 128 + (SIGNAL_NUMBERS[name] ?? (Number(name.replace("signal ", "")) || 0));
 }

@@ -2,9 +2,9 @@ import { asyncDispose } from "./async-dispose.ts";
 import { CommandExitError, type CommandResult } from "./command-result.ts";
 import { AbortError, ConnectionError } from "./errors.ts";
 import { OutputQueue } from "./output-queue.ts";
+import { OutputRecord } from "./output-record.ts";
 import { type CommandOutput, letGo, type OpenProcess, type ProcessEnd } from "./process-events.ts";
 import type { RequestOptions, RequestScope } from "./request-scope.ts";
-import { TextOutput } from "./text-output.ts";
 
 export interface OutputCallbacks {
   readonly onStdout?: ((data: string) => void | Promise<void>) | undefined;
@@ -44,8 +44,8 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   /** Process id inside the sandbox. */
   readonly pid: number;
   private readonly parts: HandleParts;
-  private readonly out: TextOutput;
-  private readonly err: TextOutput;
+  private readonly record = new OutputRecord();
+  private readonly decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   private readonly queues = new Set<OutputQueue>();
   private readonly finished: Promise<ProcessEnd>;
   private end: ProcessEnd | undefined;
@@ -56,8 +56,6 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   constructor(parts: HandleParts, whenToRead: "now" | "soon") {
     this.parts = parts;
     this.pid = parts.opened.pid;
-    this.out = new TextOutput(parts.retainOutput);
-    this.err = new TextOutput(parts.retainOutput);
     // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out.
     this.finished = whenToRead === "now" ? this.read() : new Promise((resolve) => setTimeout(() => resolve(this.read()), 0));
     // Nobody may be waiting: then the failure is kept for who asks later, and is not an unhandled rejection.
@@ -66,12 +64,12 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
 
   /** What came on standard output so far. */
   get stdout(): string {
-    return this.out.text;
+    return this.record.text("stdout");
   }
 
   /** What came on standard error so far. */
   get stderr(): string {
-    return this.err.text;
+    return this.record.text("stderr");
   }
 
   /** Undefined while the command runs; -1 when a signal ended it. */
@@ -125,9 +123,13 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     return this.parts.control.closeStdin(options);
   }
 
-  /** Raw output from now on. The loop ends when the command has, whatever its exit code, and throws when the connection was lost. */
+  /**
+   * All raw output: what came so far (with `retainOutput: false`: nothing of it), then what comes. The loop ends when the command has,
+   * whatever its exit code, and throws when the connection was lost. A loop that is slow holds the command back.
+   */
   [Symbol.asyncIterator](): AsyncIterableIterator<CommandOutput> {
     const queue = new OutputQueue((it) => this.queues.delete(it));
+    for (const output of this.record.pieces) queue.push(output);
     if (this.end || this.failure) queue.end(this.failure);
     else this.queues.add(queue);
     return queue;
@@ -150,6 +152,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
           continue;
         }
         await this.flush();
+        this.record.end();
         this.end = next.value.end;
         for (const queue of this.queues) queue.end();
         void this.drain(iterator);
@@ -195,10 +198,10 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   /** Gives one piece to callbacks and readers; a promise when somebody wants more to wait. */
   private handOut(output: CommandOutput): Promise<unknown> | undefined {
     const pending: Promise<unknown>[] = [];
-    const { onStdout, onStderr, onPty } = this.parts.callbacks;
-    if (output.stream === "stdout") call(onStdout, this.out.decode(output.data), pending);
-    else if (output.stream === "stderr") call(onStderr, this.err.decode(output.data), pending);
-    else call(onPty, output.data, pending);
+    const { stream, data } = output;
+    if (this.parts.retainOutput) this.record.add(output);
+    if (stream === "pty") call(this.parts.callbacks.onPty, data, pending);
+    else this.callWithText(stream, data, pending);
     for (const queue of this.queues) {
       const room = queue.push(output);
       if (room) pending.push(room);
@@ -206,10 +209,18 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     return pending.length > 0 ? Promise.all(pending) : undefined;
   }
 
+  /** A character that was cut between two pieces is handed out whole, with the second. */
+  private callWithText(stream: "stdout" | "stderr", data: Uint8Array | undefined, pending: Promise<unknown>[]): void {
+    const callback = stream === "stdout" ? this.parts.callbacks.onStdout : this.parts.callbacks.onStderr;
+    if (!callback) return;
+    const decoder = this.decoders[stream];
+    call(callback, data ? decoder.decode(data, { stream: true }) : decoder.decode(), pending);
+  }
+
   private async flush(): Promise<void> {
     const pending: Promise<unknown>[] = [];
-    call(this.parts.callbacks.onStdout, this.out.decode(), pending);
-    call(this.parts.callbacks.onStderr, this.err.decode(), pending);
+    this.callWithText("stdout", undefined, pending);
+    this.callWithText("stderr", undefined, pending);
     await Promise.all(pending);
   }
 }

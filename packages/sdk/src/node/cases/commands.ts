@@ -91,6 +91,21 @@ export const COMMAND_CASES: readonly Case[] = [
     },
   ],
   [
+    "a loop gets all output, also what came before it began, as often as one likes",
+    async ({ sandbox }) => {
+      const handle = await sandbox.commands.run("echo a; read x; echo $x; echo e >&2", { background: true, stdin: true });
+      while (handle.stdout !== "a\n") await sleep(5);
+      await handle.sendStdin("b\n");
+      for (let i = 0; i < 2; i++) {
+        const seen = { stdout: "", stderr: "", pty: "" };
+        for await (const { stream, data } of handle) seen[stream] += new TextDecoder().decode(data);
+        assert.deepEqual(seen, { stdout: "a\nb\n", stderr: "e\n", pty: "" });
+      }
+      for await (const _ of handle) break;
+      assert.equal((await handle.wait()).stdout, "a\nb\n");
+    },
+  ],
+  [
     "a slow callback holds the stream back and loses nothing",
     async ({ sandbox }) => {
       let running = 0;

@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { usePlatform } from "./support/platform.ts";
+
+const platform = usePlatform();
+
+/** What each program of `examples/` prints. */
+const PRINTS: Readonly<Record<string, RegExp>> = {
+  "first-program.ts": /^the answer is 42\n$/,
+  "untrusted-code.ts":
+    /^fine: 4950\nwrong: ZeroDivisionError: division by zero\nendless: took too long\ngreedy: (MemoryError|signal: killed|.*Killed.*)\n$/,
+  "stream-output.ts": /^step 1\nstep 2\nstep 3\n(stdout \[ "49", "64" \]|stdout \[ "49" \]\nstdout \[ "64" \])\n$/,
+  "files.ts":
+    /^-rw-r--r-- 4 1\.txt\n-rw-r--r-- 4 2\.txt\n-rw-r--r-- 6 3\.txt\n"one\\ntwo\\nthree\\n"\nthe link gives 14 bytes\nthe watch saw 1\.txt come\n$/,
+  "web-server.ts": /^200 <h1>hello from a sandbox<\/h1>\n$/,
+  "terminal.ts": /^the shell ended with 3\nit saw a window of 40 rows and 100 columns\n$/,
+  "many-at-once.ts": /^3: 3\n14: 2 7\n15: 3 5\n92: 2 2 23\n65: 5 13\n35: 5 7\n$/,
+  "come-back-later.ts": /^it lives for 5 more minutes\ndone while nobody looked\n$/,
+};
+
+test("every example has its output written down here", () => {
+  const programs = readdirSync(join(CHECKOUT, "examples")).filter((name) => name.endsWith(".ts"));
+  expect(programs.sort()).toEqual(Object.keys(PRINTS).sort());
+});
+
+for (const [name, prints] of Object.entries(PRINTS)) {
+  test(`examples/${name} runs and prints what it should`, async () => {
+    const { exitCode, stdout, stderr } = await runProgram([process.execPath, join(CHECKOUT, "examples", name)], { env: platform().env });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(prints);
+    expect((await platform().api({ path: "/v2/sandboxes" })).body).toEqual([]);
+  });
+}
