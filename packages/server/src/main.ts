@@ -1,16 +1,21 @@
 import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
-import { isSetUp, lineReporter, readSetupConfig, runSetup } from "@boxyard/driver-local/setup";
+import { isSetUp, lineReporter, readSetupConfig, runSetup, tuneMachine } from "@boxyard/driver-local/setup";
 import { run } from "./verbs/index.ts";
 
-/** The one place that chooses a concrete driver. Verbs: serve, setup, doctor, release. */
-const settings = readSetupConfig();
+/* The one place that chooses a concrete driver. Verbs: serve, setup, doctor, release. */
+
+/** Read when a verb asks, so that a bad setting becomes its error. */
+const settings = () => readSetupConfig();
 const { stderr } = process;
 const reporter = () =>
   lineReporter({ write: (text) => stderr.write(text), terminal: stderr.isTTY === true, columns: stderr.columns ?? 80 });
 
 process.exitCode = await run(process.argv.slice(2), {
-  isSetUp: () => isSetUp(settings),
-  setUp: () => runSetup(settings, reporter()),
-  openDriver: (logger) => openLocalDriver({ dataFolder: settings.dataDir, logger }),
-  fingerprint: () => fingerprint(settings.dataDir),
+  isSetUp: () => isSetUp(settings()),
+  setUp: async (args) => {
+    await runSetup(settings(), reporter());
+    if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
+  },
+  openDriver: (logger) => openLocalDriver({ dataFolder: settings().dataDir, logger }),
+  fingerprint: () => fingerprint(settings().dataDir),
 });
