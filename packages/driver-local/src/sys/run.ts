@@ -7,6 +7,8 @@ export interface RunOptions {
   /** Told of every line of output as it comes. */
   readonly onLine?: (line: string) => void;
   readonly signal?: AbortSignal;
+  /** What errors call it; the command's first words by default. */
+  readonly name?: string;
   /** What to do when it fails; ends the error's sentence. */
   readonly fix?: string;
 }
@@ -40,7 +42,7 @@ export async function runCommand(argv: readonly [string, ...string[]], options: 
   options.signal?.throwIfAborted();
   if (status === 0) return kept.text;
   const how = child.signalCode ? `was ended by ${child.signalCode}` : `failed with status ${status}`;
-  throw commandError(`${[name, ...argv.slice(1, 3)].join(" ")} ${how}`, kept.text, options.fix);
+  throw commandError(`${options.name ?? [name, ...argv.slice(1, 3)].join(" ")} ${how}`, kept.text, options.fix);
 }
 
 function commandError(what: string, output: string, fix: string | undefined, cause?: unknown): AppError {

@@ -55,6 +55,7 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
     await runCommand(argv, {
       env: { ...systemEnv(config.env), TMPDIR: work },
       onLine: (line) => report.progress(line.replace(/^I: /, "")),
+      name: "mmdebstrap",
       fix: "Are the machine's package sources reachable ('apt-get update')?",
     });
     await addEmptyDev(work);
@@ -91,9 +92,12 @@ function removeOldTars(cacheDir: string): void {
 
 /** npm's package through the machine's own npm client and registry. */
 async function fetchNpm(recipe: Recipe, work: string, config: SetupConfig): Promise<string> {
-  await runCommand(["npm", "pack", "--silent", "--ignore-scripts", `--pack-destination=${work}`, `npm@${recipe.npmVersion}`], {
+  // npm's own patience with a registry that can't be reached is minutes.
+  const patience = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
+  await runCommand(["npm", "pack", "--silent", "--ignore-scripts", ...patience, `--pack-destination=${work}`, `npm@${recipe.npmVersion}`], {
     env: config.env,
     cwd: work,
+    name: "npm pack",
     fix: "Is the machine's npm registry reachable ('npm ping')?",
   });
   return join(work, `npm-${recipe.npmVersion}.tgz`);
