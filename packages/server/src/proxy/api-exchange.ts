@@ -94,7 +94,7 @@ export class ApiExchange implements Exchange {
   private toRequest(): Request {
     const { method, target, host, fields } = this.request;
     const headers = new Headers();
-    for (let i = 0; i < fields.names.length; i++) {
+    for (let i = 0; i < fields.lower.length; i++) {
       const name = fields.lower[i] ?? "";
       if (name !== "connection" && name !== "transfer-encoding") headers.append(name, fields.values[i] ?? "");
     }

@@ -17,17 +17,19 @@ export function dispatch(request: RequestHead): Target {
   return byHeaders(request) ?? byHost(request.host) ?? bySignature(request) ?? { kind: "api" };
 }
 
-function routingHeader(request: RequestHead, kind: "id" | "port"): string | undefined | Target {
-  const values = [...request.fields.all(`svc-sandbox-${kind}`), ...request.fields.all(`e2b-sandbox-${kind}`)];
-  if (values.length === 0) return undefined;
-  const first = values[0] ?? "";
+function routingHeader(request: RequestHead, ours: string, theirs: string): string | undefined | Target {
+  const one = request.fields.all(ours);
+  const other = request.fields.all(theirs);
+  const first = one[0] ?? other[0];
+  if (first === undefined || one.length + other.length === 1) return first;
+  const values = [...one, ...other];
   // Both spellings may be sent, but must agree: which one counts must not depend on who reads.
   return values.every((value) => value === first) ? first : bad("conflicting routing headers");
 }
 
 function byHeaders(request: RequestHead): Target | undefined {
-  const id = routingHeader(request, "id");
-  const port = routingHeader(request, "port");
+  const id = routingHeader(request, "svc-sandbox-id", "e2b-sandbox-id");
+  const port = routingHeader(request, "svc-sandbox-port", "e2b-sandbox-port");
   if (id === undefined && port === undefined) return undefined;
   if (id === undefined || port === undefined) return bad("missing header");
   if (typeof id === "object") return id;
@@ -69,14 +71,17 @@ function bySignature(request: RequestHead): Target | undefined {
 }
 
 /** Routes of the agent that only the server may call (wire.md 3.7). `/freeze` and `/unfreeze` are public with a valid token. */
-const INTERNAL = new Set(["/init", "/collapse", "/fsfreeze", "/fsthaw", "/upgrade"]);
+const INTERNAL_NAMES = ["init", "collapse", "fsfreeze", "fsthaw", "upgrade"];
+/** A path that can be nothing but itself, and has none of these names anywhere: most are like that. */
+const PLAIN_PATH = new RegExp(`^(?!/(?:${INTERNAL_NAMES.join("|")})(?:[/?]|$))(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+(?:\\?|$)`, "i");
+const INTERNAL = new Set(INTERNAL_NAMES.map((name) => `/${name}`));
 
 /**
  * True when a request to the agent's port could reach one of its internal routes, however the path is spelled: percent-encoded (more than
  * once), with dot segments, doubled or trailing slashes, backslashes, parameters or capitals.
  */
 export function isInternalAgentPath(port: number, target: string): boolean {
-  if (port !== AGENT_PORT) return false;
+  if (port !== AGENT_PORT || PLAIN_PATH.test(target)) return false;
   return INTERNAL.has(canonicalPath(target));
 }
 

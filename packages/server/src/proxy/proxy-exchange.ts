@@ -120,12 +120,18 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     if (this.over) return;
     this.connected = true;
     const { maskHost } = this.route;
-    const host = maskHost !== undefined && this.port !== AGENT_PORT ? maskHost.replaceAll(PORT_MARK, String(this.port)) : this.request.host;
-    const head = forwardedRequest(this.request, host);
+    const masked =
+      maskHost !== undefined && this.port !== AGENT_PORT ? maskHost.replaceAll(PORT_MARK, String(this.port)) : this.absoluteHost();
+    const head = forwardedRequest(this.request, masked);
     const early = this.early;
     this.early = [];
     const free = this.upstream?.write(early.length === 0 ? head : Buffer.concat([head, ...early]));
     if (free) this.client.resumeBody();
+  }
+
+  /** A request that named its target absolutely says by that whom it is for. */
+  private absoluteHost(): string | undefined {
+    return this.request.host === this.request.fields.get("host") ? undefined : this.request.host;
   }
 
   onConnectFailed(): void {

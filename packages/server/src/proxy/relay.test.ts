@@ -187,6 +187,13 @@ test("lets a refused upgrade be an ordinary answer, and no answer be an upgrade 
   expect(await client.includes("}")).toContain("HTTP/1.1 502");
 });
 
+test("takes the host of an absolute target for Host", async () => {
+  await using t = new TestFront();
+  const client = await t.client();
+  client.send(`GET http://other.test/x HTTP/1.1\r\n${t.headers()}\r\n`);
+  expect(await (await t.upstream.peer(0)).includes("\r\n\r\n")).toStartWith("GET /x HTTP/1.1\r\nHost: other.test\r\n");
+});
+
 test("hides the port in a masked Host", async () => {
   await using t = new TestFront();
   t.route({ maskHost: ["app.test:$", "{PORT}"].join("") });

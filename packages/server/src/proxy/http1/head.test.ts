@@ -91,6 +91,26 @@ describe("response heads", () => {
   });
 });
 
+test("heads made to be slow are not", () => {
+  const startedAt = performance.now();
+  for (const filler of [" ", "\t", "a", "a ", ",", "\u00a0"]) {
+    const value = filler.repeat(60_000 / filler.length);
+    for (const end of ["", "\u0001", "b"]) {
+      try {
+        request("GET / HTTP/1.1", "Host: h", `X: ${value}${end}`, `Connection: ${value}${end}`);
+      } catch (error) {
+        expect(error).toBeInstanceOf(HeadError);
+      }
+    }
+  }
+  expect(performance.now() - startedAt).toBeLessThan(500);
+});
+
+test("only blanks and tabs are taken off a value", () => {
+  expect(() => request("POST / HTTP/1.1", "Host: h", "Content-Length: 5\u00a0")).toThrow(HeadError);
+  expect(request("GET / HTTP/1.1", "Host: h", "X: \t a\u00a0 \t").fields.get("x")).toBe("a\u00a0");
+});
+
 test("the end of a head is found across chunks", () => {
   const bytes = Buffer.from("GET / HTTP/1.1\r\n\r\nbody");
   expect(endOfHead(bytes, 0)).toBe(18);

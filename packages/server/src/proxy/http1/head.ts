@@ -8,9 +8,9 @@ export const MAX_HEAD_BYTES = 64 << 10;
 const MAX_FIELDS = 256;
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// A field value may hold tabs, but no other control character; a bare CR or LF in particular.
+/** No line of a head may hold a control character but tabs; nor a CR without its LF, or an LF without its CR. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
+const BAD_TEXT = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP\/1\.([01])$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: (.*))?$/;
 const LENGTH = /^[0-9]{1,15}$/;
@@ -24,16 +24,19 @@ export class HeadError extends Error {
   }
 }
 
-/** Header fields in their order, names as sent, with look-up by lower-case name. */
+const NONE: string[] = [];
+
+/** Header fields in their order, with look-up by lower-case name. */
 export class Fields {
-  readonly names: string[] = [];
   readonly lower: string[] = [];
   readonly values: string[] = [];
+  /** Each field's line as it was sent, without its end. */
+  readonly lines: string[] = [];
 
-  add(name: string, value: string): void {
-    this.names.push(name);
-    this.lower.push(name.toLowerCase());
+  add(lower: string, value: string, line: string): void {
+    this.lower.push(lower);
     this.values.push(value);
+    this.lines.push(line);
   }
 
   /** The first value of `name` (lower case), if any. */
@@ -43,15 +46,18 @@ export class Fields {
   }
 
   all(name: string): string[] {
-    const found: string[] = [];
-    for (let i = 0; i < this.lower.length; i++) if (this.lower[i] === name) found.push(this.values[i] ?? "");
+    const first = this.lower.indexOf(name);
+    if (first < 0) return NONE;
+    const found = [this.values[first] ?? ""];
+    for (let i = first + 1; i < this.lower.length; i++) if (this.lower[i] === name) found.push(this.values[i] ?? "");
     return found;
   }
 
   /** Members of a comma list, lower case, over all fields of that name. */
-  list(name: string): string[] {
-    if (!this.lower.includes(name)) return [];
-    return this.all(name)
+  list(name: string): readonly string[] {
+    const all = this.all(name);
+    if (all.length === 0) return NONE;
+    return all
       .join(",")
       .split(",")
       .map((part) => part.trim().toLowerCase())
@@ -90,19 +96,46 @@ export function endOfHead(bytes: Buffer, from: number): number {
   return at < 0 ? -1 : at + 4;
 }
 
-function parseFields(lines: string[], bad: number): Fields {
+/** Names seen before, as sent, with their lower-case form: checked once, and lowered once. */
+const knownNames = new Map<string, string>();
+const MAX_KNOWN_NAMES = 512;
+
+function lowerName(name: string): string | undefined {
+  const known = knownNames.get(name);
+  if (known !== undefined) return known;
+  if (!TOKEN.test(name)) return undefined;
+  const lower = name.toLowerCase();
+  if (knownNames.size < MAX_KNOWN_NAMES && name.length <= 64) knownNames.set(name, lower);
+  return lower;
+}
+
+const isBlank = (code: number) => code === 0x20 || code === 0x09;
+
+/** The fields from `from` on; the text has been found free of stray control characters. */
+function parseFields(text: string, from: number, bad: number): Fields {
   const fields = new Fields();
-  if (lines.length - 1 > MAX_FIELDS) throw new HeadError(bad === 400 ? 431 : bad, "too many header fields");
-  for (let i = 1; i < lines.length; i++) {
-    const line = lines[i] ?? "";
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon);
-    if (colon <= 0 || !TOKEN.test(name)) throw new HeadError(bad, "malformed header field");
-    const value = line.slice(colon + 1).trim();
-    if (BAD_VALUE.test(value)) throw new HeadError(bad, "control character in a header field");
-    fields.add(name, value);
+  let at = from;
+  while (at < text.length) {
+    const found = text.indexOf("\r\n", at);
+    const end = found < 0 ? text.length : found;
+    const colon = text.indexOf(":", at);
+    const lower = colon > at && colon < end ? lowerName(text.slice(at, colon)) : undefined;
+    if (lower === undefined) throw new HeadError(bad, "malformed header field");
+    if (fields.lower.length === MAX_FIELDS) throw new HeadError(bad === 400 ? 431 : bad, "too many header fields");
+    let first = colon + 1;
+    let last = end;
+    while (first < last && isBlank(text.charCodeAt(first))) first += 1;
+    while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
+    fields.add(lower, text.slice(first, last), text.slice(at, end));
+    at = end + 2;
   }
   return fields;
+}
+
+/** The first line, and where the next one begins. */
+function firstLine(text: string): { line: string; next: number } {
+  const end = text.indexOf("\r\n");
+  return end < 0 ? { line: text, next: text.length } : { line: text.slice(0, end), next: end + 2 };
 }
 
 function contentLength(fields: Fields, bad: number): number | undefined {
@@ -114,10 +147,10 @@ function contentLength(fields: Fields, bad: number): number | undefined {
 
 /** Parses what stands before the empty line. Throws `HeadError`. */
 export function parseRequestHead(text: string): RequestHead {
-  const lines = text.split("\r\n");
-  const start = REQUEST_LINE.exec(lines[0] ?? "");
-  if (!start) throw new HeadError(400, "malformed request line");
-  const fields = parseFields(lines, 400);
+  const { line, next } = firstLine(text);
+  const start = REQUEST_LINE.exec(line);
+  if (!start || BAD_TEXT.test(text)) throw new HeadError(400, "malformed request line, or control characters");
+  const fields = parseFields(text, next, 400);
   const minor = start[3] === "1" ? 1 : 0;
   const method = start[1] ?? "";
   const { target, authority } = originForm(start[2] ?? "", method);
@@ -160,11 +193,11 @@ function requestFraming(fields: Fields, minor: 0 | 1): Framing {
 
 /** Parses the head of an answer to a `method` request. Throws `HeadError` (502). */
 export function parseResponseHead(text: string, method: string): ResponseHead {
-  const lines = text.split("\r\n");
-  const start = STATUS_LINE.exec(lines[0] ?? "");
+  const { line, next } = firstLine(text);
+  const start = STATUS_LINE.exec(line);
   const reason = start?.[3] ?? "";
-  if (!start || BAD_VALUE.test(reason)) throw new HeadError(502, "malformed status line");
-  const fields = parseFields(lines, 502);
+  if (!start || BAD_TEXT.test(text)) throw new HeadError(502, "malformed status line, or control characters");
+  const fields = parseFields(text, next, 502);
   const minor = start[1] === "1" ? 1 : 0;
   const status = Number(start[2]);
   const connection = fields.list("connection");

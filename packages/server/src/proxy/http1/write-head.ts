@@ -20,28 +20,34 @@ const DROPPED = new Set([
 /** A key of this platform, which must never reach a sandbox; programs in sandboxes may well use the same header for their own. */
 const PLATFORM_KEY = /^e2b_[0-9a-f]+$/;
 
-function isDropped(lower: string, named: readonly string[]): boolean {
-  return DROPPED.has(lower) || lower.startsWith("x-forwarded-") || named.includes(lower);
+function isDropped(lower: string, value: string, named: readonly string[]): boolean {
+  if (DROPPED.has(lower) || (named.length > 0 && named.includes(lower))) return true;
+  // All the others that need a look begin so.
+  if (lower.charCodeAt(0) !== 0x78) return false;
+  return lower.startsWith("x-forwarded-") || (lower === "x-api-key" && PLATFORM_KEY.test(value));
 }
 
-function copy(fields: Fields, named: readonly string[], instead?: { name: string; value: string }): string {
+/** The fields that are handed on, as they were sent. */
+function copy(fields: Fields, named: readonly string[]): string {
   let text = "";
   for (let i = 0; i < fields.lower.length; i++) {
-    const lower = fields.lower[i] ?? "";
-    if (isDropped(lower, named) || (lower === "x-api-key" && PLATFORM_KEY.test(fields.values[i] ?? ""))) continue;
-    const value = instead && instead.name === lower ? instead.value : fields.values[i];
-    text += `${fields.names[i]}: ${value}\r\n`;
+    if (!isDropped(fields.lower[i] as string, fields.values[i] as string, named)) text += `${fields.lines[i]}\r\n`;
   }
   return text;
 }
 
-/** The request as the sandbox gets it: target, Host and everything that is end-to-end untouched. */
-export function forwardedRequest(request: RequestHead, host: string): Uint8Array {
-  const named = request.fields.list("connection");
-  // These frame the message or say whom it is for: naming them in Connection does not make them go away.
-  const kept = named.filter((name) => name !== "host" && name !== "content-length" && name !== "content-type");
+/** These frame the message or say whom it is for: naming them in Connection does not make them go away. */
+const NEVER_DROPPED = new Set(["host", "content-length", "content-type"]);
+const namedIn = (fields: Fields) => {
+  const named = fields.list("connection");
+  return named.length === 0 ? named : named.filter((name) => !NEVER_DROPPED.has(name));
+};
+
+/** The request as the sandbox gets it: target, Host and everything that is end-to-end untouched. `maskedHost` takes the place of Host. */
+export function forwardedRequest(request: RequestHead, maskedHost?: string): Uint8Array {
   let text = `${request.method} ${request.target} HTTP/1.${request.minor}\r\n`;
-  text += copy(request.fields, kept, { name: "host", value: host });
+  const fields = copy(request.fields, namedIn(request.fields));
+  text += maskedHost === undefined ? fields : fields.replace(/(^|\n)host:[^\r]*/i, (_all, start: string) => `${start}Host: ${maskedHost}`);
   if (request.framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
   if (request.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${request.upgrade}\r\n`;
   else if (request.minor === 0) text += "Connection: close\r\n";
@@ -50,9 +56,8 @@ export function forwardedRequest(request: RequestHead, host: string): Uint8Array
 
 /** The answer as the client gets it. `close`: the connection ends with it. */
 export function forwardedResponse(response: ResponseHead, close: boolean): Uint8Array {
-  const named = response.fields.list("connection").filter((name) => name !== "content-length" && name !== "content-type");
   let text = `HTTP/1.1 ${response.status} ${response.reason}\r\n`;
-  text += copy(response.fields, named);
+  text += copy(response.fields, namedIn(response.fields));
   if (response.framing.kind === "chunked" || hasChunkedHint(response)) text += "Transfer-Encoding: chunked\r\n";
   if (response.status === 101) text += `Connection: Upgrade\r\nUpgrade: ${response.fields.get("upgrade") ?? ""}\r\n`;
   else if (close) text += "Connection: close\r\n";
