@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AGENT_PORT } from "@boxyard/spec";
+
 import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
+import { AGENT_PORT } from "../steps/await-agent.ts";
 import { findLoop } from "../sys/loop.ts";
 import { runCommand } from "../sys/run.ts";
 import { guestFolder, instanceName, isSetUp, pendingStages, runSetup, silentReporter, type TestDataFolder } from "./index.ts";
