@@ -16,7 +16,7 @@ describe("a create or start that is cut off", () => {
 
   beforeAll(async () => {
     machine = await TestMachine.make();
-  }, 300_000);
+  }, 600_000);
   afterEach(() => {
     delete machine.faults.before;
     delete machine.faults.after;

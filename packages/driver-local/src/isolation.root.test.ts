@@ -22,7 +22,7 @@ describe("a sandbox's root", () => {
     handle = await machine.boot();
     address = await machine.driver.address(handle);
     await initAgent(address);
-  }, 300_000);
+  }, 600_000);
   afterAll(() => machine?.dispose(), 60_000);
 
   /** Makes a system call by number from Python; gives `result errno`. */

@@ -47,7 +47,7 @@ describe("limits hold", () => {
     machine = await TestMachine.make();
     neighbour = await boot();
     greedy = await boot();
-  }, 300_000);
+  }, 600_000);
   afterAll(() => machine?.dispose(), 60_000);
 
   test("memory: twice the limit is killed, the sandbox lives on", async () => {

@@ -23,6 +23,8 @@ export interface ContractSubject {
 }
 
 const TIMEOUT_MS = 60_000;
+/** A real driver sets a machine up first, an emulated one perhaps. */
+const MAKE_TIMEOUT_MS = 600_000;
 const never = new AbortController().signal;
 
 async function codeOf(promise: Promise<unknown>): Promise<string> {
@@ -61,7 +63,7 @@ export function driverContract(name: string, make: () => Promise<ContractSubject
 
     beforeAll(async () => {
       holder.subject = await make();
-    }, TIMEOUT_MS);
+    }, MAKE_TIMEOUT_MS);
     afterEach(async () => {
       subject().mend();
       const { driver } = subject();

@@ -3,7 +3,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { addRootMounts, type RootMounts } from "../rootfs/mounts.ts";
-import { ChildProgram } from "../sys/child.ts";
+import { CAN_BE_BORN_IN_CGROUP, ChildProgram } from "../sys/child.ts";
 import { close, hasErrno, O, open, pipe, syscall } from "../sys/libc.ts";
 
 const CLOSE_RANGE_CLOEXEC = 4;
@@ -19,7 +19,7 @@ export interface CreateOptions {
   readonly id: string;
   /** Folder with config.json. */
   readonly bundle: string;
-  /** Cgroups to start in; every process of the sandbox is born in them. */
+  /** Cgroups to start in, the v2 one first; every process of the sandbox is born in them. */
   readonly cgroups: readonly string[];
   readonly mounts: RootMounts;
   /** What the sandbox's init finds in its standard input, which is a pipe that lives inside it alone (design.md section 6, 1). */
@@ -42,9 +42,11 @@ export class Crun {
     const pidFile = join(options.bundle, "pid");
     const logFile = join(options.bundle, "runtime.log");
     const stdio = stdioPipe(options.input);
+    const [top, ...v1] = options.cgroups as [string, ...string[]];
+    const cgroup = open(top, O.RDONLY | O.DIRECTORY);
     try {
       const program = new ChildProgram();
-      for (const cgroup of options.cgroups) program.writeFile(join(cgroup, "cgroup.procs"), "0");
+      for (const folder of CAN_BE_BORN_IN_CGROUP ? v1 : options.cgroups) program.writeFile(join(folder, "cgroup.procs"), "0");
       program.call("setsid", []);
       program.call("umask", [0o022]);
       addRootMounts(program, options.mounts);
@@ -59,9 +61,10 @@ export class Crun {
         ],
         { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
       );
-      const code = await program.spawn();
+      const code = await program.spawn(CAN_BE_BORN_IN_CGROUP ? cgroup : undefined);
       if (code !== 0) throw failure("create", code, logFile);
     } finally {
+      close(cgroup);
       close(stdio.read);
       close(stdio.write);
     }

@@ -19,6 +19,10 @@ const RESET_SIGNALS = -1n;
 const NOT_RUN = -(1n << 62n);
 const STACK_BYTES = 65_536;
 const SIGCHLD = 17n;
+const NO_CGROUP = -1;
+
+/** Whether a child can be born in a cgroup here. Else it must write itself into cgroup.procs, and wait 7 to 12 ms for the kernel. */
+export const CAN_BE_BORN_IN_CGROUP = process.arch === "x64";
 
 /**
  * A list of system calls for a child that shares our memory until it ends or executes a program (see native.ts). The child stops at the
@@ -75,9 +79,12 @@ export class ChildProgram {
     return this.start(BigInt(CLONE.VM | flags));
   }
 
-  /** Starts the list, which ends with `execute`, and resolves with the program's exit code; by signal: 128 + its number. */
-  async spawn(): Promise<number> {
-    const pid = this.start(BigInt(CLONE.VM) | SIGCHLD);
+  /**
+   * Starts the list, which ends with `execute`, and resolves with the program's exit code; by signal: 128 + its number. `cgroupFd`: an
+   * open v2 cgroup directory to be born in (see `CAN_BE_BORN_IN_CGROUP`).
+   */
+  async spawn(cgroupFd = NO_CGROUP): Promise<number> {
+    const pid = this.start(BigInt(CLONE.VM) | SIGCHLD, cgroupFd);
     const code = await waitForExit(pid);
     this.throwFailure();
     return code;
@@ -90,14 +97,15 @@ export class ChildProgram {
     return BigInt(ptr(buffer));
   }
 
-  private start(flags: bigint): number {
+  private start(flags: bigint, cgroupFd = NO_CGROUP): number {
     this.words = new BigInt64Array(this.calls.flatMap((call) => call.words));
     const stack = new Uint8Array(STACK_BYTES);
     const program = new BigInt64Array(2);
     this.keep.push(stack, program, this.words);
-    // The stack grows down from its end, which must be aligned to 16.
-    const top = (BigInt(ptr(stack)) + BigInt(STACK_BYTES)) & ~15n;
-    const pid = Number(native().by_child(flags, ptr(this.words), this.calls.length, top, ptr(program)));
+    // Its end, from which the stack grows down, must be aligned to 16.
+    const start = (BigInt(ptr(stack)) + 15n) & ~15n;
+    const size = BigInt(STACK_BYTES - 16);
+    const pid = Number(native().by_child(flags, ptr(this.words), this.calls.length, start, size, ptr(program), cgroupFd));
     if (pid < 0) throw new KernelError("clone", -pid);
     return pid;
   }
