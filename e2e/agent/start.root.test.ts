@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
-import { collect, run, shell, start } from "./support/run.ts";
+import { unary } from "./support/rpc.ts";
+import { collect, firstPid, run, shell, start } from "./support/run.ts";
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
@@ -8,33 +9,214 @@ beforeAll(async () => {
 });
 afterAll(() => agent.stop());
 
-describe("Start", () => {
+const sortedGroups = "id -G | tr ' ' '\\n' | sort -n | tr '\\n' ' '";
+
+describe("Start: events", () => {
   test("first event is start, then data, then end, then end-of-stream", async () => {
     const result = await run(agent, "echo out; echo err >&2");
     expect(result.order).toEqual(["start", "data", "end"]);
     expect(result.pid).toBeGreaterThan(0);
-    expect(result.stdout).toBe("out\n");
-    expect(result.stderr).toBe("err\n");
+    expect([result.stdout, result.stderr]).toEqual(["out\n", "err\n"]);
     expect(result.end).toEqual({ exited: true, status: "exit status 0" });
     expect(result.error).toBeUndefined();
   });
 
-  test("the process runs as the given user with supplementary groups", async () => {
-    expect((await run(agent, "id -u; id -g; id -G | tr ' ' '\\n' | sort -n | tr '\\n' ' '", { user: "user" })).stdout).toBe(
-      "1000\n1000\n27 50 1000 ",
-    );
-    expect((await run(agent, "id -u; id -G", { user: "root" })).stdout).toBe("0\n0\n");
+  test("start comes at once, before the process says anything", async () => {
+    const open = await start(agent, shell("sleep 5"));
+    const startedAt = performance.now();
+    const pid = await firstPid(open);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    await unary(agent, "process.Process/SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
+    await collect(open);
   });
 
-  test("a missing binary is exit code 127 with text on stderr, not an RPC error", async () => {
-    const result = await collect(await start(agent, { process: { cmd: "no-such-program" } }));
-    expect(result.end).toEqual({ exitCode: 127, exited: true, status: "exit status 127", error: "exit status 127" });
-    expect(result.stderr).toContain("no-such-program: command not found");
-    expect(result.error).toBeUndefined();
+  test("exitCode is the code, exited true, error the same text as status", async () => {
+    const result = await run(agent, "exit 3");
+    expect(result.end).toEqual({ exitCode: 3, exited: true, status: "exit status 3", error: "exit status 3" });
+  });
+
+  test("an end by signal is exitCode -1, exited absent, status 'signal: …'", async () => {
+    const killed = await run(agent, "kill -9 $$");
+    expect(killed.end).toEqual({ exitCode: -1, status: "signal: killed", error: "signal: killed" });
+    const terminated = await run(agent, "kill -15 $$");
+    expect(terminated.end).toEqual({ exitCode: -1, status: "signal: terminated", error: "signal: terminated" });
+  });
+
+  test("output chunks hold at most 32 KiB and all of the output arrives, binary safe", async () => {
+    const open = await start(agent, {
+      process: {
+        cmd: "/bin/sh",
+        args: ["-c", "head -c 3000000 /dev/urandom | tee /tmp/agent-random; sha256sum < /tmp/agent-random >&2; rm /tmp/agent-random"],
+      },
+    });
+    const hash = new Bun.CryptoHasher("sha256");
+    let largest = 0;
+    let stderr = "";
+    for await (const { message } of open.envelopes) {
+      const data = message.event?.data;
+      if (data?.stderr) stderr += Buffer.from(data.stderr, "base64").toString();
+      if (!data?.stdout) continue;
+      const bytes = Buffer.from(data.stdout, "base64");
+      largest = Math.max(largest, bytes.length);
+      hash.update(bytes);
+    }
+    expect(largest).toBeLessThanOrEqual(32 * 1024);
+    expect(stderr).toBe(`${hash.digest("hex")}  -\n`);
+  });
+});
+
+describe("Start: who and where", () => {
+  test("the process runs as the given user with supplementary groups", async () => {
+    expect((await run(agent, `id -u; id -g; ${sortedGroups}`, { user: "user" })).stdout).toBe("1000\n1000\n27 50 1000 ");
+    expect((await run(agent, "id -u; id -G", { user: "root" })).stdout).toBe("0\n0\n");
+    expect((await run(agent, `id -un; ${sortedGroups}`, { user: "other" })).stdout).toBe("other\n27 1001 ");
+  });
+
+  test("no Basic: the default user of /init", async () => {
+    expect((await run(agent, "id -un")).stdout).toBe("user\n");
+  });
+
+  test("an unknown user is unauthenticated: invalid username", async () => {
+    const result = await run(agent, "true", { user: "nobody-here" });
+    expect(result.error).toEqual({ code: "unauthenticated", message: "invalid username: 'nobody-here'" });
+  });
+
+  test("the password of Basic is ignored", async () => {
+    const result = await run(agent, "id -un", { headers: { Authorization: `Basic ${btoa("other:secret")}` } });
+    expect(result.stdout).toBe("other\n");
+  });
+
+  test("cwd: given, relative to the home, ~, default home", async () => {
+    const pwd = async (cwd?: string) => (await collect(await start(agent, shell("pwd", cwd === undefined ? {} : { cwd })))).stdout;
+    expect(await pwd("/tmp")).toBe("/tmp\n");
+    expect(await pwd()).toBe("/home/user\n");
+    expect(await pwd("~")).toBe("/home/user\n");
+    await run(agent, "mkdir -p ~/sub/dir");
+    expect(await pwd("sub/dir")).toBe("/home/user/sub/dir\n");
+    expect(await pwd("~/sub")).toBe("/home/user/sub\n");
   });
 
   test("cwd that does not exist is invalid_argument", async () => {
     const result = await collect(await start(agent, shell("pwd", { cwd: "/no/such" })));
     expect(result.error).toEqual({ code: "invalid_argument", message: "cwd '/no/such' does not exist" });
+  });
+
+  test("cwd that is a file, is ~other, or can't be entered is invalid_argument", async () => {
+    for (const cwd of ["/etc/passwd", "~other", "/root"]) {
+      const result = await collect(await start(agent, shell("pwd", { cwd }), { user: "user" }));
+      expect(result.error?.code).toBe("invalid_argument");
+      expect(result.order).toEqual([]);
+    }
+  });
+
+  test("a missing binary is exit code 127 with text on stderr, not an RPC error", async () => {
+    const result = await collect(await start(agent, { process: { cmd: "no-such-program" } }));
+    expect(result.order).toEqual(["start", "data", "end"]);
+    expect(result.end).toEqual({ exitCode: 127, exited: true, status: "exit status 127", error: "exit status 127" });
+    expect(result.stderr).toContain("no-such-program: command not found");
+  });
+
+  test("a file that is not executable is exit code 126", async () => {
+    const result = await collect(await start(agent, { process: { cmd: "/etc/passwd" } }));
+    expect(result.end.exitCode).toBe(126);
+    expect(result.stderr).toContain("/etc/passwd");
+  });
+
+  test("arguments are passed verbatim, without a shell", async () => {
+    const args = ["$HOME", "a b", "", "*", "'\"", "line\nbreak", "ü"];
+    const result = await collect(await start(agent, { process: { cmd: "printf", args: ["[%s]", ...args] } }));
+    expect(result.stdout).toBe(args.map((arg) => `[${arg}]`).join(""));
+  });
+
+  test("a script without #! runs in sh", async () => {
+    await run(agent, "printf 'echo from-script $1' > ~/plain; chmod +x ~/plain");
+    const result = await collect(await start(agent, { process: { cmd: "/home/user/plain", args: ["x"] } }));
+    expect(result.stdout).toBe("from-script x\n");
+  });
+});
+
+describe("Start: environment", () => {
+  test("PATH, HOME, USER, LOGNAME and the sandbox's own; nothing of the agent's", async () => {
+    const { stdout } = await collect(await start(agent, { process: { cmd: "env" } }));
+    const names = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split("=")[0])
+      .sort();
+    expect(names).toEqual(["E2B_SANDBOX", "HOME", "LOGNAME", "PATH", "USER"]);
+    expect(stdout).toContain("HOME=/home/user\n");
+    expect(stdout).toContain("USER=user\n");
+    expect(stdout).toContain("E2B_SANDBOX=true\n");
+  });
+
+  test("request envs override everything", async () => {
+    const envs = { PATH: "/x:/usr/bin:/bin", HOME: "/tmp", E2B_SANDBOX: "mine", EMPTY: "", "odd.name": "1" };
+    const { stdout } = await collect(await start(agent, { process: { cmd: "/usr/bin/env", envs } }));
+    for (const [name, value] of Object.entries(envs)) expect(stdout).toContain(`${name}=${value}\n`);
+  });
+
+  test("a name or value that no environment can hold is invalid_argument", async () => {
+    for (const envs of [{ "": "x" }, { "a=b": "x" }, { a: "\0" }]) {
+      const result = await collect(await start(agent, { process: { cmd: "env", envs: envs as unknown as Record<string, string> } }));
+      expect(result.error?.code).toBe("invalid_argument");
+    }
+  });
+
+  test("a NUL in the command line and an empty command are invalid_argument", async () => {
+    for (const process of [{ cmd: "echo\0" }, { cmd: "echo", args: ["\0"] }, { cmd: "" }]) {
+      expect((await collect(await start(agent, { process }))).error?.code).toBe("invalid_argument");
+    }
+  });
+});
+
+describe("Start: what the process is", () => {
+  test("oom_score_adj is 100, signals are at their defaults, umask 022", async () => {
+    const { stdout } = await run(agent, "cat /proc/self/oom_score_adj; umask; awk '/^Sig(Blk|Ign)/ {print $2}' /proc/self/status");
+    expect(stdout).toBe("100\n0022\n0000000000000000\n0000000000000000\n");
+  });
+
+  test("it has standard input, output and error as pipes that can be opened again, and no other descriptor", async () => {
+    // The fourth is the directory that ls itself has open.
+    expect((await collect(await start(agent, { process: { cmd: "ls", args: ["/proc/self/fd"] } }))).stdout).toBe("0\n1\n2\n3\n");
+    const { stdout, stderr } = await run(agent, "echo again > /dev/stdout; echo again > /dev/stderr");
+    expect([stdout, stderr]).toEqual(["again\n", "again\n"]);
+  });
+
+  test("it leads a process group of its own, so that kill 0 does not reach the agent", async () => {
+    expect((await run(agent, "kill -9 0", { user: "root" })).end.status).toBe("signal: killed");
+    expect((await run(agent, "echo alive")).stdout).toBe("alive\n");
+  });
+
+  test("each command is in a cgroup of its own below user, from its first instruction on, and the cgroup goes with it", async () => {
+    const script = "grep ^0:: /proc/self/cgroup";
+    const [first, second] = [(await run(agent, script)).stdout, (await run(agent, script)).stdout];
+    expect(first).toMatch(/\/user\/\d+\n$/);
+    expect(second).not.toBe(first);
+    expect((await run(agent, "ls -d /sys/fs/cgroup/user/*/ | wc -l", { user: "root" })).stdout.trim()).toBe("1");
+  });
+
+  test("pid is the command's own, and stays", async () => {
+    const result = await run(agent, "echo $$");
+    expect(result.stdout).toBe(`${result.pid}\n`);
+  });
+
+  test("the end is told although a background process holds the output, which lives on and may write", async () => {
+    const startedAt = performance.now();
+    const result = await run(agent, "(sleep 1; echo late; echo late; touch ~/background-done) & echo ok");
+    expect(result.stdout).toBe("ok\n");
+    expect(result.end.status).toBe("exit status 0");
+    expect(performance.now() - startedAt).toBeLessThan(900);
+    const done = await run(agent, "for i in $(seq 40); do test -e ~/background-done && echo yes && break; sleep 0.1; done");
+    expect(done.stdout).toBe("yes\n");
+  });
+
+  test("no zombies, descriptors or control groups are left of a hundred commands at once", async () => {
+    const agentFds = async () => Number((await run(agent, "ls -l /proc/1/fd | grep -vc socket:", { user: "root" })).stdout);
+    await agentFds();
+    const before = await agentFds();
+    await Promise.all(Array.from({ length: 100 }, (_, i) => run(agent, `exit ${i % 7}`)));
+    await Bun.sleep(100);
+    expect(await agentFds()).toBeLessThanOrEqual(before + 2);
+    expect((await run(agent, "ls -d /sys/fs/cgroup/user/*/ | wc -l; ps -e -o stat= | grep -c ^Z", { user: "root" })).stdout).toBe("1\n0\n");
   });
 });

@@ -81,6 +81,8 @@ class Collector {
       this.error = message.error;
       return;
     }
+    // StreamInput's one answer has no event.
+    if (!message.event) return;
     const [name = ""] = Object.keys(message.event);
     if (name !== "keepalive" && this.order.at(-1) !== name) this.order.push(name);
     if (name === "start") this.pid = message.event.start.pid;

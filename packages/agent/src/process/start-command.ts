@@ -44,7 +44,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
   let cgroup: CommandCgroup | undefined;
   try {
     cgroup = deps.cgroups.create(order.terminal ? "pty" : "user");
-    const streams = order.terminal ? terminalStreams(order.terminal, order.user) : pipeStreams(order.stdin);
+    const streams = order.terminal ? terminalStreams(order.terminal, order.user) : pipeStreams(order.stdin, order.user);
     for (const fd of [...streams.theirs, ...streams.ours]) unclosed.add(fd);
     const launching = launch({
       launchPath: deps.launchPath,

@@ -16,10 +16,10 @@ export interface Streams {
 }
 
 /** Real pipes for output, and for input unless it is to be /dev/null. */
-export function pipeStreams(stdin: boolean): Streams {
+export function pipeStreams(stdin: boolean, user: SystemUser): Streams {
   const made: number[] = [];
   const pipe = (ours: "read" | "write") => {
-    const ends = makePipe(ours);
+    const ends = makePipe(ours, user);
     made.push(ends.read, ends.write);
     return ends;
   };

@@ -1,5 +1,5 @@
 import { dlopen, ptr } from "bun:ffi";
-import { closeSync } from "node:fs";
+import { closeSync, fchownSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 
 /*
@@ -35,14 +35,18 @@ export interface Pipe {
   readonly write: number;
 }
 
-/** Makes a pipe. `nonBlocking` names the end that is ours, so that the program's own end stays as programs expect it. */
-export function makePipe(nonBlocking: "read" | "write"): Pipe {
+/**
+ * Makes a pipe. `nonBlocking` names the end that is ours, so that the program's own end stays as programs expect it. A pipe of a program
+ * belongs to the program's user, who may then open it again as /dev/stdout.
+ */
+export function makePipe(nonBlocking: "read" | "write", owner?: { readonly uid: number; readonly gid: number }): Pipe {
   const ends = new Int32Array(2);
   if (libc().pipe2(ptr(ends), O_CLOEXEC) < 0) {
     throw new AppError("resource_exhausted", "the agent has no descriptor left for a pipe", { reason: "no_descriptors" });
   }
   const pipe = { read: ends[0] ?? -1, write: ends[1] ?? -1 };
   libc().fcntl(pipe[nonBlocking], F_SETFL, O_NONBLOCK);
+  if (owner && owner.uid !== 0) fchownSync(pipe.read, owner.uid, owner.gid);
   return pipe;
 }
 

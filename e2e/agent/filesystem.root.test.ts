@@ -1,0 +1,366 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
+import { asRoot, content, openFiles, put } from "./support/files.ts";
+import { type CallOptions, unary } from "./support/rpc.ts";
+
+setDefaultTimeout(60_000);
+
+let agent: AgentUnderTest;
+beforeAll(async () => {
+  agent = await startAgent({ prepare: "mkdir /home/elsewhere && mount -t tmpfs tmpfs /home/elsewhere && chmod 777 /home/elsewhere" });
+});
+afterAll(() => agent.stop());
+
+const call = (method: string, message: unknown, options: CallOptions = {}) =>
+  unary(agent, `filesystem.Filesystem/${method}`, message, options);
+const ok = async (method: string, message: unknown, options: CallOptions = {}) => {
+  const { status, body } = await call(method, message, options);
+  expect({ status, body: status === 200 ? {} : body }).toEqual({ status: 200, body: {} });
+  return body;
+};
+const fails = async (method: string, message: unknown, status: number, code: string, text: string | RegExp) => {
+  const answer = await call(method, message);
+  expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
+  if (typeof text === "string") expect(answer.body.message).toBe(text);
+  else expect(answer.body.message).toMatch(text);
+};
+const entry = async (path: string) => (await ok("Stat", { path })).entry;
+
+describe("Stat: EntryInfo", () => {
+  test("a file: name, type, path, size as text, mode, permissions, owner, group, modifiedTime", async () => {
+    await asRoot(
+      agent,
+      "cd /home/user && printf hello > f && chmod 640 f && chown user:staff f && touch -d 2024-02-03T04:05:06.789012345Z f",
+    );
+    expect(await entry("f")).toEqual({
+      name: "f",
+      type: "FILE_TYPE_FILE",
+      path: "/home/user/f",
+      size: "5",
+      mode: 0o640,
+      permissions: "-rw-r-----",
+      owner: "user",
+      group: "staff",
+      modifiedTime: "2024-02-03T04:05:06.789012345Z",
+    });
+  });
+
+  test("a directory; numbers where the owner has no name", async () => {
+    await asRoot(agent, "cd /home/user && mkdir -m 1777 d && chown 4321:8765 d");
+    const { name, type, mode, permissions, owner, group } = await entry("/home/user/d");
+    expect({ name, type, mode, permissions, owner, group }).toEqual({
+      name: "d",
+      type: "FILE_TYPE_DIRECTORY",
+      mode: 0o777,
+      permissions: "dtrwxrwxrwx",
+      owner: "4321",
+      group: "8765",
+    });
+  });
+
+  test("permissions of other kinds in Go's spelling; type is unspecified", async () => {
+    await asRoot(agent, "cd /home/user && mkfifo -m 600 p && mknod -m 620 c c 1 3 && mknod -m 660 b b 7 0 && touch s && chmod 6755 s");
+    const seen = async (path: string) => {
+      const { type, permissions } = await entry(path);
+      return [type, permissions];
+    };
+    // The default of an enum is left out.
+    expect(await Promise.all(["p", "c", "b", "s"].map(seen))).toEqual([
+      [undefined, "prw-------"],
+      [undefined, "Dcrw--w----"],
+      [undefined, "Drw-rw----"],
+      ["FILE_TYPE_FILE", "ugrwxr-xr-x"],
+    ]);
+  });
+
+  test("a link: type and mode are the target's, permissions and size its own, target resolved, isSymlink", async () => {
+    await asRoot(agent, "cd /home/user && printf x > t && chmod 604 t && ln -s t l1 && ln -s l1 l2");
+    const { type, mode, permissions, size, symlinkTarget, isSymlink } = await entry("l2");
+    expect({ type, mode, permissions, size, symlinkTarget, isSymlink }).toEqual({
+      type: "FILE_TYPE_FILE",
+      mode: 0o604,
+      permissions: "Lrwxrwxrwx",
+      size: "2",
+      symlinkTarget: "/home/user/t",
+      isSymlink: true,
+    });
+  });
+
+  test("a dangling link: type unspecified, its own path as target, isSymlink", async () => {
+    await asRoot(agent, "cd /home/user && ln -s nowhere dangling && ln -s round round");
+    for (const name of ["dangling", "round"]) {
+      const { type, symlinkTarget, isSymlink } = await entry(name);
+      expect({ type, symlinkTarget, isSymlink }).toEqual({ type: undefined, symlinkTarget: `/home/user/${name}`, isSymlink: true });
+    }
+  });
+
+  test("metadata: user.e2b.* only, text only, however it was set", async () => {
+    await put(agent, "meta", "x", { headers: { "X-Metadata-A": "1" } });
+    await asRoot(
+      agent,
+      `python3 -c 'import os
+for n, v in (("user.e2b.b", "2 ü".encode()), ("user.e2b.bad", b"\\xff"), ("user.other", b"3")): os.setxattr("/home/user/meta", n, v)'`,
+    );
+    expect((await entry("meta")).metadata).toEqual({ a: "1", b: "2 ü" });
+    expect((await entry("f")).metadata).toBeUndefined();
+  });
+
+  test("path as requested, not cleaned; the root", async () => {
+    expect((await entry("/home/./user/../user/f")).path).toBe("/home/./user/../user/f");
+    expect(await entry("/")).toMatchObject({ name: "/", path: "/", type: "FILE_TYPE_DIRECTORY" });
+  });
+
+  test("missing is not_found, also below a file; ~other and NUL are invalid_argument", async () => {
+    await fails("Stat", { path: "none" }, 404, "not_found", "file not found: /home/user/none");
+    await fails("Stat", { path: "f/below" }, 404, "not_found", "file not found: /home/user/f/below");
+    await fails("Stat", { path: "~root" }, 400, "invalid_argument", /cannot expand/);
+    await fails("Stat", { path: "a\0b" }, 400, "invalid_argument", /NUL/);
+    await fails("Stat", { path: "round/x" }, 400, "invalid_argument", /too many symbolic links/);
+  });
+
+  test("the user of the Basic header decides about relative paths; unknown is unauthenticated", async () => {
+    expect((await ok("Stat", { path: "~" }, { user: "other" })).entry.path).toBe("/home/other");
+    const { status, body } = await call("Stat", { path: "~" }, { user: "nobody-here" });
+    expect([status, body]).toEqual([401, { code: "unauthenticated", message: "invalid username: 'nobody-here'" }]);
+  });
+
+  test("an empty path is the home, or the default working directory", async () => {
+    expect((await entry("")).path).toBe("/home/user");
+    const other = await startAgent({ init: false });
+    try {
+      await initialise(other.baseUrl, { defaultUser: "user", defaultWorkdir: "/home/other" });
+      const { body } = await unary(other, "filesystem.Filesystem/Stat", { path: "" });
+      expect(body.entry.path).toBe("/home/other");
+      expect((await unary(other, "filesystem.Filesystem/Stat", { path: "." })).body.entry.path).toBe("/home/user");
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe("MakeDir", () => {
+  test("mkdir -p, 0755, owned by the user for every level created; answers the entry", async () => {
+    expect((await ok("MakeDir", { path: "mk/a/b" })).entry).toMatchObject({
+      name: "b",
+      path: "/home/user/mk/a/b",
+      type: "FILE_TYPE_DIRECTORY",
+      permissions: "drwxr-xr-x",
+      owner: "user",
+      group: "user",
+    });
+    expect(await asRoot(agent, "stat -c '%U %a' /home/user/mk /home/user/mk/a")).toBe("user 755\nuser 755");
+  });
+
+  test("a directory that exists is already_exists, also through a link", async () => {
+    await asRoot(agent, "ln -s mk /home/user/mk-link");
+    await fails("MakeDir", { path: "mk" }, 409, "already_exists", "directory already exists: /home/user/mk");
+    await fails("MakeDir", { path: "mk-link" }, 409, "already_exists", "directory already exists: /home/user/mk-link");
+    await fails("MakeDir", { path: "/" }, 409, "already_exists", "directory already exists: /");
+  });
+
+  test("a file in its place or among its parents is invalid_argument", async () => {
+    await fails("MakeDir", { path: "f" }, 400, "invalid_argument", /not a directory/);
+    await fails("MakeDir", { path: "f/x" }, 400, "invalid_argument", /not a directory/);
+  });
+});
+
+describe("Move", () => {
+  test("renames, makes the destination's parents, answers the entry there; metadata goes along", async () => {
+    await put(agent, "mv/a", "moved", { headers: { "X-Metadata-K": "v" } });
+    expect((await ok("Move", { source: "mv/a", destination: "mv/new/b" })).entry).toMatchObject({
+      path: "/home/user/mv/new/b",
+      name: "b",
+      size: "5",
+      metadata: { k: "v" },
+    });
+    expect([await content(agent, "mv/new/b"), await asRoot(agent, "ls /home/user/mv; stat -c %U /home/user/mv/new")]).toEqual([
+      "moved",
+      "new\nuser",
+    ]);
+  });
+
+  test("replaces a file; a directory goes with its content; a link is moved itself", async () => {
+    await asRoot(agent, "cd /home/user/mv && printf 1 > x && printf 2 > y && mkdir -p dir/sub && printf 3 > dir/sub/z && ln -s x lnk");
+    await ok("Move", { source: "mv/x", destination: "mv/y" });
+    expect(await content(agent, "mv/y")).toBe("1");
+    await ok("Move", { source: "mv/dir", destination: "mv/dir2" });
+    expect(await content(agent, "mv/dir2/sub/z")).toBe("3");
+    expect((await ok("Move", { source: "mv/lnk", destination: "mv/lnk2" })).entry.isSymlink).toBe(true);
+  });
+
+  test("source file not found: not_found", async () => {
+    await fails("Move", { source: "mv/none", destination: "mv/x" }, 404, "not_found", "source file not found: /home/user/mv/none");
+    await fails("Move", { source: "none/none", destination: "mv/x" }, 404, "not_found", "source file not found: /home/user/none/none");
+  });
+
+  test("onto a directory that is not empty, into itself, or of the root: invalid_argument", async () => {
+    await asRoot(agent, "mkdir -p /home/user/mv/full/x /home/user/mv/other");
+    await fails("Move", { source: "mv/other", destination: "mv/full" }, 400, "invalid_argument", /not empty/);
+    await fails("Move", { source: "mv/full", destination: "mv/full/x/y" }, 400, "invalid_argument", /./);
+    await fails("Move", { source: "/", destination: "mv/x" }, 400, "invalid_argument", /./);
+    await fails("Move", { source: "mv/y", destination: "mv/full/.." }, 400, "invalid_argument", /./);
+  });
+
+  test("to another file system: content, links, modes, owners, times and attributes go along, then the source goes", async () => {
+    await asRoot(
+      agent,
+      `cd /home/user && mkdir -p far/sub && printf data > far/sub/f && chown other far/sub/f && chmod 4751 far/sub/f && ln -s f far/sub/l && touch -d 2020-01-01T00:00:00Z far/sub/f far/sub
+      python3 -c 'import os;os.setxattr("/home/user/far/sub/f", "user.e2b.k", b"v")'; chown other far; touch -d 2020-01-01T00:00:00Z far/sub`,
+    );
+    await ok("Move", { source: "far", destination: "/home/elsewhere/in/far" });
+    expect(
+      await asRoot(
+        agent,
+        "cd /home/elsewhere/in/far && stat -c '%n %U %a %Y' sub sub/f && readlink sub/l && cat sub/f; ls -d /home/user/far 2>&1 | grep -c 'No such'; ls -A /home/elsewhere/in",
+      ),
+    ).toBe("sub root 755 1577836800\nsub/f other 4751 1577836800\nf\ndata1\nfar");
+    expect((await entry("/home/elsewhere/in/far/sub/f")).metadata).toEqual({ k: "v" });
+  });
+
+  test("to another file system with a FIFO inside: refused, the source intact, nothing left", async () => {
+    await asRoot(agent, "cd /home/user && mkdir special && printf x > special/a && mkfifo special/p");
+    await fails("Move", { source: "special", destination: "/home/elsewhere/special" }, 400, "failed_precondition", /FIFO/);
+    expect(await asRoot(agent, "ls -A /home/user/special /home/elsewhere")).toBe("/home/elsewhere:\nin\n\n/home/user/special:\na\np");
+  });
+});
+
+describe("ListDir", () => {
+  const paths = async (path: string, depth?: number) =>
+    ((await ok("ListDir", { path, depth })).entries ?? []).map((e: { path: string }) => e.path);
+
+  beforeAll(() =>
+    asRoot(
+      agent,
+      "cd /home/user && mkdir -p ls/b/c/d ls/a && touch ls/b/c/d/deep ls/b/x ls/z && ln -s b ls/link && ln -s ls ls-link && ln -s ls-loop ls-loop && mkdir ls-empty",
+    ),
+  );
+
+  test("depth 0 and absent mean 1; lexical order", async () => {
+    const expected = ["a", "b", "link", "z"].map((name) => `/home/user/ls/${name}`);
+    expect([await paths("ls", 0), await paths("ls"), await paths("ls", 1)]).toEqual([expected, expected, expected]);
+  });
+
+  test("recursion to depth levels, each directory before its content; links are not descended", async () => {
+    expect(await paths("ls", 3)).toEqual(["a", "b", "b/c", "b/c/d", "b/x", "link", "z"].map((name) => `/home/user/ls/${name}`));
+    expect((await paths("ls", 99)).length).toBe(8);
+  });
+
+  test("the path itself may be a link; entries keep the requested prefix", async () => {
+    expect(await paths("ls-link")).toEqual(["a", "b", "link", "z"].map((name) => `/home/user/ls-link/${name}`));
+    expect(await paths("/home/user/./ls/")).toEqual(["a", "b", "link", "z"].map((name) => `/home/user/./ls/${name}`));
+    expect(await paths("/")).toContain("/home");
+  });
+
+  test("entries are whole", async () => {
+    const { entries } = await ok("ListDir", { path: "ls" });
+    expect(entries[2]).toEqual((await ok("Stat", { path: "ls/link" })).entry);
+  });
+
+  test("an empty directory has no entries", async () => {
+    expect(await paths("ls-empty")).toEqual([]);
+  });
+
+  test("missing is not_found, a file invalid_argument, a loop failed_precondition", async () => {
+    await fails("ListDir", { path: "none" }, 404, "not_found", "path not found: /home/user/none");
+    await fails("ListDir", { path: "f" }, 400, "invalid_argument", "path is not a directory: /home/user/f");
+    await fails("ListDir", { path: "ls-loop" }, 400, "failed_precondition", /symbolic links/);
+  });
+
+  test("a name that is no text is listed with its odd bytes replaced", async () => {
+    await asRoot(agent, "mkdir /home/user/odd && printf abc > /home/user/odd/$(printf 'n\\377')");
+    expect((await ok("ListDir", { path: "odd" })).entries).toMatchObject([{ name: "n\ufffd", size: "3", type: "FILE_TYPE_FILE" }]);
+  });
+
+  test("100,000 entries are listed while others are answered", async () => {
+    await asRoot(agent, "mkdir /home/user/many && cd /home/user/many && seq -f 'file-%06g' 1 100000 | xargs touch");
+    const listing = call("ListDir", { path: "many" });
+    let worst = 0;
+    let isDone = false;
+    listing.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      const started = performance.now();
+      await fetch(`${agent.baseUrl}/health`);
+      worst = Math.max(worst, performance.now() - started);
+    }
+    const { entries } = (await listing).body;
+    expect([entries.length, entries[0].name, entries[99_999].name]).toEqual([100_000, "file-000001", "file-100000"]);
+    expect(worst).toBeLessThan(500);
+  });
+
+  test("of a tree that changes meanwhile, what vanishes is left out", async () => {
+    const changing = asRoot(
+      agent,
+      "cd /home/user && for i in 1 2 3 4 5; do mkdir -p churn/a/b && touch churn/a/b/f && rm -r churn/a; done",
+    );
+    for (let i = 0; i < 20; i++) expect([200, 404]).toContain((await call("ListDir", { path: "churn", depth: 5 })).status);
+    await changing;
+  });
+});
+
+describe("Remove", () => {
+  test("a file, a link and not its target, a directory with everything below", async () => {
+    await asRoot(
+      agent,
+      "cd /home/user && mkdir -p rm/dir/sub rm/keep && touch rm/file rm/dir/sub/x rm/keep/y && ln -s ../../keep rm/dir/sub/out && ln -s keep rm/link",
+    );
+    for (const path of ["rm/file", "rm/link", "rm/dir"]) expect(await ok("Remove", { path })).toEqual({});
+    expect(await asRoot(agent, "cd /home/user/rm && find . | sort")).toBe(".\n./keep\n./keep/y");
+    await ok("Remove", { path: "/home/user/rm/keep/" });
+    expect(await asRoot(agent, "ls -A /home/user/rm")).toBe("");
+  });
+
+  test("a missing path succeeds, also below what is missing or a file", async () => {
+    for (const path of ["none", "none/none", "f/x"]) expect(await ok("Remove", { path })).toEqual({});
+  });
+
+  test("the root and . are refused", async () => {
+    for (const path of ["/", "//", "/home/user/.", "/home/user/.."]) await fails("Remove", { path }, 400, "invalid_argument", /./);
+    expect(await asRoot(agent, "ls -d /home/user")).toBe("/home/user");
+  });
+
+  test("FIFOs, devices, names that are no text, directories without any right", async () => {
+    await asRoot(
+      agent,
+      "cd /home/user && mkdir -p odds/locked/in && mkfifo odds/p && mknod odds/c c 1 3 && touch odds/$(printf 'n\\377') odds/locked/in/f && chmod 000 odds/locked/in odds/locked",
+    );
+    await ok("Remove", { path: "odds" });
+    await fails("Stat", { path: "odds" }, 404, "not_found", /./);
+  });
+
+  test("a tree far deeper than a path may be long", async () => {
+    await asRoot(
+      agent,
+      `python3 -c '
+import os
+os.chdir("/home/user"); os.mkdir("deep"); os.chdir("deep")
+for i in range(3000):
+    os.mkdir("dddddddd"); os.chdir("dddddddd")
+open("bottom", "w").close()'`,
+    );
+    const before = await openFiles(agent);
+    await ok("Remove", { path: "deep" });
+    expect([(await call("Stat", { path: "deep" })).status, await openFiles(agent)]).toEqual([404, before]);
+  });
+
+  test("20,000 files are removed while others are answered", async () => {
+    await asRoot(agent, "mkdir -p /home/user/lots/a && cd /home/user/lots/a && seq 1 20000 | xargs touch");
+    const removing = call("Remove", { path: "lots" });
+    const started = performance.now();
+    expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
+    expect(performance.now() - started).toBeLessThan(500);
+    expect((await removing).status).toBe(200);
+    expect((await call("Stat", { path: "lots" })).status).toBe(404);
+  });
+
+  test("exchanging a directory for a link meanwhile never leads out of the tree", async () => {
+    await asRoot(agent, "mkdir -p /home/elsewhere/precious && touch /home/elsewhere/precious/gold");
+    const script = `cd /home/user && for i in $(seq 1 60); do mkdir -p race/a/b; touch race/a/b/f$i; mv race/a race/a2 2>/dev/null; ln -s /home/elsewhere/precious race/a 2>/dev/null; done`;
+    const racing = asRoot(agent, `${script}; true`);
+    for (let i = 0; i < 40; i++) await call("Remove", { path: "race" });
+    await racing;
+    await ok("Remove", { path: "race" });
+    expect(await asRoot(agent, "ls /home/elsewhere/precious/gold")).toBe("/home/elsewhere/precious/gold");
+  });
+});

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import { envelope, openStream, unary } from "./support/rpc.ts";
+import { collect, firstPid, readUntil, shell, start } from "./support/run.ts";
+
+let agent: AgentUnderTest;
+beforeAll(async () => {
+  agent = await startAgent();
+});
+afterAll(() => agent.stop());
+
+const call = (method: string, message: object) => unary(agent, `process.Process/${method}`, message);
+const stdin = (pid: number, text: string) =>
+  call("SendInput", { process: { pid }, input: { stdin: Buffer.from(text).toString("base64") } });
+
+describe("SendInput and CloseStdin", () => {
+  test("stdin absent or true is a pipe that stays open until CloseStdin", async () => {
+    for (const message of [{ process: { cmd: "cat" } }, { process: { cmd: "cat" }, stdin: true }]) {
+      const open = await start(agent, message);
+      const pid = await firstPid(open);
+      expect((await stdin(pid, "one\n")).body).toEqual({});
+      await readUntil(open, (soFar) => soFar.stdout === "one\n");
+      await stdin(pid, "");
+      await stdin(pid, "two\n");
+      expect((await call("CloseStdin", { process: { pid } })).status).toBe(200);
+      const result = await collect(open);
+      expect([result.stdout, result.end.status]).toEqual(["two\n", "exit status 0"]);
+    }
+  });
+
+  test("stdin false is /dev/null; SendInput is internal, CloseStdin succeeds", async () => {
+    const open = await start(agent, shell("readlink /proc/self/fd/0; cat; sleep 1"));
+    const pid = await firstPid(open);
+    expect((await stdin(pid, "x")).body.code).toBe("internal");
+    expect((await call("CloseStdin", { process: { pid } })).status).toBe(200);
+    expect((await collect(open)).stdout).toBe("/dev/null\n");
+  });
+
+  test("CloseStdin is repeatable; SendInput after it is internal", async () => {
+    const open = await start(agent, { process: { cmd: "sh", args: ["-c", "cat; sleep 1"] } });
+    const pid = await firstPid(open);
+    for (let i = 0; i < 2; i++) expect((await call("CloseStdin", { process: { pid } })).status).toBe(200);
+    const refused = await stdin(pid, "late");
+    expect([refused.status, refused.body.code]).toEqual([500, "internal"]);
+    await collect(open);
+  });
+
+  test("pty to a process without one is internal, also for Update", async () => {
+    const open = await start(agent, { process: { cmd: "cat" } });
+    const pid = await firstPid(open);
+    expect((await call("SendInput", { process: { pid }, input: { pty: "eA==" } })).body.code).toBe("internal");
+    expect((await call("Update", { process: { pid }, pty: { size: { cols: 1, rows: 1 } } })).body.code).toBe("internal");
+    expect((await call("Update", { process: { pid } })).status).toBe(200);
+    await call("CloseStdin", { process: { pid } });
+    await collect(open);
+  });
+
+  test("an unknown pid is not_found, no selector or no input is invalid_argument", async () => {
+    expect((await stdin(4_000_000, "x")).body).toEqual({ code: "not_found", message: "process with pid 4000000 not found" });
+    expect((await call("CloseStdin", { process: { pid: 4_000_000 } })).status).toBe(404);
+    expect((await call("SendInput", { input: { stdin: "" } })).body.code).toBe("invalid_argument");
+    const open = await start(agent, { process: { cmd: "cat" } });
+    const pid = await firstPid(open);
+    expect((await call("SendInput", { process: { pid } })).body.code).toBe("invalid_argument");
+    await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
+    await collect(open);
+  });
+
+  test("large input arrives whole and in order; the answer comes when the process has taken it", async () => {
+    const open = await start(agent, { process: { cmd: "sh", args: ["-c", "sleep 0.5; sha256sum"] } });
+    const pid = await firstPid(open);
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+    const hash = new Bun.CryptoHasher("sha256");
+    const startedAt = performance.now();
+    for (let i = 0; i < 20; i++) {
+      hash.update(bytes);
+      await call("SendInput", { process: { pid }, input: { stdin: Buffer.from(bytes).toString("base64") } });
+    }
+    expect(performance.now() - startedAt).toBeGreaterThan(350);
+    await call("CloseStdin", { process: { pid } });
+    expect((await collect(open)).stdout).toBe(`${hash.digest("hex")}  -\n`);
+  });
+
+  test("a process that never reads holds only its own sender up, and the sender is freed when it ends", async () => {
+    const open = await start(agent, { process: { cmd: "sleep", args: ["30"] } });
+    const pid = await firstPid(open);
+    const waiting = call("SendInput", { process: { pid }, input: { stdin: Buffer.alloc(1_000_000).toString("base64") } });
+    await Bun.sleep(100);
+    expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
+    await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
+    expect((await waiting).body.code).toBe("internal");
+    await collect(open);
+  });
+});
+
+/** A request body that can be written bit by bit. */
+function inputStream() {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    start(c) {
+      controller = c;
+    },
+  });
+  const put = (bytes: Uint8Array) => controller?.enqueue(bytes);
+  // An answer that came early has closed it already.
+  const end = () => (controller?.desiredSize === null ? undefined : tryClose(controller));
+  return { body, send: (message: unknown) => put(envelope(message)), raw: put, end };
+}
+
+function tryClose(controller: ReadableStreamDefaultController<Uint8Array> | undefined): void {
+  try {
+    controller?.close();
+  } catch {
+    // Closed by the client's own end.
+  }
+}
+
+describe("StreamInput", () => {
+  test("each chunk is delivered on arrival, in order; the stream's end does not close stdin", async () => {
+    const open = await start(agent, { process: { cmd: "cat" } });
+    const pid = await firstPid(open);
+    const input = inputStream();
+    const answer = openStream(agent, "process.Process/StreamInput", input.body);
+    input.send({ start: { process: { pid } } });
+    for (const word of ["one", "two", "three"]) {
+      input.send({ data: { input: { stdin: btoa(word) } } });
+      expect((await readUntil(open, (soFar) => soFar.stdout === word)).stdout).toBe(word);
+      input.send({ keepalive: {} });
+    }
+    input.end();
+    const envelopes = [];
+    for await (const received of (await answer).envelopes) envelopes.push(received);
+    expect(envelopes).toEqual([
+      { flags: 0, message: {} },
+      { flags: 2, message: {} },
+    ]);
+    await stdin(pid, "after");
+    await readUntil(open, (soFar) => soFar.stdout === "after");
+    await call("CloseStdin", { process: { pid } });
+    await collect(open);
+  });
+
+  test("an envelope split over chunks is put together", async () => {
+    const open = await start(agent, { process: { cmd: "cat" } });
+    const pid = await firstPid(open);
+    const input = inputStream();
+    const answer = openStream(agent, "process.Process/StreamInput", input.body);
+    const bytes = Buffer.concat([envelope({ start: { process: { pid } } }), envelope({ data: { input: { stdin: btoa("split") } } })]);
+    for (const byte of bytes) {
+      input.raw(new Uint8Array([byte]));
+      await Bun.sleep(0);
+    }
+    input.end();
+    expect((await collect(await answer)).error).toBeUndefined();
+    await readUntil(open, (soFar) => soFar.stdout === "split");
+    await call("CloseStdin", { process: { pid } });
+    await collect(open);
+  });
+
+  test("an unknown pid is not_found on the first message, while the client still sends", async () => {
+    const input = inputStream();
+    const answer = openStream(agent, "process.Process/StreamInput", input.body);
+    input.send({ start: { process: { pid: 4_000_000 } } });
+    const result = await collect(await answer);
+    expect(result.error).toEqual({ code: "not_found", message: "process with pid 4000000 not found" });
+    input.end();
+  });
+
+  test("data before start, and no message at all, are invalid_argument", async () => {
+    const early = await openStream(agent, "process.Process/StreamInput", envelope({ data: { input: { stdin: "" } } }));
+    expect((await collect(early)).error?.code).toBe("invalid_argument");
+    const empty = await openStream(agent, "process.Process/StreamInput", new Uint8Array(0));
+    expect((await collect(empty)).error?.code).toBe("invalid_argument");
+  });
+
+  test("Connect-Timeout-Ms bounds the stream only", async () => {
+    const open = await start(agent, { process: { cmd: "cat" } });
+    const pid = await firstPid(open);
+    const input = inputStream();
+    const answer = openStream(agent, "process.Process/StreamInput", input.body, { timeoutMs: 200 });
+    input.send({ start: { process: { pid } } });
+    expect((await collect(await answer)).error?.code).toBe("deadline_exceeded");
+    input.end();
+    expect((await stdin(pid, "x")).status).toBe(200);
+    await call("CloseStdin", { process: { pid } });
+    await collect(open);
+  });
+});

@@ -1,0 +1,320 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import { asRoot, openFiles, postCompose, put, putForm } from "./support/files.ts";
+import { type CallOptions, stream, unary } from "./support/rpc.ts";
+
+setDefaultTimeout(60_000);
+
+let agent: AgentUnderTest;
+beforeAll(async () => {
+  // A FUSE file system needs a daemon; a mount that only says it is one does not exist. So the real thing where python can do it: skipped below when not.
+  agent = await startAgent();
+});
+afterAll(() => agent.stop());
+
+const call = (method: string, message: unknown, options: CallOptions = {}) =>
+  unary(agent, `filesystem.Filesystem/${method}`, message, options);
+
+interface Seen {
+  /** `CREATE name`, in the order they came. */
+  readonly events: string[];
+  // biome-ignore lint/suspicious/noExplicitAny: what the agent sent, to be looked at by the test.
+  readonly raw: any[];
+  /** Resolves when an event like this was seen. */
+  until(event: string): Promise<void>;
+  /** The error of the end-of-stream envelope, once the stream has ended. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  readonly end: Promise<any>;
+  leave(): void;
+}
+
+/** Opens WatchDir and collects; resolves after `start`. */
+async function watch(message: object, options: CallOptions = {}): Promise<Seen> {
+  const opened = await stream(agent, "filesystem.Filesystem/WatchDir", message, options);
+  expect(opened.status).toBe(200);
+  const events: string[] = [];
+  const raw: unknown[] = [];
+  const first = await opened.envelopes.next();
+  if (first.value?.flags === 2)
+    return { events, raw, until: async () => {}, end: Promise.resolve(first.value.message), leave: opened.leave };
+  expect(first.value?.message).toEqual({ start: {} });
+  const collect = async () => {
+    for await (const { flags, message } of opened.envelopes) {
+      if (flags === 2) return message;
+      if (message.keepalive) events.push("keepalive");
+      if (!message.filesystem) continue;
+      raw.push(message.filesystem);
+      events.push(`${message.filesystem.type.replace("EVENT_TYPE_", "")} ${message.filesystem.name}`);
+    }
+  };
+  const until = async (event: string) => {
+    for (const deadline = Date.now() + 10_000; !events.includes(event); await Bun.sleep(5)) {
+      if (Date.now() > deadline) throw new Error(`no ${event} in ${events.slice(-20).join(", ")}`);
+    }
+  };
+  const end = collect().catch(() => undefined);
+  return { events, raw, until, end, leave: opened.leave };
+}
+
+/** A fresh directory of the user. */
+let count = 0;
+async function folder(): Promise<string> {
+  const path = `/home/user/watched-${count++}`;
+  await asRoot(agent, `mkdir ${path} && chown user ${path}`);
+  return path;
+}
+
+describe("WatchDir", () => {
+  test("create→CREATE, modify→WRITE, delete→REMOVE, moved-from→RENAME and moved-to→CREATE, attrib→CHMOD; names relative", async () => {
+    const path = await folder();
+    const seen = await watch({ path });
+    await asRoot(agent, `cd ${path} && touch a && printf x >> a && chmod 600 a && mv a b && rm b && mkdir d && touch last`);
+    await seen.until("CREATE last");
+    expect(seen.events.filter((event, i) => event !== seen.events[i - 1]).slice(0, 9)).toEqual([
+      "CREATE a",
+      "CHMOD a",
+      "WRITE a",
+      "CHMOD a",
+      "RENAME a",
+      "CREATE b",
+      "REMOVE b",
+      "CREATE d",
+      "CREATE last",
+    ]);
+    seen.leave();
+  });
+
+  test("what lies deeper is not told unless recursive", async () => {
+    const path = await folder();
+    await asRoot(agent, `mkdir ${path}/sub`);
+    const seen = await watch({ path });
+    await asRoot(agent, `touch ${path}/sub/deep ${path}/here`);
+    await seen.until("CREATE here");
+    expect(seen.events.some((event) => event.includes("deep"))).toBe(false);
+    seen.leave();
+  });
+
+  test("recursive: names with their directories, and directories created later are covered with what is in them", async () => {
+    const path = await folder();
+    await asRoot(agent, `mkdir -p ${path}/old/er`);
+    const seen = await watch({ path, recursive: true });
+    await asRoot(agent, `cd ${path} && echo x > old/er/file && mkdir -p new/deep/est && echo x > new/deep/est/file`);
+    await seen.until("WRITE old/er/file");
+    await seen.until("WRITE new/deep/est/file");
+    await asRoot(agent, `echo x > ${path}/new/deep/later`);
+    await seen.until("WRITE new/deep/later");
+    seen.leave();
+  });
+
+  test("no file is lost and none told twice while hundreds of directories appear", async () => {
+    const path = await folder();
+    const seen = await watch({ path, recursive: true });
+    await asRoot(agent, `cd ${path} && for i in $(seq 1 300); do mkdir -p d$i/x && : > d$i/x/f; done; touch last`);
+    await seen.until("CREATE last");
+    await Bun.sleep(200);
+    const created = seen.events.filter((event) => event.startsWith("CREATE "));
+    const expected = Array.from({ length: 300 }, (_, i) => [`CREATE d${i + 1}`, `CREATE d${i + 1}/x`, `CREATE d${i + 1}/x/f`]).flat();
+    expect(created.sort()).toEqual([...expected, "CREATE last"].sort());
+    seen.leave();
+  });
+
+  test("a directory renamed inside keeps being watched under its new name; one moved out does not", async () => {
+    const path = await folder();
+    await asRoot(agent, `mkdir -p ${path}/a/b`);
+    const seen = await watch({ path, recursive: true });
+    await asRoot(agent, `mv ${path}/a ${path}/c && touch ${path}/c/b/f`);
+    await seen.until("CREATE c/b/f");
+    await asRoot(agent, `mv ${path}/c ${path}-out`);
+    await seen.until("RENAME c");
+    await Bun.sleep(700);
+    await asRoot(agent, `touch ${path}-out/b/unseen && touch ${path}/end`);
+    await seen.until("CREATE end");
+    expect(seen.events.some((event) => event.includes("unseen"))).toBe(false);
+    seen.leave();
+  });
+
+  test("uploads and compositions look like direct writes", async () => {
+    const path = await folder();
+    await put(agent, `${path}/old`, "1");
+    const seen = await watch({ path, recursive: true });
+    await put(agent, `${path}/new`, "x");
+    await put(agent, `${path}/old`, "2");
+    await putForm(agent, [
+      [`${path}/deep/one`, "1"],
+      [`${path}/two`, "2"],
+    ]);
+    await postCompose(agent, { source_paths: [`${path}/two`], destination: `${path}/composed` });
+    await seen.until("REMOVE two");
+    expect(seen.events.join("\n")).not.toContain(".boxyard-");
+    const of = (name: string) => seen.events.filter((event) => event.endsWith(` ${name}`)).map((event) => event.split(" ")[0]);
+    expect([of("new"), of("old"), of("composed"), of("two").slice(0, 3)]).toEqual([
+      ["CREATE", "CHMOD", "WRITE"],
+      ["CHMOD", "WRITE"],
+      ["CREATE", "CHMOD", "WRITE"],
+      ["CREATE", "CHMOD", "WRITE"],
+    ]);
+    expect(of("deep/one")).toContain("WRITE");
+    seen.leave();
+  });
+
+  test("include_entry: the entry for CREATE, WRITE and CHMOD while it is there; never for REMOVE and RENAME", async () => {
+    const path = await folder();
+    const seen = await watch({ path, includeEntry: true });
+    await asRoot(agent, `cd ${path} && printf hello > a && touch m && mv m n && rm n`);
+    await seen.until("REMOVE n");
+    const of = (name: string, type: string) => seen.raw.find((event) => event.name === name && event.type === `EVENT_TYPE_${type}`);
+    expect(of("a", "WRITE").entry).toMatchObject({
+      name: "a",
+      path: `${path}/a`,
+      type: "FILE_TYPE_FILE",
+      size: "5",
+      permissions: "-rw-r--r--",
+    });
+    expect([of("m", "RENAME").entry, of("n", "REMOVE").entry]).toEqual([undefined, undefined]);
+    seen.leave();
+    const without = await watch({ path });
+    await asRoot(agent, `touch ${path}/b`);
+    await without.until("CREATE b");
+    expect(without.raw[0].entry).toBeUndefined();
+    without.leave();
+  });
+
+  test("the directory may be reached through a link and by a relative path", async () => {
+    const path = await folder();
+    await asRoot(agent, `ln -s ${path} ${path}-link`);
+    const seen = await watch({ path: `${path.slice("/home/user/".length)}-link` });
+    await asRoot(agent, `touch ${path}/f`);
+    await seen.until("CREATE f");
+    seen.leave();
+  });
+
+  test("missing is not_found, not a directory invalid_argument, as the first thing said", async () => {
+    expect(await (await watch({ path: "none" })).end).toEqual({ error: { code: "not_found", message: "path /home/user/none not found" } });
+    await asRoot(agent, "touch /home/user/plain-file");
+    expect(await (await watch({ path: "plain-file" })).end).toEqual({
+      error: { code: "invalid_argument", message: "path /home/user/plain-file not a directory" },
+    });
+  });
+
+  test("keepalive after silence; Connect-Timeout-Ms bounds the stream", async () => {
+    const path = await folder();
+    const seen = await watch({ path }, { headers: { "Keepalive-Ping-Interval": "1" }, timeoutMs: 2500 });
+    await seen.until("keepalive");
+    expect((await seen.end).error.code).toBe("deadline_exceeded");
+  });
+
+  test("5,000 files at once are all told", async () => {
+    const path = await folder();
+    const seen = await watch({ path });
+    await asRoot(agent, `cd ${path} && seq 1 5000 | xargs touch && touch last`);
+    await seen.until("CREATE last");
+    expect(new Set(seen.events.filter((event) => event.startsWith("CREATE "))).size).toBe(5001);
+    seen.leave();
+  });
+
+  test("the directory itself removed is REMOVE of .", async () => {
+    const path = await folder();
+    const seen = await watch({ path });
+    await asRoot(agent, `rmdir ${path}`);
+    await seen.until("REMOVE .");
+    seen.leave();
+  });
+
+  test("several watches of one directory each get everything; leaving ends only one's own", async () => {
+    const path = await folder();
+    const [one, two, three] = await Promise.all([watch({ path }), watch({ path, recursive: true }), watch({ path })]);
+    one.leave();
+    await asRoot(agent, `touch ${path}/f`);
+    await Promise.all([two.until("CREATE f"), three.until("CREATE f")]);
+    two.leave();
+    await asRoot(agent, `touch ${path}/g`);
+    await three.until("CREATE g");
+    three.leave();
+  });
+
+  test("clients that leave free everything: 600 in a row, and no watch is left in the kernel", async () => {
+    const path = await folder();
+    await asRoot(agent, `mkdir ${path}/sub`);
+    const before = await openFiles(agent);
+    for (let round = 0; round < 60; round++) {
+      const many = await Promise.all(Array.from({ length: 10 }, () => watch({ path, recursive: true })));
+      for (const seen of many) seen.leave();
+      await Promise.all(many.map((seen) => seen.end));
+    }
+    const watches = () => asRoot(agent, "cat /proc/1/fdinfo/* 2>/dev/null | grep -c inotify || true");
+    for (let i = 0; i < 100 && (await watches()) !== "0"; i++) await Bun.sleep(20);
+    expect([await watches(), await openFiles(agent)]).toEqual(["0", before]);
+  });
+
+  test("more than 256 at once are resource_exhausted; the others go on", async () => {
+    const path = await folder();
+    const many = await Promise.all(Array.from({ length: 256 }, () => watch({ path })));
+    expect((await (await watch({ path })).end).error.code).toBe("resource_exhausted");
+    await asRoot(agent, `touch ${path}/f`);
+    await Promise.all(many.map((seen) => seen.until("CREATE f")));
+    for (const seen of many) seen.leave();
+    await Promise.all(many.map((seen) => seen.end));
+    for (const deadline = Date.now() + 5000; Date.now() < deadline; await Bun.sleep(20)) {
+      const again = await watch({ path });
+      again.leave();
+      if ((await Promise.race([again.end, Bun.sleep(50)]))?.error === undefined) return;
+    }
+    throw new Error("watches were not given back");
+  });
+});
+
+describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
+  const ok = async (method: string, message: unknown) => {
+    const { status, body } = await call(method, message);
+    expect(status).toBe(200);
+    return body;
+  };
+  const poll = async (watcherId: string) =>
+    ((await ok("GetWatcherEvents", { watcherId })).events ?? []).map(
+      (event: { type: string; name: string }) => `${event.type.replace("EVENT_TYPE_", "")} ${event.name}`,
+    );
+
+  test("ids like w<random>; get drains; remove ends; then not_found", async () => {
+    const path = await folder();
+    const { watcherId } = await ok("CreateWatcher", { path, recursive: true });
+    expect(watcherId).toMatch(/^w[0-9a-z]{20}$/);
+    expect(await poll(watcherId)).toEqual([]);
+    await asRoot(agent, `mkdir ${path}/d && sleep 0.05 && touch ${path}/d/f`);
+    await Bun.sleep(100);
+    expect(await poll(watcherId)).toEqual(["CREATE d", "CREATE d/f", "CHMOD d/f"]);
+    expect(await poll(watcherId)).toEqual([]);
+    expect(await ok("RemoveWatcher", { watcherId })).toEqual({});
+    for (const method of ["GetWatcherEvents", "RemoveWatcher"]) {
+      expect((await call(method, { watcherId })).body).toEqual({ code: "not_found", message: `watcher with id ${watcherId} not found` });
+    }
+  });
+
+  test("include_entry", async () => {
+    const path = await folder();
+    const { watcherId } = await ok("CreateWatcher", { path, includeEntry: true });
+    await asRoot(agent, `touch ${path}/f`);
+    await Bun.sleep(100);
+    expect((await ok("GetWatcherEvents", { watcherId })).events[0].entry).toMatchObject({ path: `${path}/f`, type: "FILE_TYPE_FILE" });
+    await ok("RemoveWatcher", { watcherId });
+  });
+
+  test("missing is not_found, a file invalid_argument", async () => {
+    expect((await call("CreateWatcher", { path: "none" })).body.code).toBe("not_found");
+    expect((await call("CreateWatcher", { path: "/etc/passwd" })).body.code).toBe("invalid_argument");
+  });
+
+  test("a buffer that nobody empties is bounded, and says what it lost", async () => {
+    const path = await folder();
+    const { watcherId } = await ok("CreateWatcher", { path });
+    for (let i = 0; i < 3; i++) await asRoot(agent, `cd ${path} && seq 1 4000 | xargs touch && seq 1 4000 | xargs rm`);
+    await Bun.sleep(200);
+    const events = await poll(watcherId);
+    expect(events.length).toBeGreaterThan(8000);
+    expect(events.length).toBeLessThanOrEqual(16_384);
+    expect((await call("GetWatcherEvents", { watcherId })).body.code).toBe("data_loss");
+    await asRoot(agent, `touch ${path}/after`);
+    await Bun.sleep(100);
+    expect(await poll(watcherId)).toContain("CREATE after");
+    await ok("RemoveWatcher", { watcherId });
+  });
+});
