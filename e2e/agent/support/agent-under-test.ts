@@ -171,7 +171,8 @@ function bootScript(folder: string, unified: string, limits: readonly string[], 
     `mount --bind ${unified} /sys/fs/cgroup`,
     options.prepare ?? "",
     "cd /",
-    `exec ${agent} < /dev/null`,
+    // As in a sandbox, PID 1 takes the orphans; without it they would stay zombies.
+    `exec ${Bun.which("tini-static") ?? "tini"} -- ${agent} < /dev/null`,
   ];
   return `${lines.join("\n")}\n`;
 }
