@@ -80,7 +80,7 @@ export function quotaMode(root: string): "simple" | "full" | undefined {
 }
 
 /** How long to wait for somebody else's mount namespace that has a copy of our mount (a container that is just starting, say). */
-const LOOP_GONE_MS = 5000;
+const LOOP_GONE_MS = 2000;
 
 /** Unmounts the pool; its loop device lets go of the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
 export async function unmountPool(dataDir: string): Promise<void> {
