@@ -1,0 +1,38 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** nginx in front of the same upstream, with kept connections to it and one worker; undefined where it is not installed. */
+export async function nginx(upstreamPort: number): Promise<(AsyncDisposable & { port: number }) | undefined> {
+  const binary = Bun.which("nginx", { PATH: "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin" });
+  if (!binary) return undefined;
+  const folder = await mkdtemp(join(tmpdir(), "boxyard-nginx-"));
+  const port = freePort();
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
+  await writeFile(
+    join(folder, "nginx.conf"),
+    `worker_processes 1; daemon off; pid ${folder}/pid; error_log ${folder}/error.log;
+     events { worker_connections 4096; }
+     http { access_log off; ${temporary}
+       upstream sandbox { server 127.0.0.1:${upstreamPort}; keepalive 64; }
+       server { listen 127.0.0.1:${port}; keepalive_requests 10000000;
+         location / { proxy_pass http://sandbox; proxy_http_version 1.1; proxy_set_header Connection ""; } } }`,
+  );
+  const child = Bun.spawn([binary, "-c", join(folder, "nginx.conf"), "-p", folder], { stdout: "ignore", stderr: "ignore" });
+  await Bun.sleep(300);
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
