@@ -40,7 +40,7 @@ export class Connection {
     const written = Math.max(0, this.socket.write(data));
     if (written === data.byteLength) return true;
     this.enqueue(data.subarray(written));
-    return false;
+    return this.queuedBytes < HIGH_WATER;
   }
 
   /** Ends our side once everything is written. */
