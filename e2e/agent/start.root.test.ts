@@ -225,4 +225,3 @@ describe("Start: what the process is", () => {
     expect(await descriptors()).toBeLessThanOrEqual(before + 2);
   }, 20_000);
 });
-});

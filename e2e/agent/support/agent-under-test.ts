@@ -1,9 +1,13 @@
+import { setDefaultTimeout } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readAgentSuiteConfig } from "./config.ts";
 import { buildLaunch } from "./launch.ts";
+
+// Most tests take milliseconds; the machine may be busy with others.
+setDefaultTimeout(30_000);
 
 /** An agent and what a test may know of it. Tests speak HTTP to `baseUrl` and look at nothing else, so they run over real sandboxes too. */
 export interface AgentUnderTest {

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { run } from "./support/run.ts";
+
+const MIB = 1024 * 1024;
+const read = async (agent: AgentUnderTest) => {
+  const response = await fetch(`${agent.baseUrl}/metrics`, { headers: authorised(agent) });
+  expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
+  return response.json();
+};
+
+test("GET /metrics has the ten members, all numbers, of the sandbox's own limits", async () => {
+  const limits = { cpuCount: 2, memoryBytes: 256 * MIB, diskBytes: 1000 * MIB };
+  const agent = await startAgent({ limits, memoryBytes: 256 * MIB });
+  try {
+    const first = await read(agent);
+    const names = [
+      "cpu_count",
+      "cpu_used_pct",
+      "disk_total",
+      "disk_used",
+      "mem_cache",
+      "mem_total",
+      "mem_total_mib",
+      "mem_used",
+      "mem_used_mib",
+      "ts",
+    ];
+    expect(Object.keys(first).sort()).toEqual(names);
+    for (const name of names) expect(first[name]).toBeNumber();
+    expect(Math.abs(first.ts - Date.now() / 1000)).toBeLessThan(5);
+    expect([first.cpu_count, first.mem_total, first.mem_total_mib, first.disk_total]).toEqual([2, 256 * MIB, 256, 1000 * MIB]);
+    // A busy loop for half a second on one of two cores.
+    await run(agent, "timeout 0.5 sh -c 'while :; do :; done'");
+    const busy = await read(agent);
+    expect(busy.cpu_used_pct).toBeGreaterThan(5);
+    expect(busy.cpu_used_pct).toBeLessThanOrEqual(100);
+    const held = run(agent, "python3 -c 'x = bytearray(80 * 1024 * 1024); import time; time.sleep(1)'");
+    await Bun.sleep(700);
+    const full = await read(agent);
+    expect(full.mem_used - first.mem_used).toBeGreaterThan(70 * MIB);
+    expect(full.mem_used).toBeLessThan(256 * MIB);
+    expect(full.mem_used_mib).toBe(Math.floor(full.mem_used / MIB));
+    await held;
+  } finally {
+    await agent.stop();
+  }
+}, 20_000);

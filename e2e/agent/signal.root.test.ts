@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import { unary } from "./support/rpc.ts";
+import { collect, connect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
+
+let agent: AgentUnderTest;
+beforeAll(async () => {
+  agent = await startAgent();
+});
+afterAll(() => agent.stop());
+
+const signal = (pid: number, name: string | number) => unary(agent, "process.Process/SendSignal", { process: { pid }, signal: name });
+const isAlive = async (pattern: string) =>
+  (await run(agent, `pgrep -f '${pattern}' > /dev/null && echo yes || echo no`, { user: "root" })).stdout === "yes\n";
+
+describe("SendSignal", () => {
+  test("SIGKILL ends the whole tree, and the end comes at once although grandchildren held the output", async () => {
+    const open = await start(agent, shell("setsid sleep 1111 & (sleep 1112 & sleep 1113); echo done"));
+    const pid = await firstPid(open);
+    await Bun.sleep(300);
+    const startedAt = performance.now();
+    expect((await signal(pid, "SIGNAL_SIGKILL")).body).toEqual({});
+    const result = await collect(open);
+    expect(result.end).toEqual({ exitCode: -1, status: "signal: killed", error: "signal: killed" });
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(await isAlive("^sleep 111[123]")).toBe(false);
+  });
+
+  test("SIGTERM goes to the process alone; then its end comes at once too", async () => {
+    const open = await start(agent, shell("sleep 1114 && echo done"));
+    const pid = await firstPid(open);
+    await Bun.sleep(300);
+    await signal(pid, "SIGNAL_SIGTERM");
+    const result = await collect(open);
+    expect(result.end).toEqual({ exitCode: -1, status: "signal: terminated", error: "signal: terminated" });
+    await run(agent, "pkill -f '^sleep 1114'", { user: "root" });
+  });
+
+  test("SIGTERM can be handled, and what is said then still arrives", async () => {
+    const open = await start(agent, shell("trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.05; done"));
+    const pid = await firstPid(open);
+    await readUntil(open, (soFar) => soFar.stdout === "ready\n");
+    await signal(pid, "SIGNAL_SIGTERM");
+    const result = await collect(open);
+    expect([result.stdout, result.end.exitCode]).toEqual(["bye\n", 5]);
+  });
+
+  test("signals by number are taken; other ones are unimplemented", async () => {
+    const open = await start(agent, shell("sleep 30"));
+    const pid = await firstPid(open);
+    for (const other of [0, 2, 64, "SIGNAL_UNSPECIFIED"]) {
+      const refused = await signal(pid, other);
+      expect([refused.status, refused.body.code]).toEqual([501, "unimplemented"]);
+    }
+    expect((await signal(pid, 9)).status).toBe(200);
+    await collect(open);
+  });
+
+  test("an unknown pid, and one that has ended, is not_found", async () => {
+    const missing = await signal(4_000_000, "SIGNAL_SIGKILL");
+    expect([missing.status, missing.body]).toEqual([404, { code: "not_found", message: "process with pid 4000000 not found" }]);
+    const ended = await run(agent, "true");
+    expect((await signal(ended.pid, "SIGNAL_SIGKILL")).status).toBe(404);
+  });
+});
+
+describe("Start's Connect-Timeout-Ms", () => {
+  test("bounds the process: at the deadline its whole tree is killed and the stream ends with deadline_exceeded", async () => {
+    const startedAt = performance.now();
+    const result = await collect(await start(agent, shell("setsid sleep 1115 & sleep 1116"), { timeoutMs: 400 }));
+    const elapsed = performance.now() - startedAt;
+    expect(result.error?.code).toBe("deadline_exceeded");
+    expect(elapsed).toBeGreaterThan(350);
+    expect(elapsed).toBeLessThan(1500);
+    await Bun.sleep(50);
+    expect(await isAlive("^sleep 111[56]")).toBe(false);
+  });
+
+  test("kills also when the client has left, and others who read see how it ended", async () => {
+    const open = await start(agent, shell("sleep 1117"), { timeoutMs: 500 });
+    const pid = await firstPid(open);
+    const other = await connect(agent, { pid });
+    open.leave();
+    const result = await collect(other);
+    expect(result.end.status).toBe("signal: killed");
+  });
+
+  test("0 and absent mean none; longer than the end of the process changes nothing", async () => {
+    expect((await run(agent, "sleep 0.3; echo ok", { headers: { "Connect-Timeout-Ms": "0" } })).stdout).toBe("ok\n");
+    expect((await run(agent, "echo ok", { timeoutMs: 9_999_999_999 })).end.status).toBe("exit status 0");
+  });
+
+  test("what is no number of up to ten digits is invalid_argument", async () => {
+    for (const text of ["abc", "-1", "1.5", "12345678901", "1s"]) {
+      const result = await run(agent, "true", { headers: { "Connect-Timeout-Ms": text } });
+      expect(result.error?.code).toBe("invalid_argument");
+      expect(result.order).toEqual([]);
+    }
+  });
+});
+
+describe("List", () => {
+  test("pid, tag, cmd, args, envs and cwd of what runs, as the request had them; nothing that has ended", async () => {
+    const message = { process: { cmd: "sleep", args: ["30"], envs: { A: "b" }, cwd: "/tmp" }, tag: "listed" };
+    const open = await start(agent, message);
+    const pid = await firstPid(open);
+    expect((await unary(agent, "process.Process/List", {})).body).toEqual({ processes: [{ config: message.process, pid, tag: "listed" }] });
+    await signal(pid, "SIGNAL_SIGKILL");
+    await collect(open);
+    expect((await unary(agent, "process.Process/List", {})).body).toEqual({});
+  });
+});
