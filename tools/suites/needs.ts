@@ -12,6 +12,7 @@ interface Need {
 const NEEDS: readonly Need[] = [
   { what: "Python's venv, for the Python client", package: "python3-venv", probe: ["python3", "-c", "import ensurepip, venv"] },
   { what: "git, to tell what is committed", package: "git", probe: ["git", "--version"] },
+  { what: "tmux, to drive terminal programs", package: "tmux", probe: ["tmux", "-V"] },
 ];
 
 export const needs: Suite = {
