@@ -122,6 +122,7 @@ export class Front implements ClientHost {
     socket.setKeepAlive(true, 60_000);
     this.clients.add(client);
     if (this.clients.size <= MAX_CLIENTS) return;
+    this.options.logger.warn({ connections: this.clients.size }, "too many connections; one was refused");
     client.write(jsonResponse(503, { code: 503, message: "The server has too many connections" }, true));
     client.drain();
   }

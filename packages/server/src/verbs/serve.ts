@@ -19,6 +19,9 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
   const lock = lockDataFolder(config.dataFolder);
   const logger = createLogger("server", { level: config.logLevel });
   const stop = untilSignal();
+  // A fault in one request must not end the service of all the others.
+  for (const event of ["unhandledRejection", "uncaughtException"] as const)
+    process.on(event, (error) => logger.error({ err: error }, event));
   try {
     const driver = await machine.openDriver(logger);
     const server = await startServer({ config, driver, logger });

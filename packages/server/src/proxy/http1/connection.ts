@@ -116,8 +116,9 @@ export class Connection {
       connection.queue = [];
       connection.owner?.onClose();
     },
-    error(): void {
-      // `close` follows.
+    // After an error of the kernel `close` follows by itself; after one of ours nothing would.
+    error(socket: Socket<Connection>): void {
+      socket.data.destroy();
     },
   };
 }
