@@ -6,7 +6,7 @@ setDefaultTimeout(60_000);
 
 /** btrfs on a loop file, plainly and below an overlay as in a sandbox; both go with the agent's mount namespace. */
 const PREPARE = `
-  pool=$(mktemp) && truncate -s 3G $pool && mkfs.btrfs -q -f $pool 2>/dev/null && mkdir /home/btrfs && mount -o loop $pool /home/btrfs && rm $pool
+  pool=$(mktemp) && truncate -s 3G $pool && mkfs.btrfs -q -f $pool >/dev/null 2>&1 && mkdir /home/btrfs && mount -o loop $pool /home/btrfs && rm $pool
   mkdir /home/btrfs/upper /home/btrfs/work /home/btrfs/lower /home/btrfs/plain /home/overlay
   mount -t overlay overlay -o lowerdir=/home/btrfs/lower,upperdir=/home/btrfs/upper,workdir=/home/btrfs/work /home/overlay
   mkdir /home/small && mount -t tmpfs -o size=1M tmpfs /home/small
