@@ -7,7 +7,7 @@ setDefaultTimeout(60_000);
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
-  agent = await startAgent();
+  agent = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
 });
 afterAll(() => agent.stop());
 
@@ -193,6 +193,15 @@ describe("WatchDir", () => {
     expect(await (await watch({ path: "plain-file" })).end).toEqual({
       error: { code: "invalid_argument", message: "path /home/user/plain-file not a directory" },
     });
+  });
+
+  test("a network file system is invalid_argument without allow_network_mounts, and can be watched with it", async () => {
+    const { error } = await (await watch({ path: "/home/fuse" })).end;
+    expect(error).toEqual({ code: "invalid_argument", message: "cannot watch path on network filesystem: /home/fuse" });
+    expect((await call("CreateWatcher", { path: "/home/fuse" })).body.code).toBe("invalid_argument");
+    const seen = await watch({ path: "/home/fuse", allowNetworkMounts: true });
+    expect(seen.events).toEqual([]);
+    seen.leave();
   });
 
   test("keepalive after silence; Connect-Timeout-Ms bounds the stream", async () => {

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { usePlatform } from "../support/platform.ts";
+import { pythonClient } from "../support/published.ts";
+
+const platform = usePlatform();
+const readme = readFileSync(join(CHECKOUT, "README.md"), "utf8");
+
+/** The first code block in `language` that contains `part`. */
+function block(language: string, part: string): string {
+  const blocks = [...readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map((match) => match[1] ?? "");
+  const found = blocks.find((text) => text.includes(part));
+  if (!found) throw new Error(`README.md has no ${language} block with ${part}`);
+  return found;
+}
+
+test("the two commands stand there as the tests run them", () => {
+  expect(block("sh", "./boxyard run")).toBe("./boxyard run -- python3 -c 'print(6*7)'\n");
+  expect(block("sh", "boxyard env")).toBe('eval "$(./boxyard env)"\n');
+});
+
+test("the TypeScript program works as written, in the checkout", async () => {
+  mkdirSync(join(CHECKOUT, "dist"), { recursive: true });
+  const folder = mkdtempSync(join(CHECKOUT, "dist/readme-"));
+  try {
+    writeFileSync(join(folder, "hello.ts"), block("ts", "@boxyard/sdk"));
+    const ended = await runProgram([process.execPath, join(folder, "hello.ts")], { env: platform().env });
+    expect({ ...ended, ms: 0 }).toEqual({ exitCode: 0, stdout: "written from outside\nLinux\n\n", stderr: "", ms: 0 });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("the Python program works as written", async () => {
+  const ended = await runProgram([await pythonClient(), "-c", block("python", "from e2b")], { env: platform().env });
+  expect({ ...ended, ms: 0 }).toEqual({ exitCode: 0, stdout: "written from outside\nLinux\n\n", stderr: "", ms: 0 });
+}, 240_000);
+
+test("the commands of the table are there", async () => {
+  for (const name of ["run", "up", "down", "env", "doctor"]) {
+    const help = await runProgram([process.execPath, "packages/cli/src/main.ts", name, "--help"], { cwd: CHECKOUT, env: platform().env });
+    expect([name, help.exitCode]).toEqual([name, 0]);
+    expect(help.stdout).toContain(name);
+  }
+});

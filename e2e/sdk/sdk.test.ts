@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import * as sdk from "@boxyard/sdk";
+import { buildPackage } from "@boxyard/sdk/build";
+import { runProgram } from "@boxyard/testkit";
+import { usePlatform } from "../support/platform.ts";
+import { CASES } from "./cases.ts";
+
+const platform = usePlatform();
+// Inside the checkout, so that the built package finds its dependencies.
+const folder = mkdtempSync(join(import.meta.dir, ".built-"));
+
+beforeAll(() => buildPackage(join(folder, "package")));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+for (const [name, run] of CASES) {
+  test(`on Bun: ${name}`, async () => {
+    const { apiUrl, apiKey } = platform();
+    await using sandbox = await sdk.Sandbox.create({ apiUrl, apiKey, envs: { FROM_SANDBOX: "yes" } });
+    await run({ sdk, sandbox });
+  }, 60_000);
+}
+
+test("on Node: the built package passes all of it", async () => {
+  const bundle = await Bun.build({ entrypoints: [join(import.meta.dir, "on-node.ts")], target: "node", outdir: folder, naming: "run.mjs" });
+  expect(bundle.success).toBe(true);
+  const argv = ["node", join(folder, "run.mjs"), join(folder, "package/index.js")];
+  const { exitCode, stdout, stderr } = await runProgram(argv, { env: platform().env, limitMs: 180_000 });
+  const failed = stdout.split("\n").filter((line) => line.startsWith("not ok"));
+  expect({ failed, output: exitCode === 0 ? "" : stdout.slice(-5000) + stderr }).toEqual({ failed: [], output: "" });
+}, 200_000);
