@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { GUEST_PACKAGES, KERNEL_META_PACKAGE } from "./packages.ts";
+import { GUEST_PACKAGES, KERNEL_META_PACKAGE, SANDBOX_PACKAGES } from "./packages.ts";
 import { sh } from "./sh.ts";
 
 const FILES = join(import.meta.dir, "files");
@@ -15,17 +15,24 @@ export interface GuestImage {
   readonly initrd: string;
   /** A Debian tree without `/guest-job`. */
   readonly tree: string;
+  /** The tree of a small template for the guest's own sandboxes. */
+  readonly sandboxTar: string;
 }
 
 /** Makes kernel, initial file system and tree, or finds them from an earlier run. */
 export async function guestImage(cacheDir: string): Promise<GuestImage> {
   const sources = await Promise.all(["initrd-init", "guest-init"].map((name) => readFile(join(FILES, name), "utf8")));
   const key = createHash("sha256")
-    .update(JSON.stringify([sources, GUEST_PACKAGES, KERNEL_META_PACKAGE, 1]))
+    .update(JSON.stringify([sources, GUEST_PACKAGES, SANDBOX_PACKAGES, KERNEL_META_PACKAGE, 1]))
     .digest("hex")
     .slice(0, 16);
   const done = join(cacheDir, "pure-v2", key);
-  const image = { kernel: join(done, "kernel"), initrd: join(done, "initrd.gz"), tree: join(done, "tree") };
+  const image = {
+    kernel: join(done, "kernel"),
+    initrd: join(done, "initrd.gz"),
+    tree: join(done, "tree"),
+    sandboxTar: join(done, "sandbox.tar"),
+  };
   if (await Bun.file(join(done, "complete")).exists()) return image;
   const work = `${done}.new`;
   await rm(work, { recursive: true, force: true });
@@ -34,6 +41,7 @@ export async function guestImage(cacheDir: string): Promise<GuestImage> {
   const version = await unpackKernel(work);
   await makeInitrd(work, version);
   await makeTree(work, version);
+  await makeSandboxTar(work);
   await rm(join(work, "unpacked"), { recursive: true, force: true });
   await writeFile(join(work, "complete"), "");
   await rename(work, done);
@@ -80,9 +88,21 @@ async function makeInitrd(work: string, version: string): Promise<void> {
   await rm(root, { recursive: true });
 }
 
+async function machineSuite(): Promise<string> {
+  return /^VERSION_CODENAME=(\S+)/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? "bookworm";
+}
+
+async function makeSandboxTar(work: string): Promise<void> {
+  const user = 'chroot "$1" useradd --create-home --shell /bin/bash --uid 1000 user';
+  const sudo = 'echo "user ALL=(ALL:ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/user" && chmod 440 "$1/etc/sudoers.d/user"';
+  const hooks = [user, sudo].map((hook) => `--customize-hook=${hook}`);
+  const packages = `--include=${SANDBOX_PACKAGES.join(",")}`;
+  await sh(["mmdebstrap", "--quiet", "--variant=essential", packages, ...hooks, await machineSuite(), join(work, "sandbox.tar")]);
+}
+
 async function makeTree(work: string, version: string): Promise<void> {
   const tree = join(work, "tree");
-  const suite = /^VERSION_CODENAME=(\S+)/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? "bookworm";
+  const suite = await machineSuite();
   await sh(["mmdebstrap", "--quiet", "--variant=minbase", `--include=${GUEST_PACKAGES.join(",")}`, suite, tree]);
   await cp(join(work, "unpacked/lib/modules", version), join(tree, "usr/lib/modules", version), { recursive: true });
   await cp(join(FILES, "guest-init"), join(tree, "guest-init"));

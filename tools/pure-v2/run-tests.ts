@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { baseTarName } from "@boxyard/driver-local/setup";
 import { boot } from "./boot.ts";
 import { copyCheckout } from "./checkout-copy.ts";
-import { guestImage, makeDisk, readFromDisk } from "./image.ts";
+import { type GuestImage, guestImage, makeDisk, readFromDisk } from "./image.ts";
 
 export interface GuestTestOptions {
   /** Where images are kept from run to run. */
@@ -37,7 +38,7 @@ export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestR
   try {
     await rm(work, { recursive: true, force: true });
     await copyCheckout(join(work, "boxyard"));
-    await copySetUpParts(options, work);
+    await copySetUpParts(options, image, work);
     await makeDisk(image, disk, { boxyard: join(work, "boxyard"), data: join(work, "data"), cache: join(work, "cache") }, job(options));
     const { console } = await boot(image, disk, options.limitMs, options.onText);
     const results: GuestTestResult[] = [];
@@ -48,15 +49,14 @@ export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestR
   }
 }
 
-/** The guest bundle and the base template's tree; the rest of the set-up happens in the guest. */
-async function copySetUpParts({ cacheDir, dataDir }: GuestTestOptions, work: string): Promise<void> {
+/** The guest bundle, and under the base template's name the small tree. The rest of the set-up happens in the guest. */
+async function copySetUpParts({ dataDir }: GuestTestOptions, image: GuestImage, work: string): Promise<void> {
   await mkdir(join(work, "data"), { recursive: true });
   await mkdir(join(work, "cache"), { recursive: true });
+  if (!existsSync(join(dataDir, "guest/current"))) throw new Error(`${dataDir} holds no guest bundle: set it up first`);
   await cp(join(dataDir, "guest"), join(work, "data/guest"), { recursive: true, verbatimSymlinks: true });
-  const { done } = (await Bun.file(join(dataDir, "setup.json")).json()) as { done: Record<string, string> };
-  await Bun.write(join(work, "data/setup.json"), JSON.stringify({ version: 1, done: { guest: done.guest } }));
-  for await (const tar of new Bun.Glob("base-*.tar").scan({ cwd: cacheDir })) await cp(join(cacheDir, tar), join(work, "cache", tar));
-  if (!existsSync(join(work, "data/guest/current"))) throw new Error(`${dataDir} holds no guest bundle: set it up first`);
+  await cp(join(dataDir, "setup.json"), join(work, "data/setup.json"));
+  await cp(image.sandboxTar, join(work, "cache", baseTarName()));
 }
 
 function job({ files, testLimitMs }: GuestTestOptions): string {
@@ -70,7 +70,6 @@ cd /boxyard || exit 1
 bun=$(ls -d /boxyard/node_modules/@oven/bun-linux-*/bin/bun | head -n 1)
 mkdir -p /out
 failed=0
-$bun packages/server/src/main.ts setup || exit 1
 ${tests.join("\n")}
 exit $failed
 `;

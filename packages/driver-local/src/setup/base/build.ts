@@ -16,13 +16,16 @@ const BUILD_NEEDS_BYTES = 2 * 1024 ** 3;
 /** Trees that stay in the cache, the current one included. */
 const TARS_KEPT = 3;
 
+/** Name in the cache of the tar that the recipe of this checkout makes on this machine. */
+export const baseTarName = (codename = machineRelease().codename): string => `base-${recipeKey(codename)}.tar`;
+
 /**
  * Path of the tar of the base template's tree: from the cache, else built. Whoever builds holds a lock of the cache, so that data folders
  * that share it build once.
  */
 export async function baseTar(config: SetupConfig, report: StageReport): Promise<string> {
   const { codename } = machineRelease();
-  const tar = join(config.cacheDir, `base-${recipeKey(codename)}.tar`);
+  const tar = join(config.cacheDir, baseTarName(codename));
   if (existsSync(tar)) return tar;
   mkdirSync(config.cacheDir, { recursive: true, mode: 0o711 });
   const lock = await lockFile(join(config.cacheDir, "base.lock"), () => report.progress("waiting for another build of it"));
