@@ -6,7 +6,7 @@ import { takeSnapshot } from "@boxyard/testkit";
 import { readConfig } from "./config.ts";
 import { parseOptions } from "./lib/options.ts";
 import { plan } from "./lib/plan.ts";
-import { interruptAll, MARKER } from "./lib/run.ts";
+import { interruptAll, interrupted, MARKER } from "./lib/run.ts";
 import { addTallies, commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
 import { suites } from "./suites/index.ts";
 
@@ -19,14 +19,16 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const chosen = plan(suites, options.suites, options.only);
+  const runId = crypto.randomUUID();
+  const marker = `${MARKER}=${runId}`;
   const common = {
     config: readConfig(),
+    marker,
     verbose: options.verbose,
     only: options.only,
-    before: takeSnapshot({ marker: MARKER }),
+    before: takeSnapshot({ marker }),
     say: (line: string) => console.log(line),
   };
-  const runId = crypto.randomUUID();
   const tallies = new Map<string, Tally>();
   for (const suite of chosen) {
     const broken = (suite.needs ?? []).filter((need) => (tallies.get(need)?.failed ?? 0) > 0);
@@ -35,15 +37,20 @@ async function main(argv: readonly string[]): Promise<number> {
   return printEnd([...tallies.values()]);
 }
 
+function reasonNotToRun(suite: Suite, broken: readonly string[]): string | undefined {
+  if (broken.length > 0) return `it needs ${broken.join(" and ")}, which failed`;
+  return interrupted && !suite.always ? "the run was interrupted" : undefined;
+}
+
 type Common = Omit<SuiteContext, "command">;
 
 async function runSuite(suite: Suite, common: Common, runId: string, broken: readonly string[]): Promise<Tally> {
   const startedAt = performance.now();
   const command = commandRunner(common.config, runId, () => startedAt + suite.limitMs);
-  const tally =
-    broken.length > 0
-      ? failedOne(`not run: it needs ${broken.join(" and ")}, which failed`)
-      : await suite.run({ ...common, command }).catch((error: unknown) => failedOne(Bun.inspect(error)));
+  const reason = reasonNotToRun(suite, broken);
+  const tally = reason
+    ? failedOne(`not run: ${reason}`)
+    : await suite.run({ ...common, command }).catch((error: unknown) => failedOne(Bun.inspect(error)));
   const seconds = `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
   const counts = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`;
   console.log(`${tally.failed > 0 ? "✗" : "✓"} ${suite.name.padEnd(11)} ${counts.padEnd(36)} ${seconds.padStart(8)}`);

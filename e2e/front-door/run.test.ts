@@ -101,7 +101,7 @@ test("up -d, env and down: a server in the background, at an address that env pr
 
 test("after down --sandboxes nothing of it is left on the machine", async () => {
   await boxyard(["down", "--sandboxes"]);
-  const before = takeSnapshot({ marker: "BOXYARD_TEST_RUN" });
+  const before = takeSnapshot();
   const left = await boxyard(["up", "-d"]);
   expect(left.exitCode).toBe(0);
   await run(["--", "sh", "-c", "id"]);
@@ -116,7 +116,7 @@ test("after down --sandboxes nothing of it is left on the machine", async () => 
   expect((await boxyard(["down", "--sandboxes"])).exitCode).toBe(0);
   const instance = (await Bun.file(join(config.dataDir, "instance.json")).json()) as { instance: string };
   // On a shared machine other people's things come and go; ours carry our folder or our instance, and device nodes are everybody's.
-  const ours = compareSnapshots(before, takeSnapshot({ marker: "BOXYARD_TEST_RUN" })).filter(
+  const ours = compareSnapshots(before, takeSnapshot()).filter(
     ({ kind, what }) => config.ci || kind === "devices" || what.includes(config.dataDir) || what.includes(instance.instance),
   );
   expect(ours).toEqual([]);

@@ -20,8 +20,7 @@ export function allProcesses(): ProcessInfo[] {
     .map((name) => ({ pid: Number(name), command: read(`/proc/${name}/cmdline`).replaceAll("\0", " ").trim() }));
 }
 
-/** Processes that were started with `NAME=value` in their environment; with no value, with any value of it. */
-export function processesWithMarker(name: string, value?: string): ProcessInfo[] {
-  const wanted = value === undefined ? `\0${name}=` : `\0${name}=${value}\0`;
-  return allProcesses().filter(({ pid }) => pid !== process.pid && `\0${read(`/proc/${pid}/environ`)}`.includes(wanted));
+/** Processes that were started with an environment entry that begins with `marker`. */
+export function processesWithMarker(marker: string): ProcessInfo[] {
+  return allProcesses().filter(({ pid }) => pid !== process.pid && `\0${read(`/proc/${pid}/environ`)}`.includes(`\0${marker}`));
 }

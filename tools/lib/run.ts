@@ -58,15 +58,19 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
 /** Process groups running now; the runner ends them when it is itself interrupted. */
 const active = new Set<number>();
 
+/** True once the run was asked to end; nothing new is started then but what cleans up. */
+export let interrupted = false;
+
 /** Asks every command that is running now to end. */
 export function interruptAll(): void {
+  interrupted = true;
   for (const pid of active) signalGroup(pid, "SIGTERM");
 }
 
 async function end(pid: number, exited: Promise<number>, marker: string): Promise<void> {
   signalGroup(pid, "SIGTERM");
   if (await exceeds(exited, GRACE_MS)) signalGroup(pid, "SIGKILL");
-  for (const { pid: left } of processesWithMarker(MARKER, marker)) signal(left, "SIGKILL");
+  for (const { pid: left } of processesWithMarker(`${MARKER}=${marker}\0`)) signal(left, "SIGKILL");
 }
 
 async function exceeds(done: Promise<unknown>, ms: number): Promise<boolean> {

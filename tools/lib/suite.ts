@@ -27,6 +27,8 @@ export interface SuiteContext {
   command(argv: readonly string[], options?: CommandOptions): Promise<RunResult>;
   /** What the machine looked like before any test ran. */
   readonly before: Snapshot;
+  /** Beginning of the environment entry that every process of this run carries, and no other process. */
+  readonly marker: string;
   /** A line of progress. */
   say(line: string): void;
 }

@@ -36,7 +36,7 @@ export const GUEST_PACKAGES = [
  * What stands in the sandboxes of the guest: less than in the real base template, because everything is slow under emulation, and enough
  * for the tests of the driver.
  */
-export const SANDBOX_PACKAGES = ["python3", "procps", "iproute2", "sudo"] as const;
+export const SANDBOX_PACKAGES = ["passwd", "python3", "procps", "iproute2", "sudo"] as const;
 
 /** Debian 12's stock kernel for cloud machines; the meta package names the current one. */
 export const KERNEL_META_PACKAGE = "linux-image-cloud-amd64";

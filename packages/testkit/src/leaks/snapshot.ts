@@ -15,14 +15,14 @@ export interface Snapshot {
   readonly nftTables: readonly string[];
   /** Control groups named `boxyard-…`, in every hierarchy. */
   readonly cgroups: readonly string[];
-  /** Processes in such a group, or started with the marker variable. */
+  /** Processes in such a group, or started with the marker. */
   readonly processes: readonly string[];
   /** Owner and mode of every device node of the machine. */
   readonly devices: readonly string[];
 }
 
 export interface SnapshotOptions {
-  /** Processes that carry this environment variable count as ours. */
+  /** Processes with an environment entry that begins with this (`NAME=value`) count as ours. */
   readonly marker?: string;
 }
 
@@ -110,7 +110,7 @@ function processes(marker: string | undefined): string[] {
   for (const pid of entries("/proc")) {
     if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
     const inGroup = text(`/proc/${pid}/cgroup`).includes("/boxyard-");
-    const marked = marker !== undefined && `\0${text(`/proc/${pid}/environ`)}`.includes(`\0${marker}=`);
+    const marked = marker !== undefined && `\0${text(`/proc/${pid}/environ`)}`.includes(`\0${marker}`);
     if (inGroup || marked) found.push(`${pid}: ${text(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim()}`);
   }
   return found;

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
+import { processesWithMarker } from "./processes.ts";
+import { MARKER, run } from "./run.ts";
+
+const env = { PATH: "/usr/bin:/bin" };
+
+test("output of both streams and the exit code come back", async () => {
+  const ended = await run(["sh", "-c", "echo out; echo err >&2; exit 3"], { env, limitMs: 5_000, marker: crypto.randomUUID() });
+  expect(ended).toMatchObject({ exitCode: 3, timedOut: false, output: "out\nerr\n" });
+});
+
+test("at the time limit everything that the command started ends, also what left its process group, and nothing else", async () => {
+  const marker = crypto.randomUUID();
+  const other = Bun.spawn(["sleep", "60"], { env: { ...env, [MARKER]: `${marker}-of-somebody-else` } });
+  try {
+    const ended = await run(["sh", "-c", "setsid sleep 600 & echo begun; sleep 600"], { env, limitMs: 400, marker });
+    expect(ended).toMatchObject({ timedOut: true, output: "begun\n" });
+    await eventually("what it started has ended", () => processesWithMarker(`${MARKER}=${marker}\0`).length === 0);
+    expect(other.exitCode).toBeNull();
+  } finally {
+    other.kill();
+    await other.exited;
+  }
+}, 20_000);
+
+test("a leftover child that holds the output open delays nothing", async () => {
+  const marker = crypto.randomUUID();
+  const ended = await run(["sh", "-c", "setsid sleep 5 & echo done"], { env, limitMs: 60_000, marker });
+  expect(ended.output).toBe("done\n");
+  expect(ended.ms).toBeLessThan(4_000);
+  for (const { pid } of processesWithMarker(`${MARKER}=${marker}\0`)) process.kill(pid, "SIGKILL");
+});
