@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensureDir, PinnedDir } from "./pinned-dir.ts";
+
+const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+let root: string;
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "boxyard-pinned-"));
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const descriptors = () => readdirSync("/proc/self/fd").length;
+
+test("makes what is missing, outermost first, and tells it", () => {
+  const made: string[] = [];
+  const dir = ensureDir(`${root}/a//b/./c/`, owner, (path) => made.push(path));
+  expect(dir.realPath()).toBe(`${root}/a/b/c`);
+  dir.close();
+  expect(made).toEqual([`${root}/a`, `${root}/a/b`, `${root}/a/b/c`]);
+  expect(statSync(`${root}/a/b`).mode & 0o777).toBe(0o755);
+  ensureDir(`${root}/a/b`, owner, () => expect.unreachable()).close();
+});
+
+test("follows links among the parents, not into nothing, and leaves no descriptor behind", () => {
+  const before = descriptors();
+  symlinkSync("a", `${root}/link`);
+  symlinkSync("nowhere", `${root}/dangling`);
+  writeFileSync(`${root}/file`, "");
+  ensureDir(`${root}/link/d`, owner).close();
+  expect(statSync(`${root}/a/d`).isDirectory()).toBe(true);
+  expect(() => ensureDir(`${root}/dangling/x`, owner)).toThrow("ENOENT");
+  expect(() => ensureDir(`${root}/file/x`, owner)).toThrow("ENOTDIR");
+  expect(() => ensureDir(`${root}/${"n".repeat(256)}/x`, owner)).toThrow("ENAMETOOLONG");
+  expect(descriptors()).toBe(before);
+});
+
+test("names stay where the directory is, whatever its path has become", () => {
+  const dir = ensureDir(`${root}/held`, owner);
+  renameSync(`${root}/held`, `${root}/moved`);
+  symlinkSync("/", `${root}/held`);
+  writeFileSync(dir.at("f"), "x");
+  expect(dir.lstat("f")?.size).toBe(1);
+  expect(dir.lstat("etc")).toBeUndefined();
+  expect(statSync(`${root}/moved/f`).size).toBe(1);
+  const same = PinnedDir.open(`${root}/./moved`);
+  expect(same.identity()).toBe(dir.identity());
+  same.close();
+  dir.close();
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
+import { FakeClock, systemClock } from "@boxyard/core";
+import { LIMITS } from "../limits.ts";
+import { chunksOf, codingOf, gunzip, idleWatch } from "./body.ts";
+
+describe("chunksOf", () => {
+  test("gives up when nothing comes for the idle time, counted from the last chunk", async () => {
+    const clock = new FakeClock();
+    let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      start: (c) => {
+        controller = c;
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+    const chunks = chunksOf(body, clock);
+    controller?.enqueue(new Uint8Array(1));
+    expect((await chunks.next()).value).toEqual(new Uint8Array(1));
+    const next = chunks.next();
+    await clock.advance(LIMITS.uploadIdleMs - 1);
+    controller?.enqueue(new Uint8Array(2));
+    expect((await next).value).toEqual(new Uint8Array(2));
+    const late = chunks.next();
+    late.catch(() => {});
+    await clock.advance(LIMITS.uploadIdleMs);
+    await expect(late).rejects.toThrow(expect.objectContaining({ details: { httpStatus: 408 } }));
+    expect(cancelled).toBe(true);
+  });
+
+  test("no body is an empty one; leaving early ends the body", async () => {
+    expect((await chunksOf(null, systemClock).next()).done).toBe(true);
+    let cancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(10)),
+      cancel() {
+        cancelled = true;
+      },
+    });
+    for await (const _ of chunksOf(endless, systemClock)) break;
+    expect(cancelled).toBe(true);
+  });
+});
+
+test("idleWatch: stopped, it never settles", async () => {
+  const clock = new FakeClock();
+  const idle = idleWatch(clock, 100);
+  idle.stop();
+  await clock.advance(1000);
+  expect(await Promise.race([idle.expired.catch(() => "expired"), Bun.sleep(5).then(() => "silent")])).toBe("silent");
+});
+
+describe("gunzip", () => {
+  const one = async function* (bytes: Uint8Array) {
+    yield bytes;
+  };
+
+  test("a bomb comes out in small pieces and is never held whole", async () => {
+    const bomb = gzipSync(new Uint8Array(256 * 1024 * 1024));
+    const before = process.memoryUsage.rss();
+    let bytes = 0;
+    let largest = 0;
+    let peak = 0;
+    for await (const chunk of gunzip(one(bomb))) {
+      bytes += chunk.length;
+      largest = Math.max(largest, chunk.length);
+      if (bytes % (16 * 1024 * 1024) === 0) {
+        peak = Math.max(peak, process.memoryUsage.rss());
+        await Bun.sleep(1);
+      }
+    }
+    expect([bytes, largest <= 64 * 1024]).toEqual([256 * 1024 * 1024, true]);
+    expect(peak - before).toBeLessThan(128 * 1024 * 1024);
+  });
+
+  test("what is not gzip is 400; a failure of the source comes out as itself", async () => {
+    const drain = async (chunks: AsyncIterable<Uint8Array>) => {
+      for await (const _ of gunzip(chunks));
+    };
+    await expect(drain(one(Buffer.from("plain")))).rejects.toThrow("not valid gzip");
+    await expect(drain(one(gzipSync("x").subarray(0, 8)))).rejects.toThrow("not valid gzip");
+    const failing = async function* (): AsyncGenerator<Uint8Array> {
+      yield gzipSync("x".repeat(1000)).subarray(0, 10);
+      throw new Error("connection lost");
+    };
+    await expect(drain(failing())).rejects.toThrow("connection lost");
+  });
+});
+
+test("codingOf", () => {
+  const of = (value: string) => codingOf(new Headers({ "Content-Encoding": value }));
+  expect([codingOf(new Headers()), of("identity"), of("GZIP"), of("x-gzip")]).toEqual(["identity", "identity", "gzip", "gzip"]);
+  for (const value of ["br", "gzip, gzip", "deflate"]) expect(() => of(value)).toThrow("unsupported content encoding");
+});
