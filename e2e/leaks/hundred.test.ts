@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { eventually, takeSnapshot } from "@boxyard/testkit";
+import { keptSandboxes, openDescriptors, ourDifferences } from "../support/ours.ts";
+import { usePlatform } from "../support/platform.ts";
+import { createSandbox } from "../support/sandbox.ts";
+
+const platform = usePlatform();
+
+/** Creates, uses and kills one sandbox. */
+async function life(): Promise<void> {
+  await using sandbox = await createSandbox(platform());
+  expect((await sandbox.client.commands.run("echo alive")).stdout).toBe("alive\n");
+}
+
+test("a hundred sandboxes made and ended leave the machine and the server as they were", async () => {
+  await Promise.all([life(), life(), life(), life()]); // Pools and connections that stay come into being.
+  const before = takeSnapshot();
+  const files = readdirSync(platform().dataDir);
+  const descriptors = openDescriptors(platform().pid);
+  for (let round = 0; round < 25; round++) await Promise.all([life(), life(), life(), life()]);
+  await eventually("nothing of them is left", () => ourDifferences(platform().dataDir, before).length === 0, { withinMs: 15_000 });
+  expect(ourDifferences(platform().dataDir, before)).toEqual([]);
+  expect(keptSandboxes(platform())).toEqual([]);
+  expect(readdirSync(platform().dataDir)).toEqual(files);
+  // Connections to the API may be kept alive; one for each sandbox would be a hundred.
+  await eventually("descriptors are given back", () => openDescriptors(platform().pid) <= descriptors + 8, { withinMs: 15_000 });
+}, 180_000);
+
+test("creates that fail leave nothing: an unknown template, a client that goes away", async () => {
+  const before = takeSnapshot();
+  for (let round = 0; round < 20; round++) {
+    const gone = new AbortController();
+    const created = fetch(`${platform().apiUrl}/sandboxes`, {
+      method: "POST",
+      headers: { "X-API-Key": platform().apiKey, "Content-Type": "application/json" },
+      body: JSON.stringify({ templateID: round % 2 === 0 ? "base" : "no-such-template", timeout: 600 }),
+      signal: gone.signal,
+    }).catch(() => undefined);
+    await Bun.sleep(round * 4); // The client leaves a little later each time.
+    gone.abort();
+    await created;
+  }
+  const listed = async () => (await platform().api({ path: "/v2/sandboxes" })).body as { sandboxID: string }[];
+  // What had been made when its client left is a sandbox like any other, until its time is over; it can be ended.
+  await eventually("everything kept is listed", async () => keptSandboxes(platform()).length === 2 * (await listed()).length);
+  for (const { sandboxID } of await listed()) await platform().api({ method: "DELETE", path: `/sandboxes/${sandboxID}` });
+  await eventually("nothing is left", () => ourDifferences(platform().dataDir, before).length === 0, { withinMs: 15_000 });
+  expect(keptSandboxes(platform())).toEqual([]);
+}, 60_000);

@@ -1,0 +1,125 @@
+import { expect, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
+import { keptSandboxes } from "../support/ours.ts";
+import { usePlatform } from "../support/platform.ts";
+import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+
+const platform = usePlatform();
+
+interface Listed {
+  readonly sandboxID: string;
+  readonly endAt: string;
+}
+
+async function list(): Promise<Listed[]> {
+  return (await platform().api({ path: "/v2/sandboxes" })).body as Listed[];
+}
+
+/** A command that counts, into its output and into a file, until its sandbox ends. */
+const COUNT = "i=0; while :; do i=$((i+1)); echo $i; echo $i > /tmp/count; sleep 0.1; done";
+const countOf = async (sandbox: HeldSandbox) => Number((await sandbox.asRoot("cat /tmp/count")).stdout);
+
+const ENDS: Record<string, () => Promise<void>> = {
+  "a restart": () => platform().restart(),
+  "kill -9": async () => {
+    await platform().kill9();
+    await platform().restart();
+  },
+};
+
+for (const [name, end] of Object.entries(ENDS)) {
+  test(`after ${name} a running sandbox answers, its command goes on, and its output is still there`, async () => {
+    await using sandbox = await createSandbox(platform(), { metadata: { kept: "yes" } });
+    const command = await sandbox.client.commands.run(COUNT, { background: true, timeoutMs: 0 });
+    command.wait().catch(() => {}); // Its stream breaks with the server; the command must not.
+    await eventually("it counts", async () => (await countOf(sandbox)) > 3);
+    const before = (await list()).find(({ sandboxID }) => sandboxID === sandbox.id);
+
+    await end();
+
+    expect((await list()).find(({ sandboxID }) => sandboxID === sandbox.id)).toEqual(before);
+    const seen = await countOf(sandbox);
+    expect(seen).toBeGreaterThan(3);
+    await eventually("it goes on counting", async () => (await countOf(sandbox)) > seen + 3);
+    let output = "";
+    const again = await sandbox.client.commands.connect(command.pid, {
+      onStdout: (text) => {
+        output += text;
+      },
+    });
+    await eventually("new output arrives", () => output.trim().split("\n").length > 3);
+    expect(await again.kill()).toBe(true);
+    expect(await sandbox.client.isRunning()).toBe(true);
+  });
+}
+
+test("a sandbox whose time ran out while the server was away ends when it is back", async () => {
+  const sandbox = await createSandbox(platform(), { timeoutMs: 3_000 });
+  await platform().kill9();
+  await Bun.sleep(3_200); // The one thing that passes while nobody watches is time.
+  await platform().restart();
+  await eventually("it has ended", async () => !(await list()).some(({ sandboxID }) => sandboxID === sandbox.id));
+  await eventually("nothing of it is kept", () => !keptSandboxes(platform()).includes(sandbox.id));
+});
+
+test("a sandbox that died while the server was away is gone when it is back", async () => {
+  const sandbox = await createSandbox(platform());
+  await sandbox.client.commands.run("sleep 1; kill -9 -1", { background: true, user: "root", timeoutMs: 0 });
+  await platform().kill9();
+  await Bun.sleep(1_500); // As above.
+  await platform().restart();
+  await eventually("it has ended or still answers", async () => {
+    const listed = (await list()).some(({ sandboxID }) => sandboxID === sandbox.id);
+    return !listed || (await sandbox.client.isRunning());
+  });
+});
+
+test("kill -9 in the middle of many creates leaves only sandboxes that answer", async () => {
+  for (const afterMs of [5, 20, 45, 80]) {
+    const creates = Array.from({ length: 6 }, () => createSandbox(platform(), { requestTimeoutMs: 10_000 }).catch(() => undefined));
+    await Bun.sleep(afterMs); // Where it strikes is the point of the test.
+    await platform().kill9();
+    await Promise.all(creates);
+    await platform().restart();
+    const listed = (await list()).map(({ sandboxID }) => sandboxID);
+    await eventually("what is kept is what is listed", () => {
+      const kept = new Set(keptSandboxes(platform()));
+      return kept.size === listed.length && listed.every((id) => kept.has(id));
+    });
+    for (const id of listed) {
+      const health = await fetch(`${platform().apiUrl}/health`, { headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": "49983" } });
+      expect([id, health.status]).toEqual([id, 204]);
+      expect((await platform().api({ method: "DELETE", path: `/sandboxes/${id}` })).status).toBe(204);
+    }
+    expect(keptSandboxes(platform())).toEqual([]);
+  }
+}, 120_000);
+
+test("kill -9 in the middle of kills leaves nothing half-dead", async () => {
+  for (const afterMs of [1, 10, 25]) {
+    const sandboxes = await Promise.all(Array.from({ length: 4 }, () => createSandbox(platform())));
+    const kills = sandboxes.map((sandbox) => sandbox.client.kill().catch(() => undefined));
+    await Bun.sleep(afterMs); // Where it strikes is the point of the test.
+    await platform().kill9();
+    await Promise.all(kills);
+    await platform().restart();
+    for (const { sandboxID } of await list()) {
+      const deleted = await platform().api({ method: "DELETE", path: `/sandboxes/${sandboxID}` });
+      expect([204, 404]).toContain(deleted.status);
+    }
+    await eventually("nothing is kept", () => keptSandboxes(platform()).length === 0);
+  }
+}, 120_000);
+
+test("an idempotency key gives the same sandbox, also after kill -9", async () => {
+  const key = { "Idempotency-Key": `once-${crypto.randomUUID()}` };
+  const once = () => platform().api({ method: "POST", path: "/v2/sandboxes", body: { templateID: "base" }, headers: key });
+  const first = await once();
+  expect(first.status).toBe(201);
+  expect((await once()).body).toEqual(first.body);
+  await platform().kill9();
+  await platform().restart();
+  expect((await once()).body).toEqual(first.body);
+  const other = await platform().api({ method: "POST", path: "/v2/sandboxes", body: { templateID: "base", timeout: 60 }, headers: key });
+  expect(other.status).toBe(422);
+});
