@@ -24,7 +24,11 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     process.on(event, (error) => logger.error({ err: error }, event));
   try {
     const driver = await machine.openDriver(logger);
-    const server = await startServer({ config, driver, logger });
+    const server = await startServer({ config, driver, logger }).catch(async (error) => {
+      // What the driver has open would keep the process alive: it would neither serve nor end.
+      await driver.close();
+      throw error;
+    });
     chmodSync(server.firstKey.path, 0o600);
     writeServerFile(config.dataFolder, server.url, buildId());
     logger.info({ url: server.url, adopted: server.adoption.adopted, removed: server.adoption.removed }, "server started");
