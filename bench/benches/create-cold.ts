@@ -1,8 +1,10 @@
 import { Sandbox } from "@boxyard/sdk";
 import type { Platform } from "@boxyard/testkit";
 import { atMost, type Bench, type BenchResult, timesFaster, type Verdict } from "../lib/bench.ts";
+import { machineCpuMs } from "../lib/cpu.ts";
 import { baseTree, bwrapRun, hasBwrap, hasPodman, podmanRun } from "../lib/podman.ts";
 import { repeat, type Summary } from "../lib/stats.ts";
+import { CreateTrace } from "../lib/trace.ts";
 
 /** Creates a sandbox, waits for the first command's result, and removes it; the removal is not measured. */
 async function createSamples(platform: Platform, count: number): Promise<Summary> {
@@ -21,10 +23,16 @@ export const createCold: Bench = {
   promises: [2],
   what: "create a sandbox without a warm pool, then the first command's result, through the SDK",
   async run(platform): Promise<BenchResult> {
-    const ours = await createSamples(platform, 40);
-    const series: Record<string, Summary> = { boxyard: ours };
+    const count = 40;
+    const trace = new CreateTrace(platform);
+    const cpuBefore = machineCpuMs();
+    const ours = await createSamples(platform, count);
+    const cpuMs = Math.round((machineCpuMs() - cpuBefore) / count);
+    const series: Record<string, Summary> = { boxyard: ours, ...trace.steps() };
     const verdicts: Verdict[] = [atMost("cold create and first result, p50", ours.p50, 40)];
-    const notes: string[] = [];
+    const notes: string[] = [
+      `${cpuMs} ms of CPU for each create with its command and removal, client and everything else on the machine included`,
+    ];
     const tree = await baseTree(platform);
     if (hasPodman()) {
       const podman = await repeat(8, () => podmanRun(tree, "bridge", ["true"]), 1);
