@@ -1,13 +1,3 @@
-/** Debian packages that the machine needs to make and boot the guest, and what each is for. */
-export const HOST_PACKAGES: Readonly<Record<string, string>> = {
-  "qemu-system-x86": "boots the guest, emulated (no /dev/kvm needed)",
-  "busybox-static": "the first program of the guest",
-  cpio: "packs the guest's first file system",
-  kmod: "finds the kernel modules that the disk needs",
-  e2fsprogs: "makes the guest's disk without mounting it",
-  mmdebstrap: "makes the guest's Debian tree",
-};
-
 /**
  * What stands in the guest's Debian tree: what set-up installs on a user's machine (it cannot reach a mirror from in there), and the
  * tools of the tests.

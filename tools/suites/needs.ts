@@ -12,6 +12,10 @@ interface Need {
 const NEEDS: readonly Need[] = [
   { what: "Python's venv, for the Python client", package: "python3-venv", probe: ["python3", "-c", "import ensurepip, venv"] },
   { what: "git, to tell what is committed", package: "git", probe: ["git", "--version"] },
+  { what: "an emulator, for the guest with pure cgroup v2", package: "qemu-system-x86", probe: ["qemu-system-x86_64", "--version"] },
+  { what: "a static busybox, the guest's first program", package: "busybox-static", probe: ["busybox", "true"] },
+  { what: "cpio, to pack the guest's first file system", package: "cpio", probe: ["cpio", "--version"] },
+  { what: "debugfs, to read the guest's disk", package: "e2fsprogs", probe: ["debugfs", "-V"] },
   { what: "tmux, to drive terminal programs", package: "tmux", probe: ["tmux", "-V"] },
 ];
 
