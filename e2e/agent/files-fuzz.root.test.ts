@@ -1,0 +1,292 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { gzipSync } from "node:zlib";
+import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { asRoot, download, openFiles, postCompose, put } from "./support/files.ts";
+import { unary } from "./support/rpc.ts";
+
+/*
+ * Hostile input for a bounded time: whatever comes, the agent lives, keeps no file open, leaves no temporary file, and writes only where it
+ * was asked to. Each round prints its seed when it fails, by being part of what is compared.
+ */
+
+setDefaultTimeout(120_000);
+const ROUND_MS = 3_000;
+
+let agent: AgentUnderTest;
+let before = 0;
+beforeAll(async () => {
+  agent = await startAgent({
+    prepare:
+      "mkdir /home/elsewhere /home/small && chmod 777 /home/elsewhere && mount -t tmpfs -o size=8M tmpfs /home/small && chmod 777 /home/small",
+  });
+});
+afterAll(() => agent.stop());
+beforeEach(async () => {
+  before = await openFiles(agent);
+});
+afterEach(async () => {
+  expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
+  for (let i = 0; i < 100 && (await openFiles(agent)) > before; i++) await Bun.sleep(20);
+  expect([await openFiles(agent), await asRoot(agent, "find /home -name '.boxyard-*' | wc -l")]).toEqual([before, "0"]);
+});
+
+/** Repeatable random numbers. */
+class Dice {
+  private state: number;
+  constructor(seed: number) {
+    this.state = seed;
+  }
+  below(n: number): number {
+    this.state = (Math.imul(this.state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((this.state / 2 ** 32) * n);
+  }
+  pick<T>(from: readonly T[]): T {
+    return from[this.below(from.length)] as T;
+  }
+}
+
+/** Calls `round` with a new seed until the time is over. */
+async function rounds(round: (dice: Dice, seed: number) => Promise<void>): Promise<void> {
+  const deadline = Date.now() + ROUND_MS;
+  for (let seed = 1; Date.now() < deadline; seed++) await round(new Dice(seed), seed);
+}
+
+const MAZE = `
+  rm -rf /home/user/maze /home/elsewhere/*; mkdir -p /home/user/maze/d/e /home/elsewhere/o && cd /home/user/maze
+  ln -s d in; ln -s /home/elsewhere out; ln -s ../../elsewhere/o up; ln -s loop2 loop; ln -s loop loop2; ln -s nothing dang; ln -s /home/elsewhere/new made
+  ln -s d/f filelink; ln -s . self; mkfifo fifo; mknod dev c 1 3; echo old > f; echo old > d/f; ln f hard; chmod 600 f; chown -R user:user /home/user/maze`;
+const NAMES = [
+  "d",
+  "e",
+  "in",
+  "out",
+  "up",
+  "loop",
+  "dang",
+  "made",
+  "filelink",
+  "self",
+  "fifo",
+  "dev",
+  "f",
+  "hard",
+  "new",
+  "o",
+  "..",
+  ".",
+  "",
+  "~",
+  "ü",
+  "a b",
+  "%2e%2e",
+  "\\",
+  "n".repeat(255),
+  "n".repeat(256),
+];
+
+function mazePath(dice: Dice): string {
+  const parts = Array.from({ length: 1 + dice.below(5) }, () => dice.pick(NAMES));
+  const path = `/home/user/maze/${parts.join("/")}`;
+  // Leaving the two folders by .. is allowed and not what this looks at.
+  return path.split("/").filter((part) => part === "..").length > 1 ? "/home/user/maze/f" : path;
+}
+
+describe("paths", () => {
+  test("uploads land where the kernel would write that path, and nowhere else", async () => {
+    await rounds(async (dice, seed) => {
+      await asRoot(agent, `${MAZE}; touch /home/.stamp; sleep 0.02`);
+      const written: { path: string; text: string }[] = [];
+      for (let i = 0; i < 60; i++) {
+        const path = mazePath(dice);
+        const text = `${seed}.${i}`;
+        const response = await put(agent, path, text);
+        expect([seed, path, [200, 400, 404].includes(response.status)]).toEqual([seed, path, true]);
+        if (response.status === 200) written.push({ path, text });
+      }
+      const script = `while IFS= read -r p; do realpath -z -- "$p" | tr -d '\\0'; printf '\\t'; cat -- "$p"; printf '\\n'; done <<'END'\n${written.map(({ path }) => path).join("\n")}\nEND`;
+      const found = (await asRoot(agent, script)).split("\n").map((line) => line.split("\t"));
+      const last = new Map(found.map(([real], i) => [real, written[i]?.text]));
+      expect([seed, written.length > 0 ? found.filter(([real, text]) => last.get(real) !== text) : []]).toEqual([seed, []]);
+      const touched = (
+        await asRoot(
+          agent,
+          "find /home /etc /tmp -type f -newer /home/.stamp ! -path '/tmp/boxyard-*' ! -path '/tmp/bash_jobs*' 2>/dev/null | grep -E '^(/home|/etc)/' || true",
+        )
+      )
+        .split("\n")
+        .filter(Boolean);
+      expect([seed, touched.filter((path) => !last.has(path))]).toEqual([seed, []]);
+      expect(
+        await asRoot(
+          agent,
+          "cd /home/user/maze && readlink in out loop dang made filelink self | tr '\\n' ' '; stat -c %F fifo dev | tr '\\n' ' '",
+        ),
+      ).toBe("d /home/elsewhere loop2 nothing /home/elsewhere/new d/f . fifo character special file ");
+    });
+  });
+
+  test("downloads and every RPC answer soon, whatever the path", async () => {
+    await asRoot(agent, MAZE);
+    const odd = [
+      "/proc/self/fd",
+      "/proc/self/root/home/user/maze/f",
+      "/proc/1/mem",
+      "/proc/kmsg",
+      "/proc/self/environ",
+      "/dev/stdin",
+      "/dev/tty",
+      "/dev/zero",
+      "/sys/kernel/notes",
+      "/proc/sys/vm/drop_caches",
+      "/proc/self/cwd",
+      "\0",
+      "\ud800",
+      "/".repeat(5000),
+      `/${"a/".repeat(2000)}`,
+      "~root",
+      "~",
+    ];
+    await rounds(async (dice, seed) => {
+      const path = dice.below(4) === 0 ? dice.pick(odd) : mazePath(dice);
+      const started = performance.now();
+      const headers = dice.below(3) === 0 ? { Range: `bytes=${dice.below(9)}-${dice.below(9)}` } : {};
+      const statuses = await Promise.all([
+        download(agent, path, { headers }).then(async (response) => {
+          await response.body?.cancel();
+          return response.status;
+        }),
+        unary(agent, "filesystem.Filesystem/Stat", { path }).then((r) => r.status),
+        unary(agent, "filesystem.Filesystem/ListDir", { path, depth: dice.below(3) }).then((r) => r.status),
+        unary(agent, "filesystem.Filesystem/CreateWatcher", { path }).then(async (r) => {
+          if (r.status === 200) await unary(agent, "filesystem.Filesystem/RemoveWatcher", r.body);
+          return r.status;
+        }),
+        postCompose(agent, { source_paths: ["/home/user/maze/no-such", path], destination: mazePath(dice) }).then((r) => r.status),
+      ]);
+      expect([seed, path, statuses.filter((status) => ![200, 206, 400, 404, 409, 412, 416, 500].includes(status))]).toEqual([
+        seed,
+        path,
+        [],
+      ]);
+      expect([path, performance.now() - started < 3000]).toEqual([path, true]);
+    });
+  });
+
+  test("changing RPCs in the maze leave what lies outside alone", async () => {
+    await rounds(async (dice, seed) => {
+      await asRoot(agent, `${MAZE}; mkdir -p /home/elsewhere/keep && echo gold > /home/elsewhere/keep/gold`);
+      for (let i = 0; i < 30; i++) {
+        // `out` leads there by request; every other name must not.
+        const [path, other] = [mazePath(dice), mazePath(dice)].map((p) =>
+          p.replaceAll("out", "in").replaceAll("up", "e").replaceAll("made", "f"),
+        );
+        const [method, message] = dice.pick([
+          ["Remove", { path }],
+          ["MakeDir", { path }],
+          ["Move", { source: path, destination: other }],
+        ] as const);
+        const { status } = await unary(agent, `filesystem.Filesystem/${method}`, message);
+        expect([seed, method, path, other, [200, 400, 404, 409, 500].includes(status)]).toEqual([seed, method, path, other, true]);
+        if ((await unary(agent, "filesystem.Filesystem/Stat", { path: "/home/user/maze" })).status !== 200) break;
+      }
+      expect(await asRoot(agent, "cat /home/elsewhere/keep/gold; find /home/elsewhere | sort | tr '\\n' ' '")).toBe(
+        "gold\n/home/elsewhere /home/elsewhere/keep /home/elsewhere/keep/gold /home/elsewhere/o ",
+      );
+    });
+  });
+});
+
+describe("bodies", () => {
+  const valid = (dice: Dice) =>
+    `--bnd\r\nContent-Disposition: form-data; name="file"; filename="fuzz/${dice.below(5)}"\r\nContent-Type: text/plain\r\n\r\n${"data ".repeat(dice.below(50))}\r\n`;
+
+  function mutate(dice: Dice, text: string): Buffer<ArrayBuffer> {
+    const bytes = Buffer.from(text, "latin1") as Buffer<ArrayBuffer>;
+    for (let i = dice.below(6); i > 0; i--)
+      bytes[dice.below(bytes.length)] = dice.pick([0, 10, 13, 34, 45, 58, 59, 61, 92, 128, 255, dice.below(47)]);
+    const cut = dice.below(3) === 0 ? dice.below(bytes.length) : bytes.length;
+    return bytes.subarray(0, cut) as Buffer<ArrayBuffer>;
+  }
+
+  const post = (body: Buffer<ArrayBuffer>, headers: Record<string, string>) =>
+    fetch(`${agent.baseUrl}/files`, { method: "POST", headers: { ...authorised(agent), ...headers }, body });
+
+  test("multipart: 200 or 400, nothing beside the files named", async () => {
+    await asRoot(agent, "rm -rf /home/user/fuzz");
+    await rounds(async (dice, seed) => {
+      const body = mutate(dice, `${Array.from({ length: 1 + dice.below(4) }, () => valid(dice)).join("")}--bnd--\r\n`);
+      const type =
+        dice.below(20) === 0
+          ? mutate(dice, "multipart/form-data; boundary=bnd")
+              .toString("latin1")
+              .replace(/[^\x20-\x7e]/g, "")
+          : "multipart/form-data; boundary=bnd";
+      const response = await post(body, { "Content-Type": type });
+      expect([seed, [200, 400, 404].includes(response.status)]).toEqual([seed, true]);
+    });
+  });
+
+  test("gzip: mutated streams are 200 or 400", async () => {
+    await rounds(async (dice, seed) => {
+      const zipped = mutate(dice, gzipSync(`${valid(dice)}--bnd--`).toString("latin1"));
+      const response = await post(zipped, { "Content-Type": "multipart/form-data; boundary=bnd", "Content-Encoding": "gzip" });
+      expect([seed, [200, 400, 404].includes(response.status)]).toEqual([seed, true]);
+    });
+  });
+
+  test("bombs: a thousand times their size ends at the disk's limit with little memory", async () => {
+    const bomb = gzipSync(new Uint8Array(512 * 1024 * 1024)) as Buffer<ArrayBuffer>;
+    const nested = gzipSync(gzipSync(new Uint8Array(64 * 1024 * 1024))) as Buffer<ArrayBuffer>;
+    const headers = { "Content-Encoding": "gzip" };
+    const memory = () => asRoot(agent, "awk '/RssAnon/{print $2}' /proc/1/status").then(Number);
+    const idle = await memory();
+    const results = await Promise.all([1, 2, 3].map((i) => put(agent, `/home/small/bomb${i}`, bomb, { headers })));
+    expect(results.map((response) => response.status)).toEqual([507, 507, 507]);
+    expect((await put(agent, "/home/small/nested", nested, { headers })).status).toBe(200);
+    expect((await memory()) - idle).toBeLessThan(128 * 1024);
+    expect(await asRoot(agent, "rm /home/small/nested; ls -A /home/small")).toBe("");
+  });
+
+  test("compose: any JSON is 400 or 404", async () => {
+    const values = [
+      null,
+      1,
+      "x",
+      "",
+      [],
+      {},
+      ["x"],
+      [["x"]],
+      { a: 1 },
+      true,
+      "~x",
+      "\0",
+      ["/home/user/maze/fifo"],
+      "/",
+      ["/dev/zero"],
+      "[".repeat(20_000),
+    ];
+    await rounds(async (dice, seed) => {
+      const body = { source_paths: dice.pick(values), destination: dice.pick(values), username: dice.pick([...values, undefined]) };
+      const text = dice.below(4) === 0 ? mutate(dice, JSON.stringify(body)).toString("latin1") : JSON.stringify(body);
+      const { status } = await postCompose(agent, text);
+      expect([seed, [400, 401, 404].includes(status)]).toEqual([seed, true]);
+    });
+    expect((await postCompose(agent, "[".repeat(1_000_000))).status).toBe(400);
+    expect((await postCompose(agent, `{"source_paths":["${"x".repeat(17 * 1024 * 1024)}"],"destination":"x"}`)).status).toBe(400);
+  });
+});
+
+test("signatures: none that was not made with the token passes", async () => {
+  const letters = "v1_ABCabc+/=%:. \u00e9";
+  await rounds(async (dice, seed) => {
+    const signature = `${dice.below(2) ? "v1_" : ""}${Array.from({ length: dice.below(60) }, () => letters[dice.below(letters.length)]).join("")}`;
+    const query = {
+      signature,
+      ...(dice.below(2) ? { signature_expiration: String(dice.below(2 ** 31)) } : {}),
+      ...(dice.below(2) ? { username: "user" } : {}),
+    };
+    const response = await download(agent, dice.pick(["/etc/passwd", "x", "", ":", "a:read:user"]), { query, authorised: false });
+    expect([seed, signature, response.status]).toEqual([seed, signature, 401]);
+  });
+});
