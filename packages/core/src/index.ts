@@ -1,6 +1,7 @@
 export * from "./cleanup.ts";
 export * from "./clock.ts";
 export * from "./errors.ts";
+export * from "./executable.ts";
 export * from "./exit-codes.ts";
 export * from "./ids.ts";
 export * from "./sandbox-state.ts";

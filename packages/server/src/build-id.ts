@@ -1,8 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { executableBuild } from "@boxyard/core";
 
-/** Hash of the server's own sources: tells a client whether the server that runs is the one that it would start. 16 hex digits. */
+/**
+ * Tells a client whether the server that runs is the one that it would start: the executable's own id, or in a checkout a hash of the server's
+ * sources. 16 hex digits.
+ */
 export function buildId(folder: string = import.meta.dir): string {
+  if (executableBuild !== undefined) return executableBuild;
   const hasher = new Bun.CryptoHasher("sha256");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
     (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),

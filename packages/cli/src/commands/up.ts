@@ -25,7 +25,7 @@ async function upDetached(context: CliContext): Promise<void> {
   const before = await findServer(config.dataDir);
   const restart = before !== undefined && isOutdated(config.dataDir);
   if (restart) {
-    output.note("the server runs older sources than these: starting it again (sandboxes run on)");
+    output.note("the server is not of this version: starting it again (sandboxes run on)");
     await stopServer(config.dataDir, signal);
   }
   const server = before && !restart ? before : await ensureServer(context);

@@ -13,7 +13,7 @@ const PROBE_LIMIT_MS = 5000;
 /** The second one is for sources that changed while the first was at work. */
 const MAX_SET_UPS = 2;
 
-const OUTDATED = "note: the server runs older sources than these; `boxyard up -d` starts it again (sandboxes run on)";
+const OUTDATED = "note: the server is not of this version; `boxyard up -d` starts it again (sandboxes run on)";
 
 /** The running server, or undefined. One that lives and does not answer is an error: a second one must not be started beside it. */
 export async function findServer(dataDir: string): Promise<ServerFile | undefined> {

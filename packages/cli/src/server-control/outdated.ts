@@ -1,13 +1,18 @@
 import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { serverFilePath } from "./server-file.ts";
+import { executableBuild } from "@boxyard/core";
+import { readServerFile, serverFilePath } from "./server-file.ts";
 
 /** What a server is made of, in a checkout. */
 const PARTS = ["core", "spec", "driver", "driver-local", "agent", "server"] as const;
 const PACKAGES = resolve(import.meta.dir, "../../..");
 
-/** True when a source of the server is younger than the server that runs. Some milliseconds. */
+/** True when the server that runs is of another build than this executable or, in a checkout, older than a source of it. Some milliseconds. */
 export function isOutdated(dataDir: string, packages: string = PACKAGES): boolean {
+  return executableBuild === undefined ? isOlderThanSources(dataDir, packages) : readServerFile(dataDir)?.build !== executableBuild;
+}
+
+function isOlderThanSources(dataDir: string, packages: string): boolean {
   let startedAt: number;
   try {
     startedAt = statSync(serverFilePath(dataDir)).mtimeMs;
@@ -23,7 +28,7 @@ function hasYounger(folder: string, than: number): boolean {
       if (name.endsWith(".ts") && !name.endsWith(".test.ts") && statSync(join(folder, name)).mtimeMs > than) return true;
     }
   } catch {
-    // No such folder: an installed program, which knows no sources. Or a file that has just gone: whoever edits will start again.
+    // No such folder, or a file that has just gone: whoever edits will start again.
   }
   return false;
 }

@@ -4,11 +4,13 @@ import { AppError, EXIT_SETUP_NEEDED, systemClock } from "@boxyard/core";
 import type { CliConfig } from "../config.ts";
 import { answers } from "./health.ts";
 import { selfCommand } from "./self-command.ts";
-import { readServerFile, type ServerFile, serverLogPath, startTimeOf } from "./server-file.ts";
+import { readServerFile, type ServerFile, serverLogPath } from "./server-file.ts";
 
 /** How long a server may take until it answers; after a crash it first looks after the sandboxes it finds. */
 const START_LIMIT_MS = 60_000;
 const POLL_MS = 10;
+/** How long a hanging server may take to end before it is killed. */
+const END_LIMIT_MS = 5000;
 const PROBE_LIMIT_MS = 5000;
 const LOG_LINES = 20;
 
@@ -42,13 +44,18 @@ export async function startDetached(config: CliConfig, signal: AbortSignal): Pro
     await systemClock.sleep(POLL_MS, signal);
   }
   if (exitCode === EXIT_SETUP_NEEDED) return undefined;
-  if (exitCode === undefined && child.pid) killIfSame(child.pid);
-  throw startFailure(config, exitCode);
+  const failure = startFailure(config, exitCode);
+  if (child.pid) await endHanging(child.pid, () => exitCode !== undefined);
+  throw failure;
 }
 
-/** A server that does not answer is of no use and must not stay behind. */
-function killIfSame(pid: number): void {
-  if (startTimeOf(pid) !== undefined) process.kill(pid, "SIGTERM");
+/** A server that does not answer is of no use and must not stay behind. (It is our own child: its pid cannot be another's yet.) */
+async function endHanging(pid: number, hasEnded: () => boolean): Promise<void> {
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    if (!hasEnded()) process.kill(pid, signal);
+    const deadline = systemClock.monotonic() + END_LIMIT_MS;
+    while (!hasEnded() && systemClock.monotonic() < deadline) await systemClock.sleep(POLL_MS);
+  }
 }
 
 function startFailure(config: CliConfig, exitCode: number | undefined): AppError {

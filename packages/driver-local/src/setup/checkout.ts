@@ -8,25 +8,25 @@ export const CHECKOUT = resolve(import.meta.dir, "../../../..");
 const NOT_BUILT = /\.test\.ts$|(^|\/)(node_modules|fixtures)\//;
 
 /** `path` itself, or every file below it in a fixed order, tests left out. Nothing when there is no such path. */
-function filesBelow(path: string): string[] {
-  const root = join(CHECKOUT, path);
-  const stat = statSync(root, { throwIfNoEntry: false });
+function filesBelow(path: string, root: string): string[] {
+  const folder = join(root, path);
+  const stat = statSync(folder, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return stat ? [path] : [];
-  return readdirSync(root, { recursive: true, withFileTypes: true })
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(CHECKOUT.length + 1))
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
     .filter((file) => !NOT_BUILT.test(file))
     .sort();
 }
 
-/** Hash of files and folders of the checkout, names and contents, and of `more`. 16 hex digits. */
-export function hashSources(paths: readonly string[], more: readonly string[] = []): string {
+/** Hash of files and folders below `root`, names and contents, and of `more`. 16 hex digits. */
+export function hashSources(paths: readonly string[], more: readonly string[] = [], root: string = CHECKOUT): string {
   const hasher = new Bun.CryptoHasher("sha256");
   for (const path of paths) {
-    for (const file of filesBelow(path))
+    for (const file of filesBelow(path, root))
       hasher
         .update(`${file}\0`)
-        .update(readFileSync(join(CHECKOUT, file)))
+        .update(readFileSync(join(root, file)))
         .update("\0");
   }
   return hasher.update(JSON.stringify(more)).digest("hex").slice(0, 16);

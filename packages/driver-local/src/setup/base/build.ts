@@ -1,5 +1,16 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { freeBytes } from "../../pool-storage/index.ts";
 import { lockFile } from "../../sys/file-lock.ts";
@@ -8,6 +19,7 @@ import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 import { formatDeb822 } from "./apt-sources.ts";
 import { machineAptSettings, machineRelease, machineSources } from "./machine.ts";
+import { npmPackage } from "./npm.ts";
 import { type Recipe, readRecipe, recipeKey } from "./recipe.ts";
 
 /** The tree, apt's downloads and the tar lie side by side for a moment. */
@@ -52,9 +64,9 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
   try {
     const recipe = readRecipe();
     report.progress("npm");
-    const npm = await fetchNpm(recipe, work, config);
+    const npm = await npmPackage(recipe.npmVersion, work, config.env);
     writeFileSync(join(work, "machine.sources"), formatDeb822(machineSources(codename)));
-    const argv = await mmdebstrap(recipe, { work, npm, codename, config });
+    const argv = await mmdebstrap({ ...recipe, hooks: copyHooks(recipe, work) }, { work, npm, codename, config });
     await runCommand(argv, {
       env: { ...systemEnv(config.env), TMPDIR: work },
       onLine: (line) => report.progress(line.replace(/^I: /, "")),
@@ -68,6 +80,17 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** Into the work folder, since nobody else can start what the single executable carries. */
+function copyHooks({ hooks }: Recipe, work: string): string[] {
+  mkdirSync(join(work, "hooks"));
+  return hooks.map((hook) => {
+    const copy = join(work, "hooks", basename(hook));
+    writeFileSync(copy, readFileSync(hook));
+    chmodSync(copy, 0o755);
+    return copy;
+  });
 }
 
 /** A mount point for /dev, which mmdebstrap leaves out together with the devices. */
@@ -91,19 +114,6 @@ function removeOldTars(cacheDir: string): void {
     .map((name) => ({ path: join(cacheDir, name), at: statSync(join(cacheDir, name)).mtimeMs }))
     .sort((a, b) => b.at - a.at);
   for (const { path } of tars.slice(TARS_KEPT)) rmSync(path, { force: true });
-}
-
-/** npm's package through the machine's own npm client and registry. */
-async function fetchNpm(recipe: Recipe, work: string, config: SetupConfig): Promise<string> {
-  // npm's own patience with a registry that can't be reached is minutes.
-  const patience = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
-  await runCommand(["npm", "pack", "--silent", "--ignore-scripts", ...patience, `--pack-destination=${work}`, `npm@${recipe.npmVersion}`], {
-    env: config.env,
-    cwd: work,
-    name: "npm pack",
-    fix: "Is the machine's npm registry reachable ('npm ping')?",
-  });
-  return join(work, `npm-${recipe.npmVersion}.tgz`);
 }
 
 interface BuildInput {

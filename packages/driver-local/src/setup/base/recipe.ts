@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, hashSources } from "../checkout.ts";
+import { hashSources } from "../checkout.ts";
+import { resources } from "../resources.ts";
 
 const FOLDER = "images/base";
 /** Raised when the way in which a tree is built changes what comes out. */
@@ -36,7 +37,7 @@ export function meaningfulLines(text: string): string[] {
 }
 
 export function readRecipe(): Recipe {
-  const folder = join(CHECKOUT, FOLDER);
+  const folder = join(resources.root, FOLDER);
   const lines = (name: string) => meaningfulLines(readFileSync(join(folder, name), "utf8"));
   return {
     packages: lines("packages"),
@@ -49,7 +50,7 @@ export function readRecipe(): Recipe {
 }
 
 export function readSettings(): TemplateSettings {
-  return JSON.parse(readFileSync(join(CHECKOUT, FOLDER, "settings.json"), "utf8")) as TemplateSettings;
+  return JSON.parse(readFileSync(join(resources.root, FOLDER, "settings.json"), "utf8")) as TemplateSettings;
 }
 
 /** Hash of what the tree is built from. */
@@ -57,10 +58,11 @@ export function recipeKey(codename: string): string {
   return hashSources(
     [`${FOLDER}/packages`, `${FOLDER}/npm-version`, `${FOLDER}/dpkg.conf`, `${FOLDER}/hooks`],
     [TREE_VERSION, codename, process.arch],
+    resources.root,
   );
 }
 
 /** Hash of what the template depends on beside the tree. */
 export function settingsKey(): string {
-  return hashSources([`${FOLDER}/settings.json`]);
+  return hashSources([`${FOLDER}/settings.json`], [], resources.root);
 }

@@ -5,6 +5,7 @@ import { findProgram, runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 import { systemEnv } from "../config.ts";
 import { interpreterPatch } from "./elf.ts";
+import { makeGuestFolders } from "./folders.ts";
 import { parseLdd } from "./libraries.ts";
 
 /** Where the bundle is mounted in every sandbox, so where its loader is found. */
@@ -13,8 +14,6 @@ const AGENT_ENTRY = "packages/agent/src/main.ts";
 const LAUNCH_SOURCE = "images/guest/launch.c";
 /** Everything that the agent and the helper are made of. */
 const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCE];
-/** Empty folders on which the driver mounts a sandbox's own facts. */
-const MOUNT_POINTS = ["cgroup/memory", "cgroup/cpuacct", "cgroup/cpu", "cgroup/pids", "host"];
 
 export interface GuestBuildOptions {
   /** Environment of the compilers. */
@@ -22,6 +21,8 @@ export interface GuestBuildOptions {
   readonly progress?: (text: string) => void;
   /** The agent's entry, for tests; the agent's own by default. */
   readonly agentEntry?: string;
+  /** Path of the Bun that the agent is made of; the one that runs by default. */
+  readonly runtime?: string;
 }
 
 /** Hash of what a guest bundle is built from. */
@@ -35,8 +36,7 @@ export function guestKey(): string {
  */
 export async function buildGuest(target: string, options: GuestBuildOptions): Promise<void> {
   const progress = options.progress ?? (() => {});
-  mkdirSync(join(target, "lib"), { recursive: true });
-  for (const folder of MOUNT_POINTS) mkdirSync(join(target, folder), { recursive: true });
+  makeGuestFolders(target);
   progress("the agent");
   await compileAgent(target, options);
   progress("its libraries");
@@ -47,7 +47,7 @@ export async function buildGuest(target: string, options: GuestBuildOptions): Pr
   copyInit(target);
 }
 
-async function compileAgent(target: string, { env, agentEntry }: GuestBuildOptions): Promise<void> {
+async function compileAgent(target: string, { env, agentEntry, runtime }: GuestBuildOptions): Promise<void> {
   const entry = agentEntry ?? join(CHECKOUT, AGENT_ENTRY);
   const work = join(target, ".build");
   mkdirSync(work);
@@ -61,6 +61,7 @@ async function compileAgent(target: string, { env, agentEntry }: GuestBuildOptio
       // What a sandbox's user puts into its root folder must not configure the agent.
       "--no-compile-autoload-dotenv",
       "--no-compile-autoload-bunfig",
+      ...(runtime === undefined ? [] : [`--compile-executable-path=${runtime}`]),
       `--outfile=${join(target, "agent")}`,
       entry,
     ],

@@ -2,12 +2,13 @@ import { existsSync, readdirSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { findProgram, runCommand } from "../../sys/run.ts";
 import { systemEnv } from "../config.ts";
+import { resources } from "../resources.ts";
 import type { SetupConfig, Stage, StageReport } from "../types.ts";
 import { NEEDED, type NeededPackage } from "./package-list.ts";
 
 /** What of `NEEDED` the machine lacks. */
 export function missingPackages(): readonly NeededPackage[] {
-  return NEEDED.filter(({ program }) => findProgram(program) === undefined);
+  return NEEDED.filter(({ program, compiles }) => (resources.compiles || !compiles) && findProgram(program) === undefined);
 }
 
 /** For a machine without apt: what to install by hand. */

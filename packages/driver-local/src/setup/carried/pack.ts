@@ -1,0 +1,50 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readRecipe } from "../base/recipe.ts";
+import { CHECKOUT } from "../checkout.ts";
+import { buildGuest, guestKey } from "../guest/build.ts";
+import { makePatch } from "./runtime-patch.ts";
+import { AGENT, type CarriedFacts, COMPRESSED_SUFFIX, FACTS_FILE, GUEST_FOLDER, PATCH_SUFFIX } from "./unpack.ts";
+
+/** For libraries and helpers, a few MB in all. */
+const LEVEL = 19;
+
+export interface PackOptions {
+  /** Path of the Bun that the executable is made of; the agent is compiled with the same. */
+  readonly runtime: string;
+  /** Path of npm's package. */
+  readonly npmPackage: string;
+  /** A folder to work in. */
+  readonly work: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly progress: (text: string) => void;
+}
+
+/** Version of npm that `images/base/` names. */
+export const npmVersion = (): string => readRecipe().npmVersion;
+
+/** Builds what the executable carries, into the new folder `target`. */
+export async function packCarried(target: string, { runtime, npmPackage, work, env, progress }: PackOptions): Promise<void> {
+  const guest = join(work, "guest");
+  mkdirSync(guest);
+  await buildGuest(guest, { env, runtime, progress });
+  progress("packing");
+  packGuest(guest, readFileSync(runtime), join(target, GUEST_FOLDER));
+  cpSync(join(CHECKOUT, "images/base"), join(target, "images/base"), { recursive: true });
+  const facts: CarriedFacts = { version: 1, guestKey: guestKey(), npmPackage: `npm-${npmVersion()}.tgz` };
+  cpSync(npmPackage, join(target, facts.npmPackage));
+  writeFileSync(join(target, FACTS_FILE), `${JSON.stringify(facts)}\n`);
+}
+
+/** The files of the bundle at `guest`, compressed one by one, below `target`. */
+export function packGuest(guest: string, runtime: Uint8Array, target: string): void {
+  for (const entry of readdirSync(guest, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const content = readFileSync(path);
+    const isAgent = path === join(guest, AGENT);
+    const packed = join(target, `${path.slice(guest.length + 1)}${isAgent ? PATCH_SUFFIX : ""}${COMPRESSED_SUFFIX}`);
+    mkdirSync(dirname(packed), { recursive: true });
+    writeFileSync(packed, Bun.zstdCompressSync(isAgent ? makePatch(runtime, content) : content, { level: LEVEL }));
+  }
+}

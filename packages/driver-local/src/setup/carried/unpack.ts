@@ -1,0 +1,55 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { makeGuestFolders } from "../guest/folders.ts";
+import { applyPatch } from "./runtime-patch.ts";
+
+/*
+ * What the executable carries, as a folder of this name:
+ *   facts.json        CarriedFacts
+ *   images/base/…     as in a checkout
+ *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent out of the executable itself
+ *   npm-….tgz         npm's package
+ */
+export const CARRIED_FOLDER = "carried";
+export const FACTS_FILE = "facts.json";
+export const GUEST_FOLDER = "guest";
+export const AGENT = "agent";
+export const PATCH_SUFFIX = ".patch";
+export const COMPRESSED_SUFFIX = ".zst";
+
+export interface CarriedFacts {
+  readonly version: 1;
+  /** Equal to the key of a checkout with the same sources. */
+  readonly guestKey: string;
+  /** Name of npm's package beside this file. */
+  readonly npmPackage: string;
+}
+
+export function readCarriedFacts(root: string): CarriedFacts {
+  const facts = JSON.parse(readFileSync(join(root, FACTS_FILE), "utf8")) as CarriedFacts;
+  if (facts.version !== 1) throw new AppError("internal", "the executable carries facts of another version", { reason: "bad_executable" });
+  return facts;
+}
+
+/** Writes the guest bundle below `root` into the folder `target`. `runtime`: the program that the agent is made out of; the one that runs. */
+export function unpackGuest(root: string, target: string, runtime = "/proc/self/exe"): void {
+  makeGuestFolders(target);
+  const folder = join(root, GUEST_FOLDER);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const packed = join(entry.parentPath, entry.name);
+    const content = Bun.zstdDecompressSync(readFileSync(packed));
+    const path = join(target, packed.slice(folder.length + 1, -COMPRESSED_SUFFIX.length));
+    mkdirSync(dirname(path), { recursive: true });
+    if (path === join(target, `${AGENT}${PATCH_SUFFIX}`)) applyPatch(content, runtime, join(target, AGENT));
+    else writeFileSync(path, content, { flag: "wx" });
+  }
+  makeExecutable(target);
+}
+
+/** Whatever the umask is: users in the sandbox start these. */
+function makeExecutable(target: string): void {
+  for (const entry of readdirSync(target, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) chmodSync(join(entry.parentPath, entry.name), 0o755);
+}

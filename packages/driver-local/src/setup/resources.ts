@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import { executableBuild } from "@boxyard/core";
+import { CARRIED_FOLDER, readCarriedFacts, unpackGuest } from "./carried/unpack.ts";
+import { CHECKOUT } from "./checkout.ts";
+import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
+
+/** What set-up makes things from: the sources of a checkout, or what the single executable carries. */
+export interface Resources {
+  /** The folder that `images/base/` is in. */
+  readonly root: string;
+  /** False where nothing is compiled, so that the machine needs no compiler. */
+  readonly compiles: boolean;
+  /** Hash of what the guest bundle is made from. */
+  guestKey(): string;
+  /** Fills the folder `target` with the guest bundle. */
+  makeGuest(target: string, options: GuestBuildOptions): Promise<void>;
+  /** Path of npm's package, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
+  npmPackage(): string | undefined;
+}
+
+const checkout: Resources = { root: CHECKOUT, compiles: true, guestKey, makeGuest: buildGuest, npmPackage: () => undefined };
+
+function carriedBy(root: string): Resources {
+  return {
+    root,
+    compiles: false,
+    guestKey: () => readCarriedFacts(root).guestKey,
+    makeGuest: async (target, { progress }) => {
+      progress?.("unpacking");
+      unpackGuest(root, target);
+    },
+    npmPackage: () => join(root, readCarriedFacts(root).npmPackage),
+  };
+}
+
+/** The executable's files appear to it as a folder beside its code. */
+export const resources: Resources = executableBuild === undefined ? checkout : carriedBy(join(import.meta.dir, CARRIED_FOLDER));
