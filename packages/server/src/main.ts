@@ -19,3 +19,6 @@ process.exitCode = await run(process.argv.slice(2), {
   openDriver: (logger) => openLocalDriver({ dataFolder: settings().dataDir, logger }),
   fingerprint: () => fingerprint(settings().dataDir),
 });
+
+// All is said and done: what a failed start has left open (timers, sockets) must not keep the process from ending.
+setTimeout(() => process.exit(), 1000).unref();
