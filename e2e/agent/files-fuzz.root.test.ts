@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
-import { asRoot, download, openFiles, postCompose, put } from "./support/files.ts";
+import { AGENT_PID, asRoot, download, openFiles, postCompose, put } from "./support/files.ts";
 import { unary } from "./support/rpc.ts";
 
 /*
@@ -238,7 +238,7 @@ describe("bodies", () => {
     const bomb = gzipSync(new Uint8Array(512 * 1024 * 1024)) as Buffer<ArrayBuffer>;
     const nested = gzipSync(gzipSync(new Uint8Array(64 * 1024 * 1024))) as Buffer<ArrayBuffer>;
     const headers = { "Content-Encoding": "gzip" };
-    const memory = () => asRoot(agent, "awk '/RssAnon/{print $2}' /proc/1/status").then(Number);
+    const memory = () => asRoot(agent, `${AGENT_PID}; awk '/RssAnon/{print $2}' /proc/$pid/status`).then(Number);
     const idle = await memory();
     const results = await Promise.all([1, 2, 3].map((i) => put(agent, `/home/small/bomb${i}`, bomb, { headers })));
     expect(results.map((response) => response.status)).toEqual([507, 507, 507]);

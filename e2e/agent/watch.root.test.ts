@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
-import { asRoot, openFiles, postCompose, put, putForm } from "./support/files.ts";
+import { AGENT_PID, asRoot, openFiles, postCompose, put, putForm } from "./support/files.ts";
 import { type CallOptions, stream, unary } from "./support/rpc.ts";
 
 setDefaultTimeout(60_000);
@@ -249,7 +249,7 @@ describe("WatchDir", () => {
       for (const seen of many) seen.leave();
       await Promise.all(many.map((seen) => seen.end));
     }
-    const watches = () => asRoot(agent, "cat /proc/1/fdinfo/* 2>/dev/null | grep -c inotify || true");
+    const watches = () => asRoot(agent, `${AGENT_PID}; cat /proc/$pid/fdinfo/* 2>/dev/null | grep -c inotify || true`);
     for (let i = 0; i < 100 && (await watches()) !== "0"; i++) await Bun.sleep(20);
     expect([await watches(), await openFiles(agent)]).toEqual(["0", before]);
   });

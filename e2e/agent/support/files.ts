@@ -94,8 +94,10 @@ export async function asRoot(agent: AgentUnderTest, script: string): Promise<str
   return result.stdout.replace(/\n$/, "");
 }
 
-/** How many files and directories the agent has open; it is PID 1, or the first child of the init that is. Connections come and go with clients. */
+/** Shell text that sets `$pid` to the agent: PID 1, or the first child of the init that is. */
+export const AGENT_PID = "pid=1; case $(cat /proc/1/comm) in init|tini*) read -r pid _ < /proc/1/task/1/children;; esac";
+
+/** How many files and directories the agent has open. Connections come and go with clients. */
 export async function openFiles(agent: AgentUnderTest): Promise<number> {
-  const pid = "pid=1; case $(cat /proc/1/comm) in init|tini*) read -r pid _ < /proc/1/task/1/children;; esac";
-  return Number(await asRoot(agent, `${pid}; ls -l /proc/$pid/fd | grep -c -- '-> /'`));
+  return Number(await asRoot(agent, `${AGENT_PID}; ls -l /proc/$pid/fd | grep -c -- '-> /'`));
 }

@@ -44,6 +44,14 @@ export function processLimit(cause?: unknown): AppError {
   return new AppError("resource_exhausted", message, { reason: "process_limit", cause });
 }
 
+function spawnFailure(error: unknown): AppError {
+  const { code } = error as { code?: string };
+  if (code === "EAGAIN" || code === "ENOMEM") return processLimit(error);
+  if (code === "E2BIG")
+    return new AppError("invalid_argument", "the arguments and environment are too long", { reason: "too_long", cause: error });
+  return new AppError("internal", "the command could not be started", { reason: "launch_failed", cause: error });
+}
+
 /** Starts a command through the guest bundle's `launch` (images/guest/launch.c) and resolves when it runs, or says why it can't. */
 export async function launch(order: LaunchOrder): Promise<Launched> {
   const { uid, gid, groups } = order.user;
@@ -61,9 +69,7 @@ export async function launch(order: LaunchOrder): Promise<Launched> {
     helper.unref();
   } catch (error) {
     closeQuietly(control.read);
-    throw (error as { code?: string }).code === "EAGAIN"
-      ? processLimit(error)
-      : new AppError("internal", "the command could not be started", { cause: error });
+    throw spawnFailure(error);
   } finally {
     closeQuietly(control.write);
   }
