@@ -43,10 +43,25 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
   if (config.baseUrl !== undefined) return { baseUrl: config.baseUrl, token: config.token, initKey: config.initKey, stop: async () => {} };
   const place = new Place(options);
   const port = await freePort();
-  const child = Bun.spawn(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", "/bin/sh", join(place.folder, "boot.sh")], {
-    env: { PATH: process.env.PATH ?? "", BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port) },
-    stdio: ["ignore", "inherit", "inherit"],
-  });
+  const child = Bun.spawn(
+    [
+      "setpriv",
+      "--pdeathsig",
+      "SIGKILL",
+      "unshare",
+      "--mount",
+      "--pid",
+      "--fork",
+      "--kill-child",
+      "--",
+      "/bin/sh",
+      join(place.folder, "boot.sh"),
+    ],
+    {
+      env: { PATH: process.env.PATH ?? "", BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port) },
+      stdio: ["ignore", "inherit", "inherit"],
+    },
+  );
   const stop = async () => {
     child.kill("SIGKILL");
     await child.exited;
