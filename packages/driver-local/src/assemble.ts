@@ -3,6 +3,7 @@ import { AppError, isSandboxId, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
+import { WaitingRoom } from "./cgroup/waiting-room.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import type { MachineFacts } from "./oci/config.ts";
@@ -40,10 +41,13 @@ export function assembleDriver(
   for (const folder of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const cgroups = new InstanceCgroups(findHierarchies(), instance);
   cgroups.prepare();
+  const waitingRoom = new WaitingRoom(cgroups);
+  waitingRoom.open();
   const parts: LocalParts = {
     paths,
     machine: machineFacts(),
     cgroups,
+    waitingRoom,
     uidRanges: new UidRanges(instance),
     networks,
     storage,

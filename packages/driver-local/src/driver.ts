@@ -2,18 +2,20 @@ import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import type {
-  AgentAddress,
-  DriverCapabilities,
-  ExitStatus,
-  Fingerprint,
-  ResourceStats,
-  RuntimePhase,
-  RuntimeStatus,
-  SandboxDriver,
-  SandboxHandle,
-  SandboxSpec,
-  Signal,
+import {
+  type AgentAddress,
+  absentImages,
+  type DriverCapabilities,
+  type ExitStatus,
+  type Fingerprint,
+  type ImageStore,
+  type ResourceStats,
+  type RuntimePhase,
+  type RuntimeStatus,
+  type SandboxDriver,
+  type SandboxHandle,
+  type SandboxSpec,
+  type Signal,
 } from "@boxyard/driver";
 import { waitUntilEnded } from "./cgroup/ended.ts";
 import { readOomKills, readStats } from "./cgroup/stats.ts";
@@ -45,7 +47,8 @@ const noCheckpoint = () =>
  */
 export class LocalDriver implements SandboxDriver {
   readonly name = DRIVER_NAME;
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true };
+  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, images: false };
+  readonly images: ImageStore = absentImages(DRIVER_NAME);
   private readonly parts: LocalParts;
   private readonly fingerprinter: () => Promise<Fingerprint>;
   /** What changes a sandbox happens one after the other. */
@@ -201,6 +204,7 @@ export class LocalDriver implements SandboxDriver {
   }
 
   async close(): Promise<void> {
+    this.parts.waitingRoom.close();
     await this.parts.networks.close();
     await this.parts.storage.close();
   }
@@ -210,6 +214,7 @@ export class LocalDriver implements SandboxDriver {
     if (left.length > 0) {
       throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
     }
+    this.parts.waitingRoom.close();
     await this.parts.networks.release();
     await this.parts.storage.release();
     this.parts.cgroups.remove();

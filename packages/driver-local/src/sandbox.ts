@@ -2,18 +2,21 @@ import type { Clock, SandboxId, StepObserver } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
 import type { InstanceCgroups } from "./cgroup/instance.ts";
 import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
+import type { WaitingRoom } from "./cgroup/waiting-room.ts";
 import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import type { UidRanges } from "./rootfs/uid-ranges.ts";
 import type { Crun } from "./runtime/crun.ts";
 import type { DataPaths } from "./state/paths.ts";
 import type { SandboxRecord } from "./state/record.ts";
+import type { ChildProgram } from "./sys/child.ts";
 
 /** Everything the driver is made of; steps and removal take what they need from it. */
 export interface LocalParts {
   readonly paths: DataPaths;
   readonly machine: MachineFacts;
   readonly cgroups: InstanceCgroups;
+  readonly waitingRoom: WaitingRoom;
   readonly uidRanges: UidRanges;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
@@ -36,6 +39,8 @@ export interface CreateContext {
   record: SandboxRecord;
   /** Path of the sandbox's volume, once `rootfs` has made it. */
   volume: string;
+  /** A child that is in the v1 cgroups already, once `cgroup` has found one. */
+  child?: ChildProgram;
 }
 
 /** What the steps of a start need. */

@@ -32,6 +32,13 @@ export class InstanceCgroups {
     return mountPoints(this.hierarchies).map((point) => join(point, this.name, id));
   }
 
+  /** Where v1 cgroups of sandboxes are made; empty on pure v2. */
+  get v1Parents(): readonly string[] {
+    return mountPoints(this.hierarchies)
+      .slice(1)
+      .map((point) => join(point, this.name));
+  }
+
   /** Sandboxes that have a cgroup in any hierarchy. */
   list(): readonly SandboxId[] {
     const found = new Set<SandboxId>();

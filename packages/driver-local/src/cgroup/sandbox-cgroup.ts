@@ -43,9 +43,12 @@ export class SandboxCgroup {
     return join(basename(dirname(this.top)), basename(this.top));
   }
 
-  /** Makes all folders; `owner` is the sandbox's root, who gets the v2 folder and below it `user` and `pty` for commands. */
-  create(owner: number): void {
-    for (const folder of this.folders) mkdirSync(folder);
+  /**
+   * Makes all folders, or the v2 one only when the v1 ones are there (`hasV1`); `owner` is the sandbox's root, who gets the v2 folder and
+   * below it `user` and `pty` for commands.
+   */
+  create(owner: number, hasV1 = false): void {
+    for (const folder of hasV1 ? [this.top] : this.folders) mkdirSync(folder);
     for (const file of DELEGATED) chownSync(join(this.top, file), owner, owner);
     for (const child of ["user", "pty"]) {
       mkdirSync(join(this.top, child));

@@ -9,6 +9,7 @@ import {
   MOUNT_ATTR,
   MOVE_MOUNT_F_EMPTY_PATH,
   MS,
+  O,
   OPEN_TREE_CLOEXEC,
   OPEN_TREE_CLONE,
 } from "../sys/libc.ts";
@@ -69,7 +70,9 @@ export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   program.call("mount", ["none", "/", null, MS.REC | MS.PRIVATE, null], "/");
   if (mounts.emptyFile) program.call("mount", ["/dev/null", mounts.emptyFile, null, MS.BIND, null], mounts.emptyFile);
   const tree = program.call("open_tree", [AT_FDCWD, mounts.layersRoot, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], mounts.layersRoot);
-  const attributes = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | MOUNT_ATTR.RDONLY), 0n, 0n, BigInt(mounts.userNsFd)]);
+  // struct mount_attr; its last word is the user namespace.
+  const attributes = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | MOUNT_ATTR.RDONLY), 0n, 0n, 0n]);
+  program.store(attributes, 3, program.descriptor(mounts.userNsFd, O.RDONLY));
   program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, attributes, attributes.byteLength], "idmap of the layers");
   program.call("move_mount", [tree, "", AT_FDCWD, mounts.layersMount, MOVE_MOUNT_F_EMPTY_PATH], mounts.layersMount);
   program.call("mount", ["overlay", ROOT_MOUNT, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");

@@ -8,7 +8,6 @@ import { close, hasErrno, O, open, pipe, syscall } from "../sys/libc.ts";
 
 const CLOSE_RANGE_CLOEXEC = 4;
 const LAST_FD = 0xffff_ffff;
-const F_DUPFD_CLOEXEC = 1030;
 /** Standard input, output and error. */
 const STDIO = 3;
 /** Enough of the runtime's log for a sentence. */
@@ -21,6 +20,8 @@ export interface CreateOptions {
   readonly bundle: string;
   /** Cgroups to start in, the v2 one first; every process of the sandbox is born in them. */
   readonly cgroups: readonly string[];
+  /** A parked child to run in, which is in the v1 cgroups already. */
+  readonly child?: ChildProgram;
   readonly mounts: RootMounts;
   /** What the sandbox's init finds in its standard input, which is a pipe that lives inside it alone (design.md section 6, 1). */
   readonly input: string;
@@ -43,14 +44,15 @@ export class Crun {
     const logFile = join(options.bundle, "runtime.log");
     const stdio = stdioPipe(options.input);
     const [top, ...v1] = options.cgroups as [string, ...string[]];
-    const cgroup = open(top, O.RDONLY | O.DIRECTORY);
     try {
-      const program = new ChildProgram();
-      for (const folder of CAN_BE_BORN_IN_CGROUP ? v1 : options.cgroups) program.writeFile(join(folder, "cgroup.procs"), "0");
+      const program = options.child ?? new ChildProgram();
+      const toEnter = options.child ? [] : CAN_BE_BORN_IN_CGROUP ? v1 : options.cgroups;
+      for (const folder of toEnter) program.writeFile(join(folder, "cgroup.procs"), "0");
       program.call("setsid", []);
       program.call("umask", [0o022]);
       addRootMounts(program, options.mounts);
-      for (const [target, fd] of [stdio.read, stdio.write, stdio.write].entries()) program.call("dup3", [fd, target, 0]);
+      const [read, write] = [program.descriptor(stdio.read, O.RDONLY), program.descriptor(stdio.write, O.WRONLY)];
+      for (const [target, fd] of [read, write, write].entries()) program.call("dup3", [fd, target, 0]);
       program.call("close_range", [STDIO, LAST_FD, CLOSE_RANGE_CLOEXEC]);
       program.resetSignals();
       program.execute(
@@ -61,10 +63,9 @@ export class Crun {
         ],
         { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
       );
-      const code = await program.spawn(CAN_BE_BORN_IN_CGROUP ? cgroup : undefined);
+      const code = await program.spawn(CAN_BE_BORN_IN_CGROUP ? top : undefined);
       if (code !== 0) throw failure("create", code, logFile);
     } finally {
-      close(cgroup);
       close(stdio.read);
       close(stdio.write);
     }
@@ -102,20 +103,12 @@ export class Crun {
   }
 }
 
-/** A pipe with `input` in it. Its descriptors stay clear of 0 to 2, where they would be overwritten while being put there. */
+/** A pipe with `input` in it. */
 function stdioPipe(input: string): { read: number; write: number } {
-  const { read, write } = pipe();
-  const ends = { read: aboveStdio(read), write: aboveStdio(write) };
+  const ends = pipe();
   const data = new TextEncoder().encode(input);
   syscall("write", [ends.write, data, data.byteLength], "stdio pipe");
   return ends;
-}
-
-function aboveStdio(fd: number): number {
-  if (fd >= STDIO) return fd;
-  const moved = syscall("fcntl", [fd, F_DUPFD_CLOEXEC, STDIO]);
-  close(fd);
-  return moved;
 }
 
 function failure(verb: string, code: number, logFile: string): AppError {

@@ -22,6 +22,7 @@ export const create: Step<CreateContext> = {
         id: spec.sandboxId,
         bundle: parts.paths.sandbox(spec.sandboxId),
         cgroups: cgroup.folders,
+        ...(ctx.child && { child: ctx.child }),
         input: `${JSON.stringify({ initKey: spec.agent.initKey })}\n`,
         mounts: {
           layersRoot: parts.storage.layersRoot,

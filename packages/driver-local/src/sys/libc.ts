@@ -76,11 +76,21 @@ export function close(fd: number): void {
   syscall("close", [fd], String(fd));
 }
 
-/** Two descriptors of a pipe: the end to read, the end to write. `flags`: O.NONBLOCK. */
+const F_DUPFD_CLOEXEC = 1030;
+const STDIO = 3;
+
+/** Two descriptors of a pipe: the end to read, the end to write. Never 0 to 2, which mean something to programs. `flags`: O.NONBLOCK. */
 export function pipe(flags = 0): { readonly read: number; readonly write: number } {
   const fds = new Int32Array(2);
   syscall("pipe2", [fds, flags | O.CLOEXEC]);
-  return { read: fds[0] as number, write: fds[1] as number };
+  return { read: aboveStdio(fds[0] as number), write: aboveStdio(fds[1] as number) };
+}
+
+function aboveStdio(fd: number): number {
+  if (fd >= STDIO) return fd;
+  const moved = syscall("fcntl", [fd, F_DUPFD_CLOEXEC, STDIO]);
+  close(fd);
+  return moved;
 }
 
 export function mount(source: string, target: string, type: string | null, flags: number, data: string | null = null): void {

@@ -57,25 +57,59 @@ long by_call(long n, long a, long b, long c, long d, long e, long f) {
   return r < 0 ? -(long)*__errno_location() : r;
 }
 
-/* One system call of a child: argument i is replaced by the result of an earlier call when bit i of refs is set. */
+/*
+ * One system call of a child: argument k is replaced by the result of an earlier call when bit k of refs is set. Negative numbers are
+ * deeds of our own, see SPECIAL in child.ts.
+ */
 struct op { long nr, args[6], refs, result; };
-struct program { long count; struct op *ops; };
+struct program { long count; struct op *ops; long next; };
+
+/* What a program expects that is about to be executed. */
+static void reset_signals(void) {
+  char none[128];
+  for (int s = 1; s <= 64; s++) signal(s, 0);
+  sigemptyset(none);
+  pthread_sigmask(2, none, 0);
+}
+
+static int run(void *arg);
+
+/* Ends here and goes on in a sibling on the stack a[0] of a[1] bytes, born in the cgroup directory a[2]. */
+static long go_on_in_cgroup(struct program *p, long i, long *a) {
+#ifdef __x86_64__
+  unsigned long args[11];
+  for (int k = 0; k < 11; k++) args[k] = 0;
+  args[0] = 0x200008100; /* CLONE_INTO_CGROUP, CLONE_PARENT, CLONE_VM */
+  args[5] = a[0];
+  args[6] = a[1];
+  args[10] = a[2];
+  p->next = i + 1;
+  p->ops[i].result = by_clone3(args, sizeof args, run, p);
+  _exit(p->ops[i].result < 0);
+#endif
+  return -38;
+}
 
 static int run(void *arg) {
   struct program *p = arg;
-  for (long i = 0; i < p->count; i++) {
+  for (long i = p->next; i < p->count; i++) {
     struct op *o = &p->ops[i];
     long a[6];
-    if (o->nr == -1) { /* default signals, none blocked: what a program expects that is about to be executed */
-      char none[128];
-      for (int s = 1; s <= 64; s++) signal(s, 0);
-      sigemptyset(none);
-      pthread_sigmask(2, none, 0);
-      o->result = 0;
-      continue;
-    }
     for (int k = 0; k < 6; k++) a[k] = (o->refs >> k) & 1 ? p->ops[o->args[k]].result : o->args[k];
-    o->result = by_call(o->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (o->nr == -1) {
+      reset_signals();
+      o->result = 0;
+    } else if (o->nr == -2) {
+      o->result = go_on_in_cgroup(p, i, a);
+    } else if (o->nr == -3) { /* a[2] is read(2): the gate a[0] gives one byte, or its other end has gone */
+      if (by_call(a[2], a[0], a[1], 1, 0, 0, 0) != 1) _exit(0);
+      o->result = 0;
+    } else if (o->nr == -4) {
+      *(long *)a[0] = a[1];
+      o->result = 0;
+    } else {
+      o->result = by_call(o->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
     if (o->result < 0) _exit(1);
   }
   _exit(0);
@@ -91,6 +125,7 @@ long by_child(long flags, long ops, long count, long stack, long size, long prog
   struct program *p = (struct program *)program;
   p->count = count;
   p->ops = (struct op *)ops;
+  p->next = 0;
   sigfillset(all);
   pthread_sigmask(0, all, old);
   long r = -38;
