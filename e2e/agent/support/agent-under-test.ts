@@ -58,7 +58,7 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
       join(place.folder, "boot.sh"),
     ],
     {
-      env: { PATH: process.env.PATH ?? "", BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port) },
+      env: { PATH: config.path, BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port) },
       stdio: ["ignore", "inherit", "inherit"],
     },
   );

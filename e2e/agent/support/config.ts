@@ -6,6 +6,8 @@ export interface AgentSuiteConfig {
   readonly initKey: string | undefined;
   /** A compiled agent to start instead of the sources. */
   readonly executable: string | undefined;
+  /** PATH for the programs that make its surroundings. */
+  readonly path: string;
 }
 
 export function readAgentSuiteConfig(env = process.env): AgentSuiteConfig {
@@ -14,5 +16,6 @@ export function readAgentSuiteConfig(env = process.env): AgentSuiteConfig {
     token: env.BOXYARD_TEST_AGENT_TOKEN,
     initKey: env.BOXYARD_TEST_AGENT_INIT_KEY,
     executable: env.BOXYARD_TEST_AGENT_EXECUTABLE,
+    path: env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin",
   };
 }
