@@ -45,7 +45,11 @@ export async function pythonClient(): Promise<string> {
     await mustRun(["python3", "-m", "venv", join(unfinished, "tools")], {});
     const target = join(unfinished, "packages");
     await mustRun([join(unfinished, "tools/bin/python"), "-m", "pip", "install", "-q", "--target", target, "-r", requirements], {});
-    writeFileSync(join(unfinished, "python"), '#!/bin/sh\nPYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$(dirname "$0")/packages" exec python3 "$@"\n', { mode: 0o755 });
+    writeFileSync(
+      join(unfinished, "python"),
+      '#!/bin/sh\nPYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$(dirname "$0")/packages" exec python3 "$@"\n',
+      { mode: 0o755 },
+    );
   });
   return join(folder, "python");
 }
