@@ -5,9 +5,10 @@ const none = { files: {}, functions: {} };
 const file = (path: string, lines: number) => ({ path, text: "x\n".repeat(lines) });
 
 test("up to 300 lines are fine, up to 500 a warning, more a failure", () => {
-  expect(checkFileSizes([file("a.ts", 300), file("b.ts", 301), file("c.ts", 501)], none)).toEqual({
+  const files = [file("a.ts", 300), file("b.ts", 301), file("b.test.ts", 500), file("c.ts", 501), file("c.test.ts", 501)];
+  expect(checkFileSizes(files, none)).toEqual({
     warnings: ["b.ts: 301 lines (aim at 300)"],
-    failures: ["c.ts: 501 lines (at most 500)"],
+    failures: ["c.ts: 501 lines (at most 500)", "c.test.ts: 501 lines (at most 500)"],
   });
 });
 
