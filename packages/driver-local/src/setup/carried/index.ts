@@ -1,3 +1,4 @@
+export { hashSources } from "../checkout.ts";
 export { npmVersion, type PackOptions, packCarried, packGuest } from "./pack.ts";
 export { applyPatch, makePatch } from "./runtime-patch.ts";
 export { AGENT, CARRIED_FOLDER, COMPRESSED_SUFFIX, GUEST_FOLDER, PATCH_SUFFIX, unpackGuest } from "./unpack.ts";

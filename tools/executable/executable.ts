@@ -1,0 +1,106 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { CARRIED_FOLDER, hashSources, npmVersion, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
+import { ROOT } from "../config.ts";
+import { fetchBaselineBun, fetchPackage } from "./fetch.ts";
+import type { BuildOptions } from "./options.ts";
+
+const FOLDER = join(ROOT, "dist");
+/** What is fetched once and used by every build. */
+const FETCHED = join(FOLDER, "fetched");
+
+export interface Executable {
+  readonly path: string;
+  /** Hash of everything that it is made from. */
+  readonly build: string;
+  readonly bytes: number;
+  /** False when the one that was there is still right. */
+  readonly made: boolean;
+}
+
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly progress: (text: string) => void;
+}
+
+/** Makes `dist/boxyard` (or `dist/boxyard-baseline`) for this machine's architecture, unless it is there and nothing has changed. */
+export async function buildExecutable(options: BuildOptions, { env, progress }: Surroundings): Promise<Executable> {
+  const name = options.baseline ? "boxyard-baseline" : "boxyard";
+  const path = join(FOLDER, name);
+  const build = buildKey(options.baseline);
+  if (!options.force && isCurrent(path, build)) return { path, build, bytes: statSync(path).size, made: false };
+  mkdirSync(FOLDER, { recursive: true });
+  const work = mkdtempSync(join(FOLDER, "work-"));
+  try {
+    progress("what it is made of");
+    const runtime = await runtimeFile(options.baseline, env);
+    const carried = join(work, CARRIED_FOLDER);
+    mkdirSync(carried);
+    const npmPackage = await fetchPackage("npm", npmVersion(), FETCHED, env);
+    await packCarried(carried, { runtime, npmPackage, work, env, progress: (text) => progress(`guest bundle: ${text}`) });
+    progress("compiling");
+    await compile({ outfile: join(work, name), runtime, carried, build });
+    progress("checking");
+    unpackGuest(carried, join(work, "check"), join(work, name));
+    renameSync(join(work, name), path);
+    writeFileSync(`${path}.json`, `${JSON.stringify({ version: 1, build, bytes: statSync(path).size })}\n`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  return { path, build, bytes: statSync(path).size, made: true };
+}
+
+/** Hash of all sources, of the packages' versions and of the runtime. */
+function buildKey(baseline: boolean): string {
+  const packages = readdirSync(join(ROOT, "packages")).sort();
+  const paths = packages.flatMap((name) => [`packages/${name}/package.json`, `packages/${name}/src`]);
+  return hashSources([...paths, "images", "tools/executable", "package-lock.json"], [Bun.revision, process.arch, `${baseline}`]);
+}
+
+function isCurrent(path: string, build: string): boolean {
+  try {
+    const stamp = JSON.parse(readFileSync(`${path}.json`, "utf8")) as { build?: unknown; bytes?: unknown };
+    return stamp.build === build && stamp.bytes === statSync(path).size;
+  } catch {
+    return false;
+  }
+}
+
+async function runtimeFile(baseline: boolean, env: Surroundings["env"]): Promise<string> {
+  if (!baseline) return process.execPath;
+  if (process.arch !== "x64") throw new AppError("invalid_argument", "only x86-64 has a baseline build", { reason: "usage" });
+  const installed = join(ROOT, "node_modules/@oven/bun-linux-x64-baseline/bin/bun");
+  return existsSync(installed) ? installed : fetchBaselineBun(Bun.version, FETCHED, env);
+}
+
+interface CompileInput {
+  readonly outfile: string;
+  readonly runtime: string;
+  readonly carried: string;
+  readonly build: string;
+}
+
+/** Bytecode in chunks: the client starts without reading the server, and nothing is parsed at the start. Source maps are for errors (1.4 MB). */
+async function compile({ outfile, runtime, carried, build }: CompileInput): Promise<void> {
+  await Bun.build({
+    entrypoints: [join(import.meta.dir, "entry.ts")],
+    target: "bun",
+    format: "esm",
+    splitting: true,
+    minify: true,
+    bytecode: true,
+    sourcemap: "linked",
+    define: { BOXYARD_BUILD: JSON.stringify(build) },
+    compile: {
+      outfile,
+      executablePath: runtime,
+      assets: [carried],
+      // A folder that somebody runs it in must not configure it.
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+      autoloadTsconfig: false,
+      autoloadPackageJson: false,
+    },
+  });
+}
