@@ -20,6 +20,8 @@ interface ShellOptions {
 const TAG = "boxyard-shell";
 /** Lifetime of a sandbox that is left behind on purpose. */
 const LEFT_MS = 3_600_000;
+/** A program that draws nothing when its window changes is not waited for longer. */
+const REDRAW_LIMIT_MS = 2000;
 
 const EXAMPLES = `
 Ctrl-] d detaches: the session runs on, and --attach comes back to it. Ctrl-] Ctrl-] sends one Ctrl-].
@@ -57,7 +59,10 @@ async function shell(id: string | undefined, argv: readonly string[], options: S
   let leaveBehind = id !== undefined || options.keep === true;
   try {
     const session = options.attach ? await attachTo(sandbox, options.attach) : await open(sandbox, argv, options);
-    const end = await runSession(sandbox, session, context);
+    const running = runSession(sandbox, session, context);
+    // If this fails, so does the session, which says it.
+    if (options.attach) redraw(sandbox, session).catch(() => {});
+    const end = await running;
     if (end.detached) {
       leaveBehind = true;
       context.output.note(`\ndetached; \`boxyard shell ${sandbox.sandboxId} --attach ${session.pid}\` comes back`);
@@ -81,16 +86,20 @@ async function attachTo(sandbox: Sandbox, wanted: true | string): Promise<Comman
   const [only, ...others] = sessions;
   if (!only) throw usageError(wanted === true ? "no session to come back to in this sandbox" : `no session ${wanted} in this sandbox`);
   if (others.length > 0) throw usageError(`there are several sessions; name one:\n${sessions.map(describe).join("\n")}`);
-  const session = await sandbox.pty.connect(only.pid, { timeoutMs: 0 });
-  await redraw(sandbox, only.pid);
-  return session;
+  return sandbox.pty.connect(only.pid, { timeoutMs: 0 });
 }
 
-/** A full-screen program draws everything anew when its window changes; one column less for a moment is such a change. */
-async function redraw(sandbox: Sandbox, pid: number): Promise<void> {
+/**
+ * A full-screen program draws everything anew when its window changes; one column less for a moment is such a change. It must have seen the
+ * one before the other comes, or it sees none: what it draws for the first says so.
+ */
+async function redraw(sandbox: Sandbox, session: CommandHandle): Promise<void> {
   const { cols, rows } = terminalSize();
-  await sandbox.pty.resize(pid, { cols: Math.max(1, cols - 1), rows });
-  await sandbox.pty.resize(pid, { cols, rows });
+  const drawn = session[Symbol.asyncIterator]();
+  await sandbox.pty.resize(session.pid, { cols: Math.max(1, cols - 1), rows });
+  await Promise.race([drawn.next(), new Promise((resolve) => setTimeout(resolve, REDRAW_LIMIT_MS))]);
+  await drawn.return?.();
+  await sandbox.pty.resize(session.pid, { cols, rows });
 }
 
 function describe({ pid, cmd, args }: ProcessInfo): string {
