@@ -1,3 +1,4 @@
+import type { ImageStore } from "./images.ts";
 import type {
   AgentAddress,
   DriverCapabilities,
@@ -31,7 +32,7 @@ import type {
  *   from it. After `kill -9` of the process that holds the driver, at any line, a new driver lists what is left and `destroy` removes it.
  * - Sandboxes outlive the driver object: `close` lets go of them without ending them.
  *
- * **Abilities.** `freeze`, `checkpoint` and `network` are declared in `capabilities`; absent ones throw `unimplemented`.
+ * **Abilities.** `freeze`, `checkpoint`, `network` and `images` are declared in `capabilities`; absent ones throw `unimplemented`.
  *
  * **Example.**
  * ```ts
@@ -49,6 +50,8 @@ import type {
 export interface SandboxDriver {
   readonly name: string;
   readonly capabilities: DriverCapabilities;
+  /** The layers that sandboxes are made from. Needs the ability `images`. */
+  readonly images: ImageStore;
 
   /** What this machine can do, and how to mend what it can't. Starts nothing, changes nothing. */
   fingerprint(): Promise<Fingerprint>;

@@ -1,2 +1,3 @@
 export * from "./driver.ts";
+export * from "./images.ts";
 export * from "./types.ts";

@@ -95,6 +95,8 @@ export interface DriverCapabilities {
   readonly freeze: boolean;
   readonly checkpoint: boolean;
   readonly network: boolean;
+  /** Layers can be imported, made from sandboxes, exported and removed (`SandboxDriver.images`). */
+  readonly images: boolean;
 }
 
 /** One line of `doctor`. */

@@ -11,6 +11,7 @@ import type {
   SandboxSpec,
   Signal,
 } from "../types.ts";
+import { FakeImages } from "./images.ts";
 import { type FakeSandbox, FakeWorld } from "./world.ts";
 
 const notFound = (handle: SandboxHandle) =>
@@ -20,13 +21,15 @@ const absent = (verb: string) => new AppError("unimplemented", `The fake driver 
 /** A driver whose sandboxes are small servers on loopback. Faults are scripted through `world.faults`. */
 export class FakeDriver implements SandboxDriver {
   readonly name = "fake";
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: false };
+  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: false, images: true };
+  readonly images: FakeImages;
   readonly world: FakeWorld;
   /** Sandboxes that this object made or recovered; others need `recover` first, as with a real driver after a restart. */
   private readonly known = new Set<string>();
 
   constructor(world: FakeWorld = new FakeWorld()) {
     this.world = world;
+    this.images = new FakeImages(world, (handle) => this.find(handle));
   }
 
   fingerprint(): Promise<Fingerprint> {

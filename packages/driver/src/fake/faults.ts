@@ -15,7 +15,12 @@ export type FaultVerb =
   | "thaw"
   | "destroy"
   | "list"
-  | "release";
+  | "release"
+  | "importLayer"
+  | "commit"
+  | "mergeLayers"
+  | "exportLayer"
+  | "removeLayer";
 
 /**
  * What happens to a call.

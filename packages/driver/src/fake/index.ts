@@ -1,4 +1,6 @@
 export * from "./agent.ts";
 export * from "./fake-driver.ts";
 export * from "./faults.ts";
+export * from "./images.ts";
+export * from "./make-tar.ts";
 export * from "./world.ts";

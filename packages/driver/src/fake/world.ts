@@ -1,3 +1,4 @@
+import type { LayerInfo } from "../images.ts";
 import type { ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
 import { FakeAgent, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
@@ -10,6 +11,8 @@ export interface FakeSandbox {
   frozen: boolean;
   /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
   halfMade: boolean;
+  /** What it "has changed": text by path. A test fills it in, `images.commit` makes a layer of it. */
+  readonly files: Map<string, string>;
   agent?: FakeAgent;
   exit?: ExitStatus;
   readonly ended: Promise<ExitStatus>;
@@ -24,6 +27,7 @@ export class FakeWorld {
   readonly faults = new Faults();
   /** Digests of images the world has; empty means that it has every image. */
   readonly images = new Set<string>();
+  readonly layers = new Map<string, { readonly info: LayerInfo; readonly tar: Uint8Array<ArrayBuffer> }>();
   /** How the agents answer `/init` from now on. */
   initManner: InitManner = "ok";
   released = 0;
@@ -39,6 +43,7 @@ export class FakeWorld {
       phase: "created",
       frozen: false,
       halfMade: false,
+      files: new Map(),
       ended,
       end,
     };

@@ -1,0 +1,129 @@
+import { AppError } from "@boxyard/core";
+import {
+  type CommitOptions,
+  DEFAULT_MAX_LAYER_BYTES,
+  type ImageStore,
+  type ImportLayerOptions,
+  type LayerInfo,
+  type LayerSource,
+  type MakeLayerOptions,
+} from "../images.ts";
+import type { SandboxHandle } from "../types.ts";
+import { digestOf, makeTar } from "./make-tar.ts";
+import type { FakeSandbox, FakeWorld } from "./world.ts";
+
+const MAX_LAYERS = 20;
+const notFound = (digest: string) => new AppError("not_found", `There is no layer ${digest}`, { reason: "layer_not_found" });
+
+/** Layers of a fake world: tars in memory, never unpacked. What a fake sandbox "has changed" are its `files`. */
+export class FakeImages implements ImageStore {
+  readonly maxLayers = MAX_LAYERS;
+  private readonly world: FakeWorld;
+  private readonly find: (handle: SandboxHandle) => FakeSandbox;
+
+  constructor(world: FakeWorld, find: (handle: SandboxHandle) => FakeSandbox) {
+    this.world = world;
+    this.find = find;
+  }
+
+  async hasLayer(digest: string): Promise<boolean> {
+    return this.world.layers.has(digest);
+  }
+
+  async getLayer(digest: string): Promise<LayerInfo> {
+    return this.known(digest).info;
+  }
+
+  async listLayers(): Promise<readonly LayerInfo[]> {
+    return [...this.world.layers.values()].map((layer) => layer.info);
+  }
+
+  importLayer(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo> {
+    return this.world.faults.around("importLayer", options.signal, async () => {
+      options.signal.throwIfAborted();
+      const stream = "path" in source ? Bun.file(source.path).stream() : source;
+      const have = options.expectedDigest && this.world.layers.get(options.expectedDigest);
+      if (have) {
+        await stream.cancel();
+        return have.info;
+      }
+      const bytes = await new Response(stream).bytes();
+      options.onProgress?.(bytes.length);
+      const tar = unpacked(bytes);
+      checkWhole(tar);
+      const digest = digestOf(tar);
+      if (options.expectedDigest !== undefined && options.expectedDigest !== digest) {
+        throw new AppError("data_loss", `The layer is ${digest}, not ${options.expectedDigest}`, { reason: "bad_digest" });
+      }
+      return this.keep(tar, options);
+    });
+  }
+
+  commit(handle: SandboxHandle, options: CommitOptions): Promise<LayerInfo> {
+    return this.world.faults.around("commit", options.signal, async () => {
+      options.signal.throwIfAborted();
+      const sandbox = this.find(handle);
+      if (sandbox.phase === "running" && !sandbox.frozen) {
+        throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} runs; freeze it first`, { reason: "sandbox_running" });
+      }
+      const out = (options.leaveOut ?? []).map((path) => path.replace(/^\/+|\/+$/g, ""));
+      const files = [...sandbox.files].sort().map(([path, text]) => ({ path: path.replace(/^\/+/, ""), text }));
+      return this.keep(makeTar(files.filter(({ path }) => !out.some((left) => path === left || path.startsWith(`${left}/`)))), options);
+    });
+  }
+
+  mergeLayers(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo> {
+    return this.world.faults.around("mergeLayers", options.signal, async () => {
+      options.signal.throwIfAborted();
+      // Without the two zero blocks that end each; nobody looks inside a fake layer.
+      const tars = digests.map((digest) => this.known(digest).tar.slice(0, -1024));
+      return this.keep(new Uint8Array(Buffer.concat([...tars, new Uint8Array(1024)])), options);
+    });
+  }
+
+  exportLayer(digest: string, options: { readonly signal: AbortSignal }): Promise<ReadableStream<Uint8Array>> {
+    return this.world.faults.around("exportLayer", options.signal, async () => {
+      options.signal.throwIfAborted();
+      return new Response(this.known(digest).tar).body as ReadableStream<Uint8Array>;
+    });
+  }
+
+  removeLayer(digest: string): Promise<void> {
+    return this.world.faults.around("removeLayer", undefined, async () => {
+      const sandboxes = [...this.world.sandboxes.values()]
+        .filter((s) => s.spec.image.layers.includes(digest))
+        .map((s) => s.handle.sandboxId);
+      if (sandboxes.length > 0) {
+        throw new AppError("failed_precondition", `Layer ${digest} is in use`, { reason: "layer_in_use", details: { sandboxes } });
+      }
+      this.world.layers.delete(digest);
+    });
+  }
+
+  private known(digest: string) {
+    const layer = this.world.layers.get(digest);
+    if (!layer) throw notFound(digest);
+    return layer;
+  }
+
+  private keep(tar: Uint8Array<ArrayBuffer>, { maxBytes = DEFAULT_MAX_LAYER_BYTES }: MakeLayerOptions): LayerInfo {
+    if (tar.length > maxBytes) throw new AppError("resource_exhausted", "The layer is too large", { reason: "layer_too_large" });
+    const digest = digestOf(tar);
+    const info = this.world.layers.get(digest)?.info ?? { digest, sizeBytes: tar.length, createdAt: Date.now() };
+    this.world.layers.set(digest, { info, tar });
+    return info;
+  }
+}
+
+function unpacked(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return new Uint8Array(Bun.gunzipSync(bytes));
+  if (bytes[0] === 0x28 && bytes[1] === 0xb5) return new Uint8Array(Bun.zstdDecompressSync(bytes));
+  return bytes;
+}
+
+/** As much of a check as a layer needs that is never unpacked. */
+function checkWhole(tar: Uint8Array): void {
+  if (tar.length < 512 || tar.length % 512 !== 0) {
+    throw new AppError("invalid_argument", "The layer's tar is cut off", { reason: "bad_layer" });
+  }
+}

@@ -1,0 +1,123 @@
+import { AppError } from "@boxyard/core";
+import type { SandboxHandle } from "./types.ts";
+
+/**
+ * The layers that sandboxes stand on, as the driver keeps them: unpacked, named by content, shared.
+ *
+ * **Words.** A *layer* is a changeset of the OCI image format; it is named by the SHA-256 of its uncompressed tar, `sha256:<64 hex>`, which
+ * OCI calls its diff id. An *image* is a list of layers, lowest first (`ImageRef.layers`). The driver knows layers only: manifests,
+ * configurations, names and registries are the server's.
+ *
+ * **Guarantees.**
+ * - A layer that `hasLayer` knows is whole and never changes. Whatever fails, aborts or is killed on the way leaves none, and no trace that
+ *   a later call or a restart does not remove.
+ * - Making a layer that is there already is fine and gives that one. Any number may be made at once.
+ * - Everything in a layer's tar is hostile: whatever it holds, nothing is written outside the new layer, and not more than the bounds.
+ *   Refused with `invalid_argument`, reason `bad_layer`: device nodes, absolute paths' and `..` tricks that leave the root, tars that are cut
+ *   off or malformed. Leading `/` and `./` mean the root, as everywhere. `resource_exhausted`, reason `layer_too_large`: beyond the bounds.
+ * - Owners (plain, not those of any sandbox), modes, modification times in seconds, hard links, symbolic links, FIFOs, whiteouts, opaque
+ *   directories, and the extended attributes `security.capability`, `user.*` and POSIX ACLs go in and come out. Other extended attributes
+ *   are left out.
+ * - `exportLayer` gives exactly the bytes whose digest the layer's name is, also for a layer that was imported from elsewhere.
+ * - `commit` takes what a sandbox has changed since its start, as a layer to put on top of the layers it was made from. The sandbox must be
+ *   frozen, stopped or never started (`failed_precondition`, reason `sandbox_running`) and stays as it is: it may be thawed, go on, and be
+ *   committed again. Each commit holds everything since the start, so of several commits of one sandbox only the newest goes into an image.
+ *   What the driver itself put there (the agent's folder, hosts, hostname, resolv.conf) stays out.
+ * - `removeLayer` refuses while a sandbox stands on the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`). From then
+ *   on the layer is not found; succeeds when there is none. `create` and `removeLayer` at once: one of the two fails.
+ *
+ * **Example.**
+ * ```ts
+ * const { digest } = await driver.images.importLayer({ path: "/tmp/layer.tar.gz" }, { expectedDigest: diffId, signal });
+ * const handle = await driver.create({ ...spec, image: { digest: imageDigest, layers: [digest] } }, signal);
+ * await driver.start(handle, signal);                    // … run the step of a build …
+ * await driver.freeze(handle);
+ * const step = await driver.images.commit(handle, { signal });
+ * await driver.destroy(handle);
+ * const next = { digest: nextImageDigest, layers: [digest, step.digest] };
+ * ```
+ */
+export interface ImageStore {
+  /**
+   * Most layers a sandbox can stand on; `create` refuses more with `invalid_argument`, reason `too_many_layers`. `mergeLayers` makes one of
+   * many.
+   */
+  readonly maxLayers: number;
+
+  hasLayer(digest: string): Promise<boolean>;
+  /** Facts of one layer. `not_found`, reason `layer_not_found`, when there is none. */
+  getLayer(digest: string): Promise<LayerInfo>;
+  /** Every whole layer, in no order. */
+  listLayers(): Promise<readonly LayerInfo[]>;
+
+  /**
+   * Unpacks a layer's tar: plain, gzip or zstd, told apart by its first bytes. With `expectedDigest` a layer that is there is given back
+   * without reading the source (a stream is cancelled).
+   */
+  importLayer(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo>;
+  /** Makes what a sandbox has changed a layer. `not_found` for a sandbox that is not there. */
+  commit(handle: SandboxHandle, options: CommitOptions): Promise<LayerInfo>;
+  /** One layer that can take the place of these (lowest first, in a row in their image): same sandbox, fewer layers. Copies no data. */
+  mergeLayers(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo>;
+
+  /** The layer's uncompressed tar. Cancelling the stream ends the work. `not_found`, reason `layer_not_found`, when there is none. */
+  exportLayer(digest: string, options: { readonly signal: AbortSignal }): Promise<ReadableStream<Uint8Array>>;
+  removeLayer(digest: string): Promise<void>;
+}
+
+export interface LayerInfo {
+  /** `sha256:<64 hex>` of the uncompressed tar. */
+  readonly digest: string;
+  /** Bytes of the uncompressed tar. */
+  readonly sizeBytes: number;
+  /** When it came into being here, milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+/** A stream, or a file of this machine that the driver may open. */
+export type LayerSource = ReadableStream<Uint8Array> | { readonly path: string };
+
+export interface MakeLayerOptions {
+  /** Aborting leaves nothing and rejects with the signal's reason. */
+  readonly signal: AbortSignal;
+  /** Most bytes of the uncompressed tar; `DEFAULT_MAX_LAYER_BYTES` by default. */
+  readonly maxBytes?: number;
+  /** Most entries of the tar; `DEFAULT_MAX_LAYER_ENTRIES` by default. */
+  readonly maxEntries?: number;
+}
+
+export interface ImportLayerOptions extends MakeLayerOptions {
+  /** What the uncompressed tar must hash to; another one is `data_loss`, reason `bad_digest`. */
+  readonly expectedDigest?: string;
+  /** Told now and then how many bytes of the source (as it comes, compressed or not) have been read so far. */
+  readonly onProgress?: (bytesRead: number) => void;
+}
+
+export interface CommitOptions extends MakeLayerOptions {
+  /**
+   * Absolute paths inside the sandbox, files or whole folders, of which no change enters the layer: what the image below holds there shows
+   * through. A folder that held nothing else stays out too. Names only; no pattern, and no symbolic link on the way is followed.
+   */
+  readonly leaveOut?: readonly string[];
+}
+
+/** 64 GiB. */
+export const DEFAULT_MAX_LAYER_BYTES = 64 * 1024 ** 3;
+export const DEFAULT_MAX_LAYER_ENTRIES = 4_000_000;
+
+/** For drivers without the ability `images`: every call is `unimplemented`. */
+export function absentImages(driver: string): ImageStore {
+  const absent = () =>
+    Promise.reject(new AppError("unimplemented", `The ${driver} driver keeps no layers of its own`, { reason: "images_unimplemented" }));
+  return {
+    maxLayers: 0,
+    hasLayer: absent,
+    getLayer: absent,
+    listLayers: absent,
+    importLayer: absent,
+    commit: absent,
+    mergeLayers: absent,
+    exportLayer: absent,
+    removeLayer: absent,
+  };
+}
