@@ -9,6 +9,7 @@ const EAGAIN = -11;
 const EINPROGRESS = -115;
 const MSG_NOSIGNAL = 0x4000;
 const LOOK_MS = 1;
+const LONGEST_LOOK_MS = 20;
 /** The kernel inside answers at once, whatever the agent does; a first packet that got lost would be sent again after a second. */
 const CONNECT_MS = 20;
 /** For the agent's own part, on a busy machine. */
@@ -24,9 +25,9 @@ export async function isHealthy(host: string, port: number, clock: Clock, signal
   /** False when it does not come in time. */
   const until = async (events: number, timeoutMs: number): Promise<boolean> => {
     const deadline = clock.monotonic() + timeoutMs;
-    while (!isReady(fd, events)) {
+    for (let pause = LOOK_MS; !isReady(fd, events); pause = Math.min(pause * 1.2, LONGEST_LOOK_MS)) {
       if (clock.monotonic() > deadline) return false;
-      await clock.sleep(LOOK_MS, signal);
+      await clock.sleep(pause, signal);
     }
     return true;
   };
