@@ -43,11 +43,20 @@ export const root: FileSuite = {
   run: (context) => oneByOne(context, root.files(context.only), 60_000, 240_000),
 };
 
+export const agent: FileSuite = {
+  name: "agent",
+  proves: "the agent keeps its contract, line by line",
+  limitMs: 420_000,
+  needs: ["needs", "platform"],
+  files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only),
+  run: (context) => oneByOne(context, agent.files(context.only), 60_000, 240_000),
+};
+
 export const e2e: FileSuite = {
   name: "e2e",
   proves: "real clients get what the interface promises, through the front door",
-  limitMs: 600_000,
+  limitMs: 900_000,
   needs: ["needs", "platform"],
-  files: (only) => testFiles(["e2e/**/*.test.ts"], only),
+  files: (only) => testFiles(["e2e/**/*.test.ts"], only, /^e2e\/agent\//),
   run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 240_000),
 };
