@@ -1,0 +1,118 @@
+import { describe, expect, test } from "bun:test";
+import { FakeClock, isAppError } from "@boxyard/core";
+import { Broadcast, type Reader } from "./broadcast.ts";
+import { OutputLog } from "./output-log.ts";
+
+const bytes = (length: number) => new Uint8Array(length);
+const text = (value: string) => new TextEncoder().encode(value);
+
+async function next(reader: Reader<string>): Promise<string> {
+  const delivery = await reader.next();
+  if (!delivery) return "over";
+  return "end" in delivery ? `end ${delivery.end}` : new TextDecoder().decode(delivery.piece.bytes);
+}
+
+/** True when the promise settles without any time passing. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  void promise.then(
+    () => (settled = true),
+    () => (settled = true),
+  );
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+  return settled;
+}
+
+describe("Broadcast", () => {
+  test("a reader gets what is there, what comes, then the end, then nothing", async () => {
+    const source = new Broadcast<string>(new FakeClock());
+    source.append("stdout", text("early"));
+    const reader = source.subscribe();
+    expect(await next(reader)).toBe("early");
+    const waiting = next(reader);
+    source.append("stdout", text("later"));
+    expect(await waiting).toBe("later");
+    const atEnd = next(reader);
+    source.finish("done");
+    expect([await atEnd, await next(reader), source.readerCount]).toEqual(["end done", "over", 0]);
+  });
+
+  test("the next reader starts behind what any reader has taken; what was only given does not count", async () => {
+    const source = new Broadcast<string>(new FakeClock());
+    source.append("stdout", text("one"));
+    const first = source.subscribe();
+    await next(first);
+    first.leave();
+    expect(source.subscribe().offset).toBe(0);
+    const second = source.subscribe();
+    await next(second);
+    void next(second);
+    expect(source.subscribe().offset).toBe(3);
+  });
+
+  test("an offset is clamped to what the log holds", () => {
+    const source = new Broadcast<string>(new FakeClock());
+    source.append("stdout", text("12345"));
+    expect([source.subscribe(2).offset, source.subscribe(99).offset, source.subscribe(0).offset]).toEqual([2, 5, 0]);
+  });
+
+  test("without readers there is always room", async () => {
+    const source = new Broadcast<string>(new FakeClock());
+    source.append("stdout", bytes(10_000_000));
+    expect(await isSettled(source.room())).toBe(true);
+  });
+
+  test("the pace is that of the quickest reader: one that takes makes room, another that does not is let go when the log has moved on", async () => {
+    const source = new Broadcast<string>(new FakeClock(), new OutputLog(512 * 1024));
+    const slow = source.subscribe();
+    const quick = source.subscribe();
+    for (let i = 0; i < 40; i++) {
+      expect(await isSettled(source.room())).toBe(true);
+      source.append("stdout", bytes(32 * 1024));
+      await quick.next();
+      void quick.next();
+    }
+    expect(await slow.next().catch((error) => isAppError(error, "reader_lagged"))).toBe(true);
+    expect(source.readerCount).toBe(1);
+  });
+
+  test("while even the quickest lags there is no room; taking, leaving or the end gives it back", async () => {
+    const make = () => {
+      const source = new Broadcast<string>(new FakeClock());
+      const reader = source.subscribe();
+      source.append("stdout", bytes(400 * 1024));
+      return { source, reader };
+    };
+    const blocked = make();
+    expect(await isSettled(blocked.source.room())).toBe(false);
+    const left = make();
+    const room = left.source.room();
+    left.reader.leave();
+    expect(await isSettled(room)).toBe(true);
+    const ended = make();
+    const roomAtEnd = ended.source.room();
+    ended.source.finish("x");
+    expect(await isSettled(roomAtEnd)).toBe(true);
+    const taken = make();
+    const roomLater = taken.source.room();
+    for (let i = 0; i < 7; i++) await taken.reader.next();
+    expect(await isSettled(roomLater)).toBe(true);
+  });
+
+  test("a reader that holds everything up and takes nothing for too long is let go", async () => {
+    const source = new Broadcast<string>({ now: () => 0, monotonic: () => performance.now(), sleep: async () => {} }, new OutputLog(), 30);
+    const reader = source.subscribe();
+    source.append("stdout", bytes(400 * 1024));
+    await source.room();
+    expect(source.readerCount).toBe(0);
+    await expect(reader.next()).rejects.toThrow("too slowly");
+  });
+
+  test("leaving wakes a waiting reader, which gets nothing more", async () => {
+    const source = new Broadcast<string>(new FakeClock());
+    const reader = source.subscribe();
+    const waiting = next(reader);
+    reader.leave();
+    expect(await waiting).toBe("over");
+  });
+});
