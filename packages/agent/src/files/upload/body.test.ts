@@ -45,6 +45,51 @@ describe("chunksOf", () => {
   });
 });
 
+test("of a body that passes through nothing stays in memory", async () => {
+  let left = 4000;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (left-- === 0) controller.close();
+      else controller.enqueue(new Uint8Array(128 * 1024).fill(left));
+    },
+  });
+  const before = process.memoryUsage.rss();
+  let peak = 0;
+  let count = 0;
+  for await (const _ of chunksOf(body, systemClock)) {
+    if (++count % 200 !== 0) continue;
+    await Bun.sleep(1);
+    peak = Math.max(peak, process.memoryUsage.rss());
+  }
+  expect(peak - before).toBeLessThan(200 * 1024 * 1024);
+});
+
+test("a client that stops sending is given up, also on a real connection", async () => {
+  const clock = new FakeClock();
+  const outcome = Promise.withResolvers<unknown>();
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      try {
+        for await (const _ of chunksOf(request.body as ReadableStream<Uint8Array> | null, clock)) void clock.advance(LIMITS.uploadIdleMs);
+        outcome.resolve("ended");
+      } catch (error) {
+        outcome.resolve(error);
+      }
+      return new Response("", { status: 408 });
+    },
+  });
+  const leaving = new AbortController();
+  const silent = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(10)) });
+  const request = fetch(server.url, { method: "POST", body: silent, signal: leaving.signal }).catch(() => {});
+  expect(await outcome.promise).toMatchObject({ details: { httpStatus: 408 } });
+  leaving.abort();
+  await request;
+  await server.stop(true);
+});
+
 test("idleWatch: stopped, it never settles", async () => {
   const clock = new FakeClock();
   const idle = idleWatch(clock, 100);

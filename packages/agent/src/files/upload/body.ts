@@ -52,9 +52,16 @@ export async function* chunksOf(body: ReadableStream<Uint8Array> | null, clock: 
   if (!body) return;
   const reader = body.getReader();
   const idle = idleWatch(clock);
+  let failure: unknown;
+  // Ends the read that waits. (A race for each chunk would keep every chunk: its outcome hangs on the promise that never settles.)
+  idle.expired.catch((error) => {
+    failure = error;
+    reader.cancel(error).catch(() => {});
+  });
   try {
     for (;;) {
-      const next = await Promise.race([reader.read(), idle.expired]);
+      const next = await reader.read();
+      if (failure !== undefined) throw failure;
       if (next.done) return;
       idle.moved();
       if (next.value.length > 0) yield next.value;
