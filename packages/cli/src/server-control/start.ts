@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync } from "node:fs";
 import { AppError, EXIT_SETUP_NEEDED, systemClock } from "@boxyard/core";
 import type { CliConfig } from "../config.ts";
 import { answers } from "./health.ts";
@@ -77,12 +77,13 @@ function logTail(dataDir: string): string {
   }
 }
 
-/** Makes the data folder; a server's secrets are in it. */
+/** Makes the data folder, unless it is there and ours to write; a server's secrets are in it. */
 export function makeDataDir(config: CliConfig): void {
   try {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+    accessSync(config.dataDir, constants.W_OK | constants.X_OK);
   } catch (cause) {
-    const message = `cannot make the data folder ${config.dataDir}`;
+    const message = `cannot write to the data folder ${config.dataDir}`;
     const hint = "A local server needs root: use sudo. For a server elsewhere set BOXYARD_API_URL and BOXYARD_API_KEY.";
     throw new AppError("permission_denied", message, { reason: "data_folder", details: { hint }, cause });
   }
