@@ -3,7 +3,11 @@ import { addTallies, failedOne, type Suite, type Tally } from "../lib/suite.ts";
 import { runTestsInGuest } from "../pure-v2/run-tests.ts";
 
 /** What must hold on users' machines as on this kind: making sandboxes, their limits, their walls. All is slow under emulation. */
-const FILES = ["packages/driver-local/src/driver.root.test.ts", "packages/driver-local/src/isolation.root.test.ts"] as const;
+const FILES = [
+  "packages/driver-local/src/driver.root.test.ts",
+  "packages/driver-local/src/isolation.root.test.ts",
+  "packages/driver-local/src/limits.root.test.ts",
+] as const;
 
 const LIMIT_MS = 900_000;
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import { SLOWNESS } from "./testing/config.ts";
 import { exec, initAgent } from "./testing/exec.ts";
 import { TestMachine } from "./testing/machine.ts";
 
@@ -32,7 +33,7 @@ describe("limits hold", () => {
       isOver = true;
     });
     do {
-      expect((await exec(neighbour.address, "echo alive", { timeoutMs: 2_000 })).output).toBe("alive\n");
+      expect((await exec(neighbour.address, "echo alive", { timeoutMs: 2_000 * SLOWNESS })).output).toBe("alive\n");
       await Bun.sleep(50);
     } while (!isOver);
     return running;

@@ -7,6 +7,7 @@ import type { LocalDriver } from "../driver.ts";
 import { openLocalDriver } from "../open.ts";
 import { makeTestDataFolder, type TestDataFolder } from "../setup/index.ts";
 import { readRecord } from "../state/record.ts";
+import { SLOWNESS } from "./config.ts";
 
 export const INIT_KEY = "0123456789abcdef0123456789abcdef";
 export const never = new AbortController().signal;
@@ -74,7 +75,8 @@ export class TestMachine {
 
   async reopen(): Promise<void> {
     await this.close();
-    this.open = await openLocalDriver({ dataFolder: this.dataFolder, logger: silentLogger, observer: this.faults });
+    const agentTimeoutMs = 10_000 * SLOWNESS;
+    this.open = await openLocalDriver({ dataFolder: this.dataFolder, logger: silentLogger, observer: this.faults, agentTimeoutMs });
   }
 
   /** PID 1 of a sandbox, as the machine numbers it. */
