@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareSnapshots, type Difference, takeSnapshot } from "@boxyard/testkit";
-import { processesWithMarker } from "../lib/processes.ts";
+import { allProcesses, processesWithMarker } from "../lib/processes.ts";
 import { addTallies, bun, failedOne, passedOne, type Suite, type Tally, tallyOf } from "../lib/suite.ts";
 
 const SERVER = "packages/server/src/main.ts";
@@ -77,9 +77,23 @@ function belongsToUs(dataDir: string, marker: string): (difference: Difference) 
   const marked = new Set(processesWithMarker(marker).map(({ pid }) => String(pid)));
   return ({ kind, what }) => {
     if (kind === "devices") return true;
+    if (kind === "loops" && heldByOthers(what.split(":")[0] ?? "")) return false;
     if (kind === "processes" && marked.has(what.split(":")[0] ?? "")) return true;
     return what.includes(dataDir) || (instance !== "" && what.includes(instance));
   };
+}
+
+/** A mount namespace that somebody made meanwhile holds a copy of every mount, and so keeps our loop device busy until it ends. */
+function heldByOthers(device: string): boolean {
+  return allProcesses().some(({ pid }) => pid !== process.pid && mountsOf(pid).includes(`/dev/${device} `));
+}
+
+function mountsOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/mountinfo`, "utf8");
+  } catch {
+    return ""; // It has ended meanwhile.
+  }
 }
 
 const print = ({ kind, change, what }: Difference): string => `${kind}: ${change}: ${what}`;

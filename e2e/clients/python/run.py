@@ -5,8 +5,10 @@ asynchronous client returns and passes on what the synchronous one does; where t
 """
 import asyncio
 import inspect
+import os
 import sys
 import time
+import traceback
 
 import e2b
 
@@ -73,4 +75,10 @@ async def main():
 
 if __name__ == "__main__":
     sys.modules["run"] = sys.modules["__main__"]
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    # The client's native threads may still run; an interpreter that ends under them makes them panic.
+    os._exit(0)
