@@ -5,7 +5,18 @@ import type { AgentAddress } from "./agent-connection.ts";
 import { ConflictError, InvalidArgumentError, NotFoundError } from "./errors.ts";
 import { readWriteInfos, type TransferRequest, transfer, transferError } from "./file-transfer.ts";
 import { type EntryInfo, entryFromWire, type FileData, type WriteEntry, type WriteInfo } from "./file-types.ts";
+import { randomKey } from "./random-key.ts";
 import type { RequestOptions } from "./request-scope.ts";
+import {
+  PART_TIMEOUT_MS,
+  PARTS_FROM_BYTES,
+  type PartTarget,
+  partsOf,
+  sizeOf,
+  startOf,
+  type UploadProgress,
+  uploadInParts,
+} from "./upload-parts.ts";
 import { type FileEvent, type WatchHandle, type WatchOpts, watchDir } from "./watch.ts";
 
 export interface FileOpts extends RequestOptions {
@@ -21,6 +32,8 @@ export interface ReadOpts extends FileOpts {
 export interface WriteOpts extends FileOpts {
   /** Kept with the file as extended attributes; replaces what was there. Printable ASCII, 4096 bytes in all. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Called as the data is taken, part by part; a returned promise is waited for, an error thrown here ends the upload and reaches the caller. */
+  readonly onProgress?: ((progress: UploadProgress) => void | Promise<void>) | undefined;
 }
 
 export interface ListOpts extends FileOpts {
@@ -29,6 +42,7 @@ export interface ListOpts extends FileOpts {
 }
 
 const NO_FILE = "file_not_found";
+const CLEAN_UP_TIMEOUT_MS = 10_000;
 
 /** Reads and changes files in a sandbox. Relative paths begin at the user's home directory. */
 export class Files {
@@ -56,7 +70,11 @@ export class Files {
     });
   }
 
-  /** Writes one file; directories on the way are made, and what was there is replaced. */
+  /**
+   * Writes one file; directories on the way are made, and what was there is replaced. Streams, and data from 16 MiB on, go in parallel parts
+   * into a folder beside the destination and are joined there, so that the file appears at once and whole; then the request timeout bounds
+   * each part (default 10 minutes). With `metadata` all goes in one request.
+   */
   write(path: string, data: FileData, opts?: WriteOpts): Promise<WriteInfo>;
   /** Writes several files, in one request unless some are streams. Answers in the order given. */
   write(entries: readonly WriteEntry[], opts?: WriteOpts): Promise<WriteInfo[]>;
@@ -136,12 +154,51 @@ export class Files {
   }
 
   private async writeOne(path: string, data: FileData, opts: WriteOpts): Promise<WriteInfo> {
+    const size = sizeOf(data);
+    if (opts.metadata === undefined && (size === undefined || size >= PARTS_FROM_BYTES)) return this.writeParts(path, data, size, opts);
+    const info = await this.writeWhole(path, data, opts);
+    await opts.onProgress?.({ sentBytes: size ?? 0, totalBytes: size });
+    return info;
+  }
+
+  private async writeWhole(path: string, data: FileData, opts: WriteOpts): Promise<WriteInfo> {
     const what = `write ${path}`;
     const headers = { "Content-Type": "application/octet-stream", ...metadataHeaders(opts.metadata) };
     const query = { path, username: opts.user };
     const request: TransferRequest = { method: "POST", path: "/files", query, headers, body: data, what };
     const [info] = await this.exchange(request, opts, (response) => readWriteInfos(response, what));
     return info as WriteInfo;
+  }
+
+  private async writeParts(path: string, data: FileData, size: number | undefined, opts: WriteOpts): Promise<WriteInfo> {
+    const { user } = opts;
+    const requestTimeoutMs = opts.requestTimeoutMs ?? PART_TIMEOUT_MS;
+    const scope = scopeFor(this.context, `write ${path}`, { signal: opts.signal, requestTimeoutMs: 0 });
+    const parts = partsOf(data, scope.signal);
+    let sentBytes = 0;
+    const onSent = async (bytes: number) => {
+      sentBytes += bytes;
+      await opts.onProgress?.({ sentBytes, totalBytes: size });
+    };
+    const target: PartTarget = {
+      put: (part, bytes, signal) => this.writeWhole(part, bytes, { user, signal, requestTimeoutMs }),
+      join: (sources, signal) => this.compose(sources, path, { user, signal, requestTimeoutMs }),
+      cleanUp: (folder) => this.remove(folder, { user, requestTimeoutMs: CLEAN_UP_TIMEOUT_MS }).catch(() => {}),
+    };
+    try {
+      scope.throwIfEnded();
+      const [first, rest] = await startOf(parts);
+      scope.throwIfEnded();
+      // A short stream turns out to be small.
+      if (rest)
+        return await uploadInParts(target, `${path.slice(0, path.lastIndexOf("/") + 1)}.upload-${randomKey()}`, rest, onSent, scope);
+      const info = await this.writeWhole(path, first ?? "", { user, signal: scope.signal, requestTimeoutMs });
+      await onSent(sizeOf(first ?? "") ?? 0);
+      return info;
+    } finally {
+      await parts.return();
+      scope.dispose();
+    }
   }
 
   private async writeForm(entries: readonly WriteEntry[], opts: WriteOpts): Promise<WriteInfo[]> {

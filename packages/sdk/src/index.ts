@@ -41,5 +41,6 @@ export {
 } from "./sandbox.ts";
 export type { CreateOptions, LifecycleOptions, ListOptions } from "./sandbox-api.ts";
 export type { SandboxInfo, SandboxMetrics, SandboxState } from "./sandbox-info.ts";
+export type { UploadProgress } from "./upload-parts.ts";
 export { SDK_VERSION } from "./version.ts";
 export type { FileEvent, FileEventType, WatchHandle, WatchOpts } from "./watch.ts";

@@ -1,5 +1,6 @@
 import type { ApiClient } from "./api-client.ts";
 import { withQuery } from "./file-transfer.ts";
+import { randomKey } from "./random-key.ts";
 import type { RequestOptions } from "./request-scope.ts";
 import {
   accessFromJson,
@@ -54,11 +55,6 @@ const NO_SANDBOX = "sandbox_not_found";
 export const lifetimeSeconds = (timeoutMs: number): number => Math.ceil(timeoutMs / 1000);
 
 const sandboxPath = (id: string, rest = ""): string => `/sandboxes/${encodeURIComponent(id)}${rest}`;
-
-/** `crypto.randomUUID` is missing in pages that are neither https nor localhost. */
-function randomKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
 
 export function createSandbox(api: ApiClient, opts: CreateOptions, options: RequestOptions): Promise<SandboxAccess> {
   const { lifecycle } = opts;

@@ -24,9 +24,16 @@ export class FakePlatform {
   readonly files = new Map<string, Uint8Array>();
   /** Answers to give to the next API requests instead of the real ones. */
   readonly nextAnswers: ((response: ServerResponse) => unknown)[] = [];
+  /** So many uploads are cut in the middle. */
+  cutUploads = 0;
   private readonly idempotent = new Map<string, string>();
   private readonly processes = new FakeProcesses();
-  private readonly server = createServer((request, response) => void this.handle(request, response));
+  private readonly server = createServer((request, response) => {
+    // A client that goes while it sends is no failure of this side.
+    this.handle(request, response).catch((error: unknown) => {
+      if (!request.destroyed) throw error;
+    });
+  });
   private created = 0;
 
   async start(port = 0): Promise<string> {
@@ -51,6 +58,8 @@ export class FakePlatform {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
+    // As the agent does: what nobody waits for any more is not kept.
+    if (request.socket.destroyed) return;
     const sandboxId = request.headers["svc-sandbox-id"];
     if (typeof sandboxId === "string") return this.agent(sandboxId, url, request, body, response);
     this.seen.push({ method: request.method ?? "", path: url.pathname + url.search, headers: request.headers, body: body.toString() });
@@ -110,6 +119,8 @@ export class FakePlatform {
     if (url.pathname.startsWith("/process.Process/")) return this.processes.handle(url.pathname.slice(17), request, body, response);
     if (url.pathname === "/filesystem.Filesystem/Stat") return this.stat(body, response);
     if (url.pathname === "/filesystem.Filesystem/WatchDir") return this.watch(response);
+    if (url.pathname === "/filesystem.Filesystem/Remove") return this.remove(body, response);
+    if (url.pathname === "/files/compose") return this.compose(body, response);
     if (url.pathname === "/files") return this.file(url.searchParams.get("path") ?? "", request.method ?? "", body, response);
     return sendConnectError(response, 501, "unimplemented", url.pathname);
   }
@@ -123,6 +134,19 @@ export class FakePlatform {
     });
   }
 
+  private remove(body: Buffer, response: ServerResponse): unknown {
+    const { path } = JSON.parse(body.toString()) as { path: string };
+    for (const name of this.files.keys()) if (name === path || name.startsWith(`${path}/`)) this.files.delete(name);
+    return sendJson(response, 200, {});
+  }
+
+  private compose(body: Buffer, response: ServerResponse): unknown {
+    const { source_paths: sources, destination } = JSON.parse(body.toString()) as { source_paths: string[]; destination: string };
+    this.files.set(destination, new Uint8Array(Buffer.concat(sources.map((path) => this.files.get(path) ?? Buffer.from("?")))));
+    for (const path of sources) this.files.delete(path);
+    return sendJson(response, 200, { path: destination, name: destination, type: "file" });
+  }
+
   private watch(response: ServerResponse): unknown {
     response.writeHead(200, { "Content-Type": "application/connect+json" });
     response.write(envelope({ start: {} }));
@@ -131,6 +155,10 @@ export class FakePlatform {
   }
 
   private file(path: string, method: string, body: Buffer, response: ServerResponse): unknown {
+    if (method === "POST" && this.cutUploads > 0) {
+      this.cutUploads--;
+      return response.destroy();
+    }
     if (method === "POST") {
       this.files.set(path, new Uint8Array(body));
       return sendJson(response, 200, [{ path, name: path, type: "file" }]);

@@ -51,6 +51,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "ListOpts",
       "FileData",
       "WriteEntry",
+      "UploadProgress",
       "WriteInfo",
       "EntryInfo",
       "EntryType",

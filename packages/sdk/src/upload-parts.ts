@@ -1,0 +1,143 @@
+import { sleep } from "./api-client.ts";
+import { ConnectionError } from "./errors.ts";
+import type { FileData, WriteInfo } from "./file-types.ts";
+import type { RequestScope } from "./request-scope.ts";
+
+/** How far an upload is. */
+export interface UploadProgress {
+  /** Bytes that the sandbox has taken. */
+  readonly sentBytes: number;
+  /** Undefined when the data is a stream. */
+  readonly totalBytes: number | undefined;
+}
+
+/** Whole blocks of every file system, so that joining shares them instead of copying. */
+export const PART_BYTES = 8 << 20;
+/** From this size on data goes in parts; below it one request is quicker. */
+export const PARTS_FROM_BYTES = 2 * PART_BYTES;
+const PARTS_AT_ONCE = 4;
+const TRIES = 3;
+const FIRST_WAIT_MS = 200;
+/** For a part, where the caller gives no limit: 8 MiB take this long at 14 kB/s. */
+export const PART_TIMEOUT_MS = 600_000;
+
+type Part = Blob | Uint8Array<ArrayBuffer>;
+
+/** What an upload in parts needs of the sandbox. */
+export interface PartTarget {
+  put(path: string, data: Part, signal: AbortSignal): Promise<unknown>;
+  join(parts: readonly string[], signal: AbortSignal): Promise<WriteInfo>;
+  /** Removes the folder of the parts, whatever is in it. Never fails. */
+  cleanUp(folder: string): Promise<void>;
+}
+
+/** Size of data that is at hand as a whole; undefined of a stream. */
+export function sizeOf(data: FileData): number | undefined {
+  if (data instanceof ReadableStream) return undefined;
+  if (data instanceof Blob) return data.size;
+  return typeof data === "string" ? data.length : data.byteLength;
+}
+
+/** The data in pieces of {@link PART_BYTES}; pieces of a stream are collected first, the others are views. */
+export async function* partsOf(data: FileData, signal: AbortSignal): AsyncGenerator<Part, void, undefined> {
+  if (data instanceof ReadableStream) return yield* partsOfStream(data, signal);
+  if (data instanceof Blob) {
+    for (let at = 0; at < data.size; at += PART_BYTES) yield data.slice(at, at + PART_BYTES);
+    return;
+  }
+  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+  for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
+}
+
+/** An abort ends the reading as the stream's end does: who reads looks at the signal. */
+async function* partsOfStream(stream: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Part, void, undefined> {
+  const reader = stream.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
+  let ended = false;
+  try {
+    let part = new Uint8Array(PART_BYTES);
+    let filled = 0;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      for (let chunk = next.value; chunk.length > 0; ) {
+        const taken = chunk.subarray(0, PART_BYTES - filled);
+        part.set(taken, filled);
+        filled += taken.length;
+        chunk = chunk.subarray(taken.length);
+        if (filled < PART_BYTES) continue;
+        yield part;
+        part = new Uint8Array(PART_BYTES);
+        filled = 0;
+      }
+    }
+    ended = true;
+    if (filled > 0) yield part.subarray(0, filled);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    if (!ended) cancel();
+  }
+}
+
+/** The first part; and, if there are more, all of them as one iterator. */
+export async function startOf(parts: AsyncIterator<Part>): Promise<[first: Part | undefined, all: AsyncIterator<Part> | undefined]> {
+  const first = await parts.next();
+  if (first.done) return [undefined, undefined];
+  const second = await parts.next();
+  if (second.done) return [first.value, undefined];
+  return [first.value, joined([first.value, second.value], parts)];
+}
+
+async function* joined(start: readonly Part[], rest: AsyncIterator<Part>): AsyncGenerator<Part, void, undefined> {
+  yield* start;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+}
+
+/**
+ * Uploads parts side by side into a folder beside the destination, then joins them. The destination changes at once and only at the end;
+ * whatever fails, the folder goes away. A part whose connection fails is sent again.
+ */
+export async function uploadInParts(
+  target: PartTarget,
+  folder: string,
+  parts: AsyncIterator<Part>,
+  onSent: (bytes: number) => void | Promise<void>,
+  scope: RequestScope,
+): Promise<WriteInfo> {
+  const paths: string[] = [];
+  // Several workers take from one iterator: a generator queues their calls, so that numbers follow the order of the data.
+  let count = 0;
+  const work = async () => {
+    for (let next = await parts.next(); !next.done; next = await parts.next()) {
+      const index = count++;
+      paths[index] = await putRepeatedly(target, `${folder}/${index}`, next.value, scope);
+      await onSent(next.value instanceof Blob ? next.value.size : next.value.length);
+    }
+  };
+  const stopping = (error: unknown) => {
+    scope.abort();
+    throw error;
+  };
+  const workers = Array.from({ length: PARTS_AT_ONCE }, () => work().catch(stopping));
+  try {
+    await Promise.all(workers);
+    scope.throwIfEnded();
+    return await target.join(paths, scope.signal);
+  } finally {
+    await Promise.allSettled(workers);
+    await target.cleanUp(folder);
+  }
+}
+
+/** Each try has a name of its own: an earlier one may still be arriving. */
+async function putRepeatedly(target: PartTarget, path: string, data: Part, scope: RequestScope): Promise<string> {
+  for (let attempt = 0; ; attempt++) {
+    const name = `${path}.${attempt}`;
+    try {
+      await target.put(name, data, scope.signal);
+      return name;
+    } catch (error) {
+      if (!(error instanceof ConnectionError) || attempt + 1 >= TRIES) throw error;
+      await sleep(FIRST_WAIT_MS * 2 ** attempt, scope.signal);
+    }
+  }
+}
