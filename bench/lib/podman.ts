@@ -2,9 +2,9 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Platform, runProgram } from "@boxyard/testkit";
 
-/** CAP_SYS_RESOURCE may be missing for root (docs: SPECIFICATION.md); these settings make podman work without it. */
+/** For machines where root has no CAP_SYS_RESOURCE, and where crun refuses the hybrid cgroups (SPECIFICATION.md). */
 const SETTINGS = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"];
-const PODMAN = ["podman", "--cgroup-manager=cgroupfs"];
+const PODMAN = ["podman", "--runtime=runc", "--cgroup-manager=cgroupfs"];
 
 /** The tree that the template `base` starts from, so that every competitor runs the same files. */
 export async function baseTree(platform: Platform): Promise<string> {
