@@ -139,6 +139,7 @@ describe("multipart/form-data", () => {
       ['filename="ünï.txt"', "ünï.txt"],
       ["filename*=UTF-8''%E2%82%AC%20rates", "€ rates"],
       ["filename=bare.txt", "bare.txt"],
+      ['filename="form %22quoted%22 100%25.txt"', 'form "quoted" 100%25.txt'],
     ];
     for (const [disposition, name] of names) {
       expect(await answer(await putRaw(`${part(`name="file"; ${disposition}`, "n")}--b--`))).toEqual({

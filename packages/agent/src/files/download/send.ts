@@ -89,6 +89,10 @@ export async function sendUnsized(found: Found, method: string): Promise<Respons
     const second = first.done ? first : await chunks.next();
     if (first.done) return method === "HEAD" ? head({ ...headers, ...validatorHeaders(found) }, 0) : new Response("", { headers });
     if (second.done) return method === "HEAD" ? head(headers, first.value.length) : new Response(first.value, { headers });
+    if (method === "HEAD") {
+      await chunks.return(undefined);
+      return new Response(null, { headers });
+    }
     const rest = async function* () {
       yield first.value;
       yield second.value;

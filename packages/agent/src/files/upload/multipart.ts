@@ -143,7 +143,12 @@ function parseHeader(block: string): { name: string; filename: string | undefine
     const value = line.slice(colon + 1);
     if (!/^\s*form-data\s*(;|$)/i.test(value)) continue;
     const parameters = parseParameters(value);
-    return { name: parameters.name ?? "", filename: parameters.filename };
+    return { name: unescapeForm(parameters.name) ?? "", filename: unescapeForm(parameters.filename) };
   }
   return { name: "", filename: undefined };
+}
+
+/** Undoes what HTML forms and every client after their model do to quotes and line ends in names; they escape nothing else. */
+function unescapeForm(text: string | undefined): string | undefined {
+  return text?.replace(/%(22|0D|0A)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
