@@ -18,6 +18,7 @@ import { Sampler } from "./sandboxes/sampler.ts";
 import { Sweep } from "./sandboxes/sweep.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { SqlStore, type Store } from "./store/index.ts";
+import { Catalog } from "./templates/catalog.ts";
 import { Templates } from "./templates/registry.ts";
 
 const CREATE_WAIT_MS = 30_000;
@@ -27,7 +28,9 @@ export interface ServerContext {
   readonly config: ServerConfig;
   readonly logger: Logger;
   readonly keys: Keys;
+  readonly store: Store;
   readonly templates: Templates;
+  readonly catalog: Catalog;
   readonly lifecycle: Lifecycle;
   readonly idempotency: Idempotency;
   readonly gate: CreateGate;
@@ -74,8 +77,8 @@ export async function startServer({
   const store = await openStore(config);
   const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
-  const templates = new Templates(store);
-  await templates.seed(join(config.dataFolder, "templates"), await store.ensureTeam(DEFAULT_TEAM, "Default"), clock.now(), logger);
+  const templates = new Templates(store, clock);
+  await templates.seed(join(config.dataFolder, "templates"), await store.ensureTeam(DEFAULT_TEAM, "Default"), logger);
 
   let front: Front | undefined;
   const routes = new RouteTable((route) => front?.forget(route));
@@ -91,13 +94,23 @@ export async function startServer({
     ...(observer ? { observer } : {}),
   });
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
+  const catalog = new Catalog({
+    store,
+    templates,
+    clock,
+    usersOf: (id) => lifecycle.usersOf(id),
+    slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
+    endBuilds: async () => {},
+  });
   const sampler = new Sampler(lifecycle);
   const keys = new Keys(store, clock);
   const context: ServerContext = {
     config,
     logger,
     keys,
+    store,
     templates,
+    catalog,
     lifecycle,
     idempotency: new Idempotency(store, clock),
     gate,

@@ -13,6 +13,7 @@ import { getMetrics, listMetrics } from "./sandboxes/metrics.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
+import { mountTemplates } from "./templates/index.ts";
 
 /** The platform API as a fetch handler. */
 export function createApp(context: ServerContext): Hono {
@@ -36,6 +37,7 @@ export function createApp(context: ServerContext): Hono {
   mount(app, context, routes.resumeSandbox, resumeSandbox);
   mount(app, context, routes.setTimeout, setTimeout);
   mount(app, context, routes.refreshSandbox, refreshSandbox);
+  mountTemplates(app, context);
 
   const document = JSON.stringify(platformDocument());
   app.get("/openapi.json", () => new Response(document, { headers: { "Content-Type": "application/json; charset=utf-8" } }));

@@ -8,6 +8,7 @@ import {
   SerialQueues,
   type StepObserver,
   type TeamId,
+  type TemplateId,
 } from "@boxyard/core";
 import type { AgentAddress, SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../events.ts";
@@ -79,6 +80,13 @@ export class Lifecycle {
   /** Everything that is not dead, whoever owns it. */
   all(): IterableIterator<LiveSandbox> {
     return this.living.values();
+  }
+
+  /** Sandboxes that were made from a template and have not ended. */
+  usersOf(templateId: TemplateId): SandboxId[] {
+    const users: SandboxId[] = [];
+    for (const live of this.living.values()) if (live.record.templateId === templateId && !isOver(live)) users.push(live.record.id);
+    return users;
   }
 
   find(id: SandboxId): LiveSandbox | undefined {

@@ -31,4 +31,32 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE INDEX idempotency_by_age ON idempotency (created_at)",
     ],
   },
+  {
+    version: 2,
+    name: "templates and builds",
+    statements: [
+      // A template may have no name; names are unique within a team.
+      `CREATE TABLE templates_new (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, name TEXT, public INTEGER NOT NULL, created_at BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL, spawn_count BIGINT NOT NULL DEFAULT 0, last_spawned_at BIGINT, UNIQUE (team_id, name))`,
+      `INSERT INTO templates_new (id, team_id, name, public, created_at, updated_at)
+        SELECT id, team_id, name, public, created_at, updated_at FROM templates`,
+      "DROP TABLE templates",
+      "ALTER TABLE templates_new RENAME TO templates",
+      // What was there before was made by set-up: everybody may use it.
+      "UPDATE templates SET public = 1",
+      // A build's spec is empty until there is something to start from; its tags are those it gets then.
+      "ALTER TABLE template_builds ADD COLUMN status TEXT NOT NULL DEFAULT 'ready'",
+      "ALTER TABLE template_builds ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'",
+      "ALTER TABLE template_builds ADD COLUMN resources TEXT NOT NULL DEFAULT '{}'",
+      "ALTER TABLE template_builds ADD COLUMN reason TEXT",
+      "ALTER TABLE template_builds ADD COLUMN started_at BIGINT",
+      "ALTER TABLE template_builds ADD COLUMN updated_at BIGINT",
+      "ALTER TABLE template_builds ADD COLUMN finished_at BIGINT",
+      "CREATE INDEX template_builds_by_template ON template_builds (template_id)",
+      "CREATE INDEX template_builds_by_status ON template_builds (status)",
+      `CREATE TABLE build_logs (build_id TEXT NOT NULL, place INTEGER NOT NULL, at BIGINT NOT NULL, level INTEGER NOT NULL, step TEXT,
+        message TEXT NOT NULL, PRIMARY KEY (build_id, place))`,
+      `CREATE TABLE build_cache (key TEXT PRIMARY KEY, result TEXT NOT NULL, used_at BIGINT NOT NULL)`,
+    ],
+  },
 ];

@@ -69,14 +69,75 @@ export interface TemplateSpec {
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
   readonly workdir: string;
+  /** Started in every new sandbox, as the template's user. */
+  readonly startCmd?: string;
+  /** Ends with 0 when what `startCmd` started is ready; a new sandbox is answered for then. */
+  readonly readyCmd?: string;
 }
 
+/** A tag and the build it points to, with what is needed to decide who may use it. */
 export interface TemplateVersion {
   readonly templateId: TemplateId;
+  readonly teamId: TeamId;
+  /** Slug of the team, the namespace of the name. */
+  readonly namespace: string;
+  readonly isPublic: boolean;
+  /** The template's name, or its id if it has none. */
   readonly name: string;
   readonly tag: string;
   readonly buildId: string;
   readonly spec: TemplateSpec;
+  /** When the tag was pointed there, milliseconds since 1970. */
+  readonly assignedAt: number;
+}
+
+export interface TemplateRecord {
+  readonly id: TemplateId;
+  readonly teamId: TeamId;
+  /** Slug of the team. */
+  readonly namespace: string;
+  readonly name?: string;
+  readonly isPublic: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly spawnCount: number;
+  readonly lastSpawnedAt?: number;
+}
+
+/** `waiting`: requested; `building`: started, queued or at work. */
+export type BuildStatus = "waiting" | "building" | "ready" | "error";
+
+export interface BuildRecord {
+  readonly id: string;
+  readonly templateId: TemplateId;
+  readonly status: BuildStatus;
+  /** Point to it once it is ready. */
+  readonly tags: readonly string[];
+  readonly resources: { readonly cpuCount: number; readonly memoryMB: number; readonly diskMB: number };
+  /** Why it failed, and in which step. */
+  readonly reason?: { readonly message: string; readonly step?: string };
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly startedAt?: number;
+  readonly finishedAt?: number;
+  /** What sandboxes start from; there as soon as the build has made it. */
+  readonly spec?: TemplateSpec;
+}
+
+export type BuildChange = Partial<
+  Pick<BuildRecord, "status" | "tags" | "resources" | "reason" | "updatedAt" | "startedAt" | "finishedAt" | "spec">
+>;
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type BuildLogLevel = (typeof LOG_LEVELS)[number];
+
+export interface BuildLogLine {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly level: BuildLogLevel;
+  /** `base`, a step's number from 1 on, or `finalize`. */
+  readonly step?: string;
+  readonly message: string;
 }
 
 export interface IdempotencyRecord {

@@ -1,24 +1,10 @@
-import {
-  AppError,
-  newBuildId,
-  newTeamId,
-  newTemplateId,
-  type SandboxId,
-  type SandboxState,
-  type TeamId,
-  type TemplateId,
-} from "@boxyard/core";
+import { AppError, newTeamId, type SandboxId, type SandboxState, type TeamId, type TemplateId } from "@boxyard/core";
 import { SQL } from "bun";
 import { MIGRATIONS } from "./migrations.ts";
-import type { ApiKeyRecord, EndCause, IdempotencyRecord, SandboxRecord, TemplateSpec, TemplateVersion } from "./records.ts";
+import type { ApiKeyRecord, EndCause, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import { SqlTemplateStore } from "./sql-template-store.ts";
+import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store } from "./store.ts";
-
-type Row = Record<string, unknown>;
-
-/** PostgreSQL gives BIGINT as text. */
-const num = (value: unknown) => Number(value);
-const text = (value: unknown) => String(value);
-const optionalNum = (value: unknown) => (value === null || value === undefined ? undefined : Number(value));
 
 const COLUMNS: Readonly<Record<keyof SandboxChange, string>> = {
   state: "state",
@@ -31,10 +17,12 @@ const COLUMNS: Readonly<Record<keyof SandboxChange, string>> = {
 
 /** The store on SQL: SQLite in a file, or PostgreSQL by its address; the same statements for both. */
 export class SqlStore implements Store {
+  readonly templates: SqlTemplateStore;
   private readonly sql: SQL;
 
   private constructor(sql: SQL) {
     this.sql = sql;
+    this.templates = new SqlTemplateStore(sql);
   }
 
   /** Opens the store and brings its schema up to date. Refuses one that a newer version of the server has written. */
@@ -63,6 +51,11 @@ export class SqlStore implements Store {
     return text((await this.sql`SELECT id FROM teams WHERE slug = ${slug}`)[0].id) as TeamId;
   }
 
+  async teamSlug(id: TeamId): Promise<string | undefined> {
+    const [row] = await this.sql`SELECT slug FROM teams WHERE id = ${id}`;
+    return row ? text(row.slug) : undefined;
+  }
+
   async addKey(key: ApiKeyRecord): Promise<void> {
     const values = { id: key.id, team_id: key.teamId as string, name: key.name, hash: key.hash, hint: key.hint, created_at: key.createdAt };
     await this.sql`INSERT INTO api_keys ${this.sql(values)} ON CONFLICT (hash) DO NOTHING`;
@@ -79,35 +72,6 @@ export class SqlStore implements Store {
 
   async touchKey(id: string, usedAt: number): Promise<void> {
     await this.sql`UPDATE api_keys SET last_used_at = ${usedAt} WHERE id = ${id}`;
-  }
-
-  async putTemplate(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<TemplateVersion> {
-    const sql = this.sql;
-    const template = { id: newTemplateId() as string, team_id: teamId as string, name, public: 0, created_at: now, updated_at: now };
-    await sql`INSERT INTO templates ${sql(template)} ON CONFLICT (name) DO NOTHING`;
-    const templateId = text((await sql`SELECT id FROM templates WHERE name = ${name}`)[0].id) as TemplateId;
-    const specText = JSON.stringify(spec);
-    const [old] = await sql`SELECT b.id FROM template_tags t JOIN template_builds b ON b.id = t.build_id
-      WHERE t.template_id = ${templateId} AND t.tag = ${tag} AND b.spec = ${specText}`;
-    if (old) return { templateId, name, tag, buildId: text(old.id), spec };
-    const buildId = newBuildId();
-    await sql`INSERT INTO template_builds ${sql({ id: buildId as string, template_id: templateId as string, spec: specText, created_at: now })}`;
-    await sql`INSERT INTO template_tags ${sql({ template_id: templateId as string, tag, build_id: buildId as string, created_at: now })}
-      ON CONFLICT (template_id, tag) DO UPDATE SET build_id = excluded.build_id, created_at = excluded.created_at`;
-    await sql`UPDATE templates SET updated_at = ${now} WHERE id = ${templateId}`;
-    return { templateId, name, tag, buildId, spec };
-  }
-
-  async listTemplates(): Promise<TemplateVersion[]> {
-    const rows = (await this.sql`SELECT t.id, t.name, g.tag, b.id AS build_id, b.spec FROM templates t
-      JOIN template_tags g ON g.template_id = t.id JOIN template_builds b ON b.id = g.build_id ORDER BY t.name, g.tag`) as Row[];
-    return rows.map((row) => ({
-      templateId: text(row.id) as TemplateId,
-      name: text(row.name),
-      tag: text(row.tag),
-      buildId: text(row.build_id),
-      spec: JSON.parse(text(row.spec)) as TemplateSpec,
-    }));
   }
 
   async insertSandbox(record: SandboxRecord): Promise<void> {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newSandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { SandboxRecord, TemplateSpec } from "./records.ts";
 import type { Store } from "./store.ts";
+import { templateStoreContract } from "./template-store-contract.ts";
 
 const SPEC: TemplateSpec = {
   image: { digest: "sha256:aa", layers: ["sha256:bb"] },
@@ -109,13 +110,20 @@ export function storeContract(name: string, make: () => Promise<{ open: () => Pr
 
     test("makes a new build only when a template has changed", async () => {
       const teamId = await store.ensureTeam("default", "Default");
-      const first = await store.putTemplate(teamId, "base", "default", SPEC, 1);
-      expect(await store.putTemplate(teamId, "base", "default", SPEC, 2)).toEqual(first);
-      const second = await store.putTemplate(teamId, "base", "default", { ...SPEC, memoryMB: 2048 }, 3);
-      expect(second.templateId).toBe(first.templateId);
-      expect(second.buildId).not.toBe(first.buildId);
-      expect(await store.listTemplates()).toEqual([second]);
+      const { templates } = store;
+      await templates.put(teamId, "base", "default", SPEC, 1);
+      const [first] = await templates.listVersions();
+      await templates.put(teamId, "base", "default", SPEC, 2);
+      expect(await templates.listVersions()).toEqual([first as never]);
+      const changed = { ...SPEC, memoryMB: 2048 };
+      await templates.put(teamId, "base", "default", changed, 3);
+      const [second, ...rest] = await templates.listVersions();
+      expect(rest).toEqual([]);
+      expect(second).toMatchObject({ templateId: first?.templateId, spec: changed, isPublic: true, namespace: "default", assignedAt: 3 });
+      expect(second?.buildId).not.toBe(first?.buildId);
     });
+
+    templateStoreContract(() => store);
 
     test("makes a value once", async () => {
       const values = await Promise.all(["a", "b", "c"].map((v) => store.getOrCreateMeta("seed", () => v)));

@@ -1,5 +1,6 @@
 import type { SandboxId, SandboxState, TeamId } from "@boxyard/core";
-import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord, TemplateSpec, TemplateVersion } from "./records.ts";
+import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import type { TemplateStore } from "./template-store.ts";
 
 /**
  * What must survive the server. Every method is one statement, so that a `kill -9` between two of them leaves a state that start-up
@@ -11,16 +12,16 @@ export interface Store {
 
   /** The team of that slug, made if need be. */
   ensureTeam(slug: string, name: string): Promise<TeamId>;
+  /** Slug of a team; undefined if there is none. */
+  teamSlug(id: TeamId): Promise<string | undefined>;
   /** Adds a key; one whose hash exists already is left as it is. */
   addKey(key: ApiKeyRecord): Promise<void>;
   findKey(hash: string): Promise<ApiKeyRecord | undefined>;
   listKeys(): Promise<ApiKeyRecord[]>;
   touchKey(id: string, usedAt: number): Promise<void>;
 
-  /** Makes `tag` of the template called `name` point to a build of `spec`; an equal build is used again. */
-  putTemplate(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<TemplateVersion>;
-  /** Every tag of every template. */
-  listTemplates(): Promise<TemplateVersion[]>;
+  /** Templates, their builds and the cache of build steps. */
+  readonly templates: TemplateStore;
 
   insertSandbox(record: SandboxRecord): Promise<void>;
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;

@@ -9,15 +9,28 @@ export interface TemplateReference {
 
 const PART = /^[a-z0-9_-]{1,128}$/;
 const TAG = /^[a-z0-9_.-]{1,128}$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** `[namespace/]name-or-id[:tag]`, case and outer spaces aside. Throws `invalid_argument`, reason `invalid_template_reference`. */
-export function parseTemplateReference(text: string): TemplateReference {
+/**
+ * `[namespace/]name-or-id[:tag]`, case and outer spaces aside. Throws `invalid_argument`, reason `invalid_template_reference`, that names
+ * `field`.
+ */
+export function parseTemplateReference(text: string, field = "templateID"): TemplateReference {
   const [, namespace, name = "", tag] = /^(?:([^/:]*)\/)?([^/:]*)(?::([^/:]*))?$/.exec(text.trim().toLowerCase()) ?? [];
   const fine = PART.test(name) && (namespace === undefined || PART.test(namespace)) && (tag === undefined || TAG.test(tag));
   if (!fine) {
-    throw new AppError("invalid_argument", `templateID: Invalid template reference '${text.slice(0, 200)}'; it is [namespace/]name[:tag]`, {
+    throw new AppError("invalid_argument", `${field}: Invalid template reference '${text.slice(0, 200)}'; it is [namespace/]name[:tag]`, {
       reason: "invalid_template_reference",
     });
   }
   return { ...(namespace === undefined ? {} : { namespace }), name, ...(tag === undefined ? {} : { tag }) };
+}
+
+/** A tag as it is kept. Throws `invalid_argument`, reason `invalid_tag`, that names `field`. */
+export function parseTag(text: string, field = "tags"): string {
+  const tag = text.trim().toLowerCase();
+  const refuse = (why: string) => new AppError("invalid_argument", `${field}: '${text.slice(0, 200)}' ${why}`, { reason: "invalid_tag" });
+  if (!TAG.test(tag)) throw refuse("is not a tag: 1 to 128 letters, digits, '-', '_' or '.'");
+  if (UUID.test(tag)) throw refuse("cannot be a tag, because it looks like the id of a build");
+  return tag;
 }

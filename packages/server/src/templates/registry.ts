@@ -1,14 +1,14 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, type TeamId } from "@boxyard/core";
+import { AppError, type Clock, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { z } from "zod";
 import { DEFAULT_TEAM } from "../keys/keys.ts";
-import type { Store, TemplateVersion } from "../store/index.ts";
+import type { Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
 import { parseTemplateReference } from "./reference.ts";
 
 export const DEFAULT_TAG = "default";
-const DEFAULT_DISK_MB = 10240;
+export const DEFAULT_DISK_MB = 10240;
 
 /** A template file as set-up writes it into `$BOXYARD_DATA/templates`. */
 const TemplateFile = z.object({
@@ -23,41 +23,105 @@ const TemplateFile = z.object({
   workdir: z.string().default("/home/user"),
 });
 
-/** The templates that sandboxes can be made from. */
+/** A template with the tags that can be started from. */
+export interface Template {
+  readonly record: TemplateRecord;
+  readonly versions: readonly TemplateVersion[];
+}
+
+export const templateNotFound = (text: string) =>
+  new AppError("not_found", `template '${text.slice(0, 200)}' not found`, { reason: "template_not_found" });
+
+/** The templates there are, in memory as in the store: names are looked up with every create. */
 export class Templates {
   private readonly store: Store;
-  private versions: TemplateVersion[] = [];
+  private readonly clock: Clock;
+  private byId = new Map<TemplateId, Template>();
 
-  constructor(store: Store) {
+  constructor(store: Store, clock: Clock) {
     this.store = store;
+    this.clock = clock;
   }
 
+  /** Reads the store again; call it after every change. */
   async load(): Promise<void> {
-    this.versions = await this.store.listTemplates();
+    const [records, versions] = await Promise.all([this.store.templates.list(), this.store.templates.listVersions()]);
+    const byTemplate = Map.groupBy(versions, (version) => version.templateId);
+    this.byId = new Map(records.map((record) => [record.id, { record, versions: byTemplate.get(record.id) ?? [] }]));
+  }
+
+  /**
+   * The template that a name or id means to a team: its own first, then public ones. Throws `not_found` (reason `template_not_found`); that
+   * another team has a private one of that name is none of the caller's business.
+   */
+  find(teamId: TeamId, text: string, field?: string): Template {
+    const { namespace, name } = parseTemplateReference(text, field);
+    const matching = [...this.byId.values()].filter(
+      ({ record }) => (record.id === name || record.name === name) && (namespace === undefined || record.namespace === namespace),
+    );
+    const usable = matching.filter(({ record }) => record.teamId === teamId || record.isPublic);
+    const rank = ({ record }: Template) => (record.teamId === teamId ? 0 : record.namespace === DEFAULT_TEAM ? 1 : 2);
+    const [found] = usable.sort((a, b) => rank(a) - rank(b));
+    if (!found) throw templateNotFound(text);
+    return found;
+  }
+
+  /** As `find`, of those that the team may change. Throws `permission_denied` for others' public ones. */
+  findOwn(teamId: TeamId, text: string, field?: string): Template {
+    const found = this.find(teamId, text, field);
+    if (found.record.teamId !== teamId) {
+      throw new AppError("permission_denied", `The template '${text.slice(0, 200)}' belongs to another team`, { reason: "not_yours" });
+    }
+    return found;
   }
 
   /** The version that a reference means. Throws `not_found` (reasons `template_not_found`, `tag_not_found`) or `invalid_argument`. */
-  resolve(text: string): TemplateVersion {
-    const { namespace, name, tag } = parseTemplateReference(text);
-    const known = namespace === undefined || namespace === DEFAULT_TEAM;
-    const versions = known ? this.versions.filter((version) => version.name === name || version.templateId === name) : [];
-    if (versions.length === 0) throw new AppError("not_found", `template '${text}' not found`, { reason: "template_not_found" });
-    const found = versions.find((version) => version.tag === (tag ?? DEFAULT_TAG));
+  resolve(teamId: TeamId, text: string, field?: string): TemplateVersion {
+    const { tag = DEFAULT_TAG } = parseTemplateReference(text, field);
+    const { record, versions } = this.find(teamId, text, field);
+    const found = versions.find((version) => version.tag === tag);
     if (!found) {
-      throw new AppError("not_found", `tag '${tag ?? DEFAULT_TAG}' does not exist for template '${versions[0]?.name}'`, {
+      throw new AppError("not_found", `tag '${tag}' does not exist for template '${record.name ?? record.id}'`, {
         reason: "tag_not_found",
       });
     }
     return found;
   }
 
+  get(id: TemplateId): Template | undefined {
+    return this.byId.get(id);
+  }
+
+  /** Templates of a team, oldest first. */
+  ofTeam(teamId: TeamId): Template[] {
+    const own = [...this.byId.values()].filter(({ record }) => record.teamId === teamId);
+    return own.sort((a, b) => a.record.createdAt - b.record.createdAt || (a.record.id < b.record.id ? -1 : 1));
+  }
+
+  /** Whether `name` is the id of a template, which no template may be called by. */
+  isId(name: string): boolean {
+    return this.byId.has(name as TemplateId);
+  }
+
   /** Ids of the templates that a filter by id or name means; none if there is no such template. */
   idsFor(nameOrId: string): Set<string> {
-    return new Set(this.versions.filter((v) => v.name === nameOrId || v.templateId === nameOrId).map((v) => v.templateId as string));
+    const matching = [...this.byId.values()].filter(({ record }) => record.name === nameOrId || record.id === nameOrId);
+    return new Set(matching.map(({ record }) => record.id as string));
+  }
+
+  /** A sandbox was made of it. Counting must not hold up a create, nor fail one. */
+  countSpawn(id: TemplateId): void {
+    const now = this.clock.now();
+    const found = this.byId.get(id);
+    if (found) {
+      const record = { ...found.record, spawnCount: found.record.spawnCount + 1, lastSpawnedAt: now };
+      this.byId.set(id, { ...found, record });
+    }
+    void this.store.templates.countSpawn(id, now).catch(() => {});
   }
 
   /** Takes over the template files of the data folder. One that cannot be read is logged and left out. */
-  async seed(folder: string, teamId: TeamId, now: number, logger: Logger): Promise<void> {
+  async seed(folder: string, teamId: TeamId, logger: Logger): Promise<void> {
     const names = await readdir(folder).catch(() => [] as string[]);
     for (const name of names.filter((n) => n.endsWith(".json")).sort()) {
       try {
@@ -67,7 +131,7 @@ export class Templates {
           diskMB = DEFAULT_DISK_MB,
           ...rest
         } = TemplateFile.parse(JSON.parse(await readFile(join(folder, name), "utf8")));
-        await this.store.putTemplate(teamId, template, DEFAULT_TAG, { ...rest, diskMB }, now);
+        await this.store.templates.put(teamId, template, DEFAULT_TAG, { ...rest, diskMB }, this.clock.now());
       } catch (error) {
         logger.error({ err: error, file: name }, "template file left out");
       }

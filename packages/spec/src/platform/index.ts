@@ -2,3 +2,4 @@ export * from "./common.ts";
 export * from "./document.ts";
 export * from "./routes.ts";
 export * from "./sandbox.ts";
+export * from "./template.ts";

@@ -1,37 +1,18 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { ErrorBody, SandboxPath } from "./common.ts";
+import { SandboxPath } from "./common.ts";
+import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
-
-const json = <S extends z.ZodType>(schema: S, description: string) => ({ content: { "application/json": { schema } }, description });
-const body = <S extends z.ZodType>(schema: S, required = true) => ({ content: { "application/json": { schema } }, required });
-const none = (description: string) => ({ description });
-
-const ERRORS: Readonly<Record<number, string>> = {
-  400: "Bad request; the message names the field",
-  401: "No API key, or one that is not valid",
-  403: "Not allowed",
-  404: "Not found",
-  409: "Not in this state",
-  422: "The idempotency key was used with another body",
-  429: "Too many; wait for Retry-After",
-  500: "Our fault",
-  503: "Busy, nothing has changed; repeat later",
-  504: "Too slow, nothing is left; repeat later",
-};
-const errors = (...codes: number[]) =>
-  Object.fromEntries([401, 429, 500, ...codes].sort().map((code) => [code, json(ErrorBody, ERRORS[code] ?? "Error")]));
+import { templateRoutes } from "./template-routes.ts";
 
 const tags = ["Sandboxes"];
-const security = [{ ApiKey: [] }];
 const idempotency = z.object({
   "idempotency-key": z
     .string()
     .optional()
     .openapi({ description: "Repeats with the same key and body get the first answer, for 24 hours" }),
 });
-const page = { "X-Next-Token": { schema: { type: "string" as const }, description: "Only when another page exists" } };
 
-/** Every operation of the platform API that exists so far. Paths, statuses and shapes: contract/wire.md sections 2.2 to 2.4. */
+/** Every operation of the platform API that exists so far. Paths, statuses and shapes: contract/wire.md sections 2.2 to 2.5. */
 export const routes = {
   health: createRoute({ method: "get", path: "/health", tags: ["Server"], responses: { 200: none("The server answers") } }),
 
@@ -158,4 +139,5 @@ export const routes = {
     request: { params: SandboxPath, body: body(s.SandboxRefresh, false) },
     responses: { 204: none("Done"), ...errors(400, 404) },
   }),
+  ...templateRoutes,
 } as const;

@@ -7,13 +7,14 @@ import { json, presentSandbox } from "./present.ts";
 export function createSandbox(version: "v1" | "v2"): Handler<Omit<NewSandbox, "secure">> {
   return async ({ body, caller, header, signal }, context) => {
     const { lifecycle, templates, idempotency, gate, config } = context;
-    const wanted = toCreateSandbox(body, caller.teamId, templates.resolve(body.templateID), config.maxTimeoutHours);
+    const wanted = toCreateSandbox(body, caller.teamId, templates.resolve(caller.teamId, body.templateID), config.maxTimeoutHours);
     const key = header("idempotency-key");
     // With a key the client may come back for the answer, so a lost connection is no reason to give up.
     const caring = key === undefined ? signal : new AbortController().signal;
     const record = await idempotency.run(caller.teamId, key, { version, body }, (id) =>
       gate.run(caring, () => lifecycle.create(id, wanted, caring)),
     );
+    templates.countSpawn(record.templateId);
     return json(201, presentSandbox(record, context));
   };
 }

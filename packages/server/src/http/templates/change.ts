@@ -1,0 +1,26 @@
+import { AppError } from "@boxyard/core";
+import type { routes, TemplateChange } from "@boxyard/spec/platform";
+import { parseTemplateReference } from "../../templates/reference.ts";
+import type { Handler, HandlerOf } from "../route.ts";
+import { json, noContent } from "../sandboxes/present.ts";
+import { namesOf } from "./present.ts";
+
+/** `PATCH /v2/templates/{id}`, and its older path. */
+export const updateTemplate: Handler<TemplateChange> = async ({ body, caller, param }, { catalog }) => {
+  const record = await catalog.update(caller.teamId, param("templateID"), body.public);
+  return json(200, { names: namesOf(record) });
+};
+
+export const deleteTemplate: HandlerOf<typeof routes.deleteTemplate> = async ({ caller, param }, { catalog }) => {
+  await catalog.remove(caller.teamId, param("templateID"));
+  return noContent();
+};
+
+/** `GET /templates/aliases/{alias}`: 403 for a public one of others, which is taken all the same. */
+export const getAlias: HandlerOf<typeof routes.getAlias> = ({ caller, param }, { templates }) => {
+  if (parseTemplateReference(param("alias"), "alias").tag !== undefined) {
+    throw new AppError("invalid_argument", "alias: must not have a tag", { reason: "invalid_template_reference" });
+  }
+  const { record } = templates.findOwn(caller.teamId, param("alias"), "alias");
+  return json(200, { templateID: record.id, public: record.isPublic });
+};

@@ -1,0 +1,10 @@
+import type { routes } from "@boxyard/spec/platform";
+import type { HandlerOf } from "../route.ts";
+import { json } from "../sandboxes/present.ts";
+import { presentRequested } from "./present.ts";
+
+/** `POST /v3/templates` (interface document 4.5). */
+export const createTemplate: HandlerOf<typeof routes.createTemplate> = async ({ body, caller }, { catalog }) => {
+  const { template, build } = await catalog.request(caller.teamId, body);
+  return json(202, presentRequested(template, build));
+};

@@ -1,0 +1,26 @@
+import { routes } from "@boxyard/spec/platform";
+import type { Hono } from "hono";
+import type { ServerContext } from "../../context.ts";
+import { mount } from "../route.ts";
+import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
+import { createTemplate } from "./create.ts";
+import { getTemplate, listDefaultTemplates, listTemplates, listTemplatesV2 } from "./list.ts";
+import { assignTags, countTags, listTags, removeTags, tagExists } from "./tags.ts";
+
+/** Paths with words of their own come before those with an id in the same place. */
+export function mountTemplates(app: Hono, context: ServerContext): void {
+  mount(app, context, routes.createTemplate, createTemplate);
+  mount(app, context, routes.listTemplates, listTemplates);
+  mount(app, context, routes.listTemplatesV2, listTemplatesV2);
+  mount(app, context, routes.listDefaultTemplates, listDefaultTemplates);
+  mount(app, context, routes.getAlias, getAlias);
+  mount(app, context, routes.assignTags, assignTags);
+  mount(app, context, routes.removeTags, removeTags);
+  mount(app, context, routes.tagExists, tagExists);
+  mount(app, context, routes.countTags, countTags);
+  mount(app, context, routes.listTags, listTags);
+  mount(app, context, routes.getTemplate, getTemplate);
+  mount(app, context, routes.updateTemplate, updateTemplate);
+  mount(app, context, routes.updateTemplateV1, updateTemplate);
+  mount(app, context, routes.deleteTemplate, deleteTemplate);
+}

@@ -1,0 +1,63 @@
+import { AppError } from "@boxyard/core";
+import type { routes } from "@boxyard/spec/platform";
+import type { ServerContext } from "../../context.ts";
+import type { Template } from "../../templates/registry.ts";
+import type { HandlerOf } from "../route.ts";
+import { json } from "../sandboxes/present.ts";
+import { presentBuild, presentListed } from "./present.ts";
+
+const badToken = () => new AppError("invalid_argument", "nextToken: is not one of this listing", { reason: "invalid_query" });
+
+/** `GET /templates`: all of the caller's, oldest first. */
+export const listTemplates: HandlerOf<typeof routes.listTemplates> = async ({ caller }, context) =>
+  json(200, await presentAll(context.templates.ofTeam(caller.teamId), context));
+
+/** `GET /default-templates`: those that come with the server, by id. */
+export const listDefaultTemplates: HandlerOf<typeof routes.listDefaultTemplates> = async ({ caller }, context) => {
+  const found = context.templates.ofTeam(caller.teamId).filter(({ record }) => record.isPublic);
+  return json(
+    200,
+    await presentAll(
+      found.sort((a, b) => (a.record.id < b.record.id ? -1 : 1)),
+      context,
+    ),
+  );
+};
+
+/** `GET /v2/templates`: the same in pages. */
+export const listTemplatesV2: HandlerOf<typeof routes.listTemplatesV2> = async ({ query, caller }, context) => {
+  const { page, headers } = pageOf(context.templates.ofTeam(caller.teamId), ({ record }) => record.id, query);
+  return json(200, await presentAll(page, context), headers);
+};
+
+/** `GET /templates/{id}`: with its builds, in pages. */
+export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query, caller, param }, { templates, store }) => {
+  const template = templates.find(caller.teamId, param("templateID"));
+  const builds = await store.templates.listBuilds(template.record.id);
+  const { page, headers } = pageOf(builds, (build) => build.id, query);
+  return json(200, { ...presentListed(template, builds), builds: page.map(presentBuild) }, headers);
+};
+
+function presentAll(found: readonly Template[], { store }: ServerContext) {
+  return Promise.all(found.map(async (template) => presentListed(template, await store.templates.listBuilds(template.record.id))));
+}
+
+interface PageQuery {
+  readonly limit: number;
+  readonly nextToken?: string | undefined;
+}
+
+/** What follows the item that `nextToken` names. */
+function pageOf<T>(items: readonly T[], idOf: (item: T) => string, { limit, nextToken }: PageQuery) {
+  let from = 0;
+  if (nextToken) {
+    const id = Buffer.from(nextToken, "base64url").toString();
+    from = items.findIndex((item) => idOf(item) === id) + 1;
+    if (from === 0) throw badToken();
+  }
+  const page = items.slice(from, from + limit);
+  const last = page.at(-1);
+  const headers: Record<string, string> = {};
+  if (last !== undefined && from + limit < items.length) headers["X-Next-Token"] = Buffer.from(idOf(last)).toString("base64url");
+  return { page, headers };
+}

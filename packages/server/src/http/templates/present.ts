@@ -1,0 +1,57 @@
+import { ENVD_VERSION } from "@boxyard/spec";
+import type { BuildLogEntry, ListedBuild, ListedTemplate, RequestedTemplate } from "@boxyard/spec/platform";
+import type { BuildLogLine, BuildRecord, TemplateRecord } from "../../store/index.ts";
+import { mainVersion } from "../../templates/catalog.ts";
+import { DEFAULT_DISK_MB, type Template } from "../../templates/registry.ts";
+
+const iso = (at: number) => new Date(at).toISOString();
+export const namesOf = ({ name }: TemplateRecord): string[] => (name === undefined ? [] : [name]);
+
+export function presentRequested(template: TemplateRecord, build: BuildRecord): RequestedTemplate {
+  const names = namesOf(template);
+  return { templateID: template.id, buildID: build.id, public: template.isPublic, names, tags: [...build.tags], aliases: names };
+}
+
+/** `builds`: all of the template's, newest first. */
+export function presentListed(template: Template, builds: readonly BuildRecord[]): ListedTemplate {
+  const { record } = template;
+  const main = mainVersion(template);
+  const newest = builds[0];
+  const resources = main?.spec ?? newest?.resources ?? { cpuCount: 2, memoryMB: 1024, diskMB: DEFAULT_DISK_MB };
+  return {
+    templateID: record.id,
+    public: record.isPublic,
+    aliases: namesOf(record),
+    names: namesOf(record),
+    createdAt: iso(record.createdAt),
+    updatedAt: iso(record.updatedAt),
+    lastSpawnedAt: record.lastSpawnedAt === undefined ? null : iso(record.lastSpawnedAt),
+    spawnCount: record.spawnCount,
+    buildID: main?.buildId ?? newest?.id ?? "",
+    cpuCount: resources.cpuCount,
+    memoryMB: resources.memoryMB,
+    diskSizeMB: resources.diskMB,
+    createdBy: null,
+    buildCount: builds.length,
+    envdVersion: ENVD_VERSION,
+    buildStatus: main ? "ready" : (newest?.status ?? "waiting"),
+  };
+}
+
+export function presentBuild(build: BuildRecord): ListedBuild {
+  return {
+    buildID: build.id,
+    status: build.status,
+    createdAt: iso(build.createdAt),
+    updatedAt: iso(build.updatedAt),
+    ...(build.finishedAt === undefined ? {} : { finishedAt: iso(build.finishedAt) }),
+    cpuCount: build.resources.cpuCount,
+    memoryMB: build.resources.memoryMB,
+    diskSizeMB: build.resources.diskMB,
+    ...(build.status === "ready" ? { envdVersion: ENVD_VERSION } : {}),
+  };
+}
+
+export function presentLine({ at, level, step, message }: BuildLogLine): BuildLogEntry {
+  return { timestamp: iso(at), level, message, ...(step === undefined ? {} : { step }) };
+}

@@ -1,0 +1,129 @@
+import { expect, test } from "bun:test";
+import { newBuildId, newTemplateId } from "@boxyard/core";
+import type { BuildLogLine, BuildRecord, TemplateSpec } from "./records.ts";
+import type { Store } from "./store.ts";
+
+const RESOURCES = { cpuCount: 2, memoryMB: 1024, diskMB: 10240 };
+const SPEC: TemplateSpec = {
+  image: { digest: "sha256:aa", layers: ["sha256:bb"] },
+  ...RESOURCES,
+  env: { A: "1" },
+  user: "user",
+  workdir: "/home/user",
+  startCmd: "serve",
+};
+
+/** The part of the store's contract that is about templates; called from within it. */
+export function templateStoreContract(current: () => Store): void {
+  async function withTemplate(name?: string) {
+    const store = current();
+    const teamId = await store.ensureTeam("default", "Default");
+    const template = await store.templates.add({ id: newTemplateId(), teamId, now: 5, ...(name === undefined ? {} : { name }) });
+    return { teamId, template, templates: store.templates };
+  }
+
+  function buildOf(templateId: BuildRecord["templateId"], change: Partial<BuildRecord> = {}): BuildRecord {
+    return {
+      id: newBuildId(),
+      templateId,
+      status: "waiting",
+      tags: ["default"],
+      resources: RESOURCES,
+      createdAt: 7,
+      updatedAt: 7,
+      ...change,
+    };
+  }
+
+  test("has one template per team and name, and any number without a name", async () => {
+    const { teamId, template, templates } = await withTemplate("web");
+    expect(template).toMatchObject({ name: "web", namespace: "default", isPublic: false, spawnCount: 0, createdAt: 5 });
+    expect(await templates.add({ id: newTemplateId(), teamId, name: "web", now: 6 })).toEqual(template);
+    const one = await templates.add({ id: newTemplateId(), teamId, now: 6 });
+    const two = await templates.add({ id: newTemplateId(), teamId, now: 6 });
+    expect(new Set([template.id, one.id, two.id]).size).toBe(3);
+    expect("name" in one).toBe(false);
+    await templates.setPublic(one.id, true, 9);
+    await templates.countSpawn(one.id, 11);
+    const changed = (await templates.list()).find(({ id }) => id === one.id);
+    expect(changed).toMatchObject({ isPublic: true, updatedAt: 9, spawnCount: 1, lastSpawnedAt: 11 });
+  });
+
+  test("changes a build only from the statuses named, and gives it back as it is", async () => {
+    const { template, templates } = await withTemplate("web");
+    const build = buildOf(template.id);
+    await templates.addBuild(build);
+    expect(await templates.getBuild(build.id)).toEqual(build);
+    expect(await templates.updateBuild(build.id, ["building"], { status: "ready" })).toBe(false);
+    expect(await templates.updateBuild(build.id, ["waiting"], { status: "building", startedAt: 8 })).toBe(true);
+    const reason = { message: "no", step: "2" };
+    await templates.updateBuild(build.id, ["building"], { status: "error", reason, finishedAt: 9, updatedAt: 9, spec: SPEC });
+    const ended = { ...build, status: "error" as const, startedAt: 8, finishedAt: 9, updatedAt: 9, reason, spec: SPEC };
+    expect(await templates.listBuilds(template.id)).toEqual([ended]);
+    expect(await templates.listBuildsIn(["waiting", "building"])).toEqual([]);
+    expect(await templates.listSpecs()).toEqual([SPEC]);
+    expect(await templates.getBuild(newBuildId())).toBeUndefined();
+  });
+
+  test("a tag counts once its build has something to start from; the newest assignment wins", async () => {
+    const { template, templates } = await withTemplate("web");
+    const [old, young] = [buildOf(template.id, { status: "ready", spec: SPEC }), buildOf(template.id)];
+    await templates.addBuild(old);
+    await templates.addBuild(young);
+    await templates.assignTags(template.id, ["default", "v1"], old.id, 10);
+    expect((await templates.listVersions()).map(({ tag, buildId }) => [tag, buildId])).toEqual([
+      ["default", old.id],
+      ["v1", old.id],
+    ]);
+    await templates.updateBuild(young.id, ["waiting"], { status: "ready", spec: SPEC });
+    await templates.assignTags(template.id, ["default"], young.id, 12);
+    await templates.removeTags(template.id, ["v1", "v2"]);
+    expect((await templates.listVersions()).map(({ tag, buildId, assignedAt }) => [tag, buildId, assignedAt])).toEqual([
+      ["default", young.id, 12],
+    ]);
+  });
+
+  test("keeps a build's log in order, and gives pages of it by place, level and time", async () => {
+    const { template, templates } = await withTemplate();
+    const build = buildOf(template.id);
+    await templates.addBuild(build);
+    const line = (at: number, message: string, level: BuildLogLine["level"] = "info"): BuildLogLine => ({ at, level, step: "1", message });
+    const lines = [line(1, "a"), line(2, "b", "debug"), line(2, "c\0", "error"), line(3, "d", "warn")];
+    await templates.addLogs(build.id, 0, lines.slice(0, 2));
+    await templates.addLogs(build.id, 2, lines.slice(2));
+    const read = async (offset: number, limit: number, minLevel: BuildLogLine["level"]) =>
+      (await templates.readLogs(build.id, { offset, limit, minLevel })).map(({ message }) => message);
+    expect(await read(0, 100, "debug")).toEqual(["a", "b", "c", "d"]);
+    expect(await read(1, 2, "info")).toEqual(["c", "d"]);
+    expect(await read(4, 100, "debug")).toEqual([]);
+    const at = async (direction: "forward" | "backward", cursor?: number) =>
+      (await templates.readLogsAt(build.id, { direction, limit: 2, minLevel: "debug", ...(cursor === undefined ? {} : { cursor }) })).map(
+        (l) => l.message,
+      );
+    expect([await at("forward", 2), await at("backward"), await at("backward", 1)]).toEqual([["b", "c"], ["d", "c"], ["a"]]);
+    expect((await templates.readLogs(build.id, { offset: 0, limit: 1, minLevel: "debug" }))[0]).toEqual(line(1, "a"));
+  });
+
+  test("removes a template with everything of it", async () => {
+    const { template, templates } = await withTemplate("web");
+    const build = buildOf(template.id, { status: "ready", spec: SPEC });
+    await templates.addBuild(build);
+    await templates.assignTags(template.id, ["default"], build.id, 1);
+    await templates.addLogs(build.id, 0, [{ at: 1, level: "info", message: "x" }]);
+    await templates.remove(template.id);
+    await templates.remove(template.id);
+    expect([await templates.list(), await templates.listVersions(), await templates.listBuilds(template.id)]).toEqual([[], [], []]);
+    expect(await templates.readLogs(build.id, { offset: 0, limit: 9, minLevel: "debug" })).toEqual([]);
+  });
+
+  test("remembers what steps came to, until they are not used any more", async () => {
+    const { templates } = current();
+    expect(await templates.getCached("k", 1)).toBeUndefined();
+    await templates.putCached("k", "one", 1);
+    await templates.putCached("k", "two", 2);
+    await templates.putCached("old", "three", 2);
+    expect(await templates.getCached("k", 50)).toBe("two");
+    await templates.pruneCached(10);
+    expect(await templates.listCached()).toEqual(["two"]);
+  });
+}

@@ -1,0 +1,167 @@
+import { AppError, type Clock, newBuildId, newTemplateId, type TeamId, type TemplateId } from "@boxyard/core";
+import type { NewTemplate } from "@boxyard/spec/platform";
+import type { BuildRecord, Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
+import { parseTag, parseTemplateReference } from "./reference.ts";
+import { DEFAULT_DISK_MB, DEFAULT_TAG, type Template, type Templates } from "./registry.ts";
+
+const DEFAULT_CPU_COUNT = 2;
+const DEFAULT_MEMORY_MB = 1024;
+/** Builds of one team that were requested and not started. */
+const MAX_WAITING = 500;
+
+export interface CatalogDeps {
+  readonly store: Store;
+  readonly templates: Templates;
+  readonly clock: Clock;
+  /** Ids of the sandboxes, running or paused, that were made from a template. */
+  readonly usersOf: (id: TemplateId) => readonly string[];
+  /** Ends the builds of a template that have not ended. */
+  readonly endBuilds: (id: TemplateId) => Promise<void>;
+  /** Namespace of a team. */
+  readonly slugOf: (teamId: TeamId) => Promise<string>;
+}
+
+const refuse = (field: string, text: string, reason: string) => new AppError("invalid_argument", `${field}: ${text}`, { reason });
+
+/** What people change about templates: requesting, tagging, publishing, deleting them. */
+export class Catalog {
+  private readonly deps: CatalogDeps;
+
+  constructor(deps: CatalogDeps) {
+    this.deps = deps;
+  }
+
+  /** Registers a build; of a new template, or of the team's own of that name. It waits to be started. */
+  async request(teamId: TeamId, wanted: NewTemplate): Promise<{ template: TemplateRecord; build: BuildRecord }> {
+    const { store, templates, clock } = this.deps;
+    const field = wanted.name === undefined ? "alias" : "name";
+    const given = wanted.name ?? wanted.alias;
+    const reference = given === undefined ? undefined : await this.ownName(teamId, given, field);
+    const tags = tagsOf(reference?.tag, wanted.tags ?? [], field);
+    const waiting = (await store.templates.listBuildsIn(["waiting"])).filter(
+      (build) => templates.get(build.templateId)?.record.teamId === teamId,
+    );
+    if (waiting.length >= MAX_WAITING) {
+      throw new AppError("resource_exhausted", `${MAX_WAITING} builds wait to be started already`, { reason: "too_many_builds" });
+    }
+    const now = clock.now();
+    const named = reference === undefined ? {} : { name: reference.name };
+    const template = await store.templates.add({ id: newTemplateId(), teamId, ...named, now });
+    const build: BuildRecord = {
+      id: newBuildId(),
+      templateId: template.id,
+      status: "waiting",
+      tags,
+      resources: {
+        cpuCount: wanted.cpuCount ?? DEFAULT_CPU_COUNT,
+        memoryMB: wanted.memoryMB ?? DEFAULT_MEMORY_MB,
+        diskMB: DEFAULT_DISK_MB,
+      },
+      createdAt: now,
+      updatedAt: now,
+    };
+    await store.templates.addBuild(build);
+    await templates.load();
+    await this.replaceWaiting(waiting, build);
+    return { template, build };
+  }
+
+  /** Makes tags point to the build that `target` means. */
+  async assignTags(teamId: TeamId, target: string, tags: readonly string[]): Promise<{ tags: string[]; buildId: string }> {
+    const { store, templates, clock } = this.deps;
+    templates.findOwn(teamId, target, "target");
+    const { templateId, buildId } = templates.resolve(teamId, target, "target");
+    const parsed = unique(tags.map((tag, i) => parseTag(tag, `tags.${i}`)));
+    await store.templates.assignTags(templateId, parsed, buildId, clock.now());
+    await templates.load();
+    return { tags: parsed, buildId };
+  }
+
+  /** Removes tags of a template. `default` stays: it is what a bare name means. */
+  async removeTags(teamId: TeamId, name: string, tags: readonly string[]): Promise<void> {
+    const { store, templates } = this.deps;
+    if (parseTemplateReference(name, "name").tag !== undefined) throw refuse("name", "must not have a tag", "invalid_template_reference");
+    const { record, versions } = templates.findOwn(teamId, name, "name");
+    const parsed = unique(tags.map((tag, i) => parseTag(tag, `tags.${i}`)));
+    if (parsed.includes(DEFAULT_TAG)) throw refuse("tags", `the tag '${DEFAULT_TAG}' cannot be removed`, "invalid_tag");
+    const absent = parsed.find((tag) => !versions.some((version) => version.tag === tag));
+    if (absent !== undefined) {
+      throw new AppError("not_found", `tag '${absent}' does not exist for template '${record.name ?? record.id}'`, {
+        reason: "tag_not_found",
+      });
+    }
+    await store.templates.removeTags(record.id, parsed);
+    await templates.load();
+  }
+
+  /** Makes a template public or private. Throws `not_found`, `permission_denied`. */
+  async update(teamId: TeamId, text: string, isPublic: boolean | undefined): Promise<TemplateRecord> {
+    const { store, templates, clock } = this.deps;
+    const { record } = templates.findOwn(teamId, text);
+    if (isPublic !== undefined && isPublic !== record.isPublic) {
+      await store.templates.setPublic(record.id, isPublic, clock.now());
+      await templates.load();
+    }
+    return templates.get(record.id)?.record ?? record;
+  }
+
+  /** Deletes a template with its builds. Throws `failed_precondition`, reason `template_in_use`, with the sandboxes that use it. */
+  async remove(teamId: TeamId, text: string): Promise<void> {
+    const { store, templates, usersOf, endBuilds } = this.deps;
+    const { record } = templates.findOwn(teamId, text);
+    const users = usersOf(record.id);
+    if (users.length > 0) {
+      const more = users.length > 5 ? ` and ${users.length - 5} more` : "";
+      throw new AppError(
+        "failed_precondition",
+        `The template is in use by the sandboxes ${users.slice(0, 5).join(", ")}${more}; end them first`,
+        {
+          reason: "template_in_use",
+          details: { sandboxes: users.slice(0, 100) },
+        },
+      );
+    }
+    await endBuilds(record.id);
+    await store.templates.remove(record.id);
+    await templates.load();
+  }
+
+  /** A name for a template of the team, as it is kept. */
+  private async ownName(teamId: TeamId, text: string, field: string): Promise<{ name: string; tag?: string }> {
+    const { namespace, name, tag } = parseTemplateReference(text, field);
+    if (namespace !== undefined && namespace !== (await this.deps.slugOf(teamId))) {
+      throw refuse(field, `the namespace '${namespace}' is not yours`, "foreign_namespace");
+    }
+    if (this.deps.templates.isId(name)) {
+      throw new AppError("already_exists", `${field}: Alias '${name}' is already used`, { reason: "name_taken" });
+    }
+    return { name, ...(tag === undefined ? {} : { tag: parseTag(tag, field) }) };
+  }
+
+  /** A newer request takes the place of those for the same tags that nobody has started. */
+  private async replaceWaiting(waiting: readonly BuildRecord[], by: BuildRecord): Promise<void> {
+    const { store, clock } = this.deps;
+    for (const build of waiting) {
+      if (build.templateId !== by.templateId || !build.tags.every((tag) => by.tags.includes(tag))) continue;
+      const now = clock.now();
+      const reason = { message: "Another build of the same template and tags was requested" };
+      await store.templates.updateBuild(build.id, ["waiting"], { status: "error", reason, updatedAt: now, finishedAt: now });
+    }
+  }
+}
+
+/** Tags that a build gets: the name's and those listed, each once; `default` when there is none. */
+function tagsOf(inName: string | undefined, listed: readonly string[], field: string): string[] {
+  const parsed = listed.map((tag, i) => parseTag(tag, `tags.${i}`));
+  // `name:default` says no more than `name`.
+  const named = inName === undefined || inName === DEFAULT_TAG ? [] : [parseTag(inName, field)];
+  const tags = unique([...named, ...parsed]);
+  return tags.length > 0 ? tags : [DEFAULT_TAG];
+}
+
+const unique = (tags: readonly string[]) => [...new Set(tags)];
+
+/** The version that stands for a template in lists: the default one, else the newest. */
+export function mainVersion({ versions }: Template): TemplateVersion | undefined {
+  return versions.find(({ tag }) => tag === DEFAULT_TAG) ?? [...versions].sort((a, b) => b.assignedAt - a.assignedAt)[0];
+}

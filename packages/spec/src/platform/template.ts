@@ -1,0 +1,184 @@
+import { z } from "@hono/zod-openapi";
+
+/** Longest name with its tag, and longest alias (interface document 2.6 and 8). */
+export const MAX_NAME_LENGTH = 128;
+const MAX_INT32 = 2 ** 31 - 1;
+const MAX_TAGS = 100;
+const MAX_STEPS = 1000;
+
+const name = z.string().max(MAX_NAME_LENGTH, `must have at most ${MAX_NAME_LENGTH} characters`);
+const tagList = z.array(z.string()).max(MAX_TAGS, `must hold at most ${MAX_TAGS} tags`);
+const atLeast = (min: number, what: string) =>
+  z.int("must be a whole number").min(min, `${what} must be at least ${min}`).max(MAX_INT32, "is too large");
+
+/** Interface document 2.6. */
+export const NewTemplate = z
+  .object({
+    name: name.optional().openapi({ description: "`[namespace/]name[:tag]`; a tag counts as one of `tags`" }),
+    tags: tagList.optional().openapi({ description: "Tags of the build; `default` when there is none" }),
+    alias: name.optional().openapi({ deprecated: true, description: "Use `name`" }),
+    teamID: z.string().max(256, "is too long").optional().openapi({ deprecated: true, description: "The API key decides" }),
+    cpuCount: atLeast(1, "CPU count").optional(),
+    memoryMB: atLeast(128, "Memory in MiB").optional(),
+    minFreeDiskMb: atLeast(0, "Free disk in MiB").optional().openapi({ description: "Taken and not acted upon" }),
+  })
+  .openapi("TemplateBuildRequestV3");
+export type NewTemplate = z.infer<typeof NewTemplate>;
+
+/** Interface document 2.7. */
+export const RequestedTemplate = z
+  .object({
+    templateID: z.string(),
+    buildID: z.string(),
+    public: z.boolean(),
+    names: z.array(z.string()),
+    tags: z.array(z.string()),
+    aliases: z.array(z.string()).openapi({ deprecated: true }),
+  })
+  .openapi("TemplateRequestResponseV3");
+export type RequestedTemplate = z.infer<typeof RequestedTemplate>;
+
+export const TemplateStep = z
+  .object({
+    type: z.string().openapi({ description: "RUN, COPY, ADD, ENV, ARG, WORKDIR or USER", example: "RUN" }),
+    args: z.array(z.string()).max(10_000).default([]),
+    filesHash: z.string().optional().openapi({ description: "COPY: hash under which the files were uploaded" }),
+    force: z.boolean().default(false),
+  })
+  .openapi("TemplateStep");
+export type TemplateStep = z.infer<typeof TemplateStep>;
+
+export const RegistryAccess = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("registry"), username: z.string(), password: z.string() }),
+    z.object({ type: z.literal("aws"), awsAccessKeyId: z.string(), awsSecretAccessKey: z.string(), awsRegion: z.string() }),
+    z.object({ type: z.literal("gcp"), serviceAccountJson: z.string() }),
+  ])
+  .openapi("FromImageRegistry");
+export type RegistryAccess = z.infer<typeof RegistryAccess>;
+
+export const StartBuild = z
+  .object({
+    fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
+    fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
+    fromImageRegistry: RegistryAccess.optional(),
+    force: z.boolean().default(false),
+    steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
+    startCmd: z
+      .string()
+      .max(1 << 17)
+      .optional(),
+    readyCmd: z
+      .string()
+      .max(1 << 17)
+      .optional(),
+  })
+  .openapi("TemplateBuildStartV2");
+export type StartBuild = z.infer<typeof StartBuild>;
+
+export const BuildFiles = z
+  .object({ present: z.boolean(), url: z.string().optional(), headers: z.record(z.string(), z.string()).optional() })
+  .openapi("TemplateBuildFileUpload");
+
+export const BuildStatusName = z.enum(["waiting", "building", "ready", "error"]).openapi("TemplateBuildStatus");
+export const LogLevel = z.enum(["debug", "info", "warn", "error"]).openapi("LogLevel");
+export type LogLevel = z.infer<typeof LogLevel>;
+
+export const BuildLogEntry = z
+  .object({ timestamp: z.iso.datetime(), message: z.string(), level: LogLevel, step: z.string().optional() })
+  .openapi("BuildLogEntry");
+export type BuildLogEntry = z.infer<typeof BuildLogEntry>;
+
+export const BuildInfo = z
+  .object({
+    templateID: z.string(),
+    buildID: z.string(),
+    status: BuildStatusName,
+    logs: z.array(z.string()),
+    logEntries: z.array(BuildLogEntry),
+    reason: z.object({ message: z.string(), step: z.string().optional(), logEntries: z.array(BuildLogEntry) }).optional(),
+  })
+  .openapi("TemplateBuildInfo");
+export type BuildInfo = z.infer<typeof BuildInfo>;
+
+const pageSize = z.coerce.number().int().min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(100);
+const count = z.coerce.number("must be a number").int("must be a whole number").min(0, "must not be negative");
+
+export const BuildStatusQuery = z.object({ logsOffset: count.default(0), limit: pageSize, level: LogLevel.optional() });
+export const BuildLogsQuery = z.object({
+  cursor: count.optional().openapi({ description: "Milliseconds since 1970" }),
+  limit: pageSize,
+  direction: z.enum(["forward", "backward"]).default("forward"),
+  level: LogLevel.optional(),
+  source: z.string().optional(),
+});
+export const BuildLogs = z.object({ logs: z.array(BuildLogEntry) }).openapi("TemplateBuildLogsResponse");
+
+const time = z.iso.datetime();
+const templateFields = {
+  templateID: z.string(),
+  public: z.boolean(),
+  aliases: z.array(z.string()),
+  names: z.array(z.string()),
+  createdAt: time,
+  updatedAt: time,
+  lastSpawnedAt: time.nullable(),
+  spawnCount: z.int(),
+  buildID: z.string(),
+  cpuCount: z.number(),
+  memoryMB: z.int(),
+  diskSizeMB: z.int(),
+  createdBy: z.object({ id: z.string(), email: z.string() }).nullable(),
+  buildCount: z.int(),
+  envdVersion: z.string(),
+  buildStatus: BuildStatusName,
+};
+export const ListedTemplate = z.object(templateFields).openapi("Template");
+export type ListedTemplate = z.infer<typeof ListedTemplate>;
+
+export const ListedBuild = z
+  .object({
+    buildID: z.string(),
+    status: BuildStatusName,
+    createdAt: time,
+    updatedAt: time,
+    finishedAt: time.optional(),
+    cpuCount: z.number(),
+    memoryMB: z.int(),
+    diskSizeMB: z.int().optional(),
+    envdVersion: z.string().optional(),
+  })
+  .openapi("TemplateBuild");
+export type ListedBuild = z.infer<typeof ListedBuild>;
+export const TemplateWithBuilds = z.object({ ...templateFields, builds: z.array(ListedBuild) }).openapi("TemplateWithBuilds");
+
+export const TemplatesQuery = z.object({ teamID: z.string().max(256).optional() });
+export const TemplatesPageQuery = z.object({
+  teamID: z.string().max(256).optional(),
+  limit: pageSize,
+  nextToken: z.string().max(512).optional(),
+});
+export const BuildsPageQuery = z.object({ limit: pageSize, nextToken: z.string().max(512).optional() });
+
+export const TemplateChange = z.object({ public: z.boolean().optional() }).openapi("TemplateUpdateRequest");
+export type TemplateChange = z.infer<typeof TemplateChange>;
+export const TemplateNames = z.object({ names: z.array(z.string()) }).openapi("TemplateUpdateResponse");
+export const TemplateAlias = z.object({ templateID: z.string(), public: z.boolean() }).openapi("TemplateAliasResponse");
+
+export const AssignTags = z
+  .object({ target: z.string().min(1, "must not be empty").max(512), tags: tagList.min(1, "must not be empty") })
+  .openapi("AssignTemplateTagsRequest");
+export const AssignedTags = z.object({ tags: z.array(z.string()), buildID: z.string() }).openapi("AssignedTemplateTags");
+export const RemoveTags = z
+  .object({ name: z.string().min(1, "must not be empty").max(512), tags: tagList.min(1, "must not be empty") })
+  .openapi("DeleteTemplateTagsRequest");
+export const TemplateTag = z.object({ tag: z.string(), buildID: z.string(), createdAt: time }).openapi("TemplateTag");
+export const TagQuery = z.object({ tag: z.string().min(1, "must not be empty").max(256) });
+export const TagExists = z.object({ exists: z.boolean(), normalizedTag: z.string() }).openapi("TemplateTagExists");
+export const TagCount = z.object({ total: z.int() }).openapi("TemplateTagCount");
+
+const path = (param: string) => z.string().openapi({ param: { name: param, in: "path" } });
+export const TemplatePath = z.object({ templateID: path("templateID") });
+export const BuildPath = z.object({ templateID: path("templateID"), buildID: path("buildID") });
+export const FilesPath = z.object({ templateID: path("templateID"), hash: path("hash") });
+export const AliasPath = z.object({ alias: path("alias") });
