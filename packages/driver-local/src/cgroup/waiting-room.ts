@@ -51,7 +51,9 @@ export class WaitingRoom {
     }
   }
 
+  /** Repeatable: the driver's `release` closes it before it removes the cgroups, and `close` comes after that. */
   close(): void {
+    if (this.closed) return;
     this.closed = true;
     clearTimeout(this.refilling);
     for (const { program } of this.spares.splice(0)) program.discard();
