@@ -1,5 +1,5 @@
 /*
- * Runs the benches of SPECIFICATION.md: `./boxyard bench [--list] [--json] [NAME…]`.
+ * Runs the benches of SPECIFICATION.md: `./boxyard bench [--list] [--json] [--trace] [NAME…]`.
  * They run on the test platform (`./boxyard test platform` sets it up). The exit code is 1 when a promise was not kept.
  */
 import { bootPlatform } from "@boxyard/testkit";
@@ -20,7 +20,8 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const results: Record<string, BenchResult> = {};
-  await using platform = await bootPlatform();
+  // With `--trace` the server logs each step of the driver too, which costs a little of what is measured.
+  await using platform = await bootPlatform({ env: argv.includes("--trace") ? { BOXYARD_LOG_LEVEL: "debug" } : {} });
   for (const bench of benches.filter(({ name }) => names.length === 0 || names.includes(name))) {
     const result = await bench.run(platform);
     results[bench.name] = result;

@@ -3,7 +3,11 @@ import { join } from "node:path";
 import type { Platform } from "@boxyard/testkit";
 import { type Summary, summarize } from "./stats.ts";
 
-/** Reads what the server logged of each create: how long every step took. */
+type TraceEvent =
+  | { readonly msg: "sandbox created"; readonly totalMs: number; readonly steps: Record<string, number> }
+  | { readonly msg: "driver step"; readonly step: string; readonly ms: number };
+
+/** Reads what the server logged of each create: how long every step took; with the level `debug`, the driver's steps too. */
 export class CreateTrace {
   private readonly log: string;
   private readonly from: number;
@@ -13,18 +17,25 @@ export class CreateTrace {
     this.from = statSync(this.log).size;
   }
 
-  /** Durations by step since this object was made; `total` is what the server needed in all. */
+  /** Durations by step since this object was made; `server: total` is what the server needed in all. */
   steps(): Record<string, Summary> {
     const samples: Record<string, number[]> = {};
     const add = (name: string, ms: number) => {
       samples[name] = [...(samples[name] ?? []), ms];
     };
-    for (const line of readFileSync(this.log).subarray(this.from).toString().split("\n")) {
-      if (!line.includes('"sandbox created"')) continue;
-      const event = JSON.parse(line) as { totalMs: number; steps: Record<string, number> };
-      for (const [name, ms] of Object.entries(event.steps)) add(name, ms);
-      add("total", event.totalMs);
+    for (const event of this.events()) {
+      if (event.msg === "driver step") add(`driver: ${event.step}`, event.ms);
+      if (event.msg !== "sandbox created") continue;
+      for (const [name, ms] of Object.entries(event.steps)) add(`server: ${name}`, ms);
+      add("server: total", event.totalMs);
     }
-    return Object.fromEntries(Object.entries(samples).map(([name, values]) => [`server: ${name}`, summarize(values)]));
+    return Object.fromEntries(Object.entries(samples).map(([name, values]) => [name, summarize(values)]));
+  }
+
+  private events(): TraceEvent[] {
+    const lines = readFileSync(this.log).subarray(this.from).toString().split("\n");
+    return lines
+      .filter((line) => line.startsWith("{") && /"(sandbox created|driver step)"/.test(line))
+      .map((line) => JSON.parse(line) as TraceEvent);
   }
 }

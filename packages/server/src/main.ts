@@ -16,7 +16,13 @@ process.exitCode = await run(process.argv.slice(2), {
     await runSetup(settings(), reporter());
     if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
   },
-  openDriver: (logger) => openLocalDriver({ dataFolder: settings().dataDir, logger }),
+  openDriver: (logger) =>
+    openLocalDriver({
+      dataFolder: settings().dataDir,
+      logger,
+      // `boxyard bench --trace` reads these lines.
+      observer: { onStep: ({ name, durationMs }) => logger.debug({ step: name, ms: durationMs }, "driver step") },
+    }),
   fingerprint: () => fingerprint(settings().dataDir),
 });
 
