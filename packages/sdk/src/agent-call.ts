@@ -1,7 +1,7 @@
 import type { CallOptions } from "@connectrpc/connect";
-import type { SandboxHealth } from "./agent-connection.ts";
 import { agentError } from "./agent-errors.ts";
 import { DEFAULT_REQUEST_TIMEOUT_MS } from "./config.ts";
+import type { Probe } from "./lost-connection.ts";
 import { MAX_TIMER_MS, type RequestOptions, RequestScope } from "./request-scope.ts";
 
 /** What the modules of a sandbox need of the connection's settings; a {@link ConnectionConfig} is one. */
@@ -15,8 +15,8 @@ export interface ModuleConfig {
 export interface ModuleMetadata {
   /** Version of the agent (`envdVersion`); behaviour depends on it only where an old agent lacks an operation. */
   readonly version: string;
-  /** Asks how the sandbox is, when a connection was lost. `Sandbox` gives it; without it a lost connection is a `ConnectionError`. */
-  readonly probe?: () => Promise<SandboxHealth>;
+  /** Looks into a lost connection. `Sandbox` gives it; without it a lost connection is a `ConnectionError`. */
+  readonly probe?: Probe;
 }
 
 export interface CallContext {

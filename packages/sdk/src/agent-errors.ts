@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { SandboxHealth } from "./agent-connection.ts";
-import { BoxyardError, ConnectionError, type ErrorCode, errorOf, SandboxEndedError, TimeoutError } from "./errors.ts";
+import { BoxyardError, type ErrorCode, errorOf, TimeoutError } from "./errors.ts";
+import { lostConnection, type Probe } from "./lost-connection.ts";
 import type { RequestScope } from "./request-scope.ts";
 
 const CODES: Readonly<Record<Code, ErrorCode>> = {
@@ -30,8 +30,8 @@ export interface AgentErrorContext {
   readonly notFoundReason?: string;
   /** The limit that a deadline_exceeded means, for streams that have one. */
   readonly streamTimeoutMs?: number;
-  /** Asks how the sandbox is; without it a lost connection is not looked into. */
-  readonly probe?: (() => Promise<SandboxHealth>) | undefined;
+  /** Without it a lost connection is not looked into. */
+  readonly probe?: Probe | undefined;
 }
 
 /** Any failure of a call to the agent as one of our errors. A failed connection is looked into: has the sandbox ended? */
@@ -48,7 +48,9 @@ export async function agentError(error: unknown, context: AgentErrorContext): Pr
     const text = `${context.what}: ended after ${context.streamTimeoutMs} ms (timeoutMs; 0 means no limit)`;
     return new TimeoutError(text, { code, reason: "command_timeout", requestId, cause: error });
   }
-  if (isLostConnection(connectError)) return lostConnection(error, message, requestId, context);
+  if (isLostConnection(connectError)) {
+    return lostConnection(error, context.what, connectError.rawMessage, context.scope, context.probe, requestId);
+  }
   // A wrong token is refused by the agent's HTTP layer; what its services refuse is the user that was named.
   const reason = code === "not_found" ? context.notFoundReason : code === "unauthenticated" ? "unknown_user" : undefined;
   return errorOf(code, message, { ...(reason ? { reason } : {}), requestId, cause: error });
@@ -61,18 +63,4 @@ export async function agentError(error: unknown, context: AgentErrorContext): Pr
 function isLostConnection(error: ConnectError): boolean {
   if (error.code === Code.Unavailable || error.code === Code.DataLoss) return true;
   return error.code === Code.Unknown && error.cause !== undefined;
-}
-
-async function lostConnection(cause: unknown, message: string, requestId: string | undefined, context: AgentErrorContext) {
-  const health = context.probe ? await context.probe() : "unreachable";
-  const options = { code: "unavailable", requestId, cause } as const;
-  if (health === "ended") {
-    const text = `${context.what}: the sandbox is not running any more (killed, or its time was up)`;
-    return new SandboxEndedError(text, { ...options, reason: "sandbox_ended" });
-  }
-  if (health === "running") {
-    const text = `${context.what}: the connection was cut; the sandbox runs on, so connect to the command again (${message})`;
-    return new ConnectionError(text, { ...options, reason: "stream_dropped" });
-  }
-  return new ConnectionError(message, { ...options, reason: "network_failed" });
 }

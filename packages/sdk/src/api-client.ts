@@ -2,6 +2,7 @@ import type { ConnectionConfig } from "./config.ts";
 import { AuthenticationError, BoxyardError, ConnectionError } from "./errors.ts";
 import { errorFromResponse } from "./http-errors.ts";
 import { type RequestOptions, RequestScope } from "./request-scope.ts";
+import { ServerRuns } from "./server-runs.ts";
 import { SDK_VERSION } from "./version.ts";
 
 export interface ApiRequest<T> {
@@ -35,9 +36,11 @@ const LONGEST_WAIT_MS = 10_000;
  */
 export class ApiClient {
   readonly config: ConnectionConfig;
+  readonly runs: ServerRuns;
 
   constructor(config: ConnectionConfig) {
     this.config = config;
+    this.runs = new ServerRuns(config.apiUrl);
   }
 
   async send<T>(request: ApiRequest<T>): Promise<T> {
@@ -68,6 +71,7 @@ export class ApiClient {
         signal: scope.signal,
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       });
+      this.runs.note(response);
       if (response.ok || request.accept?.includes(response.status)) return { value: await request.read(response, repeated) };
     } catch (cause) {
       const ended = scope.failure(cause);

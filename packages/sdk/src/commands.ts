@@ -127,7 +127,7 @@ export class Commands {
       scope.throwIfEnded();
       const request = { process: { selector: { case: "pid" as const, value: pid } } };
       const opened = await openProcess(this.client.connect(request, streamCallOptions(scope, timeoutMs, undefined)));
-      scope.clearTimeout();
+      scope.begin();
       const control = this.control(opened.pid);
       const retainOutput = opts.retainOutput ?? true;
       return new CommandHandle({ opened, scope, control, callbacks: opts, retainOutput, owner: false, translate }, "soon");
@@ -180,7 +180,7 @@ export class Commands {
         ...(opts.tag === undefined ? {} : { tag: opts.tag }),
       };
       const opened = await openProcess(this.client.start(request, streamCallOptions(scope, timeoutMs, defaultUser(opts.user, version))));
-      scope.clearTimeout();
+      scope.begin();
       const control = this.control(opened.pid);
       const retainOutput = opts.retainOutput ?? true;
       return new CommandHandle({ opened, scope, control, callbacks: opts, retainOutput, owner: true, translate }, whenToRead);

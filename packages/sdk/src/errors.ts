@@ -104,8 +104,10 @@ export class SandboxEndedError extends BoxyardError {
 }
 
 /**
- * The connection failed. `reason` tells how: `network_failed` (nothing answers), `stream_dropped` (a stream was cut, and the server answers
- * again with the sandbox still running: it was restarted, or something between dropped the connection; connect to the command again).
+ * The connection failed. `reason` tells how: `network_failed` (nothing answers), `server_restarted` (a stream was cut by a restart of the
+ * server; the sandbox runs on), `stream_dropped` (something between cut the connection; the sandbox runs on). After the last two, connect to
+ * the command again. When a stream is cut and nothing answers, the server is given 3 s to come back before this is called a network failure.
+ * Of a single request: `service_busy` (nothing has changed, try again), `port_not_open` (nothing listens there).
  */
 export class ConnectionError extends BoxyardError {
   override name = "ConnectionError";

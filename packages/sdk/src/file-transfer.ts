@@ -1,8 +1,9 @@
-import { type AgentAddress, agentHeaders, probeHealth } from "./agent-connection.ts";
+import { type AgentAddress, agentHeaders } from "./agent-connection.ts";
 import { describe } from "./api-client.ts";
-import { BoxyardError, ConnectionError, SandboxEndedError } from "./errors.ts";
+import { BoxyardError } from "./errors.ts";
 import { type FileData, type WriteInfo, writeInfoFrom } from "./file-types.ts";
 import { errorFromResponse } from "./http-errors.ts";
+import { lostConnection, type Probe } from "./lost-connection.ts";
 import type { RequestScope } from "./request-scope.ts";
 
 export interface TransferRequest {
@@ -16,7 +17,7 @@ export interface TransferRequest {
 }
 
 /** One HTTP request to the agent's file routes. The caller disposes of the scope when the body has been read. */
-export async function transfer(address: AgentAddress, request: TransferRequest, scope: RequestScope): Promise<Response> {
+export async function transfer(address: AgentAddress, request: TransferRequest, scope: RequestScope, probe: Probe): Promise<Response> {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(request.query)) if (value !== undefined) query.set(name, value);
   const suffix = withQuery(query);
@@ -34,23 +35,14 @@ export async function transfer(address: AgentAddress, request: TransferRequest, 
     if (!response.ok) throw await errorFromResponse(response, request.what, "file_not_found");
     return response;
   } catch (error) {
-    throw await transferError(address, request.what, error, scope);
+    throw await transferError(error, request.what, scope, probe);
   }
 }
 
 /** A failure of a transfer as one of our errors; a lost connection is looked into. */
-export async function transferError(address: AgentAddress, what: string, error: unknown, scope: RequestScope): Promise<BoxyardError> {
+export async function transferError(error: unknown, what: string, scope: RequestScope, probe: Probe): Promise<BoxyardError> {
   if (error instanceof BoxyardError) return error;
-  const ended = scope.failure(error);
-  if (ended) return ended;
-  const options = { code: "unavailable", cause: error } as const;
-  if ((await probeHealth(address)) === "ended") {
-    return new SandboxEndedError(`${what}: the sandbox is not running any more (killed, or its time was up)`, {
-      ...options,
-      reason: "sandbox_ended",
-    });
-  }
-  return new ConnectionError(`${what}: the connection failed (${describe(error)})`, { ...options, reason: "network_failed" });
+  return scope.failure(error) ?? lostConnection(error, what, describe(error), scope, probe);
 }
 
 /** `?…`, or nothing. (`URLSearchParams.size` is missing in some browsers.) */

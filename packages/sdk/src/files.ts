@@ -1,12 +1,13 @@
 import { Filesystem } from "@boxyard/spec/pb/filesystem";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, unary } from "./agent-call.ts";
-import type { AgentAddress } from "./agent-connection.ts";
+import { type AgentAddress, probeHealth } from "./agent-connection.ts";
 import { ConflictError, InvalidArgumentError, NotFoundError } from "./errors.ts";
 import { readWriteInfos, type TransferRequest, transfer, transferError } from "./file-transfer.ts";
 import { type EntryInfo, entryFromWire, type FileData, type WriteEntry, type WriteInfo } from "./file-types.ts";
+import type { Probe } from "./lost-connection.ts";
 import { randomKey } from "./random-key.ts";
-import type { RequestOptions } from "./request-scope.ts";
+import type { RequestOptions, RequestScope } from "./request-scope.ts";
 import {
   PART_TIMEOUT_MS,
   PARTS_FROM_BYTES,
@@ -49,11 +50,13 @@ export class Files {
   private readonly client: Client<typeof Filesystem>;
   private readonly context: CallContext;
   private readonly address: AgentAddress;
+  private readonly probe: Probe;
 
   constructor(transport: Transport, connectionConfig: ModuleConfig, metadata: ModuleMetadata, address: AgentAddress) {
     this.client = createClient(Filesystem, transport);
     this.context = { config: connectionConfig, metadata };
     this.address = address;
+    this.probe = metadata.probe ?? (() => probeHealth(address));
   }
 
   /** A file's content. The request timeout bounds the whole answer, but of a `stream` only its beginning. */
@@ -219,23 +222,27 @@ export class Files {
     const scope = scopeFor(this.context, request.what, opts);
     if (request.body instanceof ReadableStream && opts.requestTimeoutMs === undefined) scope.clearTimeout();
     try {
-      return await read(await transfer(this.address, request, scope));
+      return await read(await this.transfer(request, scope));
     } catch (error) {
-      throw await transferError(this.address, request.what, error, scope);
+      throw await transferError(error, request.what, scope, this.probe);
     } finally {
       scope.dispose();
     }
   }
 
+  private transfer(request: TransferRequest, scope: RequestScope): Promise<Response> {
+    return transfer(this.address, request, scope, this.probe);
+  }
+
   private async readStream(request: TransferRequest, opts: FileOpts): Promise<ReadableStream<Uint8Array>> {
     const scope = scopeFor(this.context, request.what, opts);
     try {
-      const response = await transfer(this.address, request, scope);
-      scope.clearTimeout();
+      const response = await this.transfer(request, scope);
+      scope.begin();
       const body = response.body ?? new Blob([]).stream();
       return watched(
         body,
-        (error) => transferError(this.address, request.what, error, scope),
+        (error) => transferError(error, request.what, scope, this.probe),
         () => scope.dispose(),
       );
     } catch (error) {

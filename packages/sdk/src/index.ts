@@ -28,6 +28,7 @@ export {
 } from "./errors.ts";
 export type { EntryInfo, EntryType, FileData, WriteEntry, WriteInfo } from "./file-types.ts";
 export { type FileOpts, Files, type ListOpts, type ReadOpts, type WriteOpts } from "./files.ts";
+export type { Probe, ProbeResult } from "./lost-connection.ts";
 export { Paginator } from "./paginator.ts";
 export type { CommandOutput, OutputStream, ProcessEnd } from "./process-events.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty.ts";

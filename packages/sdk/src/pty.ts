@@ -127,7 +127,7 @@ export class Pty {
     try {
       scope.throwIfEnded();
       const opened = await start(scope, streamTimeoutMs);
-      scope.clearTimeout();
+      scope.begin();
       const control = this.control(opened.pid);
       const callbacks = { onPty: opts.onData };
       return new CommandHandle({ opened, scope, control, callbacks, retainOutput: false, owner, translate }, "soon");

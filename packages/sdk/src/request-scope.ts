@@ -20,6 +20,7 @@ export class RequestScope {
   private readonly detach: (() => void)[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private cause: "timeout" | "abort" | undefined;
+  private began: number | undefined;
   private readonly timeoutMs: number;
   private readonly what: string;
 
@@ -39,7 +40,18 @@ export class RequestScope {
     this.controller.abort();
   }
 
+  /** When the answer began; undefined before that. */
+  get beganAt(): number | undefined {
+    return this.began;
+  }
+
   /** The answer has begun: from here on only the signals count. */
+  begin(): void {
+    this.began = Date.now();
+    this.clearTimeout();
+  }
+
+  /** No time limit, only signals. */
   clearTimeout(): void {
     clearTimeout(this.timer);
     this.timer = undefined;

@@ -6,6 +6,7 @@ import { Commands } from "./commands.ts";
 import { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "./config.ts";
 import { ConnectionError, InvalidArgumentError } from "./errors.ts";
 import { Files } from "./files.ts";
+import { probeOf } from "./lost-connection.ts";
 import { Paginator } from "./paginator.ts";
 import { Pty } from "./pty.ts";
 import type { RequestOptions } from "./request-scope.ts";
@@ -59,7 +60,7 @@ export class Sandbox {
     this.domain = access.domain;
     this.address = { sandboxId: access.sandboxId, accessToken: access.accessToken, baseUrl: agentBaseUrl(api.config) };
     const transport = createSandboxTransport(this.address);
-    const metadata = { version: access.envdVersion, probe: () => probeHealth(this.address) };
+    const metadata = { version: access.envdVersion, probe: probeOf(() => probeHealth(this.address), api.runs) };
     this.commands = new Commands(transport, api.config, metadata);
     this.pty = new Pty(transport, api.config, metadata);
     this.files = new Files(transport, api.config, metadata, this.address);

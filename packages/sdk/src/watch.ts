@@ -88,7 +88,7 @@ export async function watchDir(
     const stream = client.watchDir({ path, recursive, includeEntry, allowNetworkMounts }, streamCallOptions(scope, timeoutMs, opts.user));
     const iterator = stream[Symbol.asyncIterator]();
     await awaitStart(iterator);
-    scope.clearTimeout();
+    scope.begin();
     return new WatchHandle(scope, (isStopped) => deliver(iterator, onEvent, opts.onExit, scope, translate, isStopped));
   } catch (error) {
     scope.abort();

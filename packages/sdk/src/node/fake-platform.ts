@@ -35,8 +35,10 @@ export class FakePlatform {
     });
   });
   private created = 0;
+  private run = crypto.randomUUID();
 
   async start(port = 0): Promise<string> {
+    this.run = crypto.randomUUID();
     await new Promise<void>((resolve) => this.server.listen(port, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
@@ -60,8 +62,11 @@ export class FakePlatform {
     const body = Buffer.concat(chunks);
     // As the agent does: what nobody waits for any more is not kept.
     if (request.socket.destroyed) return;
+    if (url.pathname === "/health" && !request.headers["svc-sandbox-id"])
+      return response.writeHead(200, { "X-Server-Run": this.run }).end();
     const sandboxId = request.headers["svc-sandbox-id"];
     if (typeof sandboxId === "string") return this.agent(sandboxId, url, request, body, response);
+    response.setHeader("X-Server-Run", this.run);
     this.seen.push({ method: request.method ?? "", path: url.pathname + url.search, headers: request.headers, body: body.toString() });
     const scripted = this.nextAnswers.shift();
     if (scripted) return scripted(response);

@@ -74,6 +74,8 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "ModuleMetadata",
       "SandboxHealth",
       "probeHealth",
+      "Probe",
+      "ProbeResult",
       "SDK_VERSION",
     ],
   },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Case, failure } from "../bench.ts";
+import { type Case, failure, sleep } from "../bench.ts";
 
 export const FAILURE_CASES: readonly Case[] = [
   [
@@ -51,6 +51,20 @@ export const FAILURE_CASES: readonly Case[] = [
       const error = await failure(handle.wait(), sdk.ConnectionError);
       assert.equal(error.reason, "network_failed");
       await platform.start();
+    },
+  ],
+  [
+    "a restarted server is told from a connection that was cut",
+    async ({ sdk, sandbox, platform, url }) => {
+      const read = await sandbox.commands.run("sleep 30", { background: true });
+      await platform.stop();
+      // As long as a restart takes.
+      await sleep(300);
+      await platform.start(Number(new URL(url).port));
+      assert.equal((await failure(read.wait(), sdk.ConnectionError)).reason, "server_restarted");
+      const later = await sandbox.commands.run("sleep 30", { background: true });
+      platform.dropConnections();
+      assert.equal((await failure(later.wait(), sdk.ConnectionError)).reason, "stream_dropped");
     },
   ],
   [
