@@ -1,5 +1,4 @@
-import { readdirSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { readdir, readdirSync, stat } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { type EntryInfo, EntryInfoTable } from "@boxyard/spec/agent";
 import { EncodedMessage, type Users } from "../../contracts.ts";
@@ -15,9 +14,20 @@ const encoder = new TextEncoder();
 /** Stands in a name for bytes that are no text. */
 const REPLACED = "\ufffd";
 
+// Not `node:fs/promises`: loading it costs 1.5 ms at every start of the agent.
+
+function isDirectory(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => stat(path, (error, found) => (error ? reject(error) : resolve(found.isDirectory()))));
+}
+
+/** Names in lexical order; none when the directory is gone or no longer one. */
+function namesIn(path: string): Promise<string[]> {
+  return new Promise((resolve) => readdir(path, (error, names) => resolve(error ? [] : names.sort())));
+}
+
 async function checkDirectory(path: string): Promise<void> {
   try {
-    if ((await stat(path)).isDirectory()) return;
+    if (await isDirectory(path)) return;
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === "ENOENT") throw new AppError("not_found", `path not found: ${path}`, { reason: "not_found", cause: error });
@@ -26,15 +36,6 @@ async function checkDirectory(path: string): Promise<void> {
     throw fileError(`list '${path}'`, error);
   }
   throw new AppError("invalid_argument", `path is not a directory: ${path}`, { reason: "not_a_directory" });
-}
-
-/** Names in lexical order; none when the directory is gone or no longer one. */
-async function namesIn(path: string): Promise<string[]> {
-  try {
-    return (await readdir(path)).sort();
-  } catch {
-    return [];
-  }
 }
 
 /**
