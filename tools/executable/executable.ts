@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { CARRIED_FOLDER, hashSources, npmVersion, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
@@ -9,6 +9,9 @@ import type { BuildOptions } from "./options.ts";
 const FOLDER = join(ROOT, "dist");
 /** What is fetched once and used by every build. */
 const FETCHED = join(FOLDER, "fetched");
+
+/** Begins the name of a build's own folder; its process id follows. */
+const WORK = "work-";
 
 export interface Executable {
   readonly path: string;
@@ -31,7 +34,9 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
   const build = buildKey(options.baseline);
   if (!options.force && isCurrent(path, build)) return { path, build, bytes: statSync(path).size, made: false };
   mkdirSync(FOLDER, { recursive: true });
-  const work = mkdtempSync(join(FOLDER, "work-"));
+  const work = join(FOLDER, `${WORK}${process.pid}`);
+  removeLeftovers();
+  mkdirSync(work);
   try {
     progress("what it is made of");
     const runtime = await runtimeFile(options.baseline, env);
@@ -49,6 +54,15 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
     rmSync(work, { recursive: true, force: true });
   }
   return { path, build, bytes: statSync(path).size, made: true };
+}
+
+/** What builds left that were ended from outside. */
+function removeLeftovers(): void {
+  for (const name of readdirSync(FOLDER)) {
+    const isOurs = name === `${WORK}${process.pid}`;
+    if (name.startsWith(WORK) && (isOurs || !existsSync(`/proc/${name.slice(WORK.length)}`)))
+      rmSync(join(FOLDER, name), { recursive: true });
+  }
 }
 
 /** Hash of all sources, of the packages' versions and of the runtime. */

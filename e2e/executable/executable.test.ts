@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { guestKey } from "@boxyard/driver-local/carried";
+import { baseTarName } from "@boxyard/driver-local/setup";
+import {
+  CHECKOUT,
+  compareSnapshots,
+  eventually,
+  type ProgramOptions,
+  readTestConfig,
+  runProgram,
+  type Snapshot,
+  takeSnapshot,
+} from "@boxyard/testkit";
+import { type HiddenCheckout, hideCheckout } from "./hidden-checkout.ts";
+
+const MARKER = "BOXYARD_TEST_RUN";
+const config = readTestConfig();
+/** Beside the test platform's own files: what is left behind counts as ours. */
+const dataDir = join(config.dataDir, "executable");
+const folder = mkdtempSync(join(tmpdir(), "boxyard executable-"));
+const executable = join(folder, "boxyard");
+const work = join(folder, "work");
+const settings = {
+  BOXYARD_DATA: dataDir,
+  BOXYARD_CACHE: config.cacheDir,
+  BOXYARD_LISTEN: "127.0.0.1:0",
+  [MARKER]: config.env[MARKER] ?? "executable",
+};
+let machine: HiddenCheckout | undefined;
+let before: Snapshot;
+
+/** The executable, in an empty folder of a machine without a checkout, Node and compilers. */
+function boxyard(args: readonly string[], options: ProgramOptions = {}) {
+  if (!machine) throw new Error("the executable was not made; see the failure of beforeAll");
+  return machine.run([executable, ...args], { cwd: work, ...options, env: { ...settings, ...options.env } });
+}
+
+const dist = () => runProgram([join(CHECKOUT, "boxyard"), "dist"], { cwd: CHECKOUT, env: config.env, limitMs: 200_000 });
+
+beforeAll(async () => {
+  before = takeSnapshot({ marker: MARKER });
+  const built = await dist();
+  if (built.exitCode !== 0) throw new Error(`boxyard dist failed: ${built.stderr}`);
+  mkdirSync(work);
+  copyFileSync(join(CHECKOUT, "dist/boxyard"), executable);
+  machine = await hideCheckout(folder);
+}, 230_000);
+
+afterAll(async () => {
+  if (machine) await boxyard(["down", "--sandboxes"]);
+  await machine?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+  rmSync(dataDir, { recursive: true, force: true });
+}, 60_000);
+
+test("dist makes it once: a second call sees that nothing has changed", async () => {
+  const again = await dist();
+  expect(again.stderr).toBe("");
+  expect(again.stdout).toMatch(/^dist\/boxyard: \d+ MB, linux-(x64|arm64), build [0-9a-f]{16}, nothing has changed\n$/);
+});
+
+test("the checkout, Node and compilers are out of its sight", async () => {
+  const script = `for name in node npm bun gcc musl-gcc; do command -v "$name"; done; ls -A ${CHECKOUT}`;
+  const looked = await machine?.run(["sh", "-c", script], { cwd: work });
+  expect(looked).toMatchObject({ stdout: "", stderr: "" });
+});
+
+test("version and help need nothing and make nothing", async () => {
+  expect(await boxyard(["--version"])).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: "" });
+  const help = await boxyard(["help", "run"]);
+  expect(help).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(help.stdout).toContain("boxyard run");
+  expect(readdirSync(config.dataDir)).not.toContain("executable");
+});
+
+test("run sets the machine up from what it carries, and prints 42", async () => {
+  const first = await boxyard(["run", "--", "python3", "-c", "print(6*7)"], { limitMs: 180_000 });
+  expect(first).toMatchObject({ exitCode: 0, stdout: "42\n" });
+  expect(first.stderr).toContain("setup: guest bundle");
+  expect(readdirSync(work)).toEqual([]);
+}, 200_000);
+
+test("a second run sets nothing up and answers within a second", async () => {
+  const again = await boxyard(["run", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+  expect({ ...again, ms: 0 }).toEqual({ exitCode: 7, stdout: "out\n", stderr: "err\n", ms: 0 });
+  expect(again.ms).toBeLessThan(1_000);
+});
+
+test("it is set up as by a checkout of the same sources: neither makes the other set up again", () => {
+  const { done } = JSON.parse(readFileSync(join(dataDir, "setup.json"), "utf8")) as { done: Record<string, string> };
+  expect(done.guest).toBe(guestKey());
+  expect(`base-${done.base?.split(" ")[0]}.tar`).toBe(baseTarName());
+});
+
+test("files of the folder that it is started in don't change what it does", async () => {
+  const plain = await boxyard(["env"]);
+  writeFileSync(join(work, ".env"), "BOXYARD_API_URL=http://127.0.0.1:1\nBOXYARD_API_KEY=wrong\n");
+  writeFileSync(join(work, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
+  writeFileSync(join(work, "preload.ts"), 'console.log("preloaded");\n');
+  for (const name of ["package.json", "tsconfig.json"]) writeFileSync(join(work, name), "{");
+  try {
+    expect({ ...(await boxyard(["env"])), ms: 0 }).toEqual({ ...plain, ms: 0 });
+    expect(plain).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("E2B_API_URL=http://127.0.0.1:") });
+  } finally {
+    for (const name of readdirSync(work)) rmSync(join(work, name));
+  }
+});
+
+test("doctor finds nothing that fails", async () => {
+  const doctor = await boxyard(["doctor", "--json"]);
+  const { checks } = JSON.parse(doctor.stdout) as { checks: { name: string; status: string }[] };
+  expect(checks.filter((check) => check.status === "fail")).toEqual([]);
+  expect(doctor.exitCode).toBe(0);
+});
+
+test("the server says which build it is, and up -d leaves one of this build alone", async () => {
+  const built = JSON.parse(readFileSync(join(CHECKOUT, "dist/boxyard.json"), "utf8")) as { build: string };
+  const server = JSON.parse(readFileSync(join(dataDir, "server.json"), "utf8")) as { build: string };
+  expect(server.build).toBe(built.build);
+  expect((await boxyard(["up", "-d"])).stdout).toContain("running already");
+  writeFileSync(join(dataDir, "server.json"), JSON.stringify({ ...server, build: "another" }));
+  const up = await boxyard(["up", "-d"]);
+  expect(up).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("not of this version") });
+});
+
+test("after down --sandboxes nothing of it is left on the machine", async () => {
+  const instance = (JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string }).instance;
+  expect(await boxyard(["down", "--sandboxes"])).toMatchObject({ exitCode: 0, stderr: "" });
+  await machine?.[Symbol.asyncDispose]();
+  machine = undefined;
+  const left = () =>
+    compareSnapshots(before, takeSnapshot({ marker: MARKER })).filter(
+      ({ kind, what }) => kind === "devices" || what.includes(dataDir) || what.includes(instance),
+    );
+  // The kernel takes loop devices and namespaces back a little later.
+  await eventually("nothing is left", () => left().length === 0).catch(() => {});
+  expect(left()).toEqual([]);
+});
