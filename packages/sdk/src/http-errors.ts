@@ -65,6 +65,9 @@ export async function errorFromResponse(response: Response, what: string, notFou
   const said = typeof body.message === "string" ? body.message : text.trim().slice(0, 500) || response.statusText || "no message";
   const reason = typeof body.error_code === "string" ? body.error_code : status === 404 ? notFoundReason : (statusReason ?? code);
   const requestId = response.headers.get("x-request-id") ?? undefined;
+  if (reason === "no_such_route") {
+    return new UnsupportedError(`${what}: this server has no such operation`, { code: "unimplemented", reason, status });
+  }
   const options = { code, reason, status, ...(requestId ? { requestId } : {}) };
   if (status === 502 && body.port !== undefined) {
     return new ConnectionError(`${what}: ${said}`, { ...options, reason: "port_not_open" });

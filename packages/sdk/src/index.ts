@@ -28,6 +28,17 @@ export {
 } from "./errors.ts";
 export type { EntryInfo, EntryType, FileData, WriteEntry, WriteInfo } from "./file-types.ts";
 export { type FileOpts, Files, type ListOpts, type ReadOpts, type WriteOpts } from "./files.ts";
+export {
+  Git,
+  type GitBranches,
+  type GitCloneOpts,
+  type GitCommitOpts,
+  type GitInitOpts,
+  type GitPushOpts,
+  type GitRemoteOpts,
+} from "./git.ts";
+export type { GitCredentials, GitOpts } from "./git-run.ts";
+export type { GitChange, GitFileStatus, GitStatus } from "./git-status.ts";
 export type { Probe, ProbeResult } from "./lost-connection.ts";
 export { Paginator } from "./paginator.ts";
 export type { CommandOutput, OutputStream, ProcessEnd } from "./process-events.ts";
@@ -40,7 +51,7 @@ export {
   type SandboxCreateOpts,
   type SandboxListOpts,
 } from "./sandbox.ts";
-export type { CreateOptions, LifecycleOptions, ListOptions } from "./sandbox-api.ts";
+export type { CreateOptions, EgressRules, LifecycleOptions, ListOptions, NetworkOptions, NetworkUpdate } from "./sandbox-api.ts";
 export type { SandboxInfo, SandboxMetrics, SandboxState } from "./sandbox-info.ts";
 export type { UploadProgress } from "./upload-parts.ts";
 export { SDK_VERSION } from "./version.ts";

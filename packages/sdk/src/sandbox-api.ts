@@ -18,6 +18,28 @@ export interface LifecycleOptions {
   readonly autoResume?: boolean | undefined;
 }
 
+/** What may leave a sandbox. Addresses and ranges; an allowed one wins over a denied one. Private ranges stay closed whatever is said here. */
+export interface EgressRules {
+  /** `1.2.3.4`, `10.0.0.0/8`, or domains (`example.com`, `*.example.com`), which need `0.0.0.0/0` among the denied ones. */
+  readonly allowOut?: readonly string[] | undefined;
+  /** Addresses and ranges. */
+  readonly denyOut?: readonly string[] | undefined;
+}
+
+/** Who may talk to whom. The server refuses what it cannot enforce, and ignores nothing. */
+export interface NetworkOptions extends EgressRules {
+  /** False: requests to the sandbox's ports need the header of `trafficAccessToken`. Default true. */
+  readonly allowPublicTraffic?: boolean | undefined;
+  /** `Host` header that services in the sandbox see; `${PORT}` in it becomes the port. */
+  readonly maskRequestHost?: string | undefined;
+}
+
+/** Replaces all egress rules; what is left out is cleared. */
+export interface NetworkUpdate extends EgressRules {
+  /** False: no way out of the sandbox. Default true. */
+  readonly allowInternetAccess?: boolean | undefined;
+}
+
 export interface CreateOptions {
   /** Name or id of a template, or id of a snapshot. Default `base`. */
   readonly template?: string | undefined;
@@ -29,6 +51,7 @@ export interface CreateOptions {
   readonly envs?: Readonly<Record<string, string>> | undefined;
   /** False: no way out of the sandbox. Default true. */
   readonly allowInternetAccess?: boolean | undefined;
+  readonly network?: NetworkOptions | undefined;
   readonly lifecycle?: LifecycleOptions | undefined;
   /** Names this creation: a repeat with the same key answers with the same sandbox. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
@@ -72,6 +95,7 @@ export function createSandbox(api: ApiClient, opts: CreateOptions, options: Requ
       ...(opts.metadata ? { metadata: opts.metadata } : {}),
       ...(opts.envs ? { envVars: opts.envs } : {}),
       ...(opts.allowInternetAccess === undefined ? {} : { allow_internet_access: opts.allowInternetAccess }),
+      ...(opts.network ? { network: opts.network } : {}),
       ...(lifecycle?.onTimeout ? { autoPause: lifecycle.onTimeout === "pause" } : {}),
       ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
     },
@@ -126,6 +150,19 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
     repeatable: true,
     options,
     body: { timeout: lifetimeSeconds(timeoutMs) },
+    read: async () => undefined,
+  });
+}
+
+export function updateSandboxNetwork(api: ApiClient, id: string, update: NetworkUpdate, options: RequestOptions): Promise<void> {
+  const { allowInternetAccess, allowOut, denyOut } = update;
+  return api.send({
+    method: "PUT",
+    path: sandboxPath(id, "/network"),
+    what: `update network of sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    options,
+    body: { allowOut, denyOut, allow_internet_access: allowInternetAccess },
     read: async () => undefined,
   });
 }

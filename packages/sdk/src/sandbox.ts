@@ -6,6 +6,7 @@ import { Commands } from "./commands.ts";
 import { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "./config.ts";
 import { ConnectionError, InvalidArgumentError } from "./errors.ts";
 import { Files } from "./files.ts";
+import { Git } from "./git.ts";
 import { probeOf } from "./lost-connection.ts";
 import { Paginator } from "./paginator.ts";
 import { Pty } from "./pty.ts";
@@ -47,6 +48,8 @@ export class Sandbox {
   readonly pty: Pty;
   /** Reads and changes files. */
   readonly files: Files;
+  /** Works with git repositories. */
+  readonly git: Git;
   /** Header value for requests to the sandbox's own ports, when these are not public. */
   readonly trafficAccessToken: string | undefined;
   private readonly api: ApiClient;
@@ -63,6 +66,7 @@ export class Sandbox {
     const metadata = { version: access.envdVersion, probe: probeOf(() => probeHealth(this.address), api.runs) };
     this.commands = new Commands(transport, api.config, metadata);
     this.pty = new Pty(transport, api.config, metadata);
+    this.git = new Git(this.commands);
     this.files = new Files(transport, api.config, metadata, this.address);
   }
 
@@ -110,6 +114,11 @@ export class Sandbox {
     return calls.getSandboxMetrics(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
   }
 
+  /** Replaces a sandbox's rules of what may leave it. */
+  static updateNetwork(sandboxId: string, update: calls.NetworkUpdate, opts: ConnectionOptions = {}): Promise<void> {
+    return calls.updateSandboxNetwork(new ApiClient(resolveConfig(opts)), sandboxId, update, {});
+  }
+
   getInfo(opts: RequestOptions = {}): Promise<SandboxInfo> {
     return calls.getSandboxInfo(this.api, this.sandboxId, opts);
   }
@@ -127,6 +136,11 @@ export class Sandbox {
   /** Sets the lifetime, in milliseconds from now; longer or shorter than it was. */
   setTimeout(timeoutMs: number, opts: RequestOptions = {}): Promise<void> {
     return calls.setSandboxTimeout(this.api, this.sandboxId, timeoutMs, opts);
+  }
+
+  /** Replaces the rules of what may leave the sandbox. An `UnsupportedError` when the server has no such operation. */
+  updateNetwork(update: calls.NetworkUpdate, opts: RequestOptions = {}): Promise<void> {
+    return calls.updateSandboxNetwork(this.api, this.sandboxId, update, opts);
   }
 
   /** True when the sandbox's agent answers, false when the sandbox has ended or is paused. */

@@ -87,6 +87,7 @@ export class FakePlatform {
       return sendJson(response, 204);
     }
     if (action === "connect") return sendJson(response, 200, access(id));
+    if (action === "network") return sendJson(response, 404, { code: 404, message: "There is nothing", error_code: "no_such_route" });
     if (action === "timeout") {
       sandbox.endAt = Date.now() + Number(json.timeout) * 1000;
       return sendJson(response, 204);

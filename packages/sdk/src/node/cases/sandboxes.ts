@@ -19,6 +19,23 @@ export const SANDBOX_CASES: readonly Case[] = [
     },
   ],
   [
+    "the network's rules go out whole, and a server without them says so",
+    async ({ sdk, sandbox, platform, options }) => {
+      const network = { allowOut: ["1.1.1.1"], denyOut: ["0.0.0.0/0"], allowPublicTraffic: false };
+      platform.seen.length = 0;
+      await sdk.Sandbox.create({ ...options, network });
+      assert.deepEqual(JSON.parse(platform.seen[0]?.body ?? "").network, network);
+      platform.nextAnswers.push((response) => response.writeHead(204).end());
+      await sandbox.updateNetwork({ denyOut: ["10.0.0.0/8"], allowInternetAccess: true });
+      const sent = platform.seen.at(-1);
+      assert.deepEqual(
+        [sent?.method, sent?.path, JSON.parse(sent?.body ?? "")],
+        ["PUT", `/sandboxes/${sandbox.sandboxId}/network`, { denyOut: ["10.0.0.0/8"], allow_internet_access: true }],
+      );
+      assert.equal((await failure(sandbox.updateNetwork({}), sdk.UnsupportedError)).reason, "no_such_route");
+    },
+  ],
+  [
     "list pages, and all items of all pages, filtered by metadata",
     async ({ sdk, options }) => {
       for (let i = 0; i < 5; i++) await sdk.Sandbox.create({ ...options, metadata: { "k&": "v=1" } });
