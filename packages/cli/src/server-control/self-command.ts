@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { executableBuild, SERVER_ARGUMENT } from "@boxyard/core";
+import { executableBuild, PROGRAM } from "@boxyard/core";
 
 /** What the server's program can be asked to do. */
 export type ServerRole = "serve" | "setup" | "doctor" | "release";
@@ -9,6 +9,6 @@ export type ServerRole = "serve" | "setup" | "doctor" | "release";
  * never imports it, so that it starts fast and works where no server can.
  */
 export function selfCommand(role: ServerRole, args: readonly string[] = []): [string, ...string[]] {
-  if (executableBuild !== undefined) return [process.execPath, SERVER_ARGUMENT, role, ...args];
+  if (executableBuild !== undefined) return [process.execPath, PROGRAM.server, role, ...args];
   return [process.execPath, resolve(import.meta.dir, "../../../server/src/main.ts"), role, ...args];
 }
