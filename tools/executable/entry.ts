@@ -1,9 +1,16 @@
-/* Where the single executable begins: as the command line client or, with the hidden first argument, as the server's program. */
-import { SERVER_ARGUMENT } from "@boxyard/core";
+/* Where the single executable begins: as the command line client or, with a hidden first argument, as another of our programs. */
+import { PROGRAM } from "@boxyard/core";
 
-if (process.argv[2] === SERVER_ARGUMENT) {
+/** They find their own arguments where they find them in a checkout. */
+function withoutFirstArgument(): void {
   process.argv.splice(2, 1);
-  await import("@boxyard/server/main");
-} else {
-  await import("@boxyard/cli/main");
+}
+
+switch (process.argv[2]) {
+  case PROGRAM.server:
+    withoutFirstArgument();
+    await import("@boxyard/server/main");
+    break;
+  default:
+    await import("@boxyard/cli/main");
 }
