@@ -47,6 +47,13 @@ test("neutral code names no runtime", () => {
   expect(messages("packages/sdk/src/a.ts", "Bun.file('x')")).toHaveLength(1);
 });
 
+test("no code looks for files beside itself, but for the places that know the single executable", () => {
+  const text = 'const file = join(import.meta.dir, "main.ts");';
+  expect(messages("packages/server/src/a.ts", text)).toHaveLength(1);
+  expect(messages("packages/server/src/a.test.ts", text)).toEqual([]);
+  expect(messages("packages/cli/src/server-control/self-command.ts", text)).toEqual([]);
+});
+
 test("services do not import handlers, steps do not import each other", () => {
   expect(messages("packages/server/src/sandboxes/lifecycle.ts", 'import "../http/errors.ts";')).toHaveLength(1);
   expect(messages("packages/driver-local/src/steps/start.ts", 'import "./create.ts";')).toHaveLength(1);
