@@ -15,6 +15,8 @@ export interface ServerConfig {
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
   readonly maxTimeoutHours: number;
+  readonly maxBuilds: number;
+  readonly maxQueuedBuilds: number;
   /** PostgreSQL address; SQLite in the data folder without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
 }
@@ -43,6 +45,8 @@ const Env = z.object({
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
+  BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
+  BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
@@ -67,6 +71,8 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
+    maxBuilds: e.BOXYARD_MAX_BUILDS,
+    maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
     databaseUrl: e.DATABASE_URL,
   };
 }

@@ -9,6 +9,7 @@ import { logged } from "./http/log.ts";
 import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
+import type { UploadTarget } from "./proxy/upload-exchange.ts";
 import { type Adoption, adopt } from "./sandboxes/adopt.ts";
 import { AgentClient } from "./sandboxes/agent-client.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
@@ -18,6 +19,9 @@ import { Sampler } from "./sandboxes/sampler.ts";
 import { Sweep } from "./sandboxes/sweep.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { SqlStore, type Store } from "./store/index.ts";
+import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/build-settings.ts";
+import { Builds } from "./templates/builds/builds.ts";
+import { MAX_UPLOAD_BYTES, UPLOAD_PATH, Uploads } from "./templates/builds/uploads.ts";
 import { Catalog } from "./templates/catalog.ts";
 import { Templates } from "./templates/registry.ts";
 
@@ -31,6 +35,8 @@ export interface ServerContext {
   readonly store: Store;
   readonly templates: Templates;
   readonly catalog: Catalog;
+  readonly builds: Builds;
+  readonly uploads: Uploads;
   readonly lifecycle: Lifecycle;
   readonly idempotency: Idempotency;
   readonly gate: CreateGate;
@@ -47,6 +53,8 @@ export interface ServerOptions {
   readonly agentLimitMs?: number;
   /** Tests put faults between the steps of a create or a removal. */
   readonly observer?: StepObserver;
+  /** What builds take along of the machine; nothing by default. */
+  readonly buildSettings?: BuildSettings;
 }
 
 /** A running server. */
@@ -73,6 +81,7 @@ export async function startServer({
   clock = systemClock,
   agentLimitMs,
   observer,
+  buildSettings = NO_BUILD_SETTINGS,
 }: ServerOptions): Promise<RunningServer> {
   const store = await openStore(config);
   const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
@@ -81,26 +90,42 @@ export async function startServer({
   await templates.seed(join(config.dataFolder, "templates"), await store.ensureTeam(DEFAULT_TEAM, "Default"), logger);
 
   let front: Front | undefined;
+  const agent = new AgentClient(clock, agentLimitMs);
   const routes = new RouteTable((route) => front?.forget(route));
   const lifecycle = new Lifecycle({
     store,
     driver,
     clock,
     routes,
-    agent: new AgentClient(clock, agentLimitMs),
+    agent,
     tokens,
     events: new Events(logger),
     maxSandboxes: config.maxSandboxes,
     ...(observer ? { observer } : {}),
   });
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
+  const uploads = new Uploads(join(config.dataFolder, "build-files"), clock, await store.getOrCreateMeta("upload-seed", newSeed));
+  const builds = new Builds({
+    store,
+    templates,
+    driver,
+    agent,
+    clock,
+    logger,
+    uploads,
+    settings: buildSettings,
+    reserved: lifecycle.reserved,
+    images: undefined,
+    maxBuilds: config.maxBuilds,
+    maxPerTeam: config.maxQueuedBuilds,
+  });
   const catalog = new Catalog({
     store,
     templates,
     clock,
     usersOf: (id) => lifecycle.usersOf(id),
     slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
-    endBuilds: async () => {},
+    endBuilds: (id) => builds.endAll(id),
   });
   const sampler = new Sampler(lifecycle);
   const keys = new Keys(store, clock);
@@ -111,6 +136,8 @@ export async function startServer({
     store,
     templates,
     catalog,
+    builds,
+    uploads,
     lifecycle,
     idempotency: new Idempotency(store, clock),
     gate,
@@ -120,9 +147,11 @@ export async function startServer({
 
   const adoption = await adopt(lifecycle);
   lifecycle.start();
+  await builds.recover();
   const sweep = new Sweep(lifecycle, logger);
   const app = createApp(context);
-  front = new Front({ ...config.listen, routes, api: logged((request) => app.fetch(request), logger, clock), clock, logger });
+  const api = logged((request) => app.fetch(request), logger, clock);
+  front = new Front({ ...config.listen, routes, api, uploads: uploadTarget(uploads), clock, logger });
   sampler.start();
   sweep.start();
 
@@ -134,10 +163,20 @@ export async function startServer({
     sweep,
     async close(graceMs = 5000) {
       await front?.close(graceMs);
+      await builds.close();
       await Promise.all([sweep.stop(), sampler.stop(), lifecycle.close()]);
       await store.close();
     },
   };
+}
+
+/** Takes what an address of `uploads.link` is for. */
+function uploadTarget(uploads: Uploads): UploadTarget {
+  const open = async (target: string) => {
+    const { teamId, hash } = uploads.verify(target);
+    return uploads.receive(teamId, hash);
+  };
+  return { prefix: UPLOAD_PATH, maxBytes: MAX_UPLOAD_BYTES, open };
 }
 
 /** Where a client on this machine reaches the server. */

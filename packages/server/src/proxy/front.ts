@@ -12,6 +12,7 @@ import { UpstreamPool } from "./http1/upstream.ts";
 import { ProxyExchange, refusal } from "./proxy-exchange.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
+import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 
 /** Connections of clients at once; each may need a second descriptor towards a sandbox. */
 const MAX_CLIENTS = 8000;
@@ -23,6 +24,8 @@ export interface FrontOptions {
   readonly port: number;
   readonly routes: RouteTable;
   readonly api: ApiHandler;
+  /** Takes uploads; without it there are none. */
+  readonly uploads?: UploadTarget;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -87,6 +90,12 @@ export class Front implements ClientHost {
     const head = request.method === "HEAD";
     switch (target.kind) {
       case "api": {
+        const { uploads } = this.options;
+        if (uploads && request.method === "PUT" && request.target.startsWith(uploads.prefix)) {
+          const upload = new UploadExchange(request, client, uploads);
+          upload.start();
+          return upload;
+        }
         const exchange = new ApiExchange(request, client, this.options.api, MAX_BODY_BYTES);
         exchange.start();
         return exchange;

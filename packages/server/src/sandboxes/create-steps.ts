@@ -1,16 +1,21 @@
 import { AppError, type Step } from "@boxyard/core";
 import type { AgentAddress, SandboxSpec } from "@boxyard/driver";
-import type { SandboxRecord } from "../store/index.ts";
+import type { SandboxRecord, TemplateSpec } from "../store/index.ts";
+import { isOnlySleep, untilReady } from "../templates/ready.ts";
 import type { InitBody } from "./agent-client.ts";
+import { runProcess, startProcess } from "./agent-process.ts";
 import type { LifecycleDeps } from "./lifecycle.ts";
 import type { LiveSandbox } from "./live.ts";
+
+/** By this tag the start command is told from others (interface document 2.8). */
+export const START_TAG = "start-command";
 
 /** What the steps of a create work on. */
 export interface CreateContext {
   readonly deps: LifecycleDeps;
   readonly live: LiveSandbox;
-  /** Environment of the template, below the user's. */
-  readonly templateEnv: Readonly<Record<string, string>>;
+  /** Its environment stands below the user's; its start command is run. */
+  readonly template: Pick<TemplateSpec, "env" | "startCmd" | "readyCmd">;
   address?: AgentAddress;
 }
 
@@ -41,6 +46,21 @@ const init: Step<CreateContext> = {
   },
 };
 
+/** What the template wants to run in every sandbox; answered for when it is ready. It goes on when we let go of it. */
+const startCommand: Step<CreateContext> = {
+  name: "startCommand",
+  async run({ deps, live, template, address }, _undo, signal) {
+    const { startCmd, readyCmd } = template;
+    if (address === undefined || (!startCmd && !readyCmd)) return;
+    const { user, workdir } = live.record.facts;
+    const agent = { address, accessToken: deps.tokens.access(live.record.id) };
+    const shell = (command: string) => ({ cmd: "/bin/bash", args: ["-l", "-c", command], user, cwd: workdir });
+    if (startCmd) (await startProcess(agent, { ...shell(startCmd), tag: START_TAG }, {}, signal)).letGo();
+    if (!readyCmd || isOnlySleep(readyCmd)) return;
+    await untilReady(async () => (await runProcess(agent, shell(readyCmd), {}, signal)).exitCode === 0, deps.clock, signal);
+  },
+};
+
 /** The lifetime begins here, so that starting takes nothing of it. */
 const run: Step<CreateContext> = {
   name: "run",
@@ -54,7 +74,7 @@ const run: Step<CreateContext> = {
 };
 
 /** How a sandbox comes to be. Undoing any of them is one and the same deed, the removal of the sandbox. */
-export const createSteps: readonly Step<CreateContext>[] = [record, create, start, init, run];
+export const createSteps: readonly Step<CreateContext>[] = [record, create, start, init, startCommand, run];
 
 /** The driver's view of a sandbox; its labels hold what a server that lost its store would want to know. */
 export function specOf(sandbox: SandboxRecord): SandboxSpec {
@@ -71,12 +91,12 @@ export function specOf(sandbox: SandboxRecord): SandboxSpec {
   };
 }
 
-function initBodyOf({ deps, live, templateEnv }: CreateContext): InitBody {
+function initBodyOf({ deps, live, template }: CreateContext): InitBody {
   const { id, templateId, facts } = live.record;
   return {
     accessToken: deps.tokens.access(id),
     // What says where a program runs is ours to say, whatever the user sets.
-    envVars: { ...templateEnv, ...facts.envVars, E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId },
+    envVars: { ...template.env, ...facts.envVars, E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId },
     defaultUser: facts.user,
     defaultWorkdir: facts.workdir,
     timestamp: new Date(deps.clock.now()).toISOString(),

@@ -44,6 +44,8 @@ const RETRY_MS = 5000;
  */
 export class Lifecycle {
   readonly deps: LifecycleDeps;
+  /** Sandboxes of the driver's that are not ours to look after while they are named here: those of builds. */
+  readonly reserved = new Set<string>();
   private readonly living = new Map<SandboxId, LiveSandbox>();
   private readonly queues = new SerialQueues<SandboxId>();
   private readonly evictor: Evictor;
@@ -165,7 +167,7 @@ export class Lifecycle {
     const signal = AbortSignal.any([caller, live.creation.signal, AbortSignal.timeout(CREATE_MS)]);
     const undo = new Cleanup((_name, error) => deps.events.removalFailed(id, error));
     undo.add("remove", () => this.remove(live, "create_failed"));
-    const context = { deps, live, templateEnv: wanted.template.spec.env, address: undefined as AgentAddress | undefined };
+    const context = { deps, live, template: wanted.template.spec, address: undefined as AgentAddress | undefined };
     try {
       await runSteps(createSteps, context as Parameters<(typeof createSteps)[number]["run"]>[0], undo, signal, {
         ...deps.observer,

@@ -61,7 +61,7 @@ export class Sweep {
     const handles = await driver.list();
     const suspects = new Set<string>();
     for (const handle of handles) {
-      if (this.lifecycle.find(handle.sandboxId)) continue;
+      if (this.lifecycle.find(handle.sandboxId) || this.lifecycle.reserved.has(handle.sandboxId)) continue;
       if (!this.suspects.has(handle.sandboxId)) {
         suspects.add(handle.sandboxId);
         continue;

@@ -13,30 +13,34 @@ const SPEC: TemplateSpec = {
   startCmd: "serve",
 };
 
+async function withTemplate(store: Store, name?: string) {
+  const teamId = await store.ensureTeam("default", "Default");
+  const template = await store.templates.add({ id: newTemplateId(), teamId, now: 5, ...(name === undefined ? {} : { name }) });
+  return { teamId, template, templates: store.templates };
+}
+
+function buildOf(templateId: BuildRecord["templateId"], change: Partial<BuildRecord> = {}): BuildRecord {
+  return {
+    id: newBuildId(),
+    templateId,
+    status: "waiting",
+    tags: ["default"],
+    resources: RESOURCES,
+    createdAt: 7,
+    updatedAt: 7,
+    ...change,
+  };
+}
+
 /** The part of the store's contract that is about templates; called from within it. */
 export function templateStoreContract(current: () => Store): void {
-  async function withTemplate(name?: string) {
-    const store = current();
-    const teamId = await store.ensureTeam("default", "Default");
-    const template = await store.templates.add({ id: newTemplateId(), teamId, now: 5, ...(name === undefined ? {} : { name }) });
-    return { teamId, template, templates: store.templates };
-  }
+  namesAndBuilds(current);
+  logsAndCache(current);
+}
 
-  function buildOf(templateId: BuildRecord["templateId"], change: Partial<BuildRecord> = {}): BuildRecord {
-    return {
-      id: newBuildId(),
-      templateId,
-      status: "waiting",
-      tags: ["default"],
-      resources: RESOURCES,
-      createdAt: 7,
-      updatedAt: 7,
-      ...change,
-    };
-  }
-
+function namesAndBuilds(current: () => Store): void {
   test("has one template per team and name, and any number without a name", async () => {
-    const { teamId, template, templates } = await withTemplate("web");
+    const { teamId, template, templates } = await withTemplate(current(), "web");
     expect(template).toMatchObject({ name: "web", namespace: "default", isPublic: false, spawnCount: 0, createdAt: 5 });
     expect(await templates.add({ id: newTemplateId(), teamId, name: "web", now: 6 })).toEqual(template);
     const one = await templates.add({ id: newTemplateId(), teamId, now: 6 });
@@ -50,7 +54,7 @@ export function templateStoreContract(current: () => Store): void {
   });
 
   test("changes a build only from the statuses named, and gives it back as it is", async () => {
-    const { template, templates } = await withTemplate("web");
+    const { template, templates } = await withTemplate(current(), "web");
     const build = buildOf(template.id);
     await templates.addBuild(build);
     expect(await templates.getBuild(build.id)).toEqual(build);
@@ -66,7 +70,7 @@ export function templateStoreContract(current: () => Store): void {
   });
 
   test("a tag counts once its build has something to start from; the newest assignment wins", async () => {
-    const { template, templates } = await withTemplate("web");
+    const { template, templates } = await withTemplate(current(), "web");
     const [old, young] = [buildOf(template.id, { status: "ready", spec: SPEC }), buildOf(template.id)];
     await templates.addBuild(old);
     await templates.addBuild(young);
@@ -82,9 +86,11 @@ export function templateStoreContract(current: () => Store): void {
       ["default", young.id, 12],
     ]);
   });
+}
 
+function logsAndCache(current: () => Store): void {
   test("keeps a build's log in order, and gives pages of it by place, level and time", async () => {
-    const { template, templates } = await withTemplate();
+    const { template, templates } = await withTemplate(current());
     const build = buildOf(template.id);
     await templates.addBuild(build);
     const line = (at: number, message: string, level: BuildLogLine["level"] = "info"): BuildLogLine => ({ at, level, step: "1", message });
@@ -105,7 +111,7 @@ export function templateStoreContract(current: () => Store): void {
   });
 
   test("removes a template with everything of it", async () => {
-    const { template, templates } = await withTemplate("web");
+    const { template, templates } = await withTemplate(current(), "web");
     const build = buildOf(template.id, { status: "ready", spec: SPEC });
     await templates.addBuild(build);
     await templates.assignTags(template.id, ["default"], build.id, 1);

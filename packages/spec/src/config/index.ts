@@ -45,6 +45,18 @@ export const SETTINGS = [
     default: "24",
     meaning: "Longest lifetime that a create, connect or timeout may ask for.",
   },
+  {
+    name: "BOXYARD_MAX_BUILDS",
+    usedBy: "server",
+    default: "number of cores, at least 2",
+    meaning: "Template builds at work at once; others queue.",
+  },
+  {
+    name: "BOXYARD_MAX_QUEUED_BUILDS",
+    usedBy: "server",
+    default: "20",
+    meaning: "Template builds that one team may have queued or at work; more get 429.",
+  },
   { name: "DATABASE_URL", usedBy: "server", default: "SQLite in $BOXYARD_DATA/boxyard.db", meaning: "PostgreSQL address of the store." },
   { name: "BOXYARD_API_URL", usedBy: "client", default: "address of the running server", meaning: "Where clients find the platform API." },
   { name: "BOXYARD_API_KEY", usedBy: "client", default: "$BOXYARD_DATA/api-key", meaning: "API key that clients send." },

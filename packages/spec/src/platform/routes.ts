@@ -1,4 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
+import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
 import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
@@ -140,4 +141,5 @@ export const routes = {
     responses: { 204: none("Done"), ...errors(400, 404) },
   }),
   ...templateRoutes,
+  ...buildRoutes,
 } as const;

@@ -1,0 +1,52 @@
+import { AppError } from "@boxyard/core";
+import type { BuildInfo, LogLevel, routes } from "@boxyard/spec/platform";
+import { checkHash } from "../../templates/builds/uploads.ts";
+import type { HandlerOf } from "../route.ts";
+import { json, noContent } from "../sandboxes/present.ts";
+import { presentLine } from "./present.ts";
+
+const LOWEST: LogLevel = "debug";
+
+/** `GET /templates/{id}/files/{hash}`: always with an address, for clients that upload again on demand (wire.md 5.1). */
+export const getBuildFiles: HandlerOf<typeof routes.getBuildFiles> = ({ caller, param, header }, { templates, uploads }) => {
+  templates.findOwn(caller.teamId, param("templateID"));
+  const hash = checkHash(param("hash"), "hash");
+  const host = header("host") ?? "";
+  if (!/^[A-Za-z0-9.\-_[\]:]+$/.test(host)) throw new AppError("invalid_argument", "Host: is not a host name", { reason: "bad_host" });
+  const scheme = header("x-forwarded-proto") === "https" ? "https" : "http";
+  return json(201, { present: uploads.has(caller.teamId, hash), url: `${scheme}://${host}${uploads.link(caller.teamId, hash)}` });
+};
+
+/** `POST /v2/templates/{id}/builds/{id}`: an empty 202. */
+export const startBuild: HandlerOf<typeof routes.startBuild> = async ({ body, caller, param }, { builds }) => {
+  await builds.start(caller.teamId, param("templateID"), param("buildID"), body);
+  return new Response("", { status: 202, headers: { "Content-Length": "0" } });
+};
+
+export const cancelBuild: HandlerOf<typeof routes.cancelBuild> = async ({ caller, param }, { builds }) => {
+  await builds.cancel(caller.teamId, param("templateID"), param("buildID"));
+  return noContent();
+};
+
+/** `GET …/status`: polled five times a second by clients, from the number of entries they have. */
+export const getBuildStatus: HandlerOf<typeof routes.getBuildStatus> = async ({ query, caller, param }, { builds }) => {
+  // The status first: a build that has ended by then has its whole log written.
+  const build = await builds.find(caller.teamId, param("templateID"), param("buildID"));
+  const lines = await builds.logs(build.id, { offset: query.logsOffset, limit: query.limit, minLevel: query.level ?? LOWEST });
+  const info: BuildInfo = {
+    templateID: build.templateId,
+    buildID: build.id,
+    status: build.status,
+    logs: [],
+    logEntries: lines.map(presentLine),
+    ...(build.reason ? { reason: { ...build.reason, logEntries: (await builds.reasonLines(build)).map(presentLine) } } : {}),
+  };
+  return json(200, info);
+};
+
+export const getBuildLogs: HandlerOf<typeof routes.getBuildLogs> = async ({ query, caller, param }, { builds }) => {
+  const build = await builds.find(caller.teamId, param("templateID"), param("buildID"));
+  const { direction, limit, cursor, level = LOWEST } = query;
+  const lines = await builds.logsAt(build.id, { direction, limit, minLevel: level, ...(cursor === undefined ? {} : { cursor }) });
+  return json(200, { logs: lines.map(presentLine) });
+};

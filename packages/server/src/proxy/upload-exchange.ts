@@ -1,0 +1,124 @@
+import { isAppError } from "@boxyard/core";
+import { jsonResponse } from "./answers.ts";
+import type { ClientConnection, Exchange } from "./http1/client-connection.ts";
+import type { RequestHead } from "./http1/head.ts";
+
+/** Where an upload goes, chunk by chunk. */
+export interface UploadSink {
+  write(bytes: Uint8Array): Promise<void>;
+  /** The file is complete. */
+  finish(): Promise<void>;
+  /** It will never be; repeatable, also after `finish`. */
+  discard(): Promise<void>;
+}
+
+/** What takes uploads on the one port. */
+export interface UploadTarget {
+  /** Targets that begin so are uploads. */
+  readonly prefix: string;
+  readonly maxBytes: number;
+  /** Opens the sink for a request's target. Throws `unauthenticated`, `resource_exhausted`. */
+  open(target: string): Promise<UploadSink>;
+}
+
+/** More than this is not held in memory while the disk is slow: the client waits. */
+const MAX_PENDING_BYTES = 1 << 20;
+
+/** `PUT` of a file with a Content-Length, written to disk as it comes. */
+export class UploadExchange implements Exchange {
+  private readonly request: RequestHead;
+  private readonly client: ClientConnection;
+  private readonly target: UploadTarget;
+  private pending: Buffer[] = [];
+  private pendingBytes = 0;
+  private complete = false;
+  private stopped = false;
+  private wake: (() => void) | undefined;
+
+  constructor(request: RequestHead, client: ClientConnection, target: UploadTarget) {
+    this.request = request;
+    this.client = client;
+    this.target = target;
+  }
+
+  start(): void {
+    const { framing, fields } = this.request;
+    const length = framing.kind === "length" ? framing.length : framing.kind === "none" ? 0 : undefined;
+    if (length === undefined || length > this.target.maxBytes) {
+      if (length === undefined) this.answer(411, "An upload needs a Content-Length");
+      else this.answer(413, `The upload is larger than ${this.target.maxBytes} bytes`);
+      return;
+    }
+    if (fields.get("expect")?.toLowerCase() === "100-continue") this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
+    void this.receive();
+  }
+
+  onBody(bytes: Buffer): void {
+    if (this.stopped) return;
+    // The connection uses its buffer again.
+    this.pending.push(Buffer.from(bytes));
+    this.pendingBytes += bytes.byteLength;
+    if (this.pendingBytes > MAX_PENDING_BYTES) this.client.pauseBody();
+    this.wake?.();
+  }
+
+  onBodyEnd(): void {
+    this.complete = true;
+    this.wake?.();
+  }
+
+  onClientDrain(): void {}
+
+  onClientClosed(): void {
+    this.stopped = true;
+    this.wake?.();
+  }
+
+  private async receive(): Promise<void> {
+    let sink: UploadSink | undefined;
+    try {
+      sink = await this.target.open(this.request.target);
+      for (let bytes = await this.next(); bytes; bytes = await this.next()) await sink.write(bytes);
+      if (this.stopped) return;
+      await sink.finish();
+      this.answer(200);
+    } catch (error) {
+      const [status, message] = problemOf(error);
+      this.answer(status, message);
+    } finally {
+      await sink?.discard().catch(() => {});
+    }
+  }
+
+  /** What has come since the last call; undefined at the end. */
+  private async next(): Promise<Uint8Array | undefined> {
+    while (this.pending.length === 0) {
+      if (this.complete || this.stopped) return undefined;
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+      });
+      this.wake = undefined;
+    }
+    const bytes = this.pending.length === 1 ? this.pending[0] : Buffer.concat(this.pending);
+    this.pending = [];
+    this.pendingBytes = 0;
+    this.client.resumeBody();
+    return bytes;
+  }
+
+  private answer(status: number, message?: string): void {
+    if (this.stopped) return;
+    this.stopped = true;
+    this.pending = [];
+    const keep = status === 200 && this.request.keepAlive;
+    this.client.write(jsonResponse(status, message === undefined ? {} : { code: status, message }, !keep));
+    this.client.endResponse(keep);
+  }
+}
+
+function problemOf(error: unknown): [number, string] {
+  if (isAppError(error, "unauthenticated")) return [403, error.message];
+  if (isAppError(error, "resource_exhausted")) return [429, error.message];
+  if ((error as { code?: unknown }).code === "ENOSPC") return [507, "The server's disk is full"];
+  return [500, "The upload could not be kept"];
+}

@@ -1,0 +1,201 @@
+import { AppError } from "@boxyard/core";
+import type { AgentAddress } from "@boxyard/driver";
+
+/** A sandbox's agent, and the token that it was given. */
+export interface AgentAccess {
+  readonly address: AgentAddress;
+  readonly accessToken: string;
+}
+
+export interface ProcessRequest {
+  readonly cmd: string;
+  readonly args: readonly string[];
+  readonly user: string;
+  readonly cwd?: string;
+  readonly envs?: Readonly<Record<string, string>>;
+  /** Name under which the process can be found, as the start command of a template is. */
+  readonly tag?: string;
+  /** The agent ends it after this time. */
+  readonly limitMs?: number;
+}
+
+export interface ProcessOutput {
+  readonly stdout?: (bytes: Uint8Array) => void;
+  readonly stderr?: (bytes: Uint8Array) => void;
+}
+
+/** How a process ended: its exit code, or -1 and what ended it. */
+export interface ProcessEnd {
+  readonly exitCode: number;
+  readonly status: string;
+}
+
+/** A running process; let go of, it goes on. */
+export interface RunningProcess {
+  readonly ended: Promise<ProcessEnd>;
+  letGo(): void;
+}
+
+const MAX_MESSAGE_BYTES = 8 << 20;
+const HEADER_BYTES = 5;
+const FLAG_END = 2;
+
+/**
+ * Starts processes through the agent (Connect's JSON codec, wire.md 4.1 and 4.3). Whatever answers may be hostile: each message has a limit,
+ * and nothing that comes is trusted to have the right shape.
+ */
+export async function startProcess(
+  agent: AgentAccess,
+  request: ProcessRequest,
+  output: ProcessOutput,
+  signal: AbortSignal,
+): Promise<RunningProcess> {
+  const gone = new AbortController();
+  const response = await post(agent, request, AbortSignal.any([signal, gone.signal]));
+  const events = readEvents(response);
+  const first = await events.next();
+  if (first.done || !first.value.start) throw lost();
+  const ended = follow(events, output);
+  // Whoever lets go does not wait for the end.
+  ended.catch(() => {});
+  return { ended, letGo: () => gone.abort() };
+}
+
+/** Runs a process to its end. */
+export async function runProcess(
+  agent: AgentAccess,
+  request: ProcessRequest,
+  output: ProcessOutput,
+  signal: AbortSignal,
+): Promise<ProcessEnd> {
+  const running = await startProcess(agent, request, output, signal);
+  try {
+    return await running.ended;
+  } finally {
+    running.letGo();
+  }
+}
+
+/** Writes a file inside, as root. */
+export async function putFile(agent: AgentAccess, path: string, content: Blob | string, signal: AbortSignal): Promise<void> {
+  const query = new URLSearchParams({ path, username: "root" });
+  const response = await fetch(`${urlOf(agent)}/files?${query}`, {
+    method: "POST",
+    headers: { ...headersOf(agent, "root"), "Content-Type": "application/octet-stream" },
+    body: content,
+    redirect: "manual",
+    keepalive: false,
+    timeout: false,
+    signal,
+  } as RequestInit);
+  void response.body?.cancel().catch(() => {});
+  if (response.status !== 200) {
+    throw new AppError("internal", `The sandbox did not take a file (status ${response.status})`, { reason: "file_not_taken" });
+  }
+}
+
+const urlOf = ({ address }: AgentAccess) => `http://${address.host}:${address.agentPort}`;
+const lost = (cause?: unknown) =>
+  new AppError("unavailable", "The sandbox ended, or its agent did, before the command did", { reason: "sandbox_lost", cause });
+
+function headersOf({ accessToken }: AgentAccess, user: string): Record<string, string> {
+  return { "X-Access-Token": accessToken, Authorization: `Basic ${Buffer.from(`${user}:`).toString("base64")}` };
+}
+
+async function post(agent: AgentAccess, request: ProcessRequest, signal: AbortSignal): Promise<Response> {
+  const { cmd, args, envs = {}, cwd, user, tag, limitMs } = request;
+  const message = { process: { cmd, args, envs, ...(cwd && { cwd }) }, stdin: false, ...(tag && { tag }) };
+  try {
+    // A command may be silent for an hour, so the runtime's own limit is off.
+    return await fetch(`${urlOf(agent)}/process.Process/Start`, {
+      method: "POST",
+      headers: {
+        ...headersOf(agent, user),
+        "Content-Type": "application/connect+json",
+        "Connect-Protocol-Version": "1",
+        ...(limitMs === undefined ? {} : { "Connect-Timeout-Ms": String(limitMs) }),
+      },
+      body: envelope(JSON.stringify(message)),
+      redirect: "manual",
+      keepalive: false,
+      timeout: false,
+      signal,
+    } as RequestInit);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw lost(error);
+  }
+}
+
+function envelope(json: string): Uint8Array<ArrayBuffer> {
+  const text = Buffer.from(json);
+  const bytes = Buffer.alloc(HEADER_BYTES + text.byteLength);
+  bytes.writeUInt32BE(text.byteLength, 1);
+  text.copy(bytes, HEADER_BYTES);
+  return new Uint8Array(bytes);
+}
+
+interface ProcessEvent {
+  readonly start?: object;
+  readonly data?: { readonly stdout?: unknown; readonly stderr?: unknown };
+  readonly end?: { readonly exitCode?: unknown; readonly exited?: unknown; readonly status?: unknown; readonly error?: unknown };
+}
+
+async function* readEvents(response: Response): AsyncGenerator<ProcessEvent, void> {
+  if (response.status !== 200 || !response.body) throw failureOf(await response.json().catch(() => ({})));
+  let pending = Buffer.alloc(0);
+  try {
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      pending = pending.byteLength === 0 ? Buffer.from(chunk) : Buffer.concat([pending, chunk]);
+      while (pending.byteLength >= HEADER_BYTES) {
+        const length = pending.readUInt32BE(1);
+        if (length > MAX_MESSAGE_BYTES)
+          throw new AppError("data_loss", "The agent sent a message that is too large", { reason: "bad_agent" });
+        if (pending.byteLength < HEADER_BYTES + length) break;
+        const message = parse(pending.toString("utf8", HEADER_BYTES, HEADER_BYTES + length));
+        const isEnd = ((pending[0] ?? 0) & FLAG_END) !== 0;
+        pending = pending.subarray(HEADER_BYTES + length);
+        if (isEnd) {
+          if (message.error !== undefined) throw failureOf(message.error);
+          return;
+        }
+        if (typeof message.event === "object" && message.event !== null) yield message.event as ProcessEvent;
+      }
+    }
+  } catch (error) {
+    if (error instanceof AppError || (error instanceof DOMException && error.name !== "NetworkError")) throw error;
+    throw lost(error);
+  }
+}
+
+function parse(json: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(json);
+    if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // Falls through to the refusal.
+  }
+  throw new AppError("data_loss", "The agent sent something that is not of its protocol", { reason: "bad_agent" });
+}
+
+async function follow(events: AsyncGenerator<ProcessEvent, void>, output: ProcessOutput): Promise<ProcessEnd> {
+  for await (const { data, end } of events) {
+    if (typeof data?.stdout === "string") output.stdout?.(Buffer.from(data.stdout, "base64"));
+    if (typeof data?.stderr === "string") output.stderr?.(Buffer.from(data.stderr, "base64"));
+    if (end) {
+      const exitCode = typeof end.exitCode === "number" ? end.exitCode : 0;
+      return { exitCode, status: String(end.error ?? end.status ?? `exit status ${exitCode}`).slice(0, 200) };
+    }
+  }
+  throw lost();
+}
+
+/** An error of the agent's, as far as it can be believed: its code and its text. */
+function failureOf(error: unknown): AppError {
+  const { code, message } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; message?: unknown };
+  const text = String(message ?? "the agent gave no reason").slice(0, 1000);
+  if (code === "unauthenticated" || code === "invalid_argument" || code === "not_found" || code === "deadline_exceeded") {
+    return new AppError(code, text, { reason: "agent_refused" });
+  }
+  return new AppError("internal", text, { reason: "agent_refused" });
+}

@@ -1,0 +1,86 @@
+import type { Clock } from "@boxyard/core";
+import type { BuildLogLevel, BuildLogLine, TemplateStore } from "../../store/index.ts";
+
+const FLUSH_MS = 100;
+const MAX_LINES = 100_000;
+const MAX_LINE_LENGTH = 8192;
+/** Lines that wait to be written; a build that is quicker than the store waits. */
+const BATCH = 500;
+
+/** Writes the log of one build, in order and in batches. */
+export class BuildLog {
+  private readonly buildId: string;
+  private readonly store: TemplateStore;
+  private readonly clock: Clock;
+  private pending: BuildLogLine[] = [];
+  private place = 0;
+  private count = 0;
+  private timer: Timer | undefined;
+  private writing: Promise<void> = Promise.resolve();
+  private failure: unknown;
+
+  constructor(buildId: string, store: TemplateStore, clock: Clock) {
+    this.buildId = buildId;
+    this.store = store;
+    this.clock = clock;
+  }
+
+  /** Adds a line. After 100,000 of them one says so, and no more are kept but warnings and errors. */
+  add(message: string, step?: string, level: BuildLogLevel = "info"): void {
+    this.count += 1;
+    const isCut = this.count > MAX_LINES && (level === "info" || level === "debug");
+    if (isCut && this.count > MAX_LINES + 1) return;
+    const text = isCut ? `The log is longer than ${MAX_LINES} lines; what follows is not kept` : message;
+    this.pending.push({ at: this.clock.now(), level, message: text.slice(0, MAX_LINE_LENGTH), ...(step === undefined ? {} : { step }) });
+    this.timer ??= setTimeout(() => void this.flush().catch(() => {}), FLUSH_MS);
+  }
+
+  /** Writes what is pending. Throws when the store did not take it. */
+  async flush(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.writing = this.writing.then(() => this.write());
+    await this.writing;
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  private async write(): Promise<void> {
+    while (this.pending.length > 0 && this.failure === undefined) {
+      const lines = this.pending.splice(0, BATCH);
+      const at = this.place;
+      this.place += lines.length;
+      await this.store.addLogs(this.buildId, at, lines).catch((error: unknown) => {
+        this.failure = error;
+      });
+    }
+  }
+}
+
+/** Cuts a stream of bytes into lines; of a line that was written over with carriage returns the last state counts. */
+export class LineCutter {
+  private readonly decoder = new TextDecoder();
+  private readonly onLine: (line: string) => void;
+  private rest = "";
+
+  constructor(onLine: (line: string) => void) {
+    this.onLine = onLine;
+  }
+
+  push(bytes: Uint8Array): void {
+    const lines = (this.rest + this.decoder.decode(bytes, { stream: true })).split("\n");
+    this.rest = lines.pop() ?? "";
+    if (this.rest.length > MAX_LINE_LENGTH) lines.push(this.rest.slice(0, MAX_LINE_LENGTH));
+    if (this.rest.length > MAX_LINE_LENGTH) this.rest = "";
+    for (const line of lines) this.tell(line);
+  }
+
+  end(): void {
+    if (this.rest !== "") this.tell(this.rest);
+    this.rest = "";
+  }
+
+  private tell(line: string): void {
+    const trimmed = line.replace(/\r+$/, "");
+    this.onLine(trimmed.slice(trimmed.lastIndexOf("\r") + 1));
+  }
+}

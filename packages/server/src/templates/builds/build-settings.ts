@@ -1,0 +1,15 @@
+/**
+ * What builds take along of the machine they run on (design.md section 6, 22): where packages come from and whom to trust, so that the
+ * ordinary package managers work inside. It is there during builds only and leaves no trace in what is built.
+ */
+export interface BuildSettings {
+  /** Files by their absolute path inside; none of them enters a layer. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Environment of every command of a build. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export const NO_BUILD_SETTINGS: BuildSettings = { files: {}, env: {} };
+
+/** Folder inside a build's sandbox for what must not enter a layer. */
+export const BUILD_FOLDER = "/run/boxyard-build";

@@ -1,0 +1,259 @@
+import { AppError, isAppError, type TeamId, type TemplateId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { StartBuild } from "@boxyard/spec/platform";
+import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
+import type { Templates } from "../registry.ts";
+import { BuildFailure } from "./build-failure.ts";
+import { BuildLog } from "./build-log.ts";
+import { toOrder } from "./order.ts";
+import { type BuildOrder, type RunBuildDeps, runBuild } from "./run-build.ts";
+
+export interface BuildsDeps extends RunBuildDeps {
+  readonly templates: Templates;
+  readonly logger: Logger;
+  /** Builds at work at once; others queue. */
+  readonly maxBuilds: number;
+  /** Builds of one team that are queued or at work. */
+  readonly maxPerTeam: number;
+}
+
+const BUILD_LIMIT_MS = 3600_000;
+/** A build that was requested and not started is given up then (server.md B.7). */
+const WAITING_LIMIT_MS = 40 * 60_000;
+const TIDY_EVERY_MS = 60_000;
+/** Results of steps that no build has used in this time are forgotten, and their layers with them. */
+const KEEP_CACHE_MS = 30 * 24 * 3600_000;
+const REASON_LINES = 50;
+
+interface Job {
+  readonly order: BuildOrder;
+  readonly log: BuildLog;
+  readonly cancel: AbortController;
+  done: Promise<void>;
+}
+
+/** Builds from their start to their end: queued, run, cancelled; each ends as `ready` or `error`, whatever happens to the server. */
+export class Builds {
+  private readonly deps: BuildsDeps;
+  private readonly queue: Job[] = [];
+  private readonly working = new Map<string, Job>();
+  private readonly stopping = new AbortController();
+  private tidying: Promise<void> | undefined;
+
+  constructor(deps: BuildsDeps) {
+    this.deps = deps;
+  }
+
+  /** Puts right what an earlier server has left. Call it once, before anything else. */
+  async recover(): Promise<void> {
+    const { store, uploads } = this.deps;
+    for (const build of await store.templates.listBuildsIn(["building"])) {
+      // Its spec is written first, so what is there is whole: only its end was missing.
+      if (build.spec) await this.succeed(build, build.spec);
+      else await this.fail(build, "The server ended while it was building; start the build again, its finished steps are cached");
+    }
+    await uploads.prune();
+    this.tidying = this.tidy();
+  }
+
+  /** A build of a template that the team owns. Throws `not_found`. */
+  async find(teamId: TeamId, templateText: string, buildId: string): Promise<BuildRecord> {
+    const { templates, store } = this.deps;
+    const { record } = templates.findOwn(teamId, templateText);
+    const build = await store.templates.getBuild(buildId);
+    if (!build || build.templateId !== record.id)
+      throw new AppError("not_found", `Build '${buildId.slice(0, 100)}' not found`, { reason: "build_not_found" });
+    return build;
+  }
+
+  /** Queues a build. Throws `invalid_argument`, `failed_precondition` (it was started before), `resource_exhausted`. */
+  async start(teamId: TeamId, templateText: string, buildId: string, request: StartBuild): Promise<void> {
+    const { store, clock, maxPerTeam } = this.deps;
+    const build = await this.find(teamId, templateText, buildId).catch((error: unknown) => {
+      // The reference answers 400 here, and clients tell by it (wire.md 5.3).
+      if (isAppError(error, "build_not_found")) throw new AppError("invalid_argument", error.message, { reason: error.reason });
+      throw error;
+    });
+    if (build.status !== "waiting") throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
+    const order = toOrder(build, teamId, request, this.deps);
+    if (this.jobs().filter((job) => job.order.teamId === teamId && job.order.build.templateId !== build.templateId).length >= maxPerTeam) {
+      throw new AppError("resource_exhausted", `${maxPerTeam} builds are queued or at work already; wait for one to end`, {
+        reason: "too_many_builds",
+        details: { retryAfter: 10 },
+      });
+    }
+    const now = clock.now();
+    if (!(await store.templates.updateBuild(buildId, ["waiting"], { status: "building", startedAt: now, updatedAt: now }))) {
+      throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
+    }
+    for (const job of this.jobs()) {
+      if (job.order.build.templateId === build.templateId)
+        job.cancel.abort(new BuildFailure("A newer build of the same template was started"));
+    }
+    this.queue.push({ order, log: new BuildLog(buildId, store.templates, clock), cancel: new AbortController(), done: Promise.resolve() });
+    this.next();
+  }
+
+  /** Ends a build that has not ended. Throws `failed_precondition` when it has. */
+  async cancel(teamId: TeamId, templateText: string, buildId: string): Promise<void> {
+    const build = await this.find(teamId, templateText, buildId);
+    const reason = new BuildFailure("The build was cancelled");
+    if (build.status === "waiting") await this.fail(build, reason.message, undefined, ["waiting"]);
+    else if (build.status === "building")
+      await this.stop(
+        this.jobs().filter((job) => job.order.build.id === buildId),
+        reason,
+      );
+    else throw new AppError("failed_precondition", `The build has ended already: ${build.status}`, { reason: "build_ended" });
+  }
+
+  /** Ends every build of a template. */
+  async endAll(templateId: TemplateId): Promise<void> {
+    const reason = new BuildFailure("The template was deleted");
+    await this.stop(
+      this.jobs().filter((job) => job.order.build.templateId === templateId),
+      reason,
+    );
+  }
+
+  logs(buildId: string, options: { offset: number; limit: number; minLevel: BuildLogLevel }): Promise<BuildLogLine[]> {
+    return this.deps.store.templates.readLogs(buildId, options);
+  }
+
+  logsAt(buildId: string, options: LogsAt): Promise<BuildLogLine[]> {
+    return this.deps.store.templates.readLogsAt(buildId, options);
+  }
+
+  /** The last lines of the step that failed. */
+  async reasonLines(build: BuildRecord): Promise<BuildLogLine[]> {
+    const lines = await this.logsAt(build.id, { direction: "backward", limit: 2 * REASON_LINES, minLevel: "info" });
+    return lines
+      .filter(({ step }) => step === build.reason?.step)
+      .slice(0, REASON_LINES)
+      .reverse();
+  }
+
+  /** Layers that templates and cached steps need; others may go. */
+  async neededLayers(): Promise<Set<string>> {
+    const { templates } = this.deps.store;
+    const [specs, cached] = await Promise.all([templates.listSpecs(), templates.listCached()]);
+    const images = [...specs.map((spec) => spec.image), ...cached.map((text) => (JSON.parse(text) as TemplateSpec).image)];
+    return new Set(images.flatMap((image) => image.layers));
+  }
+
+  /** Whether any build is at work: layers that it has made may not be in `neededLayers` yet. */
+  get isBusy(): boolean {
+    return this.working.size > 0;
+  }
+
+  /** Ends what is at work; those builds fail, and say why. */
+  async close(): Promise<void> {
+    this.stopping.abort();
+    await this.stop(this.jobs(), new BuildFailure("The server is shutting down; start the build again, its finished steps are cached"));
+    await this.tidying;
+  }
+
+  private jobs(): Job[] {
+    return [...this.working.values(), ...this.queue];
+  }
+
+  private async stop(jobs: readonly Job[], reason: BuildFailure): Promise<void> {
+    for (const job of jobs) job.cancel.abort(reason);
+    this.next();
+    await Promise.all(jobs.map((job) => job.done));
+  }
+
+  /** Begins what there is room for. A cancelled build takes none: it only ends. */
+  private next(): void {
+    for (const job of [...this.queue]) {
+      if (this.working.size >= this.deps.maxBuilds && !job.cancel.signal.aborted) continue;
+      this.queue.splice(this.queue.indexOf(job), 1);
+      const { id } = job.order.build;
+      this.working.set(id, job);
+      job.done = this.work(job)
+        .catch((error: unknown) => this.deps.logger.error({ err: error, buildId: id }, "the end of a build could not be written"))
+        .finally(() => {
+          this.working.delete(id);
+          this.next();
+        });
+    }
+  }
+
+  private async work({ order, log, cancel }: Job): Promise<void> {
+    const { build } = order;
+    const { clock, logger } = this.deps;
+    const startedAt = clock.monotonic();
+    const limit = new AbortController();
+    const timer = setTimeout(
+      () => limit.abort(new BuildFailure(`The build took longer than ${BUILD_LIMIT_MS / 60_000} minutes`)),
+      BUILD_LIMIT_MS,
+    );
+    const signal = AbortSignal.any([cancel.signal, limit.signal]);
+    try {
+      signal.throwIfAborted();
+      const spec = await runBuild(order, this.deps, log, signal);
+      log.add(`Build finished, took ${Math.round((clock.monotonic() - startedAt) / 1000)}s`);
+      await log.flush();
+      await this.succeed(build, spec);
+      logger.info({ buildId: build.id, templateId: build.templateId, ms: Math.round(clock.monotonic() - startedAt) }, "template built");
+    } catch (error) {
+      const cause = signal.aborted ? signal.reason : error;
+      const { message, step } = this.explain(cause);
+      log.add(`Build failed: ${message}`, step, "error");
+      await log.flush().catch(() => {});
+      await this.fail(build, message, step);
+      logger.info(
+        { buildId: build.id, templateId: build.templateId, step, err: cause instanceof BuildFailure ? undefined : cause },
+        "template not built",
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private explain(error: unknown): { message: string; step?: string } {
+    if (error instanceof BuildFailure) return { message: error.message, ...(error.step === undefined ? {} : { step: error.step }) };
+    if (isAppError(error) && error.code !== "internal") return { message: error.message };
+    return { message: "The server could not build the template; its log says why" };
+  }
+
+  private async succeed(build: BuildRecord, spec: TemplateSpec): Promise<void> {
+    const { store, clock, templates } = this.deps;
+    const now = clock.now();
+    // In this order: after a kill in between, `recover` does the rest.
+    if (!(await store.templates.updateBuild(build.id, ["building"], { spec, updatedAt: now }))) return;
+    await store.templates.assignTags(build.templateId, build.tags, build.id, now);
+    await templates.load();
+    await store.templates.updateBuild(build.id, ["building"], { status: "ready", updatedAt: now, finishedAt: now });
+  }
+
+  private async fail(
+    build: BuildRecord,
+    message: string,
+    step?: string,
+    from: readonly BuildRecord["status"][] = ["building"],
+  ): Promise<void> {
+    const { store, clock } = this.deps;
+    const now = clock.now();
+    const reason = { message, ...(step === undefined ? {} : { step }) };
+    await store.templates.updateBuild(build.id, from, { status: "error", reason, updatedAt: now, finishedAt: now });
+  }
+
+  private async tidy(): Promise<void> {
+    const { store, clock, logger, uploads } = this.deps;
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        for (const build of await store.templates.listBuildsIn(["waiting"])) {
+          if (clock.now() - build.createdAt > WAITING_LIMIT_MS)
+            await this.fail(build, "The build was not started in time", undefined, ["waiting"]);
+        }
+        await store.templates.pruneCached(clock.now() - KEEP_CACHE_MS);
+        await uploads.prune();
+      } catch (error) {
+        logger.error({ err: error }, "tidying up after builds failed");
+      }
+      await clock.sleep(TIDY_EVERY_MS, signal).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/* Shell scripts that build steps run as root inside. Arguments come as $1, $2 …, so nothing in them is ever read as code. */
+
+/** First part of a path that is not there yet: what a new folder's owner is given. */
+const FIRST_MISSING = `first_missing() {
+  missing= p=$1
+  while [ ! -d "$p" ]; do missing=$p; p=$(dirname -- "$p"); done
+}
+`;
+
+/** WORKDIR path user. Prints "unchanged" when the folder was there. */
+export const WORKDIR_SCRIPT = `set -e
+${FIRST_MISSING}
+first_missing "$1"
+if [ -z "$missing" ]; then echo unchanged; exit 0; fi
+mkdir -p -- "$1"
+chown -R -- "$2" "$missing"
+`;
+
+/**
+ * USER name-or-uid sudo("true" or ""). Makes a user that is missing, with home and shell. The last line of the output is the user's name
+ * and its home; "unchanged" before it when nothing was made.
+ */
+export const USER_SCRIPT = `set -e
+name=$1
+entry() { awk -F: -v w="$1" '$1 == w || $3 == w { print; exit }' /etc/passwd 2>/dev/null || grep -m1 -E "^$1:|^[^:]*:[^:]*:$1:" /etc/passwd || true; }
+changed=
+line=$(entry "$name")
+if [ -z "$line" ]; then
+  case $name in *[!0-9]*) ;; *) echo "there is no user with the id $name" >&2; exit 1;; esac
+  shell=/bin/sh; [ -x /bin/bash ] && shell=/bin/bash
+  changed=1
+  if command -v useradd >/dev/null; then useradd -m -s "$shell" -- "$name" >&2
+  elif command -v adduser >/dev/null; then adduser -D -s "$shell" -- "$name" >&2
+  else
+    id=1000
+    while grep -q "^[^:]*:[^:]*:$id:" /etc/passwd /etc/group; do id=$((id + 1)); done
+    echo "$name:x:$id:$id::/home/$name:$shell" >>/etc/passwd
+    echo "$name:x:$id:" >>/etc/group
+    mkdir -p "/home/$name"; chown "$id:$id" "/home/$name"
+  fi
+  line=$(entry "$name")
+fi
+name=\${line%%:*}
+if [ "$2" = true ]; then
+  mkdir -p /etc/sudoers.d
+  rule="$name ALL=(ALL:ALL) NOPASSWD: ALL"
+  if ! grep -qxF "$rule" "/etc/sudoers.d/$name" 2>/dev/null; then
+    changed=1
+    echo "$rule" >"/etc/sudoers.d/$name"
+    chmod 0440 "/etc/sudoers.d/$name"
+  fi
+fi
+[ -n "$changed" ] || echo unchanged
+echo "$line" | { IFS=: read -r n _ _ _ _ home _; echo "$n $home"; }
+`;
+
+/** COPY archive folder source destination owner mode: the rules of wire.md 5.4. */
+export const COPY_SCRIPT = `set -e
+archive=$1 work=$2 source=$3 destination=$4 owner=$5 mode=$6
+${FIRST_MISSING}
+rm -rf -- "$work"
+mkdir -p -- "$work"
+same= ; tar --help 2>&1 | grep -q no-overwrite-dir && same=gnu
+magic=$(od -An -tx1 -N2 "$archive" 2>/dev/null | tr -d ' ')
+zip=; [ "$magic" = 1f8b ] && zip=z
+if [ "$same" = gnu ]; then tar -x\${zip}pf "$archive" -C "$work" --no-same-owner; else tar -x\${zip}f "$archive" -C "$work"; fi
+rm -f -- "$archive"
+from=$work
+[ -z "$source" ] || from=$work/$source
+if [ ! -e "$from" ] && [ ! -L "$from" ]; then echo "$source is not among the files that were uploaded" >&2; exit 1; fi
+chown -Rh -- "$owner" "$from"
+[ -z "$mode" ] || { [ -L "$from" ] || chmod -R -- "$mode" "$from"; }
+into() {
+  first_missing "$1"
+  if [ -n "$missing" ]; then mkdir -p -- "$1"; chown -R -- "$owner" "$missing"; fi
+}
+if [ -d "$from" ] && [ ! -L "$from" ]; then
+  into "$destination"
+  if [ "$same" = gnu ]; then
+    tar -C "$from" -cf - . | tar -C "$destination" -xpf - --no-overwrite-dir --keep-directory-symlink
+  else
+    cp -a "$from/." "$destination/"
+  fi
+else
+  case $destination in
+    */) into "$destination"; destination=$destination$(basename -- "$from") ;;
+    *) into "$(dirname -- "$destination")" ;;
+  esac
+  if [ -d "$destination" ] && [ ! -L "$destination" ]; then destination=$destination/$(basename -- "$from"); fi
+  mv -f -- "$from" "$destination"
+fi
+rm -rf -- "$work"
+`;
+
+/**
+ * Once for every image that templates are built on (wire.md 5.3): what programs of the user's may change, and /code. Then again at the end,
+ * for what the steps have added. Only what is not so yet is touched, since each touched file is copied into the layer.
+ */
+export const OPEN_UP_SCRIPT = `set -e
+changed=
+if [ -d /usr/local ]; then
+  found=$(find /usr/local ! -type l ! -perm 0777 -print -quit 2>/dev/null || echo all)
+  if [ -n "$found" ]; then changed=1; find /usr/local ! -type l ! -perm 0777 -exec chmod 0777 {} + 2>/dev/null || chmod -R 777 /usr/local; fi
+fi
+if [ ! -d /code ]; then mkdir -p /code; changed=1; fi
+if [ "$(stat -c %a /code 2>/dev/null)" != 777 ]; then chmod 777 /code; changed=1; fi
+if [ -d "/home/user" ] && id user >/dev/null 2>&1; then
+  found=$(find /home/user ! -user user -print -quit 2>/dev/null || echo all)
+  if [ -n "$found" ]; then changed=1; chown -Rh user:user /home/user; fi
+fi
+[ -n "$changed" ] || echo unchanged
+`;
+
+/**
+ * For images from elsewhere: sudo, if the image's package manager can bring it, and nothing fails if it can't. The user comes with
+ * USER_SCRIPT.
+ */
+export const PROVISION_SCRIPT = `
+has() { command -v "$1" >/dev/null 2>&1; }
+if ! has sudo || ! has bash; then
+  if has apt-get; then
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends bash sudo ca-certificates && apt-get clean && rm -rf /var/lib/apt/lists/*
+  elif has apk; then apk add --no-cache bash sudo ca-certificates shadow
+  elif has dnf; then dnf install -y bash sudo ca-certificates && dnf clean all
+  elif has yum; then yum install -y bash sudo ca-certificates && yum clean all
+  elif has pacman; then pacman -Sy --noconfirm bash sudo ca-certificates
+  fi
+fi
+has sudo || echo "this image has no sudo, and its package manager could not bring it" >&2
+exit 0
+`;

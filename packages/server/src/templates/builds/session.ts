@@ -1,0 +1,129 @@
+import { isAppError } from "@boxyard/core";
+import type { ImageRef } from "@boxyard/driver";
+import type { BuildRecord } from "../../store/index.ts";
+import { BuildFailure, shown } from "./build-failure.ts";
+import { type BuildLog, LineCutter } from "./build-log.ts";
+import { BUILD_FOLDER } from "./build-settings.ts";
+import type { BuildState } from "./state.ts";
+import { Workspace, type WorkspaceDeps } from "./workspace.ts";
+
+export const STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const RUN_LIMIT_MS = 3600_000;
+const MAX_CAPTURED_BYTES = 1 << 20;
+
+/** Which part of a build is at work: in the log, and in a failure. */
+export interface Part {
+  /** `base`, a number from 1 on, or `finalize`. */
+  readonly step: string;
+  /** `builder 2/5`. */
+  readonly prefix: string;
+}
+
+/** The sandbox in which a build's steps run, one after the other; a new one whenever the state that is wanted is not the one it holds. */
+export class Session {
+  private readonly deps: WorkspaceDeps;
+  private readonly build: BuildRecord;
+  private readonly log: BuildLog;
+  readonly signal: AbortSignal;
+  private open: { workspace: Workspace; image: ImageRef } | undefined;
+
+  constructor(deps: WorkspaceDeps, build: BuildRecord, log: BuildLog, signal: AbortSignal) {
+    this.deps = deps;
+    this.build = build;
+    this.log = log;
+    this.signal = signal;
+  }
+
+  /** A sandbox that holds exactly `image`. */
+  async workspace(image: ImageRef): Promise<Workspace> {
+    if (this.open && this.open.image.digest === image.digest && !this.open.workspace.isFull) return this.open.workspace;
+    await this.close();
+    const options = { image, buildId: this.build.id, ...this.build.resources };
+    this.open = { workspace: await Workspace.open(this.deps, options, this.signal), image };
+    return this.open.workspace;
+  }
+
+  /** The image with what was done since `image`. */
+  async commit(image: ImageRef): Promise<ImageRef> {
+    const workspace = await this.workspace(image);
+    const committed = await workspace.commit(this.signal);
+    this.open = { workspace, image: committed };
+    return committed;
+  }
+
+  /** Runs a command in a login shell, with its output in the log. Throws `BuildFailure` unless it ends with 0. */
+  async run(state: BuildState, command: string, user: string, part: Part): Promise<void> {
+    const workspace = await this.workspace(state.image);
+    const cutters = { stdout: this.cutter("stdout", part), stderr: this.cutter("stderr", part) };
+    const request = {
+      cmd: "/bin/bash",
+      args: ["-l", "-c", command],
+      user,
+      cwd: state.workdir,
+      envs: await this.environment(state),
+      limitMs: RUN_LIMIT_MS,
+    };
+    const output = { stdout: (b: Uint8Array) => cutters.stdout.push(b), stderr: (b: Uint8Array) => cutters.stderr.push(b) };
+    let failure: string;
+    try {
+      const { exitCode, status } = await workspace.exec(request, output, this.signal);
+      if (exitCode === 0) return;
+      failure = exitCode > 0 ? `exit status ${exitCode}` : status;
+    } catch (error) {
+      this.signal.throwIfAborted();
+      failure = `command failed: ${agentProblem(error, user)}`;
+    } finally {
+      cutters.stdout.end();
+      cutters.stderr.end();
+    }
+    throw new BuildFailure(`failed to run command '${shown(command)}': ${failure}`, part.step);
+  }
+
+  /** Runs a script of ours as root and gives what it prints. Throws `BuildFailure` with what it says on standard error. */
+  async script(image: ImageRef, script: string, args: readonly string[], part: Part, what: string): Promise<string> {
+    const workspace = await this.workspace(image);
+    const texts = { stdout: "", stderr: "" };
+    const take = (stream: "stdout" | "stderr") => (bytes: Uint8Array) => {
+      if (texts[stream].length < MAX_CAPTURED_BYTES) texts[stream] += Buffer.from(bytes).toString();
+    };
+    const request = { cmd: "/bin/sh", args: ["-c", script, "sh", ...args], user: "root", cwd: "/", limitMs: RUN_LIMIT_MS };
+    const { exitCode, status } = await workspace
+      .exec(request, { stdout: take("stdout"), stderr: take("stderr") }, this.signal)
+      .catch((error: unknown) => {
+        this.signal.throwIfAborted();
+        throw new BuildFailure(`${what} failed: ${agentProblem(error, "root")}`, part.step, error);
+      });
+    if (exitCode === 0) return texts.stdout;
+    const said = texts.stderr.trim().split("\n").slice(-5).join("; ").slice(0, 1000);
+    throw new BuildFailure(`${what} failed: ${said || (exitCode > 0 ? `exit status ${exitCode}` : status)}`, part.step);
+  }
+
+  /** The environment of a step. A login shell sets PATH anew, so one that was asked for is set again after that. */
+  async environment(state: BuildState): Promise<Record<string, string>> {
+    const { PATH: path } = state.env;
+    if (path === undefined) return { ...state.env };
+    const whole = `${path}:${STANDARD_PATH}`;
+    const file = `${BUILD_FOLDER}/path.sh`;
+    const quoted = `'${whole.replaceAll("'", "'\\''")}'`;
+    const workspace = await this.workspace(state.image);
+    await workspace.putFile(file, `unset BASH_ENV\nexport PATH=${quoted}\n`, this.signal);
+    return { ...state.env, PATH: whole, BASH_ENV: file };
+  }
+
+  cutter(stream: "stdout" | "stderr", part: Part, prefix = part.prefix): LineCutter {
+    return new LineCutter((line) => this.log.add(`[${prefix}] [${stream}]: ${line}`, part.step));
+  }
+
+  async close(): Promise<void> {
+    const { open } = this;
+    this.open = undefined;
+    await open?.workspace.close();
+  }
+}
+
+/** What the agent says to a command that it did not start. */
+function agentProblem(error: unknown, user: string): string {
+  if (isAppError(error, "unauthenticated")) return `unauthenticated: invalid username: '${user}'`;
+  if (isAppError(error)) return `${error.code}: ${error.message}`;
+  return "the sandbox of the build could not be reached";
+}

@@ -1,0 +1,121 @@
+import { posix } from "node:path";
+import type { TeamId } from "@boxyard/core";
+import type { TemplateStep } from "@boxyard/spec/platform";
+import { BuildFailure } from "./build-failure.ts";
+import { BUILD_FOLDER } from "./build-settings.ts";
+import { expand, variablesOf } from "./expand.ts";
+import { COPY_SCRIPT, USER_SCRIPT, WORKDIR_SCRIPT } from "./scripts.ts";
+import type { Part, Session } from "./session.ts";
+import type { BuildState } from "./state.ts";
+import type { Uploads } from "./uploads.ts";
+
+export interface StepContext {
+  readonly session: Session;
+  readonly uploads: Uploads;
+  readonly teamId: TeamId;
+  readonly part: Part;
+}
+
+/** What a step comes to. Without a new image it has changed no file. */
+type StepKind = (args: readonly string[], state: BuildState, ctx: StepContext, step: TemplateStep) => Promise<BuildState>;
+
+const committed = async (state: BuildState, { session }: StepContext): Promise<BuildState> => ({
+  ...state,
+  image: await session.commit(state.image),
+});
+
+/** `[command, user?]`; the user is for this step only. */
+const run: StepKind = async ([command = "", user], state, ctx) => {
+  await ctx.session.run(state, command, user || state.user, ctx.part);
+  return committed(state, ctx);
+};
+
+/** `[name, value, …]`: for later steps, the start command and sandboxes. */
+const env: StepKind = async (args, state, ctx) => {
+  const names = new Set(
+    args.flatMap((value, i) => (i % 2 === 1 ? variablesOf(value) : [])).filter((name) => !Object.hasOwn(state.env, name)),
+  );
+  const others = names.size > 0 ? await loginEnvironment(state, ctx) : {};
+  const lookUp = (name: string) => (Object.hasOwn(state.env, name) ? state.env[name] : others[name]);
+  const added: Record<string, string> = {};
+  for (let i = 0; i + 1 < args.length; i += 2) added[args[i] ?? ""] = expand(args[i + 1] ?? "", lookUp);
+  return { ...state, env: { ...state.env, ...added } };
+};
+
+/** Variables of a login shell of root's (wire.md 5.2). */
+async function loginEnvironment(state: BuildState, { session, part }: StepContext): Promise<Record<string, string>> {
+  const script = 'shell=/bin/sh; [ -x /bin/bash ] && shell=/bin/bash; exec "$shell" -l -c "env -0"';
+  const printed = await session.script(state.image, script, [], part, "reading the environment");
+  return Object.fromEntries(
+    printed.split("\0").flatMap((pair) => {
+      const at = pair.indexOf("=");
+      return at > 0 ? [[pair.slice(0, at), pair.slice(at + 1)]] : [];
+    }),
+  );
+}
+
+/** `[path]`, relative to the working directory so far. */
+const workdir: StepKind = async ([path = ""], state, ctx) => {
+  const target = posix.resolve(state.workdir || "/", expanded(path, state));
+  const printed = await ctx.session.script(state.image, WORKDIR_SCRIPT, [target, ownerOf(state.user)], ctx.part, `WORKDIR ${target}`);
+  const next = { ...state, workdir: target };
+  return printed.includes("unchanged") ? next : committed(next, ctx);
+};
+
+/** `[name, "true"?]`. A group after a colon is not used: the user's own is. */
+const user: StepKind = async ([text = "", sudo = ""], state, ctx) => {
+  const name = expanded(text, state).split(":", 1)[0] ?? "";
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/.test(name))
+    throw new BuildFailure(`USER: '${name.slice(0, 100)}' cannot be a user's name`, ctx.part.step);
+  const printed = await ctx.session.script(state.image, USER_SCRIPT, [name, sudo], ctx.part, `USER ${name}`);
+  const lines = printed.trim().split("\n");
+  const found = lines.at(-1)?.split(" ")[0] || name;
+  const next = { ...state, user: found };
+  return lines.includes("unchanged") ? next : committed(next, ctx);
+};
+
+/** `[source, destination, owner?, mode?]` and the hash under which the archive was uploaded. */
+const copy: StepKind = async ([source = "", destination = "", owner, mode = ""], state, ctx, step) => {
+  const { session, uploads, teamId, part } = ctx;
+  const hash = step.filesHash ?? "";
+  if (!uploads.has(teamId, hash)) throw new BuildFailure(`COPY ${source}: its files were not uploaded`, part.step);
+  await uploads.touch(teamId, hash);
+  const archive = `${BUILD_FOLDER}/copy.tar`;
+  const workspace = await session.workspace(state.image);
+  await workspace.putFile(archive, Bun.file(uploads.path(teamId, hash)), session.signal);
+  const target = destinationOf(expanded(destination, state), state);
+  const args = [archive, `${BUILD_FOLDER}/copy`, withoutPattern(source), target, ownerOf(expanded(owner || state.user, state)), mode];
+  await session.script(state.image, COPY_SCRIPT, args, part, `COPY ${source} ${destination}`);
+  return committed(state, ctx);
+};
+
+/** As chown takes it: a user's name alone stands for its group too. */
+const ownerOf = (text: string) => (text.includes(":") || /^\d+$/.test(text) ? text : `${text}:`);
+
+/** Absolute, with the slash at its end kept: it says that a folder is meant. */
+function destinationOf(text: string, state: BuildState): string {
+  const path = posix.resolve(state.workdir || "/", text);
+  const isFolder = /(^|\/)\.{0,2}$/.test(text);
+  return isFolder && path !== "/" ? `${path}/` : path;
+}
+
+/** The folder that a source's pattern is in, or the source itself where it has none; never outside of the archive. */
+export function withoutPattern(source: string): string {
+  const clean = posix.normalize(`/${source}`).slice(1).replace(/\/+$/, "");
+  const parts = clean.split("/");
+  const first = parts.findIndex((part) => /[*?[\]{}]/.test(part));
+  return (first < 0 ? parts : parts.slice(0, first)).join("/");
+}
+
+const expanded = (text: string, state: BuildState) =>
+  expand(text, (name) => (Object.hasOwn(state.env, name) ? state.env[name] : undefined));
+
+/** By the step's type; ADD and ARG are as COPY and ENV (wire.md 5.2). */
+const KINDS: Readonly<Record<string, StepKind>> = { RUN: run, COPY: copy, ADD: copy, ENV: env, ARG: env, WORKDIR: workdir, USER: user };
+export const STEP_TYPES = Object.keys(KINDS);
+
+export function runStep(step: TemplateStep, state: BuildState, ctx: StepContext): Promise<BuildState> {
+  const kind = KINDS[step.type];
+  if (!kind) throw new BuildFailure(`${step.type} is not a step this server knows`, ctx.part.step);
+  return kind(step.args, state, ctx, step);
+}
