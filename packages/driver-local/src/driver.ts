@@ -2,23 +2,24 @@ import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import {
-  type AgentAddress,
-  absentImages,
-  type DriverCapabilities,
-  type ExitStatus,
-  type Fingerprint,
-  type ImageStore,
-  type ResourceStats,
-  type RuntimePhase,
-  type RuntimeStatus,
-  type SandboxDriver,
-  type SandboxHandle,
-  type SandboxSpec,
-  type Signal,
+import type {
+  AgentAddress,
+  DriverCapabilities,
+  ExitStatus,
+  Fingerprint,
+  ImageStore,
+  ResourceStats,
+  RuntimePhase,
+  RuntimeStatus,
+  SandboxDriver,
+  SandboxHandle,
+  SandboxSpec,
+  Signal,
 } from "@boxyard/driver";
 import { waitUntilEnded } from "./cgroup/ended.ts";
 import { readOomKills, readStats } from "./cgroup/stats.ts";
+import { LayerStore, LocalImages } from "./images/index.ts";
+import { sandboxesOn } from "./recover.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
 import { type CreateContext, cgroupOf, type LocalParts } from "./sandbox.ts";
 import { readRecord, type SandboxRecord, writeAtomically, writeRecord } from "./state/record.ts";
@@ -47,8 +48,8 @@ const noCheckpoint = () =>
  */
 export class LocalDriver implements SandboxDriver {
   readonly name = DRIVER_NAME;
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, images: false };
-  readonly images: ImageStore = absentImages(DRIVER_NAME);
+  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, images: true };
+  readonly images: ImageStore;
   private readonly parts: LocalParts;
   private readonly fingerprinter: () => Promise<Fingerprint>;
   /** What changes a sandbox happens one after the other. */
@@ -57,6 +58,10 @@ export class LocalDriver implements SandboxDriver {
   constructor(parts: LocalParts, fingerprinter: () => Promise<Fingerprint>) {
     this.parts = parts;
     this.fingerprinter = fingerprinter;
+    this.images = new LocalImages(new LayerStore(parts.paths.root), {
+      still: (handle, work) => this.whileStill(handle, work),
+      standingOn: (digest) => sandboxesOn(parts.paths, digest),
+    });
   }
 
   fingerprint(): Promise<Fingerprint> {
@@ -67,7 +72,6 @@ export class LocalDriver implements SandboxDriver {
     return this.queues.run(spec.sandboxId, async () => {
       validateSpec(spec);
       signal.throwIfAborted();
-      this.requireImage(spec);
       const undo = new Cleanup(this.parts.onUndoError);
       const ctx = await this.reserve(spec, undo);
       try {
@@ -228,6 +232,22 @@ export class LocalDriver implements SandboxDriver {
     });
   }
 
+  /** For a commit: nothing of the sandbox may write meanwhile, and nothing may thaw or remove it. */
+  private whileStill<T>(handle: SandboxHandle, work: (facts: { volume: string; uidBase: number }) => Promise<T>): Promise<T> {
+    return this.queues.run(handle.sandboxId, async () => {
+      const record = this.find(handle);
+      const { sandboxId, uidBase } = record;
+      if (this.phaseOf(record) === "running") {
+        const cgroup = cgroupOf(this.parts, sandboxId);
+        if (!cgroup.isToBeFrozen()) {
+          throw new AppError("failed_precondition", `Sandbox ${sandboxId} runs; freeze it first`, { reason: "sandbox_running" });
+        }
+        await cgroup.freeze(true);
+      }
+      return work({ volume: this.parts.storage.volumePath(sandboxId), uidBase });
+    });
+  }
+
   /** Claims the id: the folder, and in it the state file with everything a removal needs. */
   private async reserve(spec: SandboxSpec, undo: Cleanup): Promise<CreateContext> {
     const { paths, uidRanges, networks } = this.parts;
@@ -245,8 +265,11 @@ export class LocalDriver implements SandboxDriver {
       const lease = networks.allocate(id, spec.incarnation);
       undo.add("lease", () => networks.detach(lease));
       const { incarnation, resources, network, labels } = spec;
-      record = { version: 1, sandboxId: id, incarnation, uidBase: uidRanges.take(), resources, network, labels, lease };
+      const { layers } = spec.image;
+      record = { version: 1, sandboxId: id, incarnation, uidBase: uidRanges.take(), resources, network, labels, layers, lease };
       await writeRecord(paths.state(id), record);
+      // Not before the record says that we stand on them: from then on nobody removes them.
+      this.requireImage(spec);
       return { parts: this.parts, spec, cgroup: cgroupOf(this.parts, id), record, volume: "" };
     } catch (error) {
       await undo.run();

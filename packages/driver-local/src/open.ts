@@ -4,6 +4,7 @@ import { assembleDriver } from "./assemble.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { fingerprint } from "./doctor/fingerprint.ts";
 import type { LocalDriver } from "./driver.ts";
+import { sweepMaking } from "./images/index.ts";
 import { openNetwork } from "./network/index.ts";
 import { openPool } from "./pool-storage/index.ts";
 import { guestFolder, readInstance } from "./setup/index.ts";
@@ -21,6 +22,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   const { instance, network } = facts;
   const guest = guestFolder(dataFolder);
   const storage = await openPool(dataFolder);
+  await sweepMaking(dataFolder);
   const networks = await openNetwork({
     instance,
     network,

@@ -36,6 +36,8 @@ export interface PoolStorage {
   readonly layersRoot: string;
   /** Path of a new, empty subvolume that can hold `limitBytes`. `already_exists` when there is one of this id. */
   createVolume(id: string, limitBytes: number): Promise<string>;
+  /** Where a volume that was created lies. */
+  volumePath(id: string): string;
   /** Repeatable; succeeds when there is none. */
   destroyVolume(id: string): Promise<void>;
   usage(id: string): Promise<{ usedBytes: number }>;

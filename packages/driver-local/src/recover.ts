@@ -1,5 +1,7 @@
-import type { SandboxId } from "@boxyard/core";
+import { readdirSync } from "node:fs";
+import { isSandboxId, type SandboxId } from "@boxyard/core";
 import type { LocalParts } from "./sandbox.ts";
+import type { DataPaths } from "./state/paths.ts";
 import { readRecord } from "./state/record.ts";
 
 /**
@@ -10,4 +12,14 @@ export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): vo
   const records = ids.flatMap((id) => readRecord(parts.paths.state(id)) ?? []);
   for (const record of records) parts.uidRanges.adopt(record.uidBase);
   parts.networks.adopt(records.map((record) => record.lease));
+}
+
+/** Ids of the sandboxes that stand on a layer. One whose record does not say what it stands on may stand on any. */
+export function sandboxesOn(paths: DataPaths, digest: string): SandboxId[] {
+  return readdirSync(paths.sandboxes)
+    .filter(isSandboxId)
+    .filter((id) => {
+      const record = readRecord(paths.state(id));
+      return record !== undefined && (record.layers?.includes(digest) ?? true);
+    });
 }

@@ -1,5 +1,6 @@
 import { AppError, isSandboxId } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
+import { MAX_LAYERS } from "./images/index.ts";
 
 /** The smallest sandbox in which init, agent and one command fit. */
 const MIN_MEMORY_BYTES = 64 << 20;
@@ -29,5 +30,10 @@ export function validateSpec(spec: SandboxSpec): void {
   for (const [rule, holds] of CHECKS) {
     if (!holds(spec))
       throw new AppError("invalid_argument", `Bad sandbox spec: ${rule} does not hold`, { reason: "invalid_spec", details: { rule } });
+  }
+  if (spec.image.layers.length > MAX_LAYERS) {
+    throw new AppError("invalid_argument", `An image of more than ${MAX_LAYERS} layers is more than overlay takes here; merge some`, {
+      reason: "too_many_layers",
+    });
   }
 }

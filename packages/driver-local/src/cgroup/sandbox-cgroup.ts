@@ -92,6 +92,14 @@ export class SandboxCgroup {
     }
   }
 
+  /**
+   * True once a freeze was asked for, also while the kernel is still at it: a task that ends makes a frozen cgroup count as thawed for a
+   * moment.
+   */
+  isToBeFrozen(): boolean {
+    return readFileSync(join(this.top, "cgroup.freeze"), "utf8").trim() === "1";
+  }
+
   async freeze(frozen: boolean): Promise<void> {
     writeFileSync(join(this.top, "cgroup.freeze"), frozen ? "1" : "0");
     await this.until(() => this.isFrozen() === frozen, FREEZE_TIMEOUT_MS, frozen ? "freeze" : "thaw");

@@ -6,9 +6,15 @@ export function poolPaths(dataDir: string) {
     image: `${dataDir}/pool.img`,
     /** Held while the pool is made, mounted or released. */
     lock: `${dataDir}/pool.lock`,
-    /** Held while a layer is imported. */
+    /** Held while layers get or lose their names. */
     layersLock: `${dataDir}/layers.lock`,
     root: `${dataDir}/pool`,
+    /** Unpacked layers by the hex digits of their digests. */
+    layers: `${dataDir}/pool/layers`,
+    /** What is known of each layer beside its tree. */
+    facts: `${dataDir}/pool/layer-facts`,
+    /** Layers in the making, and the rest of those that are being removed. */
+    making: `${dataDir}/pool/making`,
   } as const;
 }
 

@@ -20,6 +20,7 @@ class BtrfsPool implements PoolStorage {
   readonly layersRoot: string;
   private readonly dataDir: string;
   private readonly volumesRoot: string;
+  private readonly making: string;
   private readonly qgroups: string;
 
   constructor(dataDir: string) {
@@ -27,6 +28,7 @@ class BtrfsPool implements PoolStorage {
     this.root = poolPaths(dataDir).root;
     this.layersRoot = `${this.root}/layers`;
     this.volumesRoot = `${this.root}/sandboxes`;
+    this.making = poolPaths(dataDir).making;
     this.qgroups = `/sys/fs/btrfs/${filesystemId(this.root)}/qgroups`;
   }
 
@@ -38,6 +40,10 @@ class BtrfsPool implements PoolStorage {
       throw fromErrno(`create volume ${id}`, error);
     }
     return `${this.volumesRoot}/${name}`;
+  }
+
+  volumePath(id: string): string {
+    return `${this.volumesRoot}/${volumeName(id)}`;
   }
 
   async destroyVolume(id: string): Promise<void> {
@@ -82,6 +88,7 @@ class BtrfsPool implements PoolStorage {
     for (const parent of [this.volumesRoot, this.layersRoot]) {
       for (const name of readdirSync(parent)) live.add(`0_${subvolumeId(`${parent}/${name}`)}`);
     }
+    for (const tree of treesInTheMaking(this.making)) live.add(`0_${subvolumeId(tree)}`);
     for (const entry of entries) {
       const id = /^0_(\d+)$/.exec(entry)?.[1];
       // Numbers below 256 are the file system's own trees.
@@ -96,6 +103,13 @@ class BtrfsPool implements PoolStorage {
   async release(): Promise<void> {
     await unmountPool(this.dataDir);
   }
+}
+
+function treesInTheMaking(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .map((name) => `${folder}/${name}/tree`)
+    .filter((tree) => existsSync(tree));
 }
 
 function readNumber(path: string): number {

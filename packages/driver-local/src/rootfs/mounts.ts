@@ -46,7 +46,8 @@ export interface RootMounts {
 
 function overlayOptions(mounts: RootMounts): string {
   const lower = mounts.layers.map((layer) => join(mounts.layersMount, layer)).join(":");
-  const options = `lowerdir=${lower},upperdir=${mounts.upper},workdir=${mounts.work}`;
+  // Some distributions turn redirects and metadata-only copies on: an upper directory with them means nothing by itself, as a layer must.
+  const options = `redirect_dir=nofollow,metacopy=off,index=off,lowerdir=${lower},upperdir=${mounts.upper},workdir=${mounts.work}`;
   if (Buffer.byteLength(options) > OPTIONS_BYTES) {
     throw new AppError("invalid_argument", `An image of ${mounts.layers.length} layers is more than overlay takes here`, {
       reason: "too_many_layers",

@@ -24,6 +24,8 @@ export interface SandboxRecord {
   readonly resources: ResourceLimits;
   readonly network: NetworkSpec;
   readonly labels: Readonly<Record<string, string>>;
+  /** Digests of the layers it stands on. Records of earlier versions lack it. */
+  readonly layers?: readonly string[];
   readonly lease: NetworkLease;
   /** Set once the runtime has made the sandbox. */
   readonly process?: ProcessIdentity;
@@ -76,6 +78,7 @@ function isRecord(value: unknown): value is SandboxRecord {
     isObject(value.resources) &&
     isObject(value.network) &&
     isObject(value.labels) &&
+    (value.layers === undefined || Array.isArray(value.layers)) &&
     isObject(value.lease) &&
     (value.process === undefined || isProcess(value.process))
   );

@@ -7,6 +7,7 @@ const IOC = {
   INO_LOOKUP: 0xd0009412,
   FS_INFO: 0x8400941f,
   SUBVOL_CREATE_V2: 0x50009418,
+  SNAP_CREATE_V2: 0x50009417,
   SNAP_DESTROY_V2: 0x5000943f,
   QUOTA_CTL: 0xc0109428,
   QGROUP_CREATE: 0x4010942a,
@@ -60,6 +61,15 @@ export function createSubvolume(parent: string, name: string, limitBytes?: numbe
     args.setBigUint64(VOL_ARGS.inheritPointer, BigInt(ptr(inherit)), true);
   }
   withDirectory(parent, (fd) => ioctl(fd, IOC.SUBVOL_CREATE_V2, new Uint8Array(args.buffer), `create subvolume ${parent}/${name}`));
+}
+
+/** Makes `parent/name` a writable snapshot of the subvolume at `source`, with all that has been written to it by now. */
+export function snapshotSubvolume(source: string, parent: string, name: string): void {
+  const args = volArgs(name);
+  withDirectory(source, (from) => {
+    args.setBigInt64(0, BigInt(from), true);
+    withDirectory(parent, (fd) => ioctl(fd, IOC.SNAP_CREATE_V2, new Uint8Array(args.buffer), `snapshot ${source} to ${parent}/${name}`));
+  });
 }
 
 /** Deletes the subvolume `parent/name`; its blocks are freed in the background. ENOENT when there is none. */

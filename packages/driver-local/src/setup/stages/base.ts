@@ -21,7 +21,8 @@ export const base: Stage = {
   key: () => `${recipeKey(codenameOrUnknown())} ${settingsKey()}`,
   isDone({ dataDir }) {
     const file = readVersioned<TemplateFile>(templateFile(dataDir), 1);
-    return file?.image.layers.every((layer) => existsSync(`${poolPaths(dataDir).root}/layers/${layer.slice(7)}`)) ?? false;
+    const { layers, facts } = poolPaths(dataDir);
+    return file?.image.layers.every((layer) => [layers, facts].every((folder) => existsSync(`${folder}/${layer.slice(7)}`))) ?? false;
   },
   async run(config, report) {
     const tar = await baseTar(config, report);

@@ -1,0 +1,189 @@
+import {
+  chmodAt,
+  chownAt,
+  fchmod,
+  fchown,
+  getXattr,
+  isWhiteout,
+  listXattrs,
+  namesIn,
+  openAt,
+  removeTree,
+  removeXattr,
+  renameAt,
+  rmdirAt,
+  S_IFMT,
+  type Stat,
+  setXattr,
+  statAt,
+  statFd,
+  TYPE,
+  typeOf,
+  unlinkAt,
+  utimesFd,
+} from "../sys/at.ts";
+import { close, hasErrno, O } from "../sys/libc.ts";
+import { CAPABILITY, isAcl, isKept, OPAQUE, plainCapability, shiftedAcl } from "./attributes.ts";
+import { partsOf } from "./unpack.ts";
+
+const RANGE_SIZE = 65_536;
+const NOBODY = 65_534;
+/** Bits that a change of owner takes away. */
+const SET_ID = 0o6000;
+
+/**
+ * Makes the volume behind `root` (a snapshot of a sandbox's: `upper/`, `work/`) the tree of a layer: upper's content at the top, plain
+ * owners in place of the range that begins at `base`, without overlay's own notes. One pass over what the sandbox has changed; no data is
+ * copied. The tree is of a hostile sandbox's making, but nobody else has it.
+ */
+export function claimUpper(root: number, base: number, leaveOut: readonly string[]): void {
+  removeTree(root, "work");
+  // Under a name that nothing in upper can have in its way: names there are at most 255 bytes of anything, so ask.
+  const aside = unusedName(root);
+  renameAt(root, "upper", root, aside);
+  const upper = openAt(root, aside, O.RDONLY | O.DIRECTORY);
+  let top: Stat;
+  try {
+    for (const path of leaveOut) dropChange(upper, statFd(upper), partsOf(path));
+    new Claim(base).folder(upper);
+    top = statFd(upper);
+    for (const name of namesIn(upper)) renameAt(upper, name, root, name);
+    copyFolderFacts(upper, root, top);
+  } finally {
+    close(upper);
+  }
+  rmdirAt(root, aside);
+  utimesFd(root, top.mtimeSec, top.mtimeNsec);
+}
+
+function unusedName(root: number): string {
+  const upper = openAt(root, "upper", O.RDONLY | O.DIRECTORY);
+  try {
+    for (let i = 0; ; i++) if (!statAt(upper, `upper-${i}`)) return `upper-${i}`;
+  } finally {
+    close(upper);
+  }
+}
+
+/** Takes what is at a path back, and folders on the way that held nothing else. Symbolic links on the way: there is nothing at the path. */
+function dropChange(dir: number, { mtimeSec, mtimeNsec }: Stat, [name, ...rest]: readonly string[]): void {
+  const stat = name === undefined ? undefined : statAt(dir, name);
+  if (name === undefined || !stat) return;
+  if (rest.length === 0) removeTree(dir, name);
+  else if (typeOf(stat) !== TYPE.folder || !dropBelow(dir, name, stat, rest)) return;
+  else rmdirAt(dir, name);
+  // The folder's own time is not what changed.
+  utimesFd(dir, mtimeSec, mtimeNsec);
+}
+
+/** True when the folder `name` holds nothing any more and hides nothing. */
+function dropBelow(dir: number, name: string, stat: Stat, rest: readonly string[]): boolean {
+  const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
+  try {
+    dropChange(fd, stat, rest);
+    return namesIn(fd).length === 0 && !getXattr(fd, OPAQUE);
+  } finally {
+    close(fd);
+  }
+}
+
+/** Brings everything below a folder back to plain owners. */
+class Claim {
+  private readonly base: number;
+  /** Files with several names, which must be changed only once. */
+  private readonly seen = new Set<bigint>();
+
+  constructor(base: number) {
+    this.base = base;
+  }
+
+  folder(fd: number): void {
+    for (const name of namesIn(fd)) this.entry(fd, name);
+    const stat = statFd(fd);
+    this.attributes(fd, stat);
+    // Taking names out has changed it.
+    utimesFd(fd, stat.mtimeSec, stat.mtimeNsec);
+  }
+
+  private entry(dir: number, name: string): void {
+    const stat = statAt(dir, name);
+    if (!stat || isWhiteout(stat) || this.isDone(stat)) return;
+    switch (typeOf(stat)) {
+      case TYPE.folder:
+        this.within(dir, name, O.DIRECTORY, (fd) => this.folder(fd));
+        break;
+      case TYPE.file:
+        this.within(dir, name, 0, (fd) => this.attributes(fd, stat));
+        break;
+      case TYPE.symlink:
+        chownAt(dir, name, this.plain(stat.uid), this.plain(stat.gid));
+        break;
+      case TYPE.fifo:
+        chownAt(dir, name, this.plain(stat.uid), this.plain(stat.gid));
+        chmodAt(dir, name, stat.mode & 0o7777);
+        break;
+      default:
+        // Sockets mean nothing without their listener; a device a sandbox cannot make.
+        unlinkAt(dir, name);
+    }
+  }
+
+  private within(dir: number, name: string, flags: number, work: (fd: number) => void): void {
+    const fd = openAt(dir, name, O.RDONLY | flags);
+    try {
+      work(fd);
+    } finally {
+      close(fd);
+    }
+  }
+
+  private isDone({ nlink, ino, mode }: Stat): boolean {
+    if (nlink === 1 || (mode & S_IFMT) === TYPE.folder) return false;
+    if (this.seen.has(ino)) return true;
+    this.seen.add(ino);
+    return false;
+  }
+
+  private plain(id: number): number {
+    if (id >= this.base && id < this.base + RANGE_SIZE) return id - this.base;
+    return id === 0 ? 0 : NOBODY;
+  }
+
+  /** Owner, mode and extended attributes. Capabilities are read before the owner changes, which deletes them (design.md section 6, 17). */
+  private attributes(fd: number, stat: Stat): void {
+    const names = listXattrs(fd);
+    const capability = names.includes(CAPABILITY) ? getXattr(fd, CAPABILITY) : undefined;
+    const plain = capability && plainCapability(capability, this.base);
+    fchown(fd, this.plain(stat.uid), this.plain(stat.gid));
+    if (stat.mode & SET_ID) fchmod(fd, stat.mode & 0o7777);
+    for (const name of names) {
+      if (isAcl(name)) this.acl(fd, name);
+      else if (name !== CAPABILITY && name !== OPAQUE && !isKept(name)) dropAttribute(fd, name);
+    }
+    if (plain) setXattr(fd, CAPABILITY, plain);
+  }
+
+  private acl(fd: number, name: string): void {
+    const value = getXattr(fd, name);
+    const shifted = value && shiftedAcl(value, (id) => this.plain(id));
+    if (shifted) setXattr(fd, name, shifted);
+  }
+}
+
+function dropAttribute(fd: number, name: string): void {
+  try {
+    removeXattr(fd, name);
+  } catch (error) {
+    if (!hasErrno(error, "EOPNOTSUPP", "EPERM")) throw error;
+  }
+}
+
+function copyFolderFacts(from: number, to: number, stat: Stat): void {
+  fchown(to, stat.uid, stat.gid);
+  fchmod(to, stat.mode & 0o7777);
+  for (const name of listXattrs(from)) {
+    const value = isKept(name) ? getXattr(from, name) : undefined;
+    if (value) setXattr(to, name, value);
+  }
+  utimesFd(to, stat.mtimeSec, stat.mtimeNsec);
+}

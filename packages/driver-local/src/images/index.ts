@@ -1,0 +1,3 @@
+export { LayerStore } from "./layer-store.ts";
+export { LocalImages, MAX_LAYERS, type SandboxSource } from "./local-images.ts";
+export { sweepMaking } from "./making.ts";

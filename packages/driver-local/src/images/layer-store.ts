@@ -1,0 +1,129 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+import {
+  DEFAULT_MAX_LAYER_BYTES,
+  DEFAULT_MAX_LAYER_ENTRIES,
+  type ImportLayerOptions,
+  type LayerInfo,
+  type LayerSource,
+  type MakeLayerOptions,
+} from "@boxyard/driver";
+import { digestHex, poolPaths } from "../pool-storage/paths.ts";
+import { Gate } from "./gate.ts";
+import { Making, takeAway } from "./making.ts";
+import { FILES, type Job, type LayerFacts } from "./worker/jobs.ts";
+import { exportStream, runWorker, type WorkerOptions } from "./worker/spawn.ts";
+
+/** Layers made at once; more would only share the disk. */
+const MAX_MAKING = 4;
+
+/** What a volume needs to become a layer. */
+export interface VolumeFacts {
+  readonly volume: string;
+  /** First id of the range that the volume's owners are of. */
+  readonly uidBase: number;
+  readonly leaveOut: readonly string[];
+}
+
+type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "folder" | "maxBytes" | "maxEntries"> : never;
+
+/** The layers of a mounted pool. Knows nothing of sandboxes. */
+export class LayerStore {
+  private readonly dataDir: string;
+  private readonly gate = new Gate(MAX_MAKING);
+
+  constructor(dataDir: string) {
+    this.dataDir = dataDir;
+  }
+
+  has(digest: string): boolean {
+    return existsSync(this.treeOf(digest));
+  }
+
+  get(digest: string): LayerInfo {
+    if (!this.has(digest)) throw noLayer(digest);
+    const { sizeBytes, createdAt } = this.factsOf(digest);
+    return { digest, sizeBytes, createdAt };
+  }
+
+  list(): LayerInfo[] {
+    const names = readdirSync(poolPaths(this.dataDir).layers).filter((name) => /^[0-9a-f]{64}$/.test(name));
+    return names.flatMap((hex) => {
+      const digest = `sha256:${hex}`;
+      const facts = this.readFacts(digest);
+      return { digest, sizeBytes: facts?.sizeBytes ?? 0, createdAt: facts?.createdAt ?? 0 };
+    });
+  }
+
+  async import(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo> {
+    const { signal, expectedDigest, onProgress } = options;
+    signal.throwIfAborted();
+    if (expectedDigest !== undefined && this.readFacts(expectedDigest) && this.has(expectedDigest)) {
+      if (!("path" in source)) await source.cancel();
+      return this.get(expectedDigest);
+    }
+    const job = { kind: "import", ...(expectedDigest !== undefined && { expectedDigest }) } as const;
+    return this.make(job, options, { source, signal, ...(onProgress && { onProgress }) });
+  }
+
+  /** `onCopied`: from here on the volume may change. */
+  commit(facts: VolumeFacts, options: MakeLayerOptions, onCopied: () => void): Promise<LayerInfo> {
+    return this.make({ kind: "commit", ...facts }, options, { signal: options.signal, onCopied });
+  }
+
+  async merge(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo> {
+    options.signal.throwIfAborted();
+    if (digests.length === 0) throw new AppError("invalid_argument", "There are no layers to merge", { reason: "no_layers" });
+    for (const digest of digests) if (!this.has(digest)) throw noLayer(digest);
+    return this.make({ kind: "merge", trees: digests.map((digest) => this.treeOf(digest)) }, options, { signal: options.signal });
+  }
+
+  export(digest: string, signal: AbortSignal): ReadableStream<Uint8Array> {
+    signal.throwIfAborted();
+    if (!this.has(digest)) throw noLayer(digest);
+    this.factsOf(digest);
+    return exportStream({ kind: "export", tree: this.treeOf(digest), facts: this.factsFolder(digest) }, signal);
+  }
+
+  /** Synchronous up to the point where the layer is gone for everyone; the rest follows at once. */
+  remove(digest: string): void {
+    takeAway(this.dataDir, digest)?.();
+  }
+
+  private async make(job: MakeJob, { maxBytes, maxEntries }: MakeLayerOptions, options: WorkerOptions): Promise<LayerInfo> {
+    return this.gate.run(options.signal, async () => {
+      const making = await Making.begin(this.dataDir);
+      try {
+        const bounds = { maxBytes: maxBytes ?? DEFAULT_MAX_LAYER_BYTES, maxEntries: maxEntries ?? DEFAULT_MAX_LAYER_ENTRIES };
+        const digest = await runWorker({ ...job, folder: making.folder, ...bounds }, options);
+        await making.publish(digest);
+        return this.get(digest);
+      } finally {
+        making.end();
+      }
+    });
+  }
+
+  private treeOf(digest: string): string {
+    return `${poolPaths(this.dataDir).layers}/${digestHex(digest)}`;
+  }
+
+  private factsFolder(digest: string): string {
+    return `${poolPaths(this.dataDir).facts}/${digestHex(digest)}`;
+  }
+
+  private factsOf(digest: string): LayerFacts {
+    const facts = this.readFacts(digest);
+    if (facts) return facts;
+    throw new AppError("failed_precondition", `Layer ${digest} was unpacked by an earlier version: run 'boxyard setup'`, {
+      reason: "layer_without_facts",
+    });
+  }
+
+  private readFacts(digest: string): LayerFacts | undefined {
+    const path = `${this.factsFolder(digest)}/${FILES.factsFile}`;
+    return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as LayerFacts) : undefined;
+  }
+}
+
+const noLayer = (digest: string) => new AppError("not_found", `There is no layer ${digest} on this machine`, { reason: "layer_not_found" });

@@ -1,0 +1,84 @@
+import { AppError } from "@boxyard/core";
+import type {
+  CommitOptions,
+  ImageStore,
+  ImportLayerOptions,
+  LayerInfo,
+  LayerSource,
+  MakeLayerOptions,
+  SandboxHandle,
+} from "@boxyard/driver";
+import { GUEST_FOLDER } from "../rootfs/mounts.ts";
+import { OWN_FILES } from "../rootfs/upper.ts";
+import type { LayerStore, VolumeFacts } from "./layer-store.ts";
+
+/** mount(2) takes 4,095 bytes of options, of which each layer takes about a hundred; and each name is looked up in every layer. */
+export const MAX_LAYERS = 20;
+
+/** What images need to know of sandboxes. */
+export interface SandboxSource {
+  /** Runs `work` while nothing else changes the sandbox. Throws when there is no such sandbox, or when it runs unfrozen. */
+  still<T>(handle: SandboxHandle, work: (facts: Pick<VolumeFacts, "volume" | "uidBase">) => Promise<T>): Promise<T>;
+  /** Ids of the sandboxes that stand on a layer, half-made ones too. Synchronous, so that nothing happens between answer and deed. */
+  standingOn(digest: string): readonly string[];
+}
+
+/** The driver's layers: the pool's, with an eye on the sandboxes. */
+export class LocalImages implements ImageStore {
+  readonly maxLayers = MAX_LAYERS;
+  private readonly store: LayerStore;
+  private readonly sandboxes: SandboxSource;
+
+  constructor(store: LayerStore, sandboxes: SandboxSource) {
+    this.store = store;
+    this.sandboxes = sandboxes;
+  }
+
+  async hasLayer(digest: string): Promise<boolean> {
+    return this.store.has(digest);
+  }
+
+  async getLayer(digest: string): Promise<LayerInfo> {
+    return this.store.get(digest);
+  }
+
+  async listLayers(): Promise<readonly LayerInfo[]> {
+    return this.store.list();
+  }
+
+  importLayer(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo> {
+    return this.store.import(source, options);
+  }
+
+  async commit(handle: SandboxHandle, options: CommitOptions): Promise<LayerInfo> {
+    options.signal.throwIfAborted();
+    const leaveOut = [...OWN_FILES, GUEST_FOLDER, ...(options.leaveOut ?? [])];
+    // Within the sandbox's turn only until the snapshot is made; reading it takes longer and disturbs nobody.
+    const layer = await this.sandboxes.still(handle, async ({ volume, uidBase }) => {
+      const copied = Promise.withResolvers<void>();
+      const made = this.store.commit({ volume, uidBase, leaveOut }, options, () => copied.resolve());
+      await Promise.race([copied.promise, made.catch(() => {})]);
+      return { made };
+    });
+    return layer.made;
+  }
+
+  mergeLayers(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo> {
+    return this.store.merge(digests, options);
+  }
+
+  async exportLayer(digest: string, options: { readonly signal: AbortSignal }): Promise<ReadableStream<Uint8Array>> {
+    return this.store.export(digest, options.signal);
+  }
+
+  async removeLayer(digest: string): Promise<void> {
+    const sandboxes = this.sandboxes.standingOn(digest);
+    if (sandboxes.length > 0) {
+      throw new AppError("failed_precondition", `${sandboxes.length} sandboxes stand on layer ${digest}; end them first`, {
+        reason: "layer_in_use",
+        details: { sandboxes },
+      });
+    }
+    this.store.remove(digest);
+  }
+}

@@ -1,0 +1,126 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { digestHex, poolPaths } from "../pool-storage/paths.ts";
+import { destroySubvolume, removeQgroup, subvolumeId } from "../sys/btrfs.ts";
+import { type FileLock, lockFile, tryLockFile } from "../sys/file-lock.ts";
+import { hasErrno } from "../sys/libc.ts";
+import { FILES } from "./worker/jobs.ts";
+
+const GONE = "gone-";
+/** What an import of an earlier version of this program called its unfinished trees. */
+const OLD_ASIDE = "import-";
+
+/** A layer in the making: a folder of its own in the pool, with a lock that says that somebody is at it. */
+export class Making {
+  readonly folder: string;
+  private readonly dataDir: string;
+  private readonly lock: FileLock;
+
+  private constructor(dataDir: string, folder: string, lock: FileLock) {
+    this.dataDir = dataDir;
+    this.folder = folder;
+    this.lock = lock;
+  }
+
+  static async begin(dataDir: string): Promise<Making> {
+    const paths = poolPaths(dataDir);
+    const folder = `${paths.making}/${crypto.randomUUID()}`;
+    // Folder and lock come together, or a sweep could take the one without the other for a leftover.
+    const global = await lockFile(paths.layersLock);
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const lock = tryLockFile(`${folder}/lock`);
+      if (!lock) throw new Error(`${folder} is locked already`);
+      return new Making(dataDir, folder, lock);
+    } finally {
+      global.release();
+    }
+  }
+
+  /** Gives the finished layer its name; one that is there already stays. */
+  async publish(digest: string): Promise<void> {
+    const paths = poolPaths(this.dataDir);
+    const hex = digestHex(digest);
+    const global = await lockFile(paths.layersLock);
+    try {
+      mkdirSync(paths.facts, { recursive: true, mode: 0o700 });
+      // The facts first: a layer of a name always has them.
+      if (!existsSync(`${paths.facts}/${hex}`)) renameSync(`${this.folder}/${FILES.facts}`, `${paths.facts}/${hex}`);
+      if (!existsSync(`${paths.layers}/${hex}`)) renameSync(`${this.folder}/${FILES.tree}`, `${paths.layers}/${hex}`);
+    } finally {
+      global.release();
+    }
+  }
+
+  /** Removes what is left of it. Repeatable. */
+  end(): void {
+    removeMaking(this.folder);
+    this.lock.release();
+  }
+}
+
+function removeMaking(folder: string): void {
+  removeVolume(folder, FILES.tree);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Deletes a subvolume with its qgroup; fine when there is none. */
+export function removeVolume(parent: string, name: string): void {
+  try {
+    const qgroup = subvolumeId(`${parent}/${name}`);
+    destroySubvolume(parent, name);
+    removeQgroup(parent, qgroup);
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT")) throw error;
+  }
+}
+
+/** Takes a layer out of sight at once and for ever; removing what it holds is `finish`'s. Undefined when there is no such layer. */
+export function takeAway(dataDir: string, digest: string): (() => void) | undefined {
+  const paths = poolPaths(dataDir);
+  const hex = digestHex(digest);
+  const gone = `${GONE}${hex}-${crypto.randomUUID()}`;
+  try {
+    renameSync(`${paths.layers}/${hex}`, `${paths.layers}/${gone}`);
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+  const facts = `${paths.making}/${gone}`;
+  try {
+    mkdirSync(paths.making, { recursive: true, mode: 0o700 });
+    renameSync(`${paths.facts}/${hex}`, facts);
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT")) throw error;
+  }
+  return () => {
+    removeVolume(paths.layers, gone);
+    rmSync(facts, { recursive: true, force: true });
+  };
+}
+
+/** Removes what killed processes have left: half-made layers, half-removed ones, facts without a layer. */
+export async function sweepMaking(dataDir: string): Promise<void> {
+  const paths = poolPaths(dataDir);
+  const global = await lockFile(paths.layersLock);
+  try {
+    for (const name of readdirSync(paths.layers)) {
+      if (name.startsWith(GONE) || name.startsWith(OLD_ASIDE)) removeVolume(paths.layers, name);
+    }
+    for (const name of namesOf(paths.making)) {
+      const folder = `${paths.making}/${name}`;
+      const lock = name.startsWith(GONE) ? undefined : tryLockFile(`${folder}/lock`);
+      if (!lock && !name.startsWith(GONE)) continue;
+      removeMaking(folder);
+      lock?.release();
+    }
+    for (const hex of namesOf(paths.facts)) {
+      if (!existsSync(`${paths.layers}/${hex}`)) rmSync(`${paths.facts}/${hex}`, { recursive: true, force: true });
+    }
+  } finally {
+    global.release();
+  }
+}
+
+function namesOf(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder) : [];
+}

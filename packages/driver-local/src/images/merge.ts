@@ -1,0 +1,161 @@
+import {
+  chmodAt,
+  chownAt,
+  cloneFile,
+  fchmod,
+  fchown,
+  getXattr,
+  isWhiteout,
+  linkAt,
+  listXattrs,
+  mkdirAt,
+  mknodAt,
+  namesIn,
+  openAt,
+  openInside,
+  RESOLVE,
+  readlinkAt,
+  removeTree,
+  removeXattr,
+  type Stat,
+  setXattr,
+  statAt,
+  statFd,
+  symlinkAt,
+  TYPE,
+  typeOf,
+  utimesAt,
+  utimesFd,
+} from "../sys/at.ts";
+import { close, O } from "../sys/libc.ts";
+import { isKept, OPAQUE } from "./attributes.ts";
+
+/**
+ * Lays the tree of one layer over that of another, as overlay would show them: both are trees of layers on one btrfs, `target` changes.
+ * Contents are shared, not copied.
+ */
+export function layOver(target: number, source: number): void {
+  new Merger(target).folder(target, source, "", true);
+}
+
+class Merger {
+  private readonly root: number;
+  /** First path in the target of each of the source's files that has several names. */
+  private readonly links = new Map<bigint, string>();
+
+  constructor(root: number) {
+    this.root = root;
+  }
+
+  /** `existed`: the target had this folder before, so what it holds shows through unless the source hides it. */
+  folder(target: number, source: number, path: string, existed: boolean): void {
+    if (existed && isOpaque(source)) {
+      for (const name of namesIn(target)) removeTree(target, name);
+      setXattr(target, OPAQUE, Buffer.from("y"));
+    }
+    for (const name of namesIn(source)) this.entry(target, source, path === "" ? name : `${path}/${name}`, name);
+    const stat = statFd(source);
+    copyFacts(source, target, stat);
+  }
+
+  private entry(target: number, source: number, path: string, name: string): void {
+    const stat = statAt(source, name);
+    if (!stat) return;
+    const have = statAt(target, name);
+    if (typeOf(stat) === TYPE.folder) {
+      this.subfolder(target, source, path, name, have);
+      return;
+    }
+    if (have) removeTree(target, name);
+    this.leaf(target, source, path, name, stat);
+  }
+
+  private subfolder(target: number, source: number, path: string, name: string, have: Stat | undefined): void {
+    const existed = have !== undefined && typeOf(have) === TYPE.folder;
+    if (have && !existed) removeTree(target, name);
+    if (!existed) mkdirAt(target, name, 0o700);
+    const from = openAt(source, name, O.RDONLY | O.DIRECTORY);
+    try {
+      const to = openAt(target, name, O.RDONLY | O.DIRECTORY);
+      try {
+        // A file or a whiteout there hid what the layers further below have; the folder in its place must too.
+        if ((have && !existed) || isOpaque(from)) setXattr(to, OPAQUE, Buffer.from("y"));
+        this.folder(to, from, path, existed);
+      } finally {
+        close(to);
+      }
+    } finally {
+      close(from);
+    }
+  }
+
+  private leaf(target: number, source: number, path: string, name: string, stat: Stat): void {
+    const whiteout = isWhiteout(stat);
+    if (whiteout) mknodAt(target, name, TYPE.char);
+    if (whiteout || (stat.nlink > 1 && this.linked(target, path, name, stat))) return;
+    switch (typeOf(stat)) {
+      case TYPE.file:
+        copyFile(target, source, name, stat);
+        return;
+      case TYPE.symlink:
+        symlinkAt(readlinkAt(source, name), target, name);
+        break;
+      case TYPE.fifo:
+        mknodAt(target, name, TYPE.fifo | 0o600);
+        break;
+      default:
+        return;
+    }
+    chownAt(target, name, stat.uid, stat.gid);
+    if (typeOf(stat) === TYPE.fifo) chmodAt(target, name, stat.mode & 0o7777);
+    utimesAt(target, name, stat.mtimeSec, stat.mtimeNsec);
+  }
+
+  private linked(target: number, path: string, name: string, stat: Stat): boolean {
+    const first = this.links.get(stat.ino);
+    if (first === undefined) {
+      this.links.set(stat.ino, path);
+      return false;
+    }
+    const slash = first.lastIndexOf("/");
+    const folder = openInside(this.root, first.slice(0, Math.max(slash, 0)), O.RDONLY | O.DIRECTORY, RESOLVE.noLinks);
+    try {
+      linkAt(folder, first.slice(slash + 1), target, name);
+    } finally {
+      close(folder);
+    }
+    return true;
+  }
+}
+
+function isOpaque(fd: number): boolean {
+  return getXattr(fd, OPAQUE)?.[0] === 0x79;
+}
+
+function copyFile(target: number, source: number, name: string, stat: Stat): void {
+  const from = openAt(source, name, O.RDONLY);
+  try {
+    const to = openAt(target, name, O.WRONLY | O.CREAT | O.EXCL, 0o600);
+    try {
+      if (stat.size > 0) cloneFile(from, to);
+      copyFacts(from, to, stat);
+    } finally {
+      close(to);
+    }
+  } finally {
+    close(from);
+  }
+}
+
+/** Owner first: changing it takes capabilities and set-id bits away. */
+function copyFacts(from: number, to: number, stat: Stat): void {
+  fchown(to, stat.uid, stat.gid);
+  fchmod(to, stat.mode & 0o7777);
+  const wanted = listXattrs(from).filter(isKept);
+  for (const name of listXattrs(to)) if (isKept(name) && !wanted.includes(name)) removeXattr(to, name);
+  for (const name of wanted) {
+    const value = getXattr(from, name);
+    if (value) setXattr(to, name, value);
+  }
+  utimesFd(to, stat.mtimeSec, stat.mtimeNsec);
+}

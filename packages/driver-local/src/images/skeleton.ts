@@ -1,0 +1,99 @@
+import { read as readCallback } from "node:fs";
+import { promisify } from "node:util";
+import { fsync, writeAll } from "../sys/at.ts";
+
+/**
+ * A layer's tar without the contents of its files, which lie unpacked in the layer: enough to give back the tar byte for byte. Records of
+ * two kinds, `0` length bytes (as they stand in the tar) and `1` length path size (the first `size` bytes of that file), in blocks of
+ * zstd: length of the block (4 bytes), block.
+ */
+
+const RAW = 0;
+const CONTENT = 1;
+const BLOCK_BYTES = 256 * 1024;
+
+export class SkeletonWriter {
+  private readonly fd: number;
+  private readonly block = Buffer.alloc(BLOCK_BYTES);
+  private used = 0;
+  /** Contents recorded so far. */
+  contents = 0;
+
+  constructor(fd: number) {
+    this.fd = fd;
+  }
+
+  raw(bytes: Buffer): void {
+    // In pieces of at most half a block, so that a record always fits into one.
+    for (let at = 0; at < bytes.length; at += BLOCK_BYTES / 2) {
+      const piece = bytes.subarray(at, at + BLOCK_BYTES / 2);
+      this.record(RAW, piece);
+    }
+  }
+
+  /** `path`: a byte string, from the layer's root, without symbolic links on the way. */
+  content(path: string, size: number): void {
+    const bytes = Buffer.alloc(8 + path.length);
+    bytes.writeBigUInt64LE(BigInt(size));
+    bytes.write(path, 8, "latin1");
+    this.record(CONTENT, bytes);
+    this.contents++;
+  }
+
+  /** Everything written is on the disk when this returns. */
+  finish(): void {
+    this.flush();
+    fsync(this.fd);
+  }
+
+  private record(kind: number, bytes: Buffer): void {
+    if (this.used + 5 + bytes.length > BLOCK_BYTES) this.flush();
+    this.block[this.used] = kind;
+    this.block.writeUInt32LE(bytes.length, this.used + 1);
+    bytes.copy(this.block, this.used + 5);
+    this.used += 5 + bytes.length;
+  }
+
+  private flush(): void {
+    if (this.used === 0) return;
+    const packed = Bun.zstdCompressSync(this.block.subarray(0, this.used), { level: 1 });
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(packed.length);
+    writeAll(this.fd, length);
+    writeAll(this.fd, packed);
+    this.used = 0;
+  }
+}
+
+export type SkeletonRecord = { readonly raw: Buffer } | { readonly path: string; readonly size: number; readonly index: number };
+
+const read = promisify(readCallback);
+
+async function readExactly(fd: number, length: number): Promise<Buffer | undefined> {
+  const buffer = Buffer.alloc(length);
+  for (let at = 0; at < length; ) {
+    const { bytesRead } = await read(fd, buffer, at, length - at, null);
+    if (bytesRead === 0 && at === 0) return undefined;
+    if (bytesRead === 0) throw new Error("the layer's skeleton is cut off");
+    at += bytesRead;
+  }
+  return buffer;
+}
+
+/** The records of a skeleton of our own making, in their order. */
+export async function* readSkeleton(fd: number): AsyncGenerator<SkeletonRecord> {
+  let index = 0;
+  for (;;) {
+    const length = await readExactly(fd, 4);
+    if (!length) return;
+    const packed = await readExactly(fd, length.readUInt32LE());
+    if (!packed) throw new Error("the layer's skeleton is cut off");
+    const block = Buffer.from(Bun.zstdDecompressSync(packed as Buffer<ArrayBuffer>));
+    for (let at = 0; at < block.length; ) {
+      const bytes = block.subarray(at + 5, at + 5 + block.readUInt32LE(at + 1));
+      if (block[at] === RAW) yield { raw: bytes };
+      else yield { size: Number(bytes.readBigUInt64LE()), path: bytes.toString("latin1", 8), index: index++ };
+      at += 5 + bytes.length;
+    }
+  }
+}

@@ -1,0 +1,342 @@
+import {
+  chmodAt,
+  chownAt,
+  cloneFile,
+  fchmod,
+  fchown,
+  isWhiteout,
+  linkAt,
+  mkdirAt,
+  mknodAt,
+  openAt,
+  rmdirAt,
+  setXattr,
+  statAt,
+  symlinkAt,
+  TYPE,
+  typeOf,
+  unlinkAt,
+  utimesAt,
+  utimesFd,
+  writeAll,
+} from "../sys/at.ts";
+import { hasErrno, KernelError } from "../sys/errors.ts";
+import { close, O } from "../sys/libc.ts";
+import { CAPABILITY, isKept, OPAQUE, plainCapability } from "./attributes.ts";
+import { Folders } from "./folders.ts";
+import type { SkeletonWriter } from "./skeleton.ts";
+import { BadTar } from "./tar/header.ts";
+import type { TarEntry, TarSink } from "./tar/reader.ts";
+
+const WHITEOUT = ".wh.";
+const META = ".wh..wh.";
+const OPAQUE_MARK = ".wh..wh..opq";
+/** The one id that means "no id". */
+const MAX_ID = 0xffff_fffe;
+/** Times beyond make file systems and programs stumble; the year 2242, the most that an ordinary header holds. */
+const MAX_TIME = 0o77777777777;
+/** Most contents that a later entry of the same tar may replace. */
+const MAX_REPLACED = 10_000;
+
+/** Content that a later entry of the same tar has replaced: of `path`, among the first `before` contents, kept as file `file`. */
+export interface Replaced {
+  readonly path: string;
+  readonly before: number;
+  readonly file: string;
+}
+
+export interface UnpackTarget {
+  /** The new layer's root, open; an empty folder. */
+  readonly root: number;
+  /** An open folder for contents that get replaced. */
+  readonly kept: number;
+  readonly skeleton: SkeletonWriter;
+  readonly maxEntries: number;
+}
+
+/**
+ * Puts the entries of a hostile tar into the tree of a layer. The kernel resolves every path within the tree's root; symbolic links in it
+ * lead nowhere else. Whiteouts become overlay's.
+ */
+export class Unpacker implements TarSink {
+  readonly replaced: Replaced[] = [];
+  private readonly target: UnpackTarget;
+  private readonly folders: Folders;
+  private entries = 0;
+  private file: { readonly fd: number; readonly entry: TarEntry } | undefined;
+
+  constructor(target: UnpackTarget) {
+    this.target = target;
+    this.folders = new Folders(target.root);
+  }
+
+  raw(bytes: Buffer): void {
+    this.target.skeleton.raw(bytes);
+  }
+
+  entry(entry: TarEntry): boolean {
+    if (++this.entries > this.target.maxEntries) throw new TooManyEntries();
+    if (entry.uid > MAX_ID || entry.gid > MAX_ID) throw new BadTar(`the owner of ${show(entry.path)} is out of range`);
+    this.folders.next();
+    try {
+      return this.place(entry);
+    } catch (error) {
+      throw explained(entry.path, error);
+    }
+  }
+
+  content(piece: Buffer): void {
+    if (this.file) writeAll(this.file.fd, piece);
+  }
+
+  contentEnd(): void {
+    if (!this.file) return;
+    const { fd, entry } = this.file;
+    this.file = undefined;
+    try {
+      finishFile(fd, entry);
+    } catch (error) {
+      throw explained(entry.path, error);
+    } finally {
+      close(fd);
+    }
+  }
+
+  /** Folders get their times last, when nothing more comes into them. */
+  finish(): void {
+    this.folders.finish();
+  }
+
+  /** Lets go of everything; also after a failure. */
+  close(): void {
+    if (this.file) close(this.file.fd);
+    this.file = undefined;
+    this.folders.close();
+  }
+
+  private place(entry: TarEntry): boolean {
+    const parts = partsOf(entry.path);
+    const name = parts.pop();
+    if (name === undefined) {
+      if (entry.type !== "5") throw new BadTar("the root of a layer can only be a folder");
+      this.folderMade(this.target.root, "", entry);
+      return false;
+    }
+    const parent = this.folders.open(parts);
+    if (name.startsWith(META)) {
+      if (name === OPAQUE_MARK) this.opaque(parent.path, parent.fd);
+      return false;
+    }
+    if (name.startsWith(WHITEOUT)) {
+      this.whiteout(parent.fd, name.slice(WHITEOUT.length));
+      return false;
+    }
+    return this.make(entry, parent.fd, parent.path, name);
+  }
+
+  private make(entry: TarEntry, dir: number, parent: string, name: string): boolean {
+    switch (entry.type) {
+      case "0":
+        return this.makeFile(entry, dir, parent, name);
+      case "1":
+        this.makeLink(entry, dir, parent, name);
+        return false;
+      case "2":
+        this.fresh(dir, parent, name, () => symlinkAt(entry.link, dir, name));
+        chownAt(dir, name, entry.uid, entry.gid);
+        utimesAt(dir, name, timeOf(entry));
+        return false;
+      case "5":
+        this.makeFolder(entry, dir, parent, name);
+        return false;
+      case "6":
+        this.fresh(dir, parent, name, () => mknodAt(dir, name, TYPE.fifo | 0o600));
+        chownAt(dir, name, entry.uid, entry.gid);
+        chmodAt(dir, name, entry.mode);
+        utimesAt(dir, name, timeOf(entry));
+        return false;
+      case "3":
+      case "4":
+        throw new BadTar(`${show(entry.path)} is a device node, which layers must not hold`);
+      default:
+        throw new BadTar(`${show(entry.path)} is of the unknown kind ${show(entry.type)}`);
+    }
+  }
+
+  private makeFile(entry: TarEntry, dir: number, parent: string, name: string): boolean {
+    const fd = this.fresh(dir, parent, name, () => openAt(dir, name, O.WRONLY | O.CREAT | O.EXCL, 0o600));
+    if (entry.size > 0) this.target.skeleton.content(join(parent, name), entry.size);
+    this.file = { fd, entry };
+    return true;
+  }
+
+  private makeLink(entry: TarEntry, dir: number, parent: string, name: string): void {
+    const parts = partsOf(entry.link);
+    const last = parts.pop();
+    if (last === undefined) throw new BadTar(`${show(entry.path)} is a link to a folder`);
+    const from = this.folders.find(parts);
+    const stat = statAt(from.fd, last);
+    if (!stat || typeOf(stat) === TYPE.folder || isWhiteout(stat)) {
+      throw new BadTar(`${show(entry.path)} is a link to ${show(entry.link)}, which is no file of this layer`);
+    }
+    // A link to itself, which some writers make, would otherwise remove what it links to.
+    if (join(from.path, last) === join(parent, name)) return;
+    this.fresh(dir, parent, name, () => linkAt(from.fd, last, dir, name));
+  }
+
+  private makeFolder(entry: TarEntry, dir: number, parent: string, name: string): void {
+    let opaque = false;
+    try {
+      mkdirAt(dir, name, 0o700);
+    } catch (error) {
+      if (!hasErrno(error, "EEXIST")) throw error;
+      const stat = statAt(dir, name);
+      if (stat && typeOf(stat) !== TYPE.folder) {
+        opaque = isWhiteout(stat);
+        this.remove(dir, parent, name);
+        mkdirAt(dir, name, 0o700);
+      }
+    }
+    const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
+    try {
+      if (opaque) setOpaque(fd);
+      this.folderMade(fd, join(parent, name), entry);
+    } finally {
+      close(fd);
+    }
+  }
+
+  private folderMade(fd: number, path: string, entry: TarEntry): void {
+    fchown(fd, entry.uid, entry.gid);
+    fchmod(fd, entry.mode);
+    setXattrs(fd, entry);
+    this.folders.timeLater(path, timeOf(entry));
+  }
+
+  /** The folder hides what the layers below have in it. */
+  private opaque(path: string, fd: number): void {
+    if (path === "") throw new BadTar("the root of a layer cannot hide the layers below it");
+    const own = openAt(fd, ".", O.RDONLY | O.DIRECTORY);
+    try {
+      setOpaque(own);
+    } finally {
+      close(own);
+    }
+  }
+
+  /** The name is gone from the layers below; what this layer itself has of that name stays (image-spec, layer.md, "Whiteouts"). */
+  private whiteout(dir: number, name: string): void {
+    if (name === "" || name === "." || name === "..") throw new BadTar("a whiteout without a name");
+    const stat = statAt(dir, name);
+    if (!stat) mknodAt(dir, name, TYPE.char);
+    else if (typeOf(stat) === TYPE.folder) {
+      const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
+      try {
+        setOpaque(fd);
+      } finally {
+        close(fd);
+      }
+    }
+  }
+
+  /** Makes something under a name that this tar may have used before: the later entry wins. */
+  private fresh<T>(dir: number, parent: string, name: string, make: () => T): T {
+    try {
+      return make();
+    } catch (error) {
+      if (!hasErrno(error, "EEXIST")) throw error;
+      this.remove(dir, parent, name);
+      return make();
+    }
+  }
+
+  private remove(dir: number, parent: string, name: string): void {
+    const stat = statAt(dir, name);
+    if (!stat) return;
+    this.folders.forget();
+    if (typeOf(stat) === TYPE.folder) {
+      rmdirAt(dir, name);
+      return;
+    }
+    if (typeOf(stat) === TYPE.file && stat.size > 0) this.keep(dir, join(parent, name), name);
+    unlinkAt(dir, name);
+  }
+
+  /** The tar holds this content although the layer will not: it is needed to give the tar back. */
+  private keep(dir: number, path: string, name: string): void {
+    if (this.replaced.length >= MAX_REPLACED) throw new BadTar("too many entries replace earlier ones");
+    const file = String(this.replaced.length);
+    const from = openAt(dir, name, O.RDONLY);
+    try {
+      const to = openAt(this.target.kept, file, O.WRONLY | O.CREAT | O.EXCL, 0o600);
+      try {
+        cloneFile(from, to);
+      } finally {
+        close(to);
+      }
+    } finally {
+      close(from);
+    }
+    this.replaced.push({ path, before: this.target.skeleton.contents, file });
+  }
+}
+
+/** Beyond the number of entries that was allowed. */
+export class TooManyEntries extends Error {}
+
+const join = (parent: string, name: string): string => (parent === "" ? name : `${parent}/${name}`);
+const timeOf = (entry: TarEntry): number => Math.min(entry.mtime, MAX_TIME);
+/** A byte string for people, short. */
+export const show = (path: string): string => JSON.stringify(Buffer.from(path.slice(0, 200), "latin1").toString("utf8"));
+
+/** The components of a path; leading slashes and dots mean the root. */
+export function partsOf(path: string): string[] {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.includes("..")) throw new BadTar(`${show(path)} leads out of the layer`);
+  if (path.includes("\0")) throw new BadTar(`${show(path)} holds a NUL`);
+  return parts;
+}
+
+function setOpaque(fd: number): void {
+  setXattr(fd, OPAQUE, Buffer.from("y"));
+}
+
+function finishFile(fd: number, entry: TarEntry): void {
+  // Changing the owner takes capabilities and set-id bits away, so it comes first.
+  if (entry.uid !== 0 || entry.gid !== 0) fchown(fd, entry.uid, entry.gid);
+  fchmod(fd, entry.mode);
+  setXattrs(fd, entry);
+  utimesFd(fd, timeOf(entry));
+}
+
+function setXattrs(fd: number, entry: TarEntry): void {
+  for (const [name, text] of entry.xattrs) {
+    if (!isKept(name)) continue;
+    const bytes = Buffer.from(text, "latin1");
+    const value = name === CAPABILITY ? plainCapability(bytes) : bytes;
+    if (value) setXattr(fd, name, value);
+  }
+}
+
+/** Kernel errors that a tar of sound sense would not meet; they say something of the tar, not of the machine. */
+const TAR_ERRORS = [
+  "ENOTDIR",
+  "EISDIR",
+  "ELOOP",
+  "ENOENT",
+  "EEXIST",
+  "ENOTEMPTY",
+  "ENAMETOOLONG",
+  "EMLINK",
+  "EINVAL",
+  "E2BIG",
+  "ERANGE",
+  "EXDEV",
+];
+
+function explained(path: string, error: unknown): unknown {
+  if (error instanceof KernelError && TAR_ERRORS.includes(error.code)) {
+    return new BadTar(`${show(path)} cannot be unpacked: ${error.message.slice(0, 300)}`);
+  }
+  return error;
+}

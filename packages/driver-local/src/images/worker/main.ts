@@ -1,0 +1,29 @@
+import { writeAll } from "../../sys/at.ts";
+import { KernelError } from "../../sys/errors.ts";
+import { syscall } from "../../sys/syscall.ts";
+import { failureOf } from "./failure.ts";
+import type { Job, Message } from "./jobs.ts";
+import { runJob } from "./run.ts";
+
+/* A process of its own for work on layers, so that neither its CPU time nor a hostile tar is the server's. Usage: main.ts JOB (JSON). */
+
+const PR_SET_PDEATHSIG = 1;
+const SIGKILL = 9;
+
+const job = JSON.parse(process.argv[2] ?? "") as Job;
+// Whoever started us has died: nobody wants the result, and the next server clears away what there is of it.
+syscall("prctl", [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]);
+// An export's standard output is the tar itself.
+const messages = job.kind === "export" ? 2 : 1;
+const send = (message: Message) => writeAll(messages, Buffer.from(`${JSON.stringify(message)}\n`));
+
+try {
+  await runJob(job, send);
+} catch (error) {
+  try {
+    send(failureOf(error));
+  } catch (sending) {
+    if (!(sending instanceof KernelError)) throw sending;
+  }
+  process.exitCode = 1;
+}

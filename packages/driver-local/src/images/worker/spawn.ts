@@ -1,0 +1,163 @@
+import { read as readCallback, write as writeCallback } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { AppError, executableBuild, PROGRAM } from "@boxyard/core";
+import type { LayerSource } from "@boxyard/driver";
+import { close, O, open, pipe } from "../../sys/libc.ts";
+import type { Job, Message } from "./jobs.ts";
+import { Lines } from "./lines.ts";
+
+const read = promisify(readCallback);
+const write = promisify(writeCallback);
+const PIECE_BYTES = 1 << 20;
+
+/** How a worker is started: the one place that knows. */
+const workerCommand = (job: Job): string[] => {
+  const program = executableBuild === undefined ? join(import.meta.dir, "main.ts") : PROGRAM.layerWorker;
+  return [process.execPath, program, JSON.stringify(job)];
+};
+
+export interface WorkerOptions {
+  readonly signal: AbortSignal;
+  /** What the worker reads from its standard input. */
+  readonly source?: LayerSource;
+  readonly onProgress?: (bytesRead: number) => void;
+  /** The worker has its own copy of what it works on. */
+  readonly onCopied?: () => void;
+}
+
+/** Runs a job in a process of its own and resolves with the new layer's digest. The process is gone when this settles. */
+export async function runWorker(job: Exclude<Job, { kind: "export" }>, options: WorkerOptions): Promise<string> {
+  const { signal, source } = options;
+  signal.throwIfAborted();
+  const input = openInput(source);
+  let child: Bun.Subprocess<number | "ignore", "pipe", "pipe">;
+  try {
+    child = Bun.spawn(workerCommand(job), { stdin: input.read ?? "ignore", stdout: "pipe", stderr: "pipe", env: {} });
+  } catch (error) {
+    if (input.write !== undefined) close(input.write);
+    throw error;
+  } finally {
+    if (input.read !== undefined) close(input.read);
+  }
+  const kill = () => child.kill("SIGKILL");
+  signal.addEventListener("abort", kill, { once: true });
+  const feeding = source && "getReader" in source && input.write !== undefined ? feed(source, input.write, signal) : undefined;
+  try {
+    const [result, stderr] = await Promise.all([outcome(child.stdout, options), lastText(child.stderr), child.exited]);
+    signal.throwIfAborted();
+    const broken = await feeding;
+    if (result?.type === "done") return result.digest;
+    // A source that failed is the cause of whatever the worker made of the half.
+    if (broken) throw broken.cause;
+    throw result?.type === "failed" ? failureError(result) : died(stderr);
+  } finally {
+    signal.removeEventListener("abort", kill);
+    kill();
+    await child.exited;
+    await feeding;
+  }
+}
+
+function openInput(source: LayerSource | undefined): { read?: number; write?: number } {
+  if (!source) return {};
+  return "path" in source ? { read: open(source.path, O.RDONLY) } : pipe();
+}
+
+/** Hands the stream on to the worker, no faster than it takes it. Resolves with the stream's own failure, if it had one. */
+async function feed(stream: ReadableStream<Uint8Array>, fd: number, signal: AbortSignal): Promise<{ cause: unknown } | undefined> {
+  const reader = stream.getReader();
+  const onAbort = () => void reader.cancel(signal.reason).catch(() => {});
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return undefined;
+      for (let at = 0; at < value.length; ) at += (await write(fd, value, at, value.length - at, null)).bytesWritten;
+    }
+  } catch (cause) {
+    const gone = (cause as { code?: unknown }).code === "EPIPE";
+    await reader.cancel(cause).catch(() => {});
+    // The worker has ended and says itself why.
+    return gone ? undefined : { cause };
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    close(fd);
+  }
+}
+
+async function outcome(stdout: ReadableStream<Uint8Array>, options: WorkerOptions): Promise<Message | undefined> {
+  const lines = new Lines();
+  let last: Message | undefined;
+  for await (const bytes of stdout) {
+    for (const line of lines.push(bytes)) {
+      const message = JSON.parse(line) as Message;
+      if (message.type === "progress") options.onProgress?.(message.bytesRead);
+      else if (message.type === "copied") options.onCopied?.();
+      else last = message;
+    }
+  }
+  return last;
+}
+
+async function lastText(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of stream) text = (text + decoder.decode(bytes, { stream: true })).slice(-2000);
+  return text;
+}
+
+function failureError({ code, reason, message, details }: Extract<Message, { type: "failed" }>): AppError {
+  return new AppError(code, message, { reason, details });
+}
+
+const died = (stderr: string) => new AppError("internal", `The worker for layers ended early: ${stderr.trim()}`, { reason: "worker_died" });
+
+/** The tar that an export job writes. Cancelling ends the worker; a worker that fails is the stream's error. */
+export function exportStream(job: Extract<Job, { kind: "export" }>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  // A pipe of our own, read only when somebody asks: so a slow reader makes the worker wait instead of filling our memory.
+  const tar = pipe();
+  let child: Bun.Subprocess<"ignore", number, "pipe">;
+  try {
+    child = Bun.spawn(workerCommand(job), { stdin: "ignore", stdout: tar.write, stderr: "pipe", env: {} });
+  } catch (error) {
+    close(tar.read);
+    throw error;
+  } finally {
+    close(tar.write);
+  }
+  const errors = lastText(child.stderr);
+  const kill = () => child.kill("SIGKILL");
+  signal.addEventListener("abort", kill, { once: true });
+  const finish = async () => {
+    signal.removeEventListener("abort", kill);
+    kill();
+    await child.exited;
+    close(tar.read);
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const buffer = new Uint8Array(PIECE_BYTES);
+        const { bytesRead } = await read(tar.read, buffer, 0, buffer.length, null);
+        if (bytesRead > 0) return controller.enqueue(buffer.subarray(0, bytesRead));
+        const code = await child.exited;
+        const text = await errors;
+        await finish();
+        if (code === 0) return controller.close();
+        controller.error(signal.aborted ? signal.reason : exportFailure(text));
+      },
+      cancel: finish,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function exportFailure(text: string): AppError {
+  try {
+    const message = JSON.parse(text.trim().split("\n").at(-1) ?? "") as Message;
+    return message.type === "failed" ? failureError(message) : died(text);
+  } catch {
+    return died(text);
+  }
+}
