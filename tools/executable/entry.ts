@@ -11,6 +11,10 @@ switch (process.argv[2]) {
     withoutFirstArgument();
     await import("@boxyard/server/main");
     break;
+  case PROGRAM.layerWorker:
+    withoutFirstArgument();
+    await import("@boxyard/driver-local/layer-worker");
+    break;
   default:
     await import("@boxyard/cli/main");
 }
