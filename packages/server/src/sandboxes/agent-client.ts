@@ -9,6 +9,9 @@ export interface InitBody {
   readonly defaultWorkdir: string;
   /** RFC 3339. */
   readonly timestamp: string;
+  /** Told to programs as E2B_SANDBOX_ID and E2B_TEMPLATE_ID, and in files below /run/e2b. */
+  readonly sandboxID?: string;
+  readonly templateID?: string;
 }
 
 const ATTEMPT_MS = 2000;

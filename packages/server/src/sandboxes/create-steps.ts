@@ -100,5 +100,7 @@ function initBodyOf({ deps, live, template }: CreateContext): InitBody {
     defaultUser: facts.user,
     defaultWorkdir: facts.workdir,
     timestamp: new Date(deps.clock.now()).toISOString(),
+    sandboxID: id,
+    templateID: templateId,
   };
 }
