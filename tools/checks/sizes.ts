@@ -53,5 +53,5 @@ export function longFunctions(json: string, exceptions: SizeExceptions): string[
 
 /** Files whose outermost function is a list of test cases. */
 function isSuite(path: string): boolean {
-  return /\.test\.tsx?$|-suite\.ts$|\/contract\//.test(path);
+  return /\.test\.tsx?$|-(suite|contract)\.ts$|\/contract\//.test(path);
 }
