@@ -17,6 +17,8 @@ export interface ServerConfig {
   readonly maxTimeoutHours: number;
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
+  /** Whether builds take along the machine's package sources, proxies and authorities. */
+  readonly buildSettings: "machine" | "none";
   /** PostgreSQL address; SQLite in the data folder without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
 }
@@ -47,6 +49,7 @@ const Env = z.object({
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
   BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
+  BOXYARD_BUILD_SETTINGS: z.enum(["machine", "none"]).default("machine"),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
@@ -73,6 +76,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
     maxBuilds: e.BOXYARD_MAX_BUILDS,
     maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
+    buildSettings: e.BOXYARD_BUILD_SETTINGS,
     databaseUrl: e.DATABASE_URL,
   };
 }

@@ -1,5 +1,6 @@
 import type { Logger } from "@boxyard/core/node";
 import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
+import type { BuildSettings } from "./templates/builds/build-settings.ts";
 
 /** The concrete driver, as `main.ts` hands it to the verbs: nothing else of the server knows which one it is. */
 export interface Machine {
@@ -8,6 +9,8 @@ export interface Machine {
   /** Makes the machine ready, telling on standard error what is done. Repeatable. */
   setUp(args: readonly string[]): Promise<void>;
   openDriver(logger: Logger): Promise<SandboxDriver>;
+  /** What template builds take along of this machine; its files go below `folder` inside, or where programs look for them. */
+  buildSettings(folder: string): Promise<BuildSettings>;
   /** What this machine can do; works before set-up too. */
   fingerprint(): Promise<Fingerprint>;
 }

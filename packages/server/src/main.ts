@@ -1,5 +1,5 @@
 import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
-import { isSetUp, lineReporter, readSetupConfig, runSetup, tuneMachine } from "@boxyard/driver-local/setup";
+import { isSetUp, lineReporter, machineBuildSettings, readSetupConfig, runSetup, tuneMachine } from "@boxyard/driver-local/setup";
 import { run } from "./verbs/index.ts";
 
 /* The one place that chooses a concrete driver. Verbs: serve, setup, doctor, release. */
@@ -23,6 +23,7 @@ process.exitCode = await run(process.argv.slice(2), {
       // `boxyard bench --trace` reads these lines.
       observer: { onStep: ({ name, durationMs }) => logger.debug({ step: name, ms: durationMs }, "driver step") },
     }),
+  buildSettings: (folder) => machineBuildSettings(folder, settings()),
   fingerprint: () => fingerprint(settings().dataDir),
 });
 

@@ -1,5 +1,6 @@
 export { fingerprint } from "../doctor/fingerprint.ts";
 export { baseTarName } from "./base/build.ts";
+export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
 export { guestFolder } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";

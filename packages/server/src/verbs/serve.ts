@@ -5,6 +5,7 @@ import type { ServerConfig } from "../config.ts";
 import { startServer } from "../context.ts";
 import type { Machine } from "../machine.ts";
 import { lockDataFolder, removeServerFile, writeServerFile } from "../server-file.ts";
+import { BUILD_FOLDER, NO_BUILD_SETTINGS } from "../templates/builds/build-settings.ts";
 
 /** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */
 const SETUP_NEEDED = 78;
@@ -24,7 +25,8 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     process.on(event, (error) => logger.error({ err: error }, event));
   try {
     const driver = await machine.openDriver(logger);
-    const server = await startServer({ config, driver, logger }).catch(async (error) => {
+    const buildSettings = config.buildSettings === "machine" ? await machine.buildSettings(BUILD_FOLDER) : NO_BUILD_SETTINGS;
+    const server = await startServer({ config, driver, logger, buildSettings }).catch(async (error) => {
       // What the driver has open would keep the process alive: it would neither serve nor end.
       await driver.close();
       throw error;

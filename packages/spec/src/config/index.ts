@@ -57,6 +57,12 @@ export const SETTINGS = [
     default: "20",
     meaning: "Template builds that one team may have queued or at work; more get 429.",
   },
+  {
+    name: "BOXYARD_BUILD_SETTINGS",
+    usedBy: "server",
+    default: "machine",
+    meaning: "machine: template builds take along this machine's package settings, proxies and certificate authorities; none: they don't.",
+  },
   { name: "DATABASE_URL", usedBy: "server", default: "SQLite in $BOXYARD_DATA/boxyard.db", meaning: "PostgreSQL address of the store." },
   { name: "BOXYARD_API_URL", usedBy: "client", default: "address of the running server", meaning: "Where clients find the platform API." },
   { name: "BOXYARD_API_KEY", usedBy: "client", default: "$BOXYARD_DATA/api-key", meaning: "API key that clients send." },

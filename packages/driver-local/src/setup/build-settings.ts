@@ -1,0 +1,112 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { machineAptSettings } from "./base/machine.ts";
+import { systemEnv } from "./config.ts";
+import type { SetupConfig } from "./types.ts";
+
+/** Files and environment for the sandboxes of template builds; none of it may stay in what is built. */
+export interface MachineBuildSettings {
+  /** Text by absolute path inside. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Certificate authorities that somebody has added to this machine, and the bundle that holds them together with all others. */
+const EXTRA_AUTHORITIES = ["/usr/local/share/ca-certificates", "/etc/pki/ca-trust/source/anchors"];
+const BUNDLES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+const MAX_BUNDLE_BYTES = 4 << 20;
+/** How programs are told of a bundle: OpenSSL, curl, Python, Node and npm, pip, git, cargo, aws. */
+const BUNDLE_VARIABLES = [
+  "SSL_CERT_FILE",
+  "CURL_CA_BUNDLE",
+  "REQUESTS_CA_BUNDLE",
+  "NODE_EXTRA_CA_CERTS",
+  "npm_config_cafile",
+  "PIP_CERT",
+  "GIT_SSL_CAINFO",
+  "CARGO_HTTP_CAINFO",
+  "AWS_CA_BUNDLE",
+];
+const PROXY_VARIABLES = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+const PIP_FILES = ["/etc/pip.conf", "/etc/xdg/pip/pip.conf"];
+const PIP_NAMES = new Set(["index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries"]);
+const NPM_FILES = ["/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc"];
+const NPM_NAMES = new Set(["registry", "proxy", "https-proxy", "noproxy", "strict-ssl"]);
+
+/**
+ * What builds need of this machine to reach packages as it does itself (design.md section 6, 22): its apt, pip and npm settings, proxies and
+ * extra authorities. Passwords and tokens are not among them. `folder`: where the files go inside.
+ */
+export async function machineBuildSettings(folder: string, setup: Pick<SetupConfig, "env">): Promise<MachineBuildSettings> {
+  const files: Record<string, string> = {};
+  const env: Record<string, string> = { ...proxies(setup.env), ...pipSettings(setup.env), ...npmSettings(setup.env) };
+  const apt = existsSync("/etc/apt") ? await machineAptSettings(systemEnv(setup.env)).catch(() => []) : [];
+  const bundle = hasExtraAuthorities() ? machineBundle() : undefined;
+  if (bundle !== undefined) {
+    const path = join(folder, "ca.crt");
+    files[path] = bundle;
+    for (const name of BUNDLE_VARIABLES) env[name] = path;
+    apt.push(`Acquire::https::CaInfo "${path}"`);
+  }
+  // Paths of this machine's own mean nothing inside.
+  const lines = apt.filter((line) => !/"\//.test(line) || line.includes(folder)).map((line) => `${line};\n`);
+  if (lines.length > 0) files["/etc/apt/apt.conf.d/99boxyard-build"] = lines.join("");
+  const names = Object.keys(env);
+  if (names.length > 0) files["/etc/sudoers.d/zz-boxyard-build"] = `Defaults env_keep += "${names.join(" ")}"\n`;
+  return { files, env };
+}
+
+function hasExtraAuthorities(): boolean {
+  return EXTRA_AUTHORITIES.some((path) => existsSync(path) && readdirSync(path, { recursive: true }).length > 0);
+}
+
+function machineBundle(): string | undefined {
+  const path = BUNDLES.find((bundle) => existsSync(bundle) && statSync(bundle).size <= MAX_BUNDLE_BYTES);
+  return path === undefined ? undefined : readFileSync(path, "utf8");
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Proxies of this machine's own loopback can't be reached from a sandbox. */
+function proxies(env: Env): Record<string, string> {
+  const set = PROXY_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
+  return Object.fromEntries(set.filter(([, value]) => !/\/\/(localhost|127\.|\[::1\])/.test(value)));
+}
+
+/** `PIP_INDEX_URL` and the like, from pip's own files and the environment. */
+function pipSettings(env: Env): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const [name, value] of PIP_FILES.flatMap((file) => entriesOf(file, "global"))) {
+    if (PIP_NAMES.has(name)) settings[variableOf("PIP_", name)] = value;
+  }
+  for (const name of PIP_NAMES) {
+    const value = env[variableOf("PIP_", name)];
+    if (value) settings[variableOf("PIP_", name)] = value;
+  }
+  return settings;
+}
+
+function npmSettings(env: Env): Record<string, string> {
+  const settings: Record<string, string> = {};
+  const home = env.HOME ? [join(env.HOME, ".npmrc")] : [];
+  for (const [name, value] of [...NPM_FILES, ...home].flatMap((file) => entriesOf(file))) {
+    if (NPM_NAMES.has(name)) settings[`npm_config_${name.replaceAll("-", "_")}`] = value;
+  }
+  return settings;
+}
+
+const variableOf = (prefix: string, name: string) => prefix + name.replaceAll("-", "_").toUpperCase();
+
+/** `name = value` lines of a file, of one `[section]` if named. */
+export function entriesOf(file: string, section?: string): [string, string][] {
+  if (!existsSync(file)) return [];
+  let current: string | undefined;
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      const header = /^\s*\[([^\]]+)\]\s*$/.exec(line)?.[1];
+      if (header !== undefined) current = header;
+      const [, name, value] = /^\s*([A-Za-z][\w-]*)\s*=\s*"?(.*?)"?\s*$/.exec(line) ?? [];
+      return name !== undefined && value && current === section ? [[name, value] as [string, string]] : [];
+    });
+}

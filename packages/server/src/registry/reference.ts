@@ -1,0 +1,71 @@
+import { AppError } from "@boxyard/core";
+
+/** Where an image is: `registry/repository[:tag][@digest]`. */
+export interface ImageReference {
+  /** Host with port, as written. */
+  readonly registry: string;
+  readonly repository: string;
+  /** Set unless there is a digest alone. */
+  readonly tag?: string;
+  readonly digest?: string;
+}
+
+export interface ReferenceDefaults {
+  /**
+   * `HOST[:PORT][/PREFIX]` for names without a registry; names of one component get the prefix. Without it such names are refused: no
+   * registry's address is built in.
+   */
+  readonly registry?: string;
+}
+
+const HOST = /^(localhost|\[[0-9a-fA-F:]+\]|[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+|[a-zA-Z0-9-]+(?=:))(:\d{1,5})?$/;
+/** distribution-spec, "Pulling manifests". */
+const REPOSITORY = /^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(\/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$/;
+const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
+export const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const MAX_LENGTH = 512;
+
+const refused = (text: string, why: string) =>
+  new AppError("invalid_argument", `Invalid image reference '${text.slice(0, 200)}': ${why}`, { reason: "invalid_image_reference" });
+
+/** Reads an image's name as people write it. Throws `invalid_argument`, reason `invalid_image_reference`. */
+export function parseImageReference(text: string, defaults: ReferenceDefaults = {}): ImageReference {
+  if (text.length > MAX_LENGTH) throw refused(text, "it is too long");
+  const [before = "", digest, ...more] = text.trim().split("@");
+  if (more.length > 0 || (digest !== undefined && !DIGEST.test(digest))) throw refused(text, "the digest is not sha256:<64 hex digits>");
+  const { registry, path } = splitRegistry(text, before, defaults);
+  const colon = path.lastIndexOf(":");
+  const repository = colon < 0 ? path : path.slice(0, colon);
+  const tag = colon < 0 ? undefined : path.slice(colon + 1);
+  if (!REPOSITORY.test(repository)) throw refused(text, "the name may hold lower-case letters, digits, single . _ - and slashes");
+  if (tag !== undefined && !TAG.test(tag)) throw refused(text, "the tag may hold letters, digits, . _ - and at most 128 of them");
+  const named = tag ?? (digest === undefined ? "latest" : undefined);
+  return { registry, repository, ...(named !== undefined && { tag: named }), ...(digest !== undefined && { digest }) };
+}
+
+function splitRegistry(text: string, name: string, defaults: ReferenceDefaults): { registry: string; path: string } {
+  const slash = name.indexOf("/");
+  const first = slash < 0 ? "" : name.slice(0, slash);
+  if (first !== "" && (first === "localhost" || /[.:[]/.test(first))) {
+    if (!HOST.test(first)) throw refused(text, `'${first.slice(0, 100)}' is no host`);
+    return { registry: first, path: name.slice(slash + 1) };
+  }
+  if (defaults.registry === undefined) {
+    throw refused(text, "it names no registry; write HOST/NAME, or set a registry for such names");
+  }
+  const [registry = "", ...prefix] = defaults.registry.split("/");
+  return { registry, path: slash < 0 && prefix.length > 0 ? `${prefix.join("/")}/${name}` : name };
+}
+
+/** What a manifest is asked for by. */
+export const manifestName = ({ tag, digest }: ImageReference): string => digest ?? tag ?? "latest";
+
+export function formatReference({ registry, repository, tag, digest }: ImageReference): string {
+  return `${registry}/${repository}${tag === undefined ? "" : `:${tag}`}${digest === undefined ? "" : `@${digest}`}`;
+}
+
+/** True for the machine's own addresses: plain HTTP is fine there. */
+export function isLoopback(registry: string): boolean {
+  const host = registry.replace(/:\d+$/, "");
+  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
