@@ -51,10 +51,23 @@ test("is at most 60 kB gzipped with its dependencies, and needs no Node", async 
   expect(text).not.toMatch(/["']node:/);
 });
 
+test("templates come from a door of their own, and Node can open it", async () => {
+  writeFileSync(
+    join(folder, "template.mjs"),
+    `import { Template, waitForPort } from "./package/template/index.js";
+const template = Template.fromDockerfile("FROM debian:12\\nRUN true").setReadyCmd(waitForPort(1));
+try { await template.build("x", { apiUrl: "http://127.0.0.1:1", apiKey: "k" }); } catch (error) { console.log(error.name, error.reason); }
+`,
+  );
+  expect(await run(["node", "template.mjs"])).toEqual({ exitCode: 0, output: "ConnectionError network_failed\n" });
+});
+
 test("its types stand alone, also without skipLibCheck", async () => {
   writeFileSync(
     join(folder, "user.ts"),
     `import { type CommandHandle, type CommandResult, Commands, Sandbox } from "./package/index.js";
+import { type NewBuild, Template } from "./package/template/index.js";
+const built: NewBuild = await Template.fromBaseImage().copy(["a", "b"], "/").run("true").build("x");
 await using sandbox = await Sandbox.create();
 const result: CommandResult = await sandbox.commands.run("true");
 const waited: CommandResult = await sandbox.commands.run("true", { background: false, timeoutMs: 1 });
@@ -68,7 +81,7 @@ const text: string = await sandbox.files.read("a");
 const bytes: Uint8Array = await sandbox.files.read("a", { format: "bytes" });
 // @ts-expect-error the metadata needs a version
 new Commands({} as never, {}, {});
-export { alsoWrong, bytes, either, handle, result, text, waited, wrong };
+export { alsoWrong, built, bytes, either, handle, result, text, waited, wrong };
 `,
   );
   const config = {

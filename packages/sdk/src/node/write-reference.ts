@@ -82,6 +82,33 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
     ],
   },
   {
+    title: "Templates (@boxyard/sdk/template)",
+    names: [
+      "Template",
+      "TemplateOpts",
+      "DockerfileOpts",
+      "CopyOpts",
+      "RegistryAccess",
+      "waitForPort",
+      "waitForUrl",
+      "waitForProcess",
+      "waitForFile",
+      "waitForTimeout",
+      "TemplateBuildOpts",
+      "BuildOpts",
+      "BuildResources",
+      "UploadState",
+      "BuildLogEntry",
+      "NewBuild",
+      "BuildRef",
+      "BuildStatus",
+      "BuildState",
+      "BuildError",
+      "TemplateInfo",
+      "TemplateTag",
+    ],
+  },
+  {
     title: "Connection",
     names: [
       "ConnectionOptions",
@@ -137,10 +164,11 @@ from options. Where a runtime has no \`await using\`, call \`kill()\` in a \`fin
 `;
 
 /** Names that the package exports, with the module each comes from. */
-function exportsOf(index: string): Map<string, string> {
+function exportsOf(folder: string, below: string): Map<string, string> {
+  const index = readFileSync(join(folder, below, "index.d.ts"), "utf8");
   const found = new Map<string, string>();
   for (const [, names = "", module = ""] of index.matchAll(/export (?:type )?\{([^}]*)\} from "\.\/([^"]+)\.js"/g)) {
-    for (const name of names.split(",").map((text) => text.replace("type ", "").trim())) if (name) found.set(name, module);
+    for (const name of names.split(",").map((text) => text.replace("type ", "").trim())) if (name) found.set(name, `${below}${module}`);
   }
   return found;
 }
@@ -180,7 +208,7 @@ const built = mkdtempSync(join(PACKAGE, ".reference-"));
 try {
   const folder = join(built, "package");
   await buildPackage(folder);
-  const exported = exportsOf(readFileSync(join(folder, "index.d.ts"), "utf8"));
+  const exported = new Map([...exportsOf(folder, ""), ...exportsOf(folder, "template/")]);
   const shown = CHAPTERS.flatMap(({ names }) => names);
   const missing = [...exported.keys()].filter((name) => !shown.includes(name));
   if (missing.length > 0) throw new Error(`exported, and in no chapter of the reference: ${missing.join(", ")}`);

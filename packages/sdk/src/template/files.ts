@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
+import { join } from "node:path";
+import { InvalidArgumentError } from "../errors.ts";
+import { cleanPath, ignoreRules, isPattern, matcher } from "./patterns.ts";
+import type { CopySource } from "./steps.ts";
+
+/** Something that a COPY takes along. */
+export interface ContextEntry {
+  /** Below the context, with slashes. */
+  readonly path: string;
+  readonly absolute: string;
+  readonly kind: "file" | "directory" | "symlink";
+  readonly mode: number;
+  readonly size: number;
+  /** Of a symlink. */
+  readonly target: string;
+}
+
+/** The entries that a COPY takes, in the order of their paths. Links are taken as links. */
+export function entriesOf({ context, source }: CopySource): ContextEntry[] {
+  const path = cleanPath(source);
+  if (source.startsWith("/") || path.split("/").includes("..")) {
+    throw invalid(`copy takes paths below ${context}, not '${source}'`, "copy_outside_context");
+  }
+  const ignorePath = join(context, ".dockerignore");
+  const rules = ignoreRules(existsSync(ignorePath) ? readFileSync(ignorePath, "utf8") : "");
+  const fits = isPattern(path) ? matcher(path) : (candidate: string) => candidate === path || path === "";
+  const found: ContextEntry[] = [];
+  const walk = (relative: string, inside: boolean) => {
+    for (const name of readdirSync(join(context, relative)).sort()) {
+      const child = relative ? `${relative}/${name}` : name;
+      const ignored = rules.ignores(child);
+      const taken = inside || fits(child);
+      const entry = entryAt(context, child);
+      if (taken && !ignored && entry) found.push(entry);
+      const mayHold = taken || isPattern(path) || path.startsWith(`${child}/`);
+      if (entry?.kind === "directory" && mayHold && (!ignored || rules.hasExceptions)) walk(child, taken);
+    }
+  };
+  walk("", path === "");
+  if (found.length === 0) throw invalid(`copy: nothing in ${context} is '${source}' (or .dockerignore leaves it out)`, "copy_nothing");
+  return found.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function entryAt(context: string, path: string): ContextEntry | undefined {
+  const absolute = join(context, path);
+  const stat: Stats = lstatSync(absolute);
+  const kind = stat.isFile() ? "file" : stat.isDirectory() ? "directory" : stat.isSymbolicLink() ? "symlink" : undefined;
+  // Sockets, pipes and devices are no part of a context.
+  if (!kind) return undefined;
+  const target = kind === "symlink" ? readlinkSync(absolute) : "";
+  return { path, absolute, kind, mode: stat.mode, size: kind === "file" ? stat.size : 0, target };
+}
+
+/** The name under which the server keeps these files; equal content has the same name (contract/wire.md 5.4). */
+export async function hashOf(entries: readonly ContextEntry[], source: string, destination: string): Promise<string> {
+  const hash = createHash("sha256").update(`COPY ${source} ${destination}`);
+  for (const { path, mode, size, kind, absolute, target } of entries) {
+    hash.update(path).update(String(mode)).update(String(size));
+    if (kind === "symlink") hash.update(target);
+    else if (kind === "file") for await (const chunk of createReadStream(absolute)) hash.update(chunk as Uint8Array);
+  }
+  return hash.digest("hex");
+}
+
+function invalid(message: string, reason: string): InvalidArgumentError {
+  return new InvalidArgumentError(message, { code: "invalid_argument", reason });
+}

@@ -1,0 +1,7 @@
+/* `@boxyard/sdk/template`: making templates. For Node, Bun and Deno; it reads files. */
+export { BuildError, type BuildOpts, type UploadState } from "./build.ts";
+export { waitForFile, waitForPort, waitForProcess, waitForTimeout, waitForUrl } from "./ready.ts";
+export type { RegistryAccess } from "./steps.ts";
+export { type CopyOpts, type DockerfileOpts, Template, type TemplateBuildOpts, type TemplateOpts } from "./template.ts";
+export type { BuildRef, BuildResources, NewBuild } from "./template-api.ts";
+export type { BuildLogEntry, BuildState, BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";

@@ -1,0 +1,43 @@
+/** One instruction of a build, as the server takes it (contract/wire.md 5.2). */
+export interface Step {
+  readonly type: "COPY" | "RUN" | "ENV" | "WORKDIR" | "USER";
+  readonly args: readonly string[];
+  /** True: do it again, and all that follows, even if a build like it is in the cache. */
+  readonly force: boolean;
+}
+
+/** Files of a COPY: which, and from where. */
+export interface CopySource {
+  /** Folder that paths begin at, and that `.dockerignore` is read from. */
+  readonly context: string;
+  /** A path below the context; `*`, `?` and `**` match. */
+  readonly source: string;
+}
+
+export type TemplateStep = Step & { readonly copy?: CopySource };
+
+/** Access to a registry of images that are not for everybody. */
+export type RegistryAccess =
+  | { readonly type: "registry"; readonly username: string; readonly password: string }
+  | { readonly type: "aws"; readonly awsAccessKeyId: string; readonly awsSecretAccessKey: string; readonly awsRegion: string }
+  | { readonly type: "gcp"; readonly serviceAccountJson: string };
+
+/** What a template begins with. */
+export type TemplateOrigin =
+  | { readonly fromTemplate: string }
+  | { readonly fromImage: string; readonly fromImageRegistry?: RegistryAccess | undefined };
+
+/** Everything that makes a template. */
+export interface TemplateParts {
+  readonly origin: TemplateOrigin;
+  readonly steps: readonly TemplateStep[];
+  readonly startCmd?: string | undefined;
+  readonly readyCmd?: string | undefined;
+  /** Steps that follow are not taken from the cache. */
+  readonly force: boolean;
+}
+
+/** A text as one word of a POSIX shell. */
+export function shellWord(text: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

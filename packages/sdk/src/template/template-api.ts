@@ -1,0 +1,204 @@
+import type { ApiClient } from "../api-client.ts";
+import { withQuery } from "../file-transfer.ts";
+import type { RequestOptions } from "../request-scope.ts";
+import type { Page } from "../sandbox-api.ts";
+import type { Step, TemplateParts } from "./steps.ts";
+import { type BuildStatus, buildFromJson, type TemplateInfo, type TemplateTag, tagFromJson, templateFromJson } from "./template-info.ts";
+
+const NO_TEMPLATE = "template_not_found";
+const templatePath = (id: string, rest = "") => `/templates/${encodeURIComponent(id)}${rest}`;
+const ignore = async () => undefined;
+
+/** A template and one build of it. */
+export interface BuildRef {
+  readonly templateId: string;
+  readonly buildId: string;
+}
+
+export interface NewBuild extends BuildRef {
+  readonly names: readonly string[];
+  readonly tags: readonly string[];
+}
+
+export interface BuildResources {
+  /** Processors of its sandboxes, 1 or an even number. Default: the server's, 2. */
+  readonly cpuCount?: number | undefined;
+  /** Memory of its sandboxes in MiB, an even number. Default: the server's, 1024. */
+  readonly memoryMB?: number | undefined;
+}
+
+export function requestBuild(
+  api: ApiClient,
+  name: string,
+  tags: readonly string[] | undefined,
+  { cpuCount, memoryMB }: BuildResources,
+  options: RequestOptions,
+): Promise<NewBuild> {
+  return api.send({
+    method: "POST",
+    path: "/v3/templates",
+    what: `request a build of template ${name}`,
+    options,
+    body: { name, tags, cpuCount, memoryMB },
+    read: async (response) => {
+      const json = (await response.json()) as Record<string, unknown>;
+      const strings = (value: unknown) => (Array.isArray(value) ? value.filter((item) => typeof item === "string") : []);
+      const [templateId, buildId] = [String(json.templateID), String(json.buildID)];
+      return { templateId, buildId, names: strings(json.names), tags: strings(json.tags) };
+    },
+  });
+}
+
+export interface UploadLink {
+  readonly present: boolean;
+  readonly url: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Where files of a COPY are to be put, and whether the server has them already. */
+export function uploadLink(api: ApiClient, templateId: string, hash: string, options: RequestOptions): Promise<UploadLink> {
+  return api.send({
+    method: "GET",
+    path: templatePath(templateId, `/files/${hash}`),
+    what: "ask where to upload files",
+    notFoundReason: NO_TEMPLATE,
+    options,
+    read: async (response) => {
+      const { present, url, headers } = (await response.json()) as { present?: unknown; url?: unknown; headers?: Record<string, string> };
+      return { present: present === true, url: typeof url === "string" ? url : undefined, headers: headers ?? {} };
+    },
+  });
+}
+
+export function startBuild(
+  api: ApiClient,
+  ref: BuildRef,
+  parts: TemplateParts,
+  steps: readonly (Step & { readonly filesHash?: string })[],
+  force: boolean,
+  options: RequestOptions,
+): Promise<void> {
+  const { startCmd, readyCmd, origin } = parts;
+  return api.send({
+    method: "POST",
+    path: `/v2${templatePath(ref.templateId, `/builds/${encodeURIComponent(ref.buildId)}`)}`,
+    what: "start the build",
+    notFoundReason: NO_TEMPLATE,
+    options,
+    body: { ...origin, steps, force, ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}) },
+    read: ignore,
+  });
+}
+
+export function cancelBuild(api: ApiClient, ref: BuildRef, options: RequestOptions): Promise<void> {
+  return api.send({
+    method: "POST",
+    path: templatePath(ref.templateId, `/builds/${encodeURIComponent(ref.buildId)}/cancel`),
+    what: "cancel the build",
+    notFoundReason: NO_TEMPLATE,
+    repeatable: true,
+    options,
+    read: ignore,
+  });
+}
+
+export function buildStatus(api: ApiClient, ref: BuildRef, logsOffset: number, options: RequestOptions): Promise<BuildStatus> {
+  return api.send({
+    method: "GET",
+    path: templatePath(ref.templateId, `/builds/${encodeURIComponent(ref.buildId)}/status?logsOffset=${logsOffset}&limit=100`),
+    what: "ask for the build's status",
+    notFoundReason: "build_not_found",
+    options,
+    read: async (response) => buildFromJson(await response.json()),
+  });
+}
+
+/** The id behind a name; undefined when there is no such template. A name that belongs to others is `taken`. */
+export function resolveName(api: ApiClient, name: string, options: RequestOptions): Promise<string | "taken" | undefined> {
+  return api.send({
+    method: "GET",
+    path: `/templates/aliases/${encodeURIComponent(name)}`,
+    what: `look for template ${name}`,
+    options,
+    accept: [403, 404],
+    read: async (response) => {
+      if (response.status === 404) return undefined;
+      return response.status === 403 ? "taken" : String(((await response.json()) as { templateID?: unknown }).templateID);
+    },
+  });
+}
+
+export function listTemplates(api: ApiClient, limit: number | undefined, nextToken: string | undefined, options: RequestOptions) {
+  const query = new URLSearchParams();
+  if (limit !== undefined) query.set("limit", String(limit));
+  if (nextToken) query.set("nextToken", nextToken);
+  return api.send<Page<TemplateInfo>>({
+    method: "GET",
+    path: `/v2/templates${withQuery(query)}`,
+    what: "list templates",
+    options,
+    read: async (response) => {
+      const items = ((await response.json()) as unknown[]).map(templateFromJson);
+      return { items, nextToken: response.headers.get("x-next-token") ?? undefined };
+    },
+  });
+}
+
+export function getTemplate(api: ApiClient, id: string, options: RequestOptions): Promise<TemplateInfo> {
+  return api.send({
+    method: "GET",
+    path: templatePath(id),
+    what: `look at template ${id}`,
+    notFoundReason: NO_TEMPLATE,
+    options,
+    read: async (response) => templateFromJson(await response.json()),
+  });
+}
+
+/** False when there was no such template. */
+export function deleteTemplate(api: ApiClient, id: string, options: RequestOptions): Promise<boolean> {
+  return api.send({
+    method: "DELETE",
+    path: templatePath(id),
+    what: `delete template ${id}`,
+    options,
+    accept: [404],
+    read: async (response, repeated) => response.status !== 404 || repeated,
+  });
+}
+
+export function listTags(api: ApiClient, id: string, options: RequestOptions): Promise<TemplateTag[]> {
+  return api.send({
+    method: "GET",
+    path: templatePath(id, "/tags"),
+    what: `list tags of template ${id}`,
+    notFoundReason: NO_TEMPLATE,
+    options,
+    read: async (response) => ((await response.json()) as unknown[]).map(tagFromJson),
+  });
+}
+
+export function assignTags(api: ApiClient, target: string, tags: readonly string[], options: RequestOptions): Promise<void> {
+  return api.send({
+    method: "POST",
+    path: "/templates/tags",
+    what: `tag ${target}`,
+    notFoundReason: NO_TEMPLATE,
+    repeatable: true,
+    options,
+    body: { target, tags },
+    read: ignore,
+  });
+}
+
+export function removeTags(api: ApiClient, name: string, tags: readonly string[], options: RequestOptions): Promise<void> {
+  return api.send({
+    method: "DELETE",
+    path: "/templates/tags",
+    what: `remove tags of ${name}`,
+    notFoundReason: NO_TEMPLATE,
+    options,
+    body: { name, tags },
+    read: ignore,
+  });
+}

@@ -1,0 +1,92 @@
+/** `waiting`: requested, not started. */
+export type BuildState = "waiting" | "building" | "ready" | "error";
+
+/** A line of a build's log. */
+export interface BuildLogEntry {
+  readonly timestamp: Date;
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  /** `base`, the number of a step from 1 on, or `finalize`; undefined of what belongs to none. */
+  readonly step: string | undefined;
+}
+
+export interface BuildStatus {
+  readonly status: BuildState;
+  /** A page of the log, from the offset asked for; empty when there is no more yet. */
+  readonly logs: readonly BuildLogEntry[];
+  /** Why it failed, and at which step. */
+  readonly reason: { readonly message: string; readonly step: string | undefined } | undefined;
+}
+
+/** A template and its newest build. */
+export interface TemplateInfo {
+  readonly templateId: string;
+  readonly buildId: string;
+  readonly names: readonly string[];
+  readonly buildStatus: BuildState;
+  /** True: others than its owners may use it. */
+  readonly isPublic: boolean;
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+  readonly diskSizeMB: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** When a sandbox was last created from it. */
+  readonly lastUsedAt: Date | undefined;
+  /** Sandboxes created from it so far. */
+  readonly useCount: number;
+  readonly buildCount: number;
+  readonly envdVersion: string;
+}
+
+/** A name for one build of a template. */
+export interface TemplateTag {
+  readonly tag: string;
+  readonly buildId: string;
+  readonly createdAt: Date;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+const date = (value: unknown) => new Date(text(value) ?? Number.NaN);
+const state = (value: unknown): BuildState => (value === "waiting" || value === "building" || value === "ready" ? value : "error");
+
+export function buildFromJson(value: unknown): BuildStatus {
+  const json = (value ?? {}) as Json;
+  const reason = json.reason as Json | undefined;
+  return {
+    status: state(json.status),
+    logs: (Array.isArray(json.logEntries) ? (json.logEntries as Json[]) : []).map(entryFromJson),
+    reason: reason && { message: text(reason.message) ?? "the build failed", step: text(reason.step) },
+  };
+}
+
+function entryFromJson(json: Json): BuildLogEntry {
+  const level = json.level === "debug" || json.level === "warn" || json.level === "error" ? json.level : "info";
+  return { timestamp: date(json.timestamp), level, message: text(json.message) ?? "", step: text(json.step) };
+}
+
+export function templateFromJson(value: unknown): TemplateInfo {
+  const json = (value ?? {}) as Json;
+  return {
+    templateId: text(json.templateID) ?? "",
+    buildId: text(json.buildID) ?? "",
+    names: Array.isArray(json.names) ? json.names.filter((name) => typeof name === "string") : [],
+    buildStatus: state(json.buildStatus),
+    isPublic: json.public === true,
+    cpuCount: Number(json.cpuCount ?? 0),
+    memoryMB: Number(json.memoryMB ?? 0),
+    diskSizeMB: Number(json.diskSizeMB ?? 0),
+    createdAt: date(json.createdAt),
+    updatedAt: date(json.updatedAt),
+    lastUsedAt: text(json.lastSpawnedAt) === undefined ? undefined : date(json.lastSpawnedAt),
+    useCount: Number(json.spawnCount ?? 0),
+    buildCount: Number(json.buildCount ?? 0),
+    envdVersion: text(json.envdVersion) ?? "",
+  };
+}
+
+export function tagFromJson(value: unknown): TemplateTag {
+  const json = (value ?? {}) as Json;
+  return { tag: text(json.tag) ?? "", buildId: text(json.buildID) ?? "", createdAt: date(json.createdAt) };
+}

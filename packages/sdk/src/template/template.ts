@@ -1,0 +1,243 @@
+import { ApiClient } from "../api-client.ts";
+import { type ConnectionOptions, resolveConfig } from "../config.ts";
+import { InvalidArgumentError, NotFoundError } from "../errors.ts";
+import { Paginator } from "../paginator.ts";
+import { type BuildOpts, beginBuild, followBuild } from "./build.ts";
+import { parseDockerfile } from "./dockerfile.ts";
+import { type RegistryAccess, shellWord, type TemplateParts, type TemplateStep } from "./steps.ts";
+import * as calls from "./template-api.ts";
+import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
+
+export interface TemplateOpts {
+  /** Folder that the paths of `copy` begin at; its `.dockerignore` counts. Default: the working directory of this program. */
+  readonly context?: string | undefined;
+}
+
+export interface DockerfileOpts extends TemplateOpts {
+  /** Values for `ARG`. */
+  readonly args?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface CopyOpts {
+  /** Owner, or `owner:group`. Default: the user of the moment. */
+  readonly user?: string | undefined;
+  /** Permission bits for all that is copied, e.g. `0o755`. Default: as the files have. */
+  readonly mode?: number | undefined;
+}
+
+export interface TemplateBuildOpts extends BuildOpts, ConnectionOptions {}
+
+/** Sources of packages need no answers from a person. */
+const APT = "DEBIAN_FRONTEND=noninteractive apt-get";
+
+/**
+ * What a sandbox starts from, as steps on a base. Every method gives a new value and leaves the old one as it is.
+ *
+ * ```ts
+ * const template = Template.fromBaseImage()
+ *   .aptInstall("ffmpeg")
+ *   .copy("app/", "/srv/app/")
+ *   .setStartCmd("python3 /srv/app/server.py", waitForPort(8000));
+ * await template.build("my-app", { onLog: ({ message }) => console.log(message) });
+ * const sandbox = await Sandbox.create("my-app");
+ * ```
+ */
+export class Template {
+  private readonly parts: TemplateParts;
+  private readonly context: string;
+
+  private constructor(parts: TemplateParts, context: string) {
+    this.parts = parts;
+    this.context = context;
+  }
+
+  /** Begins with the template `base` that every server has: Debian with Python, Node and git. */
+  static fromBaseImage(opts: TemplateOpts = {}): Template {
+    return Template.fromTemplate("base", opts);
+  }
+
+  /** Begins with another template: its files, variables, user, working directory, start and ready commands. */
+  static fromTemplate(name: string, opts: TemplateOpts = {}): Template {
+    return new Template({ origin: { fromTemplate: name }, steps: [], force: false }, opts.context ?? ".");
+  }
+
+  /** Begins with an image of a registry. */
+  static fromImage(image: string, opts: TemplateOpts & { readonly registry?: RegistryAccess | undefined } = {}): Template {
+    const origin = { fromImage: image, ...(opts.registry ? { fromImageRegistry: opts.registry } : {}) };
+    return new Template({ origin, steps: [], force: false }, opts.context ?? ".");
+  }
+
+  /**
+   * Takes over the text of a Dockerfile of one stage. ENTRYPOINT and CMD become the start command.
+   *
+   * @throws InvalidArgumentError naming the line of what cannot be taken over.
+   */
+  static fromDockerfile(text: string, opts: DockerfileOpts = {}): Template {
+    const context = opts.context ?? ".";
+    return new Template(parseDockerfile(text, context, opts.args ?? {}), context);
+  }
+
+  /** Copies files or folders of the context; of a folder its content goes into the destination. `*`, `?` and `**` match names. */
+  copy(sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
+    const mode = opts.mode === undefined ? "" : `0${opts.mode.toString(8)}`;
+    const list = typeof sources === "string" ? [sources] : sources;
+    return list.reduce<Template>((template, source) => {
+      const step = template.newStep("COPY", [source, destination, opts.user ?? "", mode]);
+      return template.with({ ...step, copy: { context: this.context, source } });
+    }, this);
+  }
+
+  /** Runs a shell command (`bash -l -c`), or several until one fails. `user` counts for this step only. */
+  run(command: string | readonly string[], opts: { readonly user?: string | undefined } = {}): Template {
+    const line = typeof command === "string" ? command : command.join(" && ");
+    return this.with(this.newStep("RUN", opts.user === undefined ? [line] : [line, opts.user]));
+  }
+
+  /** Sets environment variables, for later steps and for sandboxes. `$NAME` in a value is what it is at that moment. */
+  env(variables: Readonly<Record<string, string>>): Template {
+    const flat = Object.entries(variables).flat();
+    return flat.length === 0 ? this : this.with(this.newStep("ENV", flat));
+  }
+
+  /** Working directory of later steps and of sandboxes; made if need be. */
+  workdir(path: string): Template {
+    return this.with(this.newStep("WORKDIR", [path]));
+  }
+
+  /** User of later steps and of sandboxes; made if need be. */
+  user(name: string): Template {
+    return this.with(this.newStep("USER", [name]));
+  }
+
+  /** Installs Debian packages. */
+  aptInstall(packages: string | readonly string[]): Template {
+    const install = `${APT} install -y --no-install-recommends ${words(packages)}`;
+    return this.run([`${APT} update`, install, "rm -rf /var/lib/apt/lists/*"], { user: "root" });
+  }
+
+  /** Installs Python packages for everybody; without names, those of the project in the working directory. */
+  pipInstall(packages: string | readonly string[] = "."): Template {
+    return this.run(`pip install --no-cache-dir --break-system-packages ${words(packages)}`, { user: "root" });
+  }
+
+  /** Installs Node packages, with `global` as commands for everybody; without names, those of the project in the working directory. */
+  npmInstall(packages: string | readonly string[] = [], opts: { readonly global?: boolean | undefined } = {}): Template {
+    const command = `npm install --no-audit --no-fund ${opts.global ? "--global " : ""}${words(packages)}`.trimEnd();
+    return this.run(command, opts.global ? { user: "root" } : {});
+  }
+
+  /** Steps that follow are done anew, also when the cache has their like. */
+  skipCache(): Template {
+    return this.change({ force: true });
+  }
+
+  /** A program that runs in every sandbox from its first moment. The build ends when `ready` does with 0; default: after 20 s. */
+  setStartCmd(command: string, ready?: string): Template {
+    return this.change({ startCmd: command, ...(ready === undefined ? {} : { readyCmd: ready }) });
+  }
+
+  /** A shell command that ends with 0 when the sandbox is ready; see `waitForPort` and its like. */
+  setReadyCmd(command: string): Template {
+    return this.change({ readyCmd: command });
+  }
+
+  /**
+   * Builds the template under a name (`name` or `name:tag`) and waits for it. Equal steps of earlier builds are taken from the cache.
+   *
+   * @throws BuildError when a step fails.
+   */
+  async build(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
+    const api = new ApiClient(resolveConfig(opts));
+    const build = await beginBuild(api, this.parts, name, opts);
+    await followBuild(api, build, opts);
+    return build;
+  }
+
+  /** Uploads the files and starts a build; `Template.getBuildStatus` tells how it does. */
+  buildInBackground(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
+    return beginBuild(new ApiClient(resolveConfig(opts)), this.parts, name, opts);
+  }
+
+  /** How a build does, with the log from entry `logsOffset` on (default 0; at most 100 entries). */
+  static getBuildStatus(
+    build: calls.BuildRef,
+    opts: ConnectionOptions & { readonly logsOffset?: number | undefined } = {},
+  ): Promise<BuildStatus> {
+    return calls.buildStatus(new ApiClient(resolveConfig(opts)), build, opts.logsOffset ?? 0, {});
+  }
+
+  /** Ends a build that runs. */
+  static cancelBuild(build: calls.BuildRef, opts: ConnectionOptions = {}): Promise<void> {
+    return calls.cancelBuild(new ApiClient(resolveConfig(opts)), build, {});
+  }
+
+  /** True when the name is taken, by you or by others. */
+  static async exists(name: string, opts: ConnectionOptions = {}): Promise<boolean> {
+    return (await calls.resolveName(new ApiClient(resolveConfig(opts)), name, {})) !== undefined;
+  }
+
+  /** All templates of this API key's team: `for await (const info of Template.list())`. */
+  static list(
+    opts: ConnectionOptions & { readonly limit?: number | undefined; readonly nextToken?: string | undefined } = {},
+  ): Paginator<TemplateInfo> {
+    const api = new ApiClient(resolveConfig(opts));
+    return new Paginator((nextToken) => calls.listTemplates(api, opts.limit, nextToken, {}), opts.nextToken);
+  }
+
+  /** Looks at a template, by name or id. */
+  static async getInfo(name: string, opts: ConnectionOptions = {}): Promise<TemplateInfo> {
+    const api = new ApiClient(resolveConfig(opts));
+    return calls.getTemplate(api, await idOf(api, name), {});
+  }
+
+  /** Deletes a template with all its builds, by name or id. False when there was none. Refused while sandboxes use it. */
+  static async delete(name: string, opts: ConnectionOptions = {}): Promise<boolean> {
+    const api = new ApiClient(resolveConfig(opts));
+    try {
+      return await calls.deleteTemplate(api, await idOf(api, name), {});
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
+  }
+
+  /** The tags of a template, by name or id. */
+  static async getTags(name: string, opts: ConnectionOptions = {}): Promise<TemplateTag[]> {
+    const api = new ApiClient(resolveConfig(opts));
+    return calls.listTags(api, await idOf(api, name), {});
+  }
+
+  /** Makes tags point to the build that `target` (`name` or `name:tag`) points to. */
+  static assignTags(target: string, tags: string | readonly string[], opts: ConnectionOptions = {}): Promise<void> {
+    return calls.assignTags(new ApiClient(resolveConfig(opts)), target, typeof tags === "string" ? [tags] : tags, {});
+  }
+
+  /** Takes tags away; their builds stay. */
+  static removeTags(name: string, tags: string | readonly string[], opts: ConnectionOptions = {}): Promise<void> {
+    return calls.removeTags(new ApiClient(resolveConfig(opts)), name, typeof tags === "string" ? [tags] : tags, {});
+  }
+
+  private newStep(type: TemplateStep["type"], args: readonly string[]): TemplateStep {
+    if (args.some((arg) => arg.includes("\0"))) {
+      throw new InvalidArgumentError(`${type}: no text of a step may hold a NUL`, { code: "invalid_argument" });
+    }
+    return { type, args, force: this.parts.force };
+  }
+
+  private with(step: TemplateStep): Template {
+    return this.change({ steps: [...this.parts.steps, step] });
+  }
+
+  private change(change: Partial<TemplateParts>): Template {
+    return new Template({ ...this.parts, ...change }, this.context);
+  }
+}
+
+function words(texts: string | readonly string[]): string {
+  return (typeof texts === "string" ? [texts] : texts).map(shellWord).join(" ");
+}
+
+async function idOf(api: ApiClient, name: string): Promise<string> {
+  const found = await calls.resolveName(api, name, {});
+  return found === undefined || found === "taken" ? name : found;
+}
