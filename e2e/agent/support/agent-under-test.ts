@@ -31,6 +31,13 @@ export interface StartOptions {
   readonly maxProcesses?: number;
   readonly memoryBytes?: number;
   readonly limits?: Readonly<Record<string, number>>;
+  /** Runs the agent of a guest bundle in a root file system of its own, as a sandbox does, in place of the machine's. */
+  readonly image?: {
+    /** Folder of the bundle. */
+    readonly bundle: string;
+    /** Shell text that fills the folder `$ROOT`, which is empty but for mount points. */
+    readonly fill: string;
+  };
 }
 
 const INIT_KEY = "0123456789abcdef";
@@ -58,7 +65,7 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
       join(place.folder, "boot.sh"),
     ],
     {
-      env: { PATH: config.path, BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port) },
+      env: { PATH: config.path, BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port, options) },
       stdio: ["ignore", "inherit", "inherit"],
     },
   );
@@ -123,13 +130,15 @@ class Place {
       ...this.limit("pids", "pids.max", "pids.max", options.maxProcesses),
       ...this.limit("memory", "memory.limit_in_bytes", "memory.max", options.memoryBytes),
     ];
-    writeFileSync(join(this.folder, "boot.sh"), bootScript(this.folder, unified, limits, options));
+    const script = options.image ? imageScript(this.folder, unified, options.image) : bootScript(this.folder, unified, limits, options);
+    writeFileSync(join(this.folder, "boot.sh"), script);
   }
 
-  environment(port: number): Record<string, string> {
+  environment(port: number, options: StartOptions): Record<string, string> {
+    const address = { BOXYARD_AGENT_HOST: "127.0.0.1", BOXYARD_AGENT_PORT: String(port) };
+    if (options.image) return { ...address, LD_LIBRARY_PATH: "/.boxyard/lib" };
     return {
-      BOXYARD_AGENT_HOST: "127.0.0.1",
-      BOXYARD_AGENT_PORT: String(port),
+      ...address,
       BOXYARD_AGENT_LAUNCH: buildLaunch(),
       BOXYARD_AGENT_CGROUP_V1: join(this.folder, "v1"),
       BOXYARD_AGENT_HOST_DIR: join(this.folder, "host"),
@@ -192,6 +201,27 @@ function bootScript(folder: string, unified: string, limits: readonly string[], 
     "cd /",
     // As in a sandbox, PID 1 takes the orphans; without it they would stay zombies.
     `exec ${Bun.which("tini-static") ?? "tini"} -- ${agent} < /dev/null`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** The same for a root file system of its own: what a sandbox has mounted, and nothing of the machine. */
+function imageScript(folder: string, unified: string, image: NonNullable<StartOptions["image"]>): string {
+  const lines = [
+    "set -e",
+    "mount --make-rprivate /",
+    `echo 0 > ${unified}/cgroup.procs`,
+    `mkdir ${unified}/user ${unified}/pty`,
+    `export ROOT=${folder}/root`,
+    "mkdir -p $ROOT && mount -t tmpfs -o mode=755 tmpfs $ROOT",
+    "cd $ROOT && mkdir -p .boxyard proc dev/pts sys/fs/cgroup tmp && chmod 1777 tmp",
+    `mount --bind ${image.bundle} .boxyard`,
+    "mount -t proc proc proc",
+    "for d in null zero full random urandom tty; do touch dev/$d && mount --bind /dev/$d dev/$d; done",
+    "mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts dev/pts && ln -s pts/ptmx dev/ptmx",
+    `mount --bind ${unified} sys/fs/cgroup`,
+    image.fill,
+    "exec chroot $ROOT /.boxyard/init -s -- /.boxyard/agent < /dev/null",
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildGuest } from "../../packages/driver-local/src/setup/guest/build.ts";
+import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { unary } from "./support/rpc.ts";
+import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
+
+// The real guest bundle, in root file systems that hold next to nothing. It brings its loader and libc along and must need nothing else.
+
+let folder = "";
+const bundle = () => join(folder, "bundle");
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-any-image-"));
+  await buildGuest(bundle(), { env: process.env });
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function inImage(fill: string, user: string | null, body: (agent: AgentUnderTest) => Promise<void>): Promise<void> {
+  const agent = await startAgent({ image: { bundle: bundle(), fill }, passwd: user === null ? null : "" });
+  try {
+    await body(agent);
+  } finally {
+    await agent.stop();
+  }
+}
+
+const BUSYBOX = "mkdir -p bin && cp /usr/bin/busybox bin/busybox";
+const USER =
+  "mkdir -p etc home/user root && echo 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh' > etc/passwd && chown 1000:1000 home/user";
+
+/** What every image must be able to do. */
+async function everything(agent: AgentUnderTest): Promise<void> {
+  const busybox = (args: readonly string[]) => start(agent, { process: { cmd: "/bin/busybox", args } }).then(collect);
+  expect((await busybox(["echo", "direct"])).stdout).toBe("direct\n");
+  expect((await busybox(["sh", "-c", "exit 3"])).end.exitCode).toBe(3);
+  const url = `${agent.baseUrl}/files?path=/tmp/file&username=root`;
+  const headers = { ...authorised(agent), "Content-Type": "application/octet-stream" };
+  expect((await fetch(url, { method: "POST", headers, body: "content" })).status).toBe(200);
+  expect(await (await fetch(url, { headers: authorised(agent) })).text()).toBe("content");
+  const listed = await unary(agent, "filesystem.Filesystem/ListDir", { path: "/tmp" });
+  expect(listed.body.entries.map((entry: { name: string; owner: string }) => [entry.name, entry.owner])).toEqual([["file", "root"]]);
+  const terminal = await start(agent, {
+    process: { cmd: "/bin/busybox", args: ["sh"], envs: { PS1: "> " } },
+    pty: { size: { cols: 80, rows: 24 } },
+  });
+  const pid = await firstPid(terminal);
+  await unary(agent, "process.Process/SendInput", { process: { pid }, input: { pty: btoa("/bin/busybox stty size\n") } });
+  await readUntil(terminal, (soFar) => soFar.pty.includes("24 80"));
+  await unary(agent, "process.Process/SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
+  expect((await collect(terminal)).end.status).toBe("signal: killed");
+  expect((await fetch(`${agent.baseUrl}/metrics`, { headers: authorised(agent) })).status).toBe(200);
+}
+
+describe("the agent runs in any image", () => {
+  test("neither shell nor libc nor users: a static busybox only", async () => {
+    await inImage(BUSYBOX, null, async (agent) => {
+      await everything(agent);
+      // What clients send as /bin/bash runs in the one shell there is.
+      expect((await run(agent, "echo $0 works; pwd")).stdout).toContain("works\n/\n");
+      expect((await run(agent, "true", { user: "user" })).error?.code).toBe("unauthenticated");
+    });
+  });
+
+  test("nothing at all: commands end with 127 and say why, files work", async () => {
+    await inImage("true", null, async (agent) => {
+      const result = await collect(await start(agent, shell("true")));
+      expect([result.end.exitCode, result.stderr]).toEqual([127, "/bin/bash: command not found\n"]);
+      const written = await fetch(`${agent.baseUrl}/files?path=/new/file`, {
+        method: "POST",
+        headers: { ...authorised(agent), "Content-Type": "application/octet-stream" },
+        body: "x",
+      });
+      expect(written.status).toBe(200);
+    });
+  });
+
+  test("musl, as Alpine is laid out: its loader, its programs, sh and no bash", async () => {
+    const program = '#include <stdio.h>\\nint main(void) { puts("from musl"); return 0; }\\n';
+    const musl = `${BUSYBOX} && ln -s busybox bin/sh && ${USER} && mkdir -p lib && cp /usr/lib/*-linux-musl/libc.so lib/ld-musl-$(uname -m).so.1 && printf '${program}' > ${folder}/hello.c && musl-gcc -o bin/hello ${folder}/hello.c`;
+    await inImage(musl, "user", async (agent) => {
+      await everything(agent);
+      expect((await collect(await start(agent, { process: { cmd: "/bin/hello" } }))).stdout).toBe("from musl\n");
+      expect((await run(agent, "busybox id -u; pwd; hello", { user: "user" })).stdout).toBe("1000\n/home/user\nfrom musl\n");
+    });
+  });
+
+  test("a glibc that the agent could never load: its own is the only one it looks at", async () => {
+    const broken = `${BUSYBOX} && ${USER} && mkdir -p lib64 lib/x86_64-linux-gnu etc && for f in lib64/ld-linux-x86-64.so.2 lib/x86_64-linux-gnu/libc.so.6 lib/x86_64-linux-gnu/libm.so.6; do echo ancient > $f; done && echo /lib/x86_64-linux-gnu > etc/ld.so.conf`;
+    await inImage(broken, "user", everything);
+  });
+
+  test("programs of the sandbox never see the agent's loader path", async () => {
+    await inImage(BUSYBOX, null, async (agent) => {
+      const { stdout } = await collect(await start(agent, { process: { cmd: "/bin/busybox", args: ["env"] } }));
+      expect(stdout).not.toContain("LD_LIBRARY_PATH");
+    });
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "bun:test";
+import { FakeClock } from "@boxyard/core";
+import { LIMITS } from "../limits.ts";
+import { Command } from "./command.ts";
+import { Commands } from "./commands.ts";
+import { endStatusOf } from "./end-status.ts";
+
+/** A command without a process behind it, and how to end it. */
+function fake(commands: Commands, clock: FakeClock, pid: number, tag?: string): { command: Command; end: () => Promise<unknown> } {
+  let finish = (_status: number) => {};
+  const ended = new Promise<number>((resolve) => {
+    finish = resolve;
+  });
+  const config = { cmd: "x", args: [], envs: {} };
+  const describeEnd = (status: number) => endStatusOf(status);
+  const command = new Command({
+    pid,
+    config,
+    tag,
+    cgroup: undefined,
+    input: undefined,
+    terminal: undefined,
+    outputs: [],
+    ended,
+    clock,
+    describeEnd,
+  });
+  commands.add(command);
+  return {
+    command,
+    end: () => {
+      finish(0);
+      return command.finished;
+    },
+  };
+}
+
+const missing = (look: () => unknown) => {
+  expect(look).toThrow("not found");
+};
+
+describe("Commands", () => {
+  test("finds what runs by pid and tag, of one tag the newest, and lists it", () => {
+    const clock = new FakeClock();
+    const commands = new Commands(clock);
+    const [first, second] = [fake(commands, clock, 1, "same"), fake(commands, clock, 2, "same")];
+    expect(commands.find({ pid: 1 })).toBe(first.command);
+    expect(commands.find({ tag: "same" })).toBe(second.command);
+    expect(commands.list().map(({ pid }) => pid)).toEqual([1, 2]);
+    missing(() => commands.find({ tag: "other" }));
+  });
+
+  test("an end stays readable for ten minutes, but is no running command", async () => {
+    const clock = new FakeClock();
+    const commands = new Commands(clock);
+    const { command, end } = fake(commands, clock, 1, "t");
+    await end();
+    missing(() => commands.find({ pid: 1 }));
+    expect(commands.list()).toEqual([]);
+    await clock.advance(LIMITS.exitRetentionMs - 1);
+    expect([commands.findOrEnded({ pid: 1 }), commands.findOrEnded({ tag: "t" })]).toEqual([command, command]);
+    await clock.advance(2);
+    missing(() => commands.findOrEnded({ pid: 1 }));
+  });
+
+  test("a new process with the same pid takes the name over", async () => {
+    const clock = new FakeClock();
+    const commands = new Commands(clock);
+    await fake(commands, clock, 1).end();
+    const again = fake(commands, clock, 1);
+    expect(commands.findOrEnded({ pid: 1 })).toBe(again.command);
+    await again.end();
+    expect(commands.findOrEnded({ pid: 1 })).toBe(again.command);
+  });
+
+  test("only so many ends are kept, the latest", async () => {
+    const clock = new FakeClock();
+    const commands = new Commands(clock);
+    for (let pid = 1; pid <= LIMITS.exitRetentionCount + 1; pid++) await fake(commands, clock, pid).end();
+    missing(() => commands.findOrEnded({ pid: 1 }));
+    expect(commands.findOrEnded({ pid: 2 }).pid).toBe(2);
+  });
+});
