@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { eventually, takeSnapshot } from "@boxyard/testkit";
-import { keptSandboxes, openDescriptors, ourDifferences } from "../support/ours.ts";
+import { keptSandboxes, openDescriptors, settledDifferences } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 
@@ -19,8 +19,7 @@ test("a hundred sandboxes made and ended leave the machine and the server as the
   const files = readdirSync(platform().dataDir);
   const descriptors = openDescriptors(platform().pid);
   for (let round = 0; round < 25; round++) await Promise.all([life(), life(), life(), life()]);
-  await eventually("nothing of them is left", () => ourDifferences(platform().dataDir, before).length === 0, { withinMs: 15_000 });
-  expect(ourDifferences(platform().dataDir, before)).toEqual([]);
+  expect(await settledDifferences(platform().dataDir, before)).toEqual([]);
   expect(keptSandboxes(platform())).toEqual([]);
   expect(readdirSync(platform().dataDir)).toEqual(files);
   // Connections to the API may be kept alive; one for each sandbox would be a hundred.
@@ -45,6 +44,6 @@ test("creates that fail leave nothing: an unknown template, a client that goes a
   // What had been made when its client left is a sandbox like any other, until its time is over; it can be ended.
   await eventually("everything kept is listed", async () => keptSandboxes(platform()).length === 2 * (await listed()).length);
   for (const { sandboxID } of await listed()) await platform().api({ method: "DELETE", path: `/sandboxes/${sandboxID}` });
-  await eventually("nothing is left", () => ourDifferences(platform().dataDir, before).length === 0, { withinMs: 15_000 });
+  expect(await settledDifferences(platform().dataDir, before)).toEqual([]);
   expect(keptSandboxes(platform())).toEqual([]);
 }, 60_000);
