@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, compareSnapshots, type ProgramOptions, readTestConfig, runProgram, takeSnapshot } from "@boxyard/testkit";
+import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram, takeSnapshot } from "@boxyard/testkit";
+import { settledDifferences } from "../support/ours.ts";
 
 const config = readTestConfig();
 const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, BOXYARD_LISTEN: "127.0.0.1:0" };
@@ -114,12 +115,7 @@ test("after down --sandboxes nothing of it is left on the machine", async () => 
   });
   expect(created.status).toBe(201);
   expect((await boxyard(["down", "--sandboxes"])).exitCode).toBe(0);
-  const instance = (await Bun.file(join(config.dataDir, "instance.json")).json()) as { instance: string };
-  // On a shared machine other people's things come and go; ours carry our folder or our instance, and device nodes are everybody's.
-  const ours = compareSnapshots(before, takeSnapshot()).filter(
-    ({ kind, what }) => config.ci || kind === "devices" || what.includes(config.dataDir) || what.includes(instance.instance),
-  );
-  expect(ours).toEqual([]);
+  expect(await settledDifferences(config.dataDir, before)).toEqual([]);
 });
 
 test("doctor says what the machine can do, for people and for programs", async () => {
