@@ -11,6 +11,7 @@ const TEMPLATE = {
   names: ["app"],
   lastSpawnedAt: null,
   createdAt: "2026-01-01T00:00:00Z",
+  updatedAt: "2026-01-01T00:00:00Z",
 };
 const PAGE = 2;
 

@@ -19,6 +19,7 @@ test("a file becomes steps, with root and / at the start and user and home at th
   expect(origin).toEqual({ fromImage: "debian:12" });
   expect(all.map(({ type, args }) => [type, ...args])).toEqual([["USER", "root"], ["WORKDIR", "/"], ["RUN", "apt-get update"], ...END]);
   expect(startCmd).toBeUndefined();
+  expect(parse("FROM boxyard/base:v1 AS x").origin).toEqual({ fromTemplate: "base:v1" });
 });
 
 test("continued lines, comments and blank lines between them", () => {

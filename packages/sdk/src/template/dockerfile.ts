@@ -18,7 +18,7 @@ interface State {
 
 /**
  * A template from a Dockerfile of one stage. Commands run as root in `/` until the file says otherwise; what it leaves unset is set to `user`
- * and `/home/user` at the end. ENTRYPOINT and CMD become the start command.
+ * and `/home/user` at the end. `FROM boxyard/NAME` begins with a template. ENTRYPOINT and CMD become the start command.
  *
  * @throws InvalidArgumentError with reason `dockerfile_unsupported` or `dockerfile_invalid`, naming the line.
  */
@@ -31,7 +31,7 @@ export function parseDockerfile(text: string, context: string, args: Readonly<Re
   if (!has("USER")) state.steps.push(step("USER", ["user"]));
   if (!has("WORKDIR")) state.steps.push(step("WORKDIR", ["/home/user"]));
   const startCmd = [state.entrypoint, state.cmd].filter((part) => part !== undefined).join(" ") || undefined;
-  return { origin: { fromImage: state.image }, steps: state.steps, startCmd, force: false };
+  return { origin: originOf(state.image), steps: state.steps, startCmd, force: false };
 }
 
 type Handler = (state: State, instruction: Instruction, args: Readonly<Record<string, string>>) => void;
@@ -74,6 +74,13 @@ function from(state: State, instruction: Instruction): void {
   if (!image) throw wrong(instruction, "FROM needs an image");
   if (image === "scratch") throw unsupported(instruction, "an empty image: nothing could run in it");
   state.image = image;
+}
+
+/** Names that begin so are templates of the server, not images of a registry. */
+const TEMPLATES = "boxyard/";
+
+function originOf(image: string): TemplateParts["origin"] {
+  return image.startsWith(TEMPLATES) ? { fromTemplate: image.slice(TEMPLATES.length) } : { fromImage: image };
 }
 
 function argument(state: State, instruction: Instruction, args: Readonly<Record<string, string>>): void {

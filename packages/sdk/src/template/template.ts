@@ -68,7 +68,7 @@ export class Template {
   }
 
   /**
-   * Takes over the text of a Dockerfile of one stage. ENTRYPOINT and CMD become the start command.
+   * Takes over the text of a Dockerfile of one stage. `FROM boxyard/NAME` begins with a template, other names are images. ENTRYPOINT and CMD become the start command.
    *
    * @throws InvalidArgumentError naming the line of what cannot be taken over.
    */

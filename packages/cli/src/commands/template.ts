@@ -1,0 +1,61 @@
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { collectPairs, parseCount } from "../options.ts";
+import * as actions from "../template/actions.ts";
+import { type BuildOptions, build } from "../template/build.ts";
+
+const BUILD_EXAMPLES = `
+The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the folder, which is also where COPY begins and
+.dockerignore stands. FROM boxyard/base begins with the template base, other names are images of registries. ENTRYPOINT and CMD become the program that runs in every sandbox from its start.
+
+Examples:
+  $ boxyard template build my-app
+  $ boxyard template build my-app:v2 project/ --build-arg VERSION=2 --memory 2048
+  $ boxyard template build web --start-cmd 'python3 -m http.server 8000' --ready-cmd 'curl -sf localhost:8000'`;
+
+const collect = (text: string, before: string[] = []) => [...before, text];
+
+export function configure(command: Command, context: CliContext): void {
+  command.description("Build, list, look at, tag and delete templates.");
+  command
+    .command("build <name> [folder]")
+    .description("Build a template from a Dockerfile and print its id.")
+    .option("-f, --file <path>", "the Dockerfile")
+    .option("--build-arg <KEY=VALUE>", "value for an ARG, repeatable", collectPairs)
+    .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
+    .option("--start-cmd <command>", "program that runs in every sandbox from its start")
+    .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")
+    .option("--cpus <count>", "processors of its sandboxes", parseCount)
+    .option("--memory <MiB>", "memory of its sandboxes", parseCount)
+    .option("--no-cache", "do every step anew")
+    .option("-d, --detach", "start the build and do not wait for it")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", BUILD_EXAMPLES)
+    .action((name: string, folder: string | undefined, options: BuildOptions) => build(name, folder ?? ".", options, context));
+
+  command
+    .command("list")
+    .alias("ls")
+    .description("List templates.")
+    .option("--json", "print them as JSON")
+    .action((options: { json?: boolean }) => actions.list(options, context));
+
+  command
+    .command("info <template>")
+    .description("Look at a template, by name or id.")
+    .option("--json", "print it as JSON")
+    .action((name: string, options: { json?: boolean }) => actions.info(name, options, context));
+
+  command
+    .command("tag <template> <tag...>")
+    .description("Make tags point to the build that a template, or one of its tags, points to.")
+    .option("--remove", "take the tags away instead; their builds stay")
+    .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
+    .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
+
+  command
+    .command("delete <template...>")
+    .alias("rm")
+    .description("Delete templates with all their builds, by name or id.")
+    .action((names: string[]) => actions.remove(names, context));
+}

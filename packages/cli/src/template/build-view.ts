@@ -1,0 +1,77 @@
+import type { BuildLogEntry, UploadState } from "@boxyard/sdk/template";
+import type { Output } from "../output/output.ts";
+import { bytes } from "../output/units.ts";
+
+const REDRAW_MS = 200;
+
+/** A line of the build's log that begins a step: `[2/4] RUN make [hash]`, with `CACHED` before it. */
+const HEADING = /^(CACHED )?\[(?:builder )?([^\]]+)\] (.*?) \[[0-9a-f]{8,}\]$/s;
+/** A line that a command of a step has written. */
+const PRINTED = /^\[[^\]]+\] \[(stdout|stderr)\]: (.*)$/s;
+
+/**
+ * A build as people know it from builders of images: a line for each step, what its commands print below it, and, on a terminal, a last line that
+ * tells what is being done and for how long.
+ */
+export class BuildView {
+  private readonly output: Output;
+  private readonly startedAt = performance.now();
+  private stepStartedAt = performance.now();
+  private current = "preparing";
+  private readonly timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(output: Output) {
+    this.output = output;
+    if (process.stderr.isTTY) this.timer = setInterval(() => this.draw(), REDRAW_MS);
+    this.timer?.unref();
+  }
+
+  upload({ step, source, state, bytes: size }: UploadState): void {
+    if (state === "uploaded") this.print(this.output.dim(`uploaded ${source} (${bytes(size ?? 0)})`));
+    else if (state === "cached") this.print(this.output.dim(`${source} is on the server already`));
+    else this.begin(`${state} ${source} for step ${step}${size === undefined ? "" : `, ${bytes(size)}`}`);
+  }
+
+  log({ message, level }: BuildLogEntry): void {
+    const printed = PRINTED.exec(message);
+    const heading = HEADING.exec(message);
+    if (printed) this.print(this.output.dim(`  ${printed[2]}`));
+    else if (heading) {
+      const title = `[${heading[2]}] ${firstLine(heading[3] ?? "")}`;
+      this.begin(title);
+      this.print(`${this.output.bold(title)}${heading[1] ? this.output.dim("  CACHED") : ""}`);
+    } else this.print(level === "error" ? this.output.red(message) : message);
+  }
+
+  /** Leaves the terminal as it found it. */
+  end(): void {
+    clearInterval(this.timer);
+    if (this.timer) process.stderr.write("\r\x1b[K");
+  }
+
+  get seconds(): number {
+    return (performance.now() - this.startedAt) / 1000;
+  }
+
+  private begin(what: string): void {
+    this.current = what;
+    this.stepStartedAt = performance.now();
+  }
+
+  private print(line: string): void {
+    if (this.timer) process.stderr.write("\r\x1b[K");
+    this.output.note(line);
+    if (this.timer) this.draw();
+  }
+
+  private draw(): void {
+    const seconds = `${((performance.now() - this.stepStartedAt) / 1000).toFixed(1)} s`;
+    const width = (process.stderr.columns ?? 80) - seconds.length - 6;
+    process.stderr.write(`\r\x1b[K${this.output.dim(`=> ${this.current.slice(0, width)}  ${seconds}`)}`);
+  }
+}
+
+function firstLine(text: string): string {
+  const [line = "", ...more] = text.split("\n");
+  return more.length > 0 ? `${line} …` : line;
+}

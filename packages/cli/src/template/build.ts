@@ -1,0 +1,60 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type BuildError, Template } from "@boxyard/sdk/template";
+import { connection } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { usageError } from "../errors.ts";
+import { BuildView } from "./build-view.ts";
+
+export interface BuildOptions {
+  readonly file?: string;
+  readonly buildArg?: Record<string, string>;
+  readonly tag?: string[];
+  readonly startCmd?: string;
+  readonly readyCmd?: string;
+  readonly cpus?: number;
+  readonly memory?: number;
+  readonly cache: boolean;
+  readonly detach?: boolean;
+  readonly json?: boolean;
+}
+
+/** Looked for in this order when none is named. */
+const FILES = ["boxyard.Dockerfile", "Dockerfile"];
+
+export async function build(name: string, folder: string, options: BuildOptions, context: CliContext): Promise<void> {
+  const template = templateOf(folder, options);
+  const { tag: tags, cpus: cpuCount, memory: memoryMB, cache } = options;
+  const target = { ...(await connection(context)), tags, cpuCount, memoryMB, skipCache: !cache, signal: context.signal };
+  const view = new BuildView(context.output);
+  try {
+    const onUpload = view.upload.bind(view);
+    const onLog = view.log.bind(view);
+    const built = options.detach
+      ? await template.buildInBackground(name, { ...target, onUpload })
+      : await template.build(name, { ...target, onUpload, onLog });
+    view.end();
+    if (options.json) return context.output.json(built);
+    if (options.detach) context.output.note("the build goes on; `boxyard template info NAME` tells how it does");
+    else context.output.note(`built ${name} in ${view.seconds.toFixed(1)} s; \`boxyard run -t ${name} -- COMMAND\` uses it`);
+    await context.output.line(built.templateId);
+  } catch (error) {
+    view.end();
+    if ((error as BuildError).step === undefined) throw error;
+    throw Object.assign(error as BuildError, { message: `step ${(error as BuildError).step}: ${(error as Error).message}` });
+  }
+}
+
+function templateOf(folder: string, options: BuildOptions): Template {
+  const named = options.file;
+  const path = named ?? FILES.map((name) => join(folder, name)).find((candidate) => existsSync(candidate));
+  if (path === undefined) throw usageError(`there is no ${FILES.join(" and no ")} in ${folder}; name a file with --file`);
+  if (!existsSync(path)) throw usageError(`there is no ${path}`);
+  let template = Template.fromDockerfile(readFileSync(path, "utf8"), {
+    context: folder,
+    ...(options.buildArg ? { args: options.buildArg } : {}),
+  });
+  if (options.startCmd !== undefined) template = template.setStartCmd(options.startCmd);
+  if (options.readyCmd !== undefined) template = template.setReadyCmd(options.readyCmd);
+  return template;
+}

@@ -1,0 +1,70 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { FakeTemplates } from "@boxyard/sdk/testing/templates";
+
+const fake = new FakeTemplates();
+const folder = mkdtempSync(join(tmpdir(), "boxyard-cli-template-"));
+let url = "";
+
+beforeAll(() => {
+  url = fake.start();
+  writeFileSync(join(folder, "Dockerfile"), "FROM boxyard/base\nARG V=1\nCOPY a.txt /srv/\nCMD sleep $V\n");
+  writeFileSync(join(folder, "a.txt"), "a");
+});
+afterEach(() => fake.reset());
+afterAll(async () => {
+  await fake.stop();
+  rmSync(folder, { recursive: true });
+});
+
+async function template(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  const child = Bun.spawn([process.execPath, resolve(import.meta.dir, "../main.ts"), "template", ...args], {
+    env: { PATH: "/usr/bin:/bin", BOXYARD_DATA: folder, BOXYARD_API_URL: url, BOXYARD_API_KEY: "key" },
+    cwd: folder,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { exitCode, stdout, stderr };
+}
+
+test("build sends the Dockerfile's steps, shows the log, and prints the id alone", async () => {
+  const built = await template("build", "app:v1", "--build-arg", "V=2", "--tag", "x", "--memory", "512", "--ready-cmd", "true");
+  expect([built.exitCode, built.stdout]).toEqual([0, "t1\n"]);
+  expect(built.stderr).toContain("uploaded a.txt");
+  expect(built.stderr).toContain("line 0\nline 1\nline 2\n");
+  expect(fake.seen[0]?.body).toEqual({ name: "app:v1", tags: ["x"], memoryMB: 512 });
+  expect(fake.started).toMatchObject({ fromTemplate: "base", startCmd: "sleep $V", readyCmd: "true" });
+  expect((fake.started as { steps: unknown[] }).steps[2]).toEqual({ type: "ENV", args: ["V", "2"], force: false });
+});
+
+test("a failed build names the step, and the exit code says so", async () => {
+  fake.end = { status: "error", reason: { message: "exit status 3", step: "2" } };
+  const failed = await template("build", "app");
+  expect([failed.exitCode, failed.stdout]).toEqual([1, ""]);
+  expect(failed.stderr).toContain("error: step 2: exit status 3\n");
+});
+
+test("what is missing is said before anything is sent", async () => {
+  expect((await template("build", "app", "nowhere")).stderr).toContain("there is no boxyard.Dockerfile and no Dockerfile in nowhere");
+  expect((await template("build", "app", "-f", "x")).exitCode).toBe(2);
+  expect(fake.seen).toEqual([]);
+});
+
+test("list, info, tag, delete", async () => {
+  expect((await template("list")).stdout).toMatch(/^NAME +ID +STATUS.*\napp +t1 +ready/);
+  expect(JSON.parse((await template("info", "app", "--json")).stdout)).toMatchObject({ templateId: "t1", tags: [{ tag: "default" }] });
+  expect((await template("info", "app")).stdout).toContain("tags              default (b1)");
+  expect((await template("tag", "app:v1", "stable", "new")).stderr).toBe("set stable, new\n");
+  expect(fake.seen.at(-1)?.body).toEqual({ target: "app:v1", tags: ["stable", "new"] });
+  expect((await template("tag", "app", "old", "--remove")).exitCode).toBe(0);
+  const deleted = await template("delete", "app", "no");
+  expect(deleted).toEqual({ exitCode: 1, stdout: "app\n", stderr: "no template no\n" });
+  expect((await template("info", "no")).stderr).toContain("boxyard template list");
+});
