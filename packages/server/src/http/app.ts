@@ -3,6 +3,7 @@ import { platformDocument, routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
 import type { ServerContext } from "../context.ts";
 import { errorResponse } from "./errors.ts";
+import { mountKeys } from "./keys/index.ts";
 import { mount } from "./route.ts";
 import { connect } from "./sandboxes/connect.ts";
 import { createSandbox } from "./sandboxes/create.ts";
@@ -38,6 +39,7 @@ export function createApp(context: ServerContext): Hono {
   mount(app, context, routes.setTimeout, setTimeout);
   mount(app, context, routes.refreshSandbox, refreshSandbox);
   mountTemplates(app, context);
+  mountKeys(app, context);
 
   const document = JSON.stringify(platformDocument());
   app.get("/openapi.json", () => new Response(document, { headers: { "Content-Type": "application/json; charset=utf-8" } }));

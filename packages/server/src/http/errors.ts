@@ -15,6 +15,9 @@ const PUBLIC_REASONS = new Set([
   "sandbox_capacity_unavailable",
   "sandbox_placement_timeout",
   "sandbox_create_failed",
+  "no_such_route",
+  "key_not_found",
+  "last_key",
 ]);
 
 /** The one place where an error becomes an answer, and is logged. */

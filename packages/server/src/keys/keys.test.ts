@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "@boxyard/core";
 import { SqlStore, type Store } from "../store/index.ts";
-import { ensureFirstKey, hashKey, Keys, newApiKey } from "./keys.ts";
+import { hashKey, hintOf, newApiKey } from "./api-key.ts";
+import { ensureFirstKey, Keys } from "./keys.ts";
 
 let folder: string;
 let store: Store;
@@ -24,8 +25,9 @@ test("the first key is made once, readable by root only, and kept as a hash", as
   expect(statSync(first.path).mode & 0o777).toBe(0o600);
   expect(await ensureFirstKey(store, folder, 2)).toEqual({ ...first, created: false });
   const keys = await store.listKeys();
-  expect(keys.map(({ hash, hint }) => [hash, hint])).toEqual([[hashKey(first.key), first.key.slice(0, 8)]]);
-  for (const file of ["boxyard.db", "boxyard.db-wal"]) expect(readFileSync(join(folder, file), "latin1")).not.toContain(first.key.slice(9));
+  expect(keys.map(({ hash, hint }) => [hash, hint])).toEqual([[hashKey(first.key), hintOf(first.key)]]);
+  for (const file of ["boxyard.db", "boxyard.db-wal"])
+    expect(readFileSync(join(folder, file), "latin1")).not.toContain(first.key.slice(9, -5));
 });
 
 test("a key file that holds no key is not overwritten", async () => {
@@ -43,4 +45,19 @@ test("keys are told from what is none", async () => {
   for (const wrong of [newApiKey(), key.slice(0, -1), `${key}0`, key.toUpperCase(), "x"]) {
     await expect(keys.authenticate(wrong)).rejects.toMatchObject({ code: "unauthenticated", reason: "api_key_invalid" });
   }
+});
+
+test("more keys: shown once, revoked at once, and the revoked first one stays revoked", async () => {
+  const first = await ensureFirstKey(store, folder, 1);
+  const keys = new Keys(store, new FakeClock(5));
+  const caller = await keys.authenticate(first.key);
+  await expect(keys.revoke(caller, caller.keyId)).rejects.toMatchObject({ code: "failed_precondition", reason: "last_key" });
+  const { key, record } = await keys.create(caller, "ci");
+  expect(await keys.authenticate(key)).toEqual({ teamId: caller.teamId, keyId: record.id });
+  expect((await keys.list(caller)).map(({ name }) => name)).toEqual(["first", "ci"]);
+  await keys.revoke(caller, caller.keyId);
+  await expect(keys.authenticate(first.key)).rejects.toMatchObject({ reason: "api_key_invalid" });
+  await expect(keys.revoke(caller, "nothing")).rejects.toMatchObject({ code: "not_found", reason: "key_not_found" });
+  await ensureFirstKey(store, folder, 9);
+  expect((await keys.list(caller)).map(({ name }) => name)).toEqual(["ci"]);
 });

@@ -1,9 +1,10 @@
-import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, type Clock, type TeamId } from "@boxyard/core";
-import type { Store } from "../store/index.ts";
+import type { ApiKeyRecord, Store } from "../store/index.ts";
+import { hashKey, hintOf, newApiKey } from "./api-key.ts";
 
 /** Who is asking. */
 export interface Caller {
@@ -16,9 +17,8 @@ export const DEFAULT_TEAM = "default";
 
 const CACHE_MS = 10_000;
 const MAX_CACHED = 1000;
-
-export const newApiKey = (): string => `e2b_${randomBytes(20).toString("hex")}`;
-export const hashKey = (key: string): string => createHash("sha256").update(key).digest("hex");
+/** Keys of one team. */
+const MAX_KEYS = 1000;
 
 /** Checks API keys. Only their SHA-256 is kept, so looking one up by it leaks nothing through its timing. */
 export class Keys {
@@ -50,6 +50,35 @@ export class Keys {
     void this.store.touchKey(record.id, this.clock.now()).catch(() => {});
     return caller;
   }
+
+  /** Makes another key for the caller's team. The key itself is nowhere but in the answer. */
+  async create({ teamId }: Caller, name: string): Promise<{ key: string; record: ApiKeyRecord }> {
+    if ((await this.list({ teamId })).length >= MAX_KEYS) {
+      throw new AppError("resource_exhausted", `There are ${MAX_KEYS} API keys already; revoke some`, { reason: "too_many_keys" });
+    }
+    const key = newApiKey();
+    const record = { id: randomUUID(), teamId, name, hash: hashKey(key), hint: hintOf(key), createdAt: this.clock.now() };
+    await this.store.addKey(record);
+    return { key, record };
+  }
+
+  /** Keys of a team, oldest first. */
+  async list({ teamId }: Pick<Caller, "teamId">): Promise<ApiKeyRecord[]> {
+    return (await this.store.listKeys()).filter((record) => record.teamId === teamId);
+  }
+
+  /**
+   * Takes a key away from its holder, at once on this server. Throws `not_found`, or `failed_precondition` for the last one: nobody could make
+   * another.
+   */
+  async revoke({ teamId }: Caller, id: string): Promise<void> {
+    if (!(await this.store.removeKey(teamId, id))) {
+      const isLast = (await this.list({ teamId })).some((record) => record.id === id);
+      if (isLast) throw new AppError("failed_precondition", "This is the last API key; create another first", { reason: "last_key" });
+      throw new AppError("not_found", `There is no API key '${id.slice(0, 100)}'`, { reason: "key_not_found" });
+    }
+    for (const [hash, { caller }] of this.cache) if (caller.keyId === id) this.cache.delete(hash);
+  }
 }
 
 export interface FirstKey {
@@ -60,7 +89,7 @@ export interface FirstKey {
   readonly created: boolean;
 }
 
-/** Makes the first API key, or makes sure that the one in the data folder is known to the store. */
+/** Makes the first API key. The one in the data folder is told to a store that has no keys; elsewhere it may have been revoked. */
 export async function ensureFirstKey(store: Store, dataFolder: string, now: number): Promise<FirstKey> {
   const path = join(dataFolder, "api-key");
   const created = !existsSync(path);
@@ -75,6 +104,8 @@ export async function ensureFirstKey(store: Store, dataFolder: string, now: numb
     await rename(`${path}.new`, path);
   }
   const teamId = await store.ensureTeam(DEFAULT_TEAM, "Default");
-  await store.addKey({ id: randomUUID(), teamId, name: "first", hash: hashKey(key), hint: key.slice(0, 8), createdAt: now });
+  if (created || (await store.listKeys()).length === 0) {
+    await store.addKey({ id: randomUUID(), teamId, name: "first", hash: hashKey(key), hint: hintOf(key), createdAt: now });
+  }
   return { path, key, created };
 }

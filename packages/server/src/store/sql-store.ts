@@ -70,6 +70,12 @@ export class SqlStore implements Store {
     return ((await this.sql`SELECT * FROM api_keys ORDER BY created_at`) as Row[]).map(keyOf);
   }
 
+  async removeKey(teamId: TeamId, id: string): Promise<boolean> {
+    const rows = await this.sql`DELETE FROM api_keys WHERE team_id = ${teamId} AND id = ${id}
+      AND EXISTS (SELECT 1 FROM api_keys other WHERE other.team_id = ${teamId} AND other.id <> ${id}) RETURNING id`;
+    return rows.length === 1;
+  }
+
   async touchKey(id: string, usedAt: number): Promise<void> {
     await this.sql`UPDATE api_keys SET last_used_at = ${usedAt} WHERE id = ${id}`;
   }

@@ -108,6 +108,18 @@ export function storeContract(name: string, make: () => Promise<{ open: () => Pr
       expect(await store.listKeys()).toEqual([{ ...key, lastUsedAt: 77 }]);
     });
 
+    test("removes keys of a team, but not its last one", async () => {
+      const teamId = await store.ensureTeam("default", "Default");
+      const key = { id: "k1", teamId, name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
+      await store.addKey(key);
+      await store.addKey({ ...key, id: "other", teamId: "another" as TeamId, hash: "h9" });
+      expect(await store.removeKey(teamId, "k1")).toBe(false);
+      await store.addKey({ ...key, id: "k2", hash: "h2" });
+      expect([await store.removeKey(teamId, "other"), await store.removeKey(teamId, "none")]).toEqual([false, false]);
+      expect(await store.removeKey(teamId, "k1")).toBe(true);
+      expect((await store.listKeys()).map(({ id }) => id).sort()).toEqual(["k2", "other"]);
+    });
+
     test("makes a new build only when a template has changed", async () => {
       const teamId = await store.ensureTeam("default", "Default");
       const { templates } = store;

@@ -18,6 +18,8 @@ export interface Store {
   addKey(key: ApiKeyRecord): Promise<void>;
   findKey(hash: string): Promise<ApiKeyRecord | undefined>;
   listKeys(): Promise<ApiKeyRecord[]>;
+  /** Removes a key of a team, if another is left to it; says whether it did. */
+  removeKey(teamId: TeamId, id: string): Promise<boolean>;
   touchKey(id: string, usedAt: number): Promise<void>;
 
   /** Templates, their builds and the cache of build steps. */

@@ -1,6 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
+import { keyRoutes } from "./key.ts";
 import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { templateRoutes } from "./template-routes.ts";
@@ -141,5 +142,6 @@ export const routes = {
     responses: { 204: none("Done"), ...errors(400, 404) },
   }),
   ...templateRoutes,
+  ...keyRoutes,
   ...buildRoutes,
 } as const;

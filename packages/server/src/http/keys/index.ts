@@ -1,0 +1,36 @@
+import { type ApiKey, routes } from "@boxyard/spec/platform";
+import type { Hono } from "hono";
+import type { ServerContext } from "../../context.ts";
+import { KEY_PREFIX, KEY_VALUE_LENGTH, maskOf } from "../../keys/api-key.ts";
+import type { ApiKeyRecord } from "../../store/index.ts";
+import { type HandlerOf, mount } from "../route.ts";
+import { json, noContent } from "../sandboxes/present.ts";
+
+const createKey: HandlerOf<typeof routes.createKey> = async ({ body, caller }, { keys }) => {
+  const { key, record } = await keys.create(caller, body.name);
+  return json(201, { ...present(record), key });
+};
+
+const listKeys: HandlerOf<typeof routes.listKeys> = async ({ caller }, { keys }) => json(200, (await keys.list(caller)).map(present));
+
+const revokeKey: HandlerOf<typeof routes.revokeKey> = async ({ caller, param }, { keys }) => {
+  await keys.revoke(caller, param("apiKeyID"));
+  return noContent();
+};
+
+function present(record: ApiKeyRecord): ApiKey {
+  const { start, end } = maskOf(record.hint);
+  return {
+    id: record.id,
+    name: record.name,
+    mask: { prefix: KEY_PREFIX, valueLength: KEY_VALUE_LENGTH, maskedValuePrefix: start, maskedValueSuffix: end },
+    createdAt: new Date(record.createdAt).toISOString(),
+    ...(record.lastUsedAt === undefined ? {} : { lastUsed: new Date(record.lastUsedAt).toISOString() }),
+  };
+}
+
+export function mountKeys(app: Hono, context: ServerContext): void {
+  mount(app, context, routes.createKey, createKey);
+  mount(app, context, routes.listKeys, listKeys);
+  mount(app, context, routes.revokeKey, revokeKey);
+}

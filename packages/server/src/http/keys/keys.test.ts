@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { TestServer } from "../../testing/test-server.ts";
+
+let s: TestServer;
+beforeAll(async () => {
+  s = await TestServer.start();
+});
+afterAll(() => s[Symbol.asyncDispose]());
+
+test("create, list, use and revoke", async () => {
+  const created = await s.call("POST", "/api-keys", { name: " ci " });
+  const { key, id, mask } = created.body;
+  expect([created.status, created.body.name]).toEqual([201, "ci"]);
+  expect(key).toMatch(/^e2b_[0-9a-f]{40}$/);
+  expect(mask).toEqual({ prefix: "e2b_", valueLength: 40, maskedValuePrefix: key.slice(4, 8), maskedValueSuffix: key.slice(-4) });
+  const listed = await s.call("GET", "/api-keys", undefined, { "X-API-Key": key });
+  expect(listed.body.map(({ name }: { name: string }) => name)).toEqual(["first", "ci"]);
+  expect(JSON.stringify(listed.body)).not.toContain(key.slice(8, -4));
+  expect((await s.call("DELETE", `/api-keys/${id}`)).status).toBe(204);
+  expect((await s.call("GET", "/api-keys", undefined, { "X-API-Key": key })).status).toBe(401);
+  expect((await s.call("DELETE", `/api-keys/${id}`)).status).toBe(404);
+});
+
+test("refusals", async () => {
+  for (const body of [{}, { name: "" }, { name: "  " }, { name: "x".repeat(101) }, { name: 1 }]) {
+    expect((await s.call("POST", "/api-keys", body)).status).toBe(400);
+  }
+  const [first] = (await s.call("GET", "/api-keys")).body;
+  const last = await s.call("DELETE", `/api-keys/${first.id}`);
+  expect([last.body.error_code, (await s.call("GET", "/api-keys")).status]).toEqual(["last_key", 200]);
+  expect((await s.call("GET", "/api-keys", undefined, { "X-API-Key": "e2b_00" })).status).toBe(401);
+});

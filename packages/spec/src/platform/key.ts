@@ -1,0 +1,56 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { body, errors, json, none, security } from "./route-parts.ts";
+
+const tags = ["API keys"];
+
+export const NewApiKey = z
+  .object({ name: z.string().trim().min(1, "must not be empty").max(100, "must have at most 100 characters") })
+  .openapi("NewTeamAPIKey");
+
+const fields = {
+  id: z.string(),
+  name: z.string(),
+  mask: z.object({
+    prefix: z.string(),
+    valueLength: z.int(),
+    maskedValuePrefix: z.string(),
+    maskedValueSuffix: z.string(),
+  }),
+  createdAt: z.iso.datetime(),
+  lastUsed: z.iso.datetime().optional(),
+};
+export const ApiKey = z.object(fields).openapi("TeamAPIKey");
+export type ApiKey = z.infer<typeof ApiKey>;
+export const CreatedApiKey = z
+  .object({ ...fields, key: z.string().openapi({ description: "Shown this one time: the server keeps its hash" }) })
+  .openapi("CreatedTeamAPIKey");
+
+/** API keys of the caller's team (contract/wire.md 2.6; the API key itself is the right to do this). */
+export const keyRoutes = {
+  createKey: createRoute({
+    method: "post",
+    path: "/api-keys",
+    tags,
+    security,
+    summary: "Create an API key",
+    request: { body: body(NewApiKey) },
+    responses: { 201: json(CreatedApiKey, "The key, this one time"), ...errors(400) },
+  }),
+  listKeys: createRoute({
+    method: "get",
+    path: "/api-keys",
+    tags,
+    security,
+    summary: "List API keys",
+    responses: { 200: json(z.array(ApiKey), "Oldest first"), ...errors() },
+  }),
+  revokeKey: createRoute({
+    method: "delete",
+    path: "/api-keys/{apiKeyID}",
+    tags,
+    security,
+    summary: "Revoke an API key",
+    request: { params: z.object({ apiKeyID: z.string().openapi({ param: { name: "apiKeyID", in: "path" } }) }) },
+    responses: { 204: none("It opens nothing any more"), ...errors(400, 404) },
+  }),
+} as const;
