@@ -3,9 +3,40 @@ import { AppError } from "@boxyard/core";
 /** How a fake agent answers `POST /init`: as it should, or as a hostile or broken one might. */
 export type InitManner = "ok" | "hang" | "error" | "garbage" | "refuse" | "disconnect" | "huge";
 
+/** A command that a fake agent is asked to start. */
+export interface FakeCommand {
+  readonly cmd: string;
+  readonly args: readonly string[];
+  readonly envs: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly user?: string;
+  readonly tag?: string;
+}
+
+/** How it pretends to end; `error` is one of the protocol's, and the command never ran then. */
+export interface FakeResult {
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly exitCode?: number;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+export type FakeCommands = (command: FakeCommand) => FakeResult | Promise<FakeResult>;
+
+/** An envelope of Connect's streams. */
+function frame(flags: number, message: object): Buffer {
+  const text = Buffer.from(JSON.stringify(message));
+  const head = Buffer.alloc(5);
+  head[0] = flags;
+  head.writeUInt32BE(text.byteLength, 1);
+  return Buffer.concat([head, text]);
+}
+
 export interface FakeAgentOptions {
   readonly initKey: string;
   readonly manner: () => InitManner;
+  /** What commands come to; by default each ends with 0 at once. */
+  readonly command?: FakeCommands;
 }
 
 /**
@@ -17,6 +48,8 @@ export class FakeAgent {
   readonly port: number;
   /** Bodies of the accepted `/init` calls. */
   readonly inits: Record<string, unknown>[] = [];
+  /** Bytes of each file that was written, by path. */
+  readonly files = new Map<string, number>();
   private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
   private readonly server: Bun.Server<undefined>;
   private readonly options: FakeAgentOptions;
@@ -91,9 +124,52 @@ export class FakeAgent {
         disk_total: 500,
       });
     }
+    if (pathname === "/process.Process/Start") return this.startProcess(request);
+    if (pathname === "/files" && request.method === "POST" && request.headers.has("authorization")) return this.takeFile(request);
     if (pathname === "/echo" && request.body) return new Response(request.body);
     const body = await request.text();
     return Response.json({ method: request.method, path: pathname + search, headers: Object.fromEntries(request.headers), body });
+  }
+
+  /** Runs nothing: what a command prints and ends with is what the world's `command` says. */
+  private async startProcess(request: Request): Promise<Response> {
+    const bytes = Buffer.from(await request.arrayBuffer());
+    const { process, tag } = JSON.parse(bytes.toString("utf8", 5)) as { process: FakeCommand; tag?: string };
+    const user = Buffer.from((request.headers.get("authorization") ?? "").slice(6), "base64")
+      .toString()
+      .replace(/:$/, "");
+    const events = this.options.command?.({ ...process, user, ...(tag === undefined ? {} : { tag }) }) ?? {};
+    const end = (result: FakeResult) => {
+      if (result.error) return frame(2, { error: result.error });
+      const { stdout, stderr, exitCode = 0 } = result;
+      const data = [
+        ...(stdout === undefined ? [] : [frame(0, { event: { data: { stdout: Buffer.from(stdout).toString("base64") } } })]),
+        ...(stderr === undefined ? [] : [frame(0, { event: { data: { stderr: Buffer.from(stderr).toString("base64") } } })]),
+      ];
+      return Buffer.concat([
+        ...data,
+        frame(0, { event: { end: { exitCode, exited: true, status: `exit status ${exitCode}` } } }),
+        frame(2, {}),
+      ]);
+    };
+    const stream = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        try {
+          controller.enqueue(frame(0, { event: { start: { pid: 2 } } }));
+          controller.enqueue(end(await events));
+          controller.close();
+        } catch {
+          // The other side has gone.
+        }
+      },
+    });
+    return new Response(stream, { headers: { "content-type": "application/connect+json" } });
+  }
+
+  private async takeFile(request: Request): Promise<Response> {
+    const path = new URL(request.url).searchParams.get("path") ?? "";
+    this.files.set(path, (await request.bytes()).byteLength);
+    return Response.json([{ path, name: path, type: "file" }]);
   }
 
   private async init(request: Request): Promise<Response> {

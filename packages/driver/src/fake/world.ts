@@ -1,6 +1,6 @@
 import type { LayerInfo } from "../images.ts";
 import type { ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
-import { FakeAgent, type InitManner } from "./agent.ts";
+import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 
 /** One pretended sandbox. */
@@ -30,6 +30,8 @@ export class FakeWorld {
   readonly layers = new Map<string, { readonly info: LayerInfo; readonly tar: Uint8Array<ArrayBuffer> }>();
   /** How the agents answer `/init` from now on. */
   initManner: InitManner = "ok";
+  /** What commands inside come to from now on; by default each ends with 0 at once. */
+  command: FakeCommands = () => ({});
   released = 0;
 
   make(spec: SandboxSpec, driver: string): FakeSandbox {
@@ -52,7 +54,11 @@ export class FakeWorld {
   }
 
   boot(sandbox: FakeSandbox): void {
-    sandbox.agent = new FakeAgent({ initKey: sandbox.spec.agent.initKey, manner: () => this.initManner });
+    sandbox.agent = new FakeAgent({
+      initKey: sandbox.spec.agent.initKey,
+      manner: () => this.initManner,
+      command: (command) => this.command(command),
+    });
     sandbox.phase = "running";
   }
 

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { BuildBench } from "../../testing/build-bench.ts";
+import { TestServer } from "../../testing/test-server.ts";
+
+let s: TestServer;
+let bench: BuildBench;
+beforeAll(async () => {
+  s = await TestServer.start({ env: { BOXYARD_MAX_BUILDS: "2", BOXYARD_MAX_QUEUED_BUILDS: "3" } });
+});
+afterAll(() => s[Symbol.asyncDispose]());
+beforeEach(() => {
+  bench = new BuildBench(s);
+});
+
+const HASH = "a".repeat(64);
+const run = (command: string, extra: object = {}) => ({ type: "RUN", args: [command], ...extra });
+const strip = (lines: string[]) => lines.map((line) => line.replace(/ \[[0-9a-f]{16}\]$/, ""));
+
+describe("a build", () => {
+  test("goes from its base through its steps to a template that can be started", async () => {
+    bench.answer = ({ args }) => (args.at(-1) === "make" ? { stdout: "made\n50%\r100%\n", stderr: "warned" } : undefined);
+    const { of, ...ended } = await bench.build("whole", {
+      steps: [
+        { type: "ENV", args: ["A", "1", "B", "$A!"] },
+        { type: "WORKDIR", args: ["/app"] },
+        run("make"),
+        { type: "RUN", args: ["as root", "root"] },
+      ],
+    });
+    expect(ended).toMatchObject({ templateID: of.templateID, buildID: of.buildID, status: "ready", logs: [] });
+    expect("reason" in ended).toBe(false);
+    expect(strip(await bench.log(of))).toEqual([
+      "[base] FROM base:default",
+      "[builder 1/4] ENV A 1 B $A!",
+      "[builder 2/4] WORKDIR /app",
+      "[builder 3/4] RUN make",
+      "[builder 3/4] [stdout]: made",
+      "[builder 3/4] [stdout]: 100%",
+      "[builder 3/4] [stderr]: warned",
+      "[builder 4/4] RUN as root root",
+      "[finalize] Finalizing template",
+      "Build finished, took 0s",
+    ]);
+    expect(bench.ran).toEqual([
+      { cmd: "/bin/bash", args: ["-l", "-c", "make"], envs: { FROM_TEMPLATE: "1", A: "1", B: "!" }, cwd: "/app", user: "user" },
+      { cmd: "/bin/bash", args: ["-l", "-c", "as root"], envs: { FROM_TEMPLATE: "1", A: "1", B: "!" }, cwd: "/app", user: "root" },
+    ]);
+    expect(s.world.sandboxes.size).toBe(0);
+    const { sandboxID } = await s.create({ templateID: "whole" });
+    const sandbox = s.world.sandboxes.get(sandboxID);
+    expect(sandbox?.agent?.inits[0]).toMatchObject({ envVars: { A: "1", B: "!" }, defaultUser: "user", defaultWorkdir: "/app" });
+    expect(sandbox?.spec.image.layers.length).toBeGreaterThan(1);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+  });
+
+  test("takes from the cache what was built before, up to a step that is forced", async () => {
+    const steps = [run("one"), run("two"), run("three")];
+    await bench.build("cached", { steps });
+    bench.ran.length = 0;
+    const again = await bench.build("cached-again", { steps });
+    expect(bench.commands).toEqual([]);
+    expect(strip(await bench.log(again.of)).slice(0, 4)).toEqual([
+      "CACHED [base] FROM base:default",
+      "CACHED [builder 1/3] RUN one",
+      "CACHED [builder 2/3] RUN two",
+      "CACHED [builder 3/3] RUN three",
+    ]);
+    await bench.build("cached", { steps: [steps[0], run("two", { force: true }), steps[2]] });
+    expect(bench.commands).toEqual(["two", "three"]);
+    bench.ran.length = 0;
+    await bench.build("cached", { steps, force: true });
+    expect(bench.commands).toEqual(["one", "two", "three"]);
+    bench.ran.length = 0;
+    await bench.build("cached", { steps: [run("one"), run("2"), run("three")] });
+    expect(bench.commands).toEqual(["2", "three"]);
+  });
+
+  test("that fails says in which step, and shows its output", async () => {
+    bench.answer = ({ args }) => (args.at(-1) === "false" ? { stderr: "why\n", exitCode: 3 } : undefined);
+    const { of, status, reason } = await bench.build("failing", { steps: [run("true"), run("false"), run("never")] });
+    expect(status).toBe("error");
+    expect(reason).toMatchObject({ message: "failed to run command 'false': exit status 3", step: "2" });
+    expect(reason.logEntries.map(({ message }: { message: string }) => message)).toContain("[builder 2/3] [stderr]: why");
+    expect((await bench.log(of)).at(-1)).toBe("Build failed: failed to run command 'false': exit status 3");
+    expect(bench.commands).not.toContain("never");
+    expect((await s.call("POST", "/v2/sandboxes", { templateID: "failing" })).status).toBe(404);
+    expect(s.world.sandboxes.size).toBe(0);
+  });
+
+  test("names a user that is not there", async () => {
+    bench.answer = ({ user }) => (user === "nobody-here" ? { error: { code: "unauthenticated", message: "x" } } : undefined);
+    const { reason } = await bench.build("user", { steps: [{ type: "RUN", args: ["id", "nobody-here"] }] });
+    expect(reason.message).toBe("failed to run command 'id': command failed: unauthenticated: invalid username: 'nobody-here'");
+  });
+
+  test("inherits from a template, and its start command is tried, then run in each sandbox until it is ready", async () => {
+    let asked = 0;
+    bench.answer = ({ args }) => {
+      if (args.at(-1) === "serve") return new Promise(() => {});
+      if (args.at(-1) === "ready?") return { exitCode: ++asked % 3 === 0 ? 0 : 1 };
+      return undefined;
+    };
+    const parent = await bench.build("serving", { steps: [{ type: "ENV", args: ["P", "1"] }], startCmd: "serve", readyCmd: "ready?" });
+    expect([parent.status, asked]).toEqual(["ready", 3]);
+    expect(await bench.log(parent.of)).toEqual(
+      expect.arrayContaining(["Running start command: serve", "Waiting for template to be ready: ready?", "Template is ready"]),
+    );
+    const child = await bench.build("serving-child", { fromImage: undefined, fromTemplate: "serving", steps: [run("more")] });
+    expect([child.status, asked]).toEqual(["ready", 6]);
+    const { sandboxID } = await s.create({ templateID: "serving-child" });
+    expect(asked).toBe(9);
+    expect(bench.ran.at(-4)).toMatchObject({ args: ["-l", "-c", "serve"], user: "user", cwd: "/home/user", tag: "start-command" });
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+    const other = await bench.build("serving-other", {
+      fromImage: undefined,
+      fromTemplate: "serving",
+      startCmd: "serve",
+      readyCmd: "sleep 20",
+    });
+    expect([other.status, asked]).toEqual(["ready", 9]);
+  });
+
+  test("fails when its start command does", async () => {
+    bench.answer = ({ args }) => (args.at(-1) === "serve" ? { exitCode: 1 } : args.at(-1) === "ready?" ? { exitCode: 1 } : undefined);
+    const { reason } = await bench.build("not-serving", { startCmd: "serve", readyCmd: "ready?" });
+    expect(reason).toMatchObject({ message: "failed to run start command 'serve': exit status 1", step: "finalize" });
+  });
+
+  test("moves its tags only when it is ready", async () => {
+    bench.answer = ({ args }) => (args.at(-1) === "false" ? { exitCode: 1 } : undefined);
+    const first = await bench.build("moved:v1");
+    await bench.build("moved:v1", { steps: [run("false")] });
+    expect((await s.call("GET", "/templates/moved/tags")).body).toMatchObject([{ tag: "v1", buildID: first.of.buildID }]);
+    const third = await bench.build("moved:v1");
+    expect((await s.call("GET", "/templates/moved/tags")).body).toMatchObject([{ tag: "v1", buildID: third.of.buildID }]);
+  });
+});
+
+describe("builds at once", () => {
+  /** Lets commands called `wait` go on. */
+  function held() {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    bench.answer = ({ args }) => (args.at(-1)?.startsWith("wait") ? promise.then(() => ({})) : undefined);
+    return resolve;
+  }
+  const waiting = (name: string) => ({ steps: [run(`wait ${name}`)] });
+
+  test("queue behind each other, are bounded, and say building from the start", async () => {
+    const release = held();
+    const all = [];
+    for (const name of ["q1", "q2", "q3"]) {
+      const of = await bench.request(name);
+      expect((await bench.start(of, waiting(name))).status).toBe(202);
+      expect((await bench.status(of)).status).toBe("building");
+      all.push(of);
+    }
+    const more = await bench.request("q4");
+    const refused = await bench.start(more, waiting("q4"));
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "10"]);
+    while (s.world.sandboxes.size < 2) await Bun.sleep(2);
+    await Bun.sleep(20);
+    expect(s.world.sandboxes.size).toBe(2);
+    release();
+    for (const of of all) expect((await bench.ended(of)).status).toBe("ready");
+  });
+
+  test("of one template: the newer ends the older", async () => {
+    const release = held();
+    const old = await bench.request("newest");
+    await bench.start(old, waiting("old"));
+    const young = await bench.request("newest");
+    await bench.start(young, waiting("young"));
+    expect((await bench.ended(old)).reason.message).toBe("A newer build of the same template was started");
+    release();
+    expect((await bench.ended(young)).status).toBe("ready");
+  });
+
+  test("are cancelled, at work or not, and end with their template", async () => {
+    held();
+    const cancel = (of: { templateID: string; buildID: string }) =>
+      s.call("POST", `/templates/${of.templateID}/builds/${of.buildID}/cancel`);
+    const atWork = await bench.request("cancelled");
+    await bench.start(atWork, waiting("x"));
+    while (s.world.sandboxes.size === 0) await Bun.sleep(2);
+    expect((await cancel(atWork)).status).toBe(204);
+    expect(await bench.status(atWork)).toMatchObject({ status: "error", reason: { message: "The build was cancelled" } });
+    expect(s.world.sandboxes.size).toBe(0);
+    expect((await cancel(atWork)).status).toBe(400);
+    const requested = await bench.request("cancelled");
+    expect((await cancel(requested)).status).toBe(204);
+    expect((await bench.start(requested)).body.message).toBe("build is not in waiting state");
+    const deleted = await bench.request("deleted");
+    await bench.start(deleted, waiting("y"));
+    expect((await s.call("DELETE", `/templates/${deleted.templateID}`)).status).toBe(204);
+    expect(s.world.sandboxes.size).toBe(0);
+    expect((await s.call("GET", `/templates/${deleted.templateID}`)).status).toBe(404);
+  });
+
+  test("end when the server does, and those that it left in the middle say so after a restart", async () => {
+    const other = await TestServer.start();
+    const there = new BuildBench(other);
+    there.answer = ({ args }) => (args.at(-1) === "wait" ? new Promise(() => {}) : undefined);
+    const closed = await there.request("closed");
+    await there.start(closed, { steps: [run("wait")] });
+    while (other.world.sandboxes.size === 0) await Bun.sleep(2);
+    await other.stop();
+    expect(other.world.sandboxes.size).toBe(0);
+    const { dataFolder } = other.config;
+    const again = await TestServer.start({ dataFolder, world: other.world });
+    const bench2 = new BuildBench(again);
+    expect((await bench2.status(closed)).reason.message).toContain("The server is shutting down");
+    const { store } = again.server.context;
+    const [killed, written] = [await bench2.request("killed"), await bench2.request("written")];
+    const spec = again.server.context.templates.ofTeam(await store.ensureTeam("default", "")).flatMap((t) => t.versions)[0]?.spec;
+    if (!spec) throw new Error("there is no template");
+    // As a kill -9 leaves them: at work, and right before the end.
+    await store.templates.updateBuild(killed.buildID, ["waiting"], { status: "building" });
+    await store.templates.updateBuild(written.buildID, ["waiting"], { status: "building", spec });
+    await again.stop();
+    await using third = await TestServer.start({ dataFolder, world: other.world });
+    const bench3 = new BuildBench(third);
+    expect(await bench3.status(killed)).toMatchObject({
+      status: "error",
+      reason: { message: expect.stringContaining("The server ended") },
+    });
+    expect((await bench3.status(written)).status).toBe("ready");
+    expect((await third.call("GET", "/templates/written/tags")).body).toMatchObject([{ tag: "default", buildID: written.buildID }]);
+  });
+});
+
+describe("what a start refuses", () => {
+  test.each([
+    [{ fromImage: undefined }, "fromImage: is required, or fromTemplate"],
+    [{ fromTemplate: "base" }, "fromTemplate: cannot go with fromImage"],
+    [{ fromImage: "" }, "validation error: fromImage: must not be empty"],
+    [{ fromImageRegistry: { type: "other" } }, "validation error: fromImageRegistry.type: "],
+    [{ fromImageRegistry: { type: "registry", username: "u" } }, "validation error: fromImageRegistry.password: is required"],
+    [{ steps: [{ args: [] }] }, "validation error: steps.0.type: is required"],
+    [{ steps: [run("a"), { type: "EXPOSE", args: ["80"] }] }, "steps.1.type: 'EXPOSE' is none of RUN, COPY, ADD, ENV, ARG, WORKDIR, USER"],
+    [{ steps: [{ type: "RUN", args: [] }] }, "steps.0.args: RUN takes 1 to 2 arguments, not 0"],
+    [{ steps: [{ type: "WORKDIR", args: ["a", "b"] }] }, "steps.0.args: WORKDIR takes 1 arguments, not 2"],
+    [{ steps: [{ type: "ENV", args: ["A"] }] }, "steps.0.args: ENV takes pairs of name and value"],
+    [{ steps: [{ type: "ENV", args: ["A=B", "c"] }] }, "steps.0.args.0: 'A=B' is not a variable name"],
+    [{ steps: [{ type: "RUN", args: ["a\0"] }] }, "steps.0.args.0: must not hold NUL"],
+    [{ steps: [{ type: "COPY", args: ["a", "b"] }] }, "steps.0.filesHash: is required"],
+    [{ steps: [{ type: "COPY", args: ["a", "b"], filesHash: "x" }] }, "steps.0.filesHash: must be 64 hexadecimal digits, in lower case"],
+    [{ steps: [{ type: "COPY", args: ["a", "b"], filesHash: HASH }] }, `steps.0.filesHash: no files were uploaded under ${HASH}`],
+    [{ steps: [{ type: "COPY", args: ["a", "b", "", "u+x"], filesHash: HASH }] }, "steps.0.args.3: 'u+x' is not a mode in octal digits"],
+    [{ startCmd: "a\0" }, "startCmd: must not hold NUL"],
+  ])("%j", async (body, message) => {
+    const of = await bench.request("refused");
+    const reply = await bench.start(of, body);
+    expect([reply.status, reply.body.message.slice(0, message.length)]).toEqual([400, message]);
+    expect((await bench.status(of)).status).toBe("waiting");
+  });
+
+  test("unknown builds and templates", async () => {
+    const of = await bench.request("refused");
+    const { body } = await bench.start({ ...of, buildID: "nope" });
+    expect(body).toEqual({ code: 400, message: "Build 'nope' not found" });
+    expect((await bench.start({ ...of, templateID: "nope" })).status).toBe(404);
+    expect((await bench.start(of, { fromImage: undefined, fromTemplate: "nope" })).status).toBe(404);
+    expect((await s.call("GET", `/templates/${of.templateID}/builds/nope/status`)).status).toBe(404);
+    const others = await bench.request("others");
+    expect((await bench.status({ templateID: of.templateID, buildID: others.buildID })).code).toBe(404);
+  });
+
+  test("a second start of the same build", async () => {
+    const { of } = await bench.build("once");
+    const reply = await bench.start(of);
+    expect([reply.status, reply.body.message]).toEqual([400, "build is not in waiting state"]);
+  });
+});
+
+test("an image from elsewhere needs a registry, which this server has none of, and the build says so", async () => {
+  const { reason } = await bench.build("elsewhere", { fromImage: "registry.test/app" });
+  expect(reason.step).toBe("base");
+  expect(reason.message).toContain("registry.test/app");
+});
+
+test("the log comes in pages by index, level and time; beyond its end there is nothing", async () => {
+  bench.answer = ({ args }) =>
+    args.at(-1) === "many" ? { stdout: Array.from({ length: 250 }, (_, i) => `line ${i}\n`).join("") } : undefined;
+  const { of } = await bench.build("logged", { steps: [run("many")] });
+  expect((await bench.status(of)).logEntries).toHaveLength(100);
+  const lines = await bench.log(of);
+  expect(lines.filter((line) => line.includes("line "))).toHaveLength(250);
+  expect((await bench.status(of, `?logsOffset=${lines.length}`)).logEntries).toEqual([]);
+  expect((await bench.status(of, "?logsOffset=99999")).logEntries).toEqual([]);
+  expect((await bench.status(of, "?level=error")).logEntries).toEqual([]);
+  expect((await s.call("GET", `/templates/${of.templateID}/builds/${of.buildID}/status?limit=101`)).status).toBe(400);
+  const logs = async (query: string) => (await s.call("GET", `/templates/${of.templateID}/builds/${of.buildID}/logs?${query}`)).body.logs;
+  expect((await logs("limit=1"))[0]).toEqual({ timestamp: expect.any(String), level: "info", message: lines[0], step: "base" });
+  expect((await logs("limit=1&direction=backward"))[0].message).toBe(lines.at(-1));
+});
