@@ -16,6 +16,7 @@ const NEEDS: readonly Need[] = [
   { what: "a static busybox, the guest's first program", package: "busybox-static", probe: ["busybox", "true"] },
   { what: "cpio, to pack the guest's first file system", package: "cpio", probe: ["cpio", "--version"] },
   { what: "debugfs, to read the guest's disk", package: "e2fsprogs", probe: ["debugfs", "-V"] },
+  { what: "runc, the other runtime", package: "runc", probe: ["runc", "--version"] },
   { what: "tmux, to drive terminal programs", package: "tmux", probe: ["tmux", "-V"] },
 ];
 

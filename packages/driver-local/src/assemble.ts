@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { AppError, isSandboxId, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
@@ -11,11 +11,11 @@ import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import { adoptSandboxes } from "./recover.ts";
 import { ROOT_MOUNT } from "./rootfs/mounts.ts";
 import { UidRanges } from "./rootfs/uid-ranges.ts";
-import { Crun } from "./runtime/crun.ts";
+import { chooseRuntime } from "./runtime/choose.ts";
+import { OciRuntime } from "./runtime/oci-runtime.ts";
 import type { LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
 
-const RUNTIME_FILES = ["/usr/bin/crun", "/usr/local/bin/crun", "/usr/sbin/crun"];
 const AGENT_TIMEOUT_MS = 10_000;
 
 export interface AssembledParts {
@@ -37,12 +37,14 @@ export function assembleDriver(
       reason: "data_folder",
     });
   }
+  const runtime = chooseRuntime(config.runtime);
   const paths = new DataPaths(config.dataFolder);
   for (const folder of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const cgroups = new InstanceCgroups(findHierarchies(), instance);
   cgroups.prepare();
   const waitingRoom = new WaitingRoom(cgroups);
   waitingRoom.open();
+  const clock = config.clock ?? systemClock;
   const parts: LocalParts = {
     paths,
     machine: machineFacts(),
@@ -51,21 +53,15 @@ export function assembleDriver(
     uidRanges: new UidRanges(instance),
     networks,
     storage,
-    runtime: new Crun(config.runtimeFile ?? findRuntime(), paths.runtime),
+    runtime: new OciRuntime(runtime, paths.runtime, clock),
     guestFolder,
-    clock: config.clock ?? systemClock,
+    clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,
     observer: config.observer ?? {},
     onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
   };
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
   return new LocalDriver(parts, fingerprint);
-}
-
-function findRuntime(): string {
-  const file = RUNTIME_FILES.find((path) => existsSync(path));
-  if (file) return file;
-  throw new AppError("failed_precondition", "crun is not installed; install the package 'crun'", { reason: "runtime_missing" });
 }
 
 function machineFacts(): MachineFacts {

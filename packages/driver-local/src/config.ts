@@ -1,12 +1,13 @@
 import type { Clock, StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import type { RuntimeName } from "./runtime/dialect.ts";
 
 export interface LocalDriverConfig {
   /** Absolute path of the data folder (`BOXYARD_DATA`), set up before. */
   readonly dataFolder: string;
   readonly logger: Logger;
-  /** Path of crun; found on the usual paths by default. */
-  readonly runtimeFile?: string;
+  /** The runtime to use (`BOXYARD_RUNTIME`); by default the first that works of crun and runc. */
+  readonly runtime?: RuntimeName;
   /** How long an agent may take to answer after its start; 10,000 by default. */
   readonly agentTimeoutMs?: number;
   /** Called around every step; may inject faults in tests. */

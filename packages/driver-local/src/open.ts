@@ -31,7 +31,13 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
     ...(config.clock && { clock: config.clock }),
   });
   try {
-    return assembleDriver(config, { instance, guestFolder: guest, networks, storage, fingerprint: () => fingerprint(dataFolder) });
+    return assembleDriver(config, {
+      instance,
+      guestFolder: guest,
+      networks,
+      storage,
+      fingerprint: () => fingerprint(dataFolder, { runtime: config.runtime }),
+    });
   } catch (error) {
     await networks.close();
     throw error;

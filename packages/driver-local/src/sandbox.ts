@@ -6,7 +6,7 @@ import type { WaitingRoom } from "./cgroup/waiting-room.ts";
 import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import type { UidRanges } from "./rootfs/uid-ranges.ts";
-import type { Crun } from "./runtime/crun.ts";
+import type { OciRuntime } from "./runtime/oci-runtime.ts";
 import type { DataPaths } from "./state/paths.ts";
 import type { SandboxRecord } from "./state/record.ts";
 import type { ChildProgram } from "./sys/child.ts";
@@ -20,7 +20,7 @@ export interface LocalParts {
   readonly uidRanges: UidRanges;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
-  readonly runtime: Crun;
+  readonly runtime: OciRuntime;
   /** The guest bundle's folder. */
   readonly guestFolder: string;
   readonly clock: Clock;

@@ -16,15 +16,18 @@ process.exitCode = await run(process.argv.slice(2), {
     await runSetup(settings(), reporter());
     if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
   },
-  openDriver: (logger) =>
-    openLocalDriver({
-      dataFolder: settings().dataDir,
+  openDriver: (logger) => {
+    const { dataDir, runtime } = settings();
+    return openLocalDriver({
+      dataFolder: dataDir,
       logger,
+      ...(runtime && { runtime }),
       // `boxyard bench --trace` reads these lines.
       observer: { onStep: ({ name, durationMs }) => logger.debug({ step: name, ms: durationMs }, "driver step") },
-    }),
+    });
+  },
   buildSettings: (folder) => machineBuildSettings(folder, settings()),
-  fingerprint: () => fingerprint(settings().dataDir),
+  fingerprint: () => fingerprint(settings().dataDir, { runtime: settings().runtime }),
 });
 
 // All is said and done: what a failed start has left open (timers, sockets) must not keep the process from ending.

@@ -1,5 +1,6 @@
 import type { Fingerprint, FingerprintCheck } from "@boxyard/driver";
 import { networkChecks } from "../network/index.ts";
+import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/instance-file.ts";
 import { cgroupMode, controllers, quickCgroups } from "./checks/cgroups.ts";
 import { btrfs, idmappedMounts, loopDevices, overlay, userNamespaces } from "./checks/kernel-features.ts";
@@ -30,8 +31,8 @@ export const CHECKS: readonly Check[] = [
 ];
 
 /** What this machine can do for the data folder, and how to mend what it can't. Works before set-up too. Changes nothing. */
-export async function fingerprint(dataDir: string): Promise<Fingerprint> {
-  const context: DoctorContext = { dataDir, instance: instanceOf(dataDir) };
+export async function fingerprint(dataDir: string, options: { readonly runtime?: RuntimeName | undefined } = {}): Promise<Fingerprint> {
+  const context: DoctorContext = { dataDir, instance: instanceOf(dataDir), runtime: options.runtime };
   const checks: FingerprintCheck[] = [];
   for (const check of CHECKS) checks.push(await lookAt(check, context));
   const { instance, network } = context.instance ?? {};

@@ -1,4 +1,5 @@
 import type { FingerprintCheck } from "@boxyard/driver";
+import type { RuntimeName } from "../runtime/dialect.ts";
 import type { InstanceFile } from "../setup/instance-file.ts";
 
 /** What a check may look at. */
@@ -6,6 +7,8 @@ export interface DoctorContext {
   readonly dataDir: string;
   /** Undefined before set-up. */
   readonly instance: InstanceFile | undefined;
+  /** The runtime asked for, if one is. */
+  readonly runtime: RuntimeName | undefined;
 }
 
 export type Verdict = Omit<FingerprintCheck, "name">;

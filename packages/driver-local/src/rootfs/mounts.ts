@@ -17,9 +17,10 @@ import {
 /**
  * Where the root file system stands while the runtime takes it over: in a mount namespace of the runtime's own, so nobody else sees it
  * and it is gone with that process, whatever happens. A folder that exists everywhere and that the sandbox's root may walk to, which
- * cannot be said of the data folder.
+ * cannot be said of the data folder; and not one in which the configuration mounts anything, for runc (1.1) takes a path inside that
+ * begins like this one for a path outside.
  */
-export const ROOT_MOUNT = "/dev/shm";
+export const ROOT_MOUNT = "/run";
 
 /** Where the guest bundle appears inside. */
 export const GUEST_FOLDER = ".boxyard";
@@ -40,8 +41,6 @@ export interface RootMounts {
   readonly guest: string;
   /** Folders to show, read-only, below the guest folder. */
   readonly binds: readonly { readonly source: string; readonly target: string }[];
-  /** A file to hide behind /dev/null (see `hybridControllersFile`). */
-  readonly emptyFile: string | undefined;
 }
 
 function overlayOptions(mounts: RootMounts): string {
@@ -69,7 +68,6 @@ function bindReadOnly(program: ChildProgram, source: string, target: string): vo
 export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   program.call("unshare", [CLONE.NEWNS], "mount namespace");
   program.call("mount", ["none", "/", null, MS.REC | MS.PRIVATE, null], "/");
-  if (mounts.emptyFile) program.call("mount", ["/dev/null", mounts.emptyFile, null, MS.BIND, null], mounts.emptyFile);
   const tree = program.call("open_tree", [AT_FDCWD, mounts.layersRoot, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], mounts.layersRoot);
   // struct mount_attr; its last word is the user namespace.
   const attributes = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | MOUNT_ATTR.RDONLY), 0n, 0n, 0n]);

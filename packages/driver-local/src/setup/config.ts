@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 import { parseNetwork } from "../network/addresses.ts";
+import { RUNTIME_NAMES, type RuntimeName } from "../runtime/dialect.ts";
 import type { SetupConfig } from "./types.ts";
 
 const UNITS: Readonly<Record<string, number>> = { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 };
@@ -24,6 +25,12 @@ export function systemEnv(env: SetupConfig["env"]): SetupConfig["env"] {
   return { ...env, PATH: SYSTEM_PATH };
 }
 
+function runtimeName(text: string): RuntimeName {
+  const name = RUNTIME_NAMES.find((known) => known === text);
+  if (name) return name;
+  throw new AppError("invalid_argument", `BOXYARD_RUNTIME='${text}' is none of ${RUNTIME_NAMES.join(", ")}`, { reason: "invalid_setting" });
+}
+
 /** The settings of set-up from the environment. Throws `invalid_argument` and names the variable. */
 export function readSetupConfig(env: Readonly<Record<string, string | undefined>> = process.env): SetupConfig {
   const dataDir = resolve(env.BOXYARD_DATA || "/var/lib/boxyard");
@@ -33,6 +40,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     cacheDir: env.BOXYARD_CACHE ? resolve(env.BOXYARD_CACHE) : join(dataDir, "cache"),
     ...(env.BOXYARD_NETWORK && { network: env.BOXYARD_NETWORK }),
     ...(env.BOXYARD_POOL_SIZE && { poolSizeBytes: parseSize("BOXYARD_POOL_SIZE", env.BOXYARD_POOL_SIZE) }),
+    ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     // A shell of `su` may lack the folders of the administrator's programs; messages are read by people who search for them in English.
     env: { ...env, PATH: [...(env.PATH ? [env.PATH] : []), SYSTEM_PATH].join(":"), LC_ALL: "C.UTF-8" },
   };

@@ -1,3 +1,5 @@
+import type { RuntimeName } from "../runtime/dialect.ts";
+
 /** What set-up needs to know; made by `readSetupConfig`. */
 export interface SetupConfig {
   /** Absolute path of the data folder. */
@@ -8,6 +10,8 @@ export interface SetupConfig {
   readonly network?: string;
   /** Size of the pool; by free disk space when left out. */
   readonly poolSizeBytes?: number;
+  /** The runtime asked for; the first that works when left out. Set-up installs crun whatever it is. */
+  readonly runtime?: RuntimeName;
   /** Environment of the programs that set-up runs: proxies and the like come from here. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

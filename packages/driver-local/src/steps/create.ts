@@ -34,8 +34,8 @@ export const create: Step<CreateContext> = {
           work: workOf(ctx.volume),
           guest: parts.guestFolder,
           binds: binds(ctx),
-          emptyFile: hybridControllersFile(parts.cgroups.hierarchies),
         },
+        controllersFile: hybridControllersFile(parts.cgroups.hierarchies),
       });
     } finally {
       close(userNsFd);

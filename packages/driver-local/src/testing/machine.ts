@@ -5,6 +5,7 @@ import { silentLogger } from "@boxyard/core/node";
 import type { ImageRef, SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import type { LocalDriver } from "../driver.ts";
 import { openLocalDriver } from "../open.ts";
+import type { RuntimeName } from "../runtime/dialect.ts";
 import { makeTestDataFolder, type TestDataFolder } from "../setup/index.ts";
 import { readRecord } from "../state/record.ts";
 import { SLOWNESS } from "./config.ts";
@@ -34,12 +35,16 @@ export class TestMachine {
   readonly folder: TestDataFolder;
   private open: LocalDriver | undefined;
 
-  private constructor(folder: TestDataFolder) {
+  private readonly runtime: RuntimeName | undefined;
+
+  private constructor(folder: TestDataFolder, runtime: RuntimeName | undefined) {
     this.folder = folder;
+    this.runtime = runtime;
   }
 
-  static async make(): Promise<TestMachine> {
-    const machine = new TestMachine(await makeTestDataFolder());
+  /** `runtime`: what makes its sandboxes, crun mostly. */
+  static async make(runtime?: RuntimeName): Promise<TestMachine> {
+    const machine = new TestMachine(await makeTestDataFolder(), runtime);
     try {
       await machine.reopen();
       return machine;
@@ -76,7 +81,8 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    this.open = await openLocalDriver({ dataFolder: this.dataFolder, logger: silentLogger, observer: this.faults, agentTimeoutMs });
+    const { dataFolder, runtime, faults: observer } = this;
+    this.open = await openLocalDriver({ dataFolder, logger: silentLogger, observer, agentTimeoutMs, ...(runtime && { runtime }) });
   }
 
   /** PID 1 of a sandbox, as the machine numbers it. */

@@ -1,3 +1,4 @@
+import { probeRuntimes } from "../../runtime/choose.ts";
 import { findProgram, runCommand } from "../../sys/run.ts";
 import { type Check, fail, ok, warn } from "../types.ts";
 
@@ -5,14 +6,15 @@ const firstLine = (text: string): string => text.split("\n", 1)[0]?.trim() ?? ""
 
 export const runtime: Check = {
   name: "runtime",
-  async look() {
-    const crun = findProgram("crun");
-    if (crun === undefined) return fail("crun is not installed", "boxyard setup installs it; by hand: apt-get install crun");
-    try {
-      return ok(`${firstLine(await runCommand([crun, "--version"]))} at ${crun}`);
-    } catch (error) {
-      return fail(`${crun} does not run: ${error instanceof Error ? firstLine(error.message) : error}`, "apt-get install --reinstall crun");
-    }
+  look({ runtime: wanted }) {
+    const tries = probeRuntimes(wanted);
+    const chosen = tries.find((found) => found.problem === undefined);
+    const problems = tries.flatMap(({ problem }) => problem ?? []).join("; ");
+    if (!chosen?.file) return fail(problems, `boxyard setup installs crun; by hand: apt-get install ${wanted ?? "crun"}`);
+    const found = `${chosen.version} at ${chosen.file}`;
+    if (wanted) return ok(`${found}, by BOXYARD_RUNTIME`);
+    if (problems === "") return ok(found);
+    return warn(`${found}, because ${problems}`, "apt-get install --reinstall crun: with it sandboxes start more quickly");
   },
 };
 

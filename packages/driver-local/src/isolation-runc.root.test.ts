@@ -1,0 +1,3 @@
+import { isolationSuite } from "./testing/isolation.ts";
+
+isolationSuite("runc");

@@ -1,0 +1,24 @@
+import type { Clock } from "@boxyard/core";
+import type { ChildProgram } from "../sys/child.ts";
+
+export const RUNTIME_NAMES = ["crun", "runc"] as const;
+export type RuntimeName = (typeof RUNTIME_NAMES)[number];
+
+/** What a dialect's mounts are made from. */
+export interface DialectMounts {
+  /** The sandbox's own v2 cgroup. */
+  readonly cgroup: string;
+  /** On hybrid machines, the v2 root's list of controllers (see `hybridControllersFile`). */
+  readonly controllersFile: string | undefined;
+}
+
+/** Where one OCI runtime differs from another; everything else is `OciRuntime`. */
+export interface Dialect {
+  readonly name: RuntimeName;
+  /** Options before `create` that make it leave cgroups alone: they are ours. */
+  readonly options: readonly string[];
+  /** Mounts that the runtime, and it alone, finds in the machine's own tree. */
+  addMounts(program: ChildProgram, mounts: DialectMounts): void;
+  /** Lets the waiting init go on. `isAlive` tells whether it still waits. Fails with ENXIO when it is gone. */
+  start(fifo: string, isAlive: () => boolean, clock: Clock): Promise<void>;
+}

@@ -1,0 +1,134 @@
+import { existsSync, readFileSync, unlinkSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError, type Clock } from "@boxyard/core";
+import { addRootMounts, type RootMounts } from "../rootfs/mounts.ts";
+import { CAN_BE_BORN_IN_CGROUP, ChildProgram } from "../sys/child.ts";
+import { close, hasErrno, O, pipe, syscall } from "../sys/libc.ts";
+import type { ChosenRuntime } from "./choose.ts";
+import type { Dialect, RuntimeName } from "./dialect.ts";
+
+const CLOSE_RANGE_CLOEXEC = 4;
+const LAST_FD = 0xffff_ffff;
+/** Standard input, output and error. */
+const STDIO = 3;
+/** Enough of the runtime's log for a sentence. */
+const LOG_BYTES = 2_000;
+
+export interface CreateOptions {
+  /** Name of the container. */
+  readonly id: string;
+  /** Folder with config.json. */
+  readonly bundle: string;
+  /** Cgroups to start in, the v2 one first; every process of the sandbox is born in them. */
+  readonly cgroups: readonly string[];
+  /** A parked child to run in, which is in the v1 cgroups already. */
+  readonly child?: ChildProgram;
+  readonly mounts: RootMounts;
+  /** On hybrid machines (see `hybridControllersFile`). */
+  readonly controllersFile: string | undefined;
+  /** What the sandbox's init finds in its standard input, which is a pipe that lives inside it alone (design.md section 6, 1). */
+  readonly input: string;
+}
+
+/** An OCI runtime as the maker and starter of sandboxes, nothing else: what follows goes through the kernel. */
+export class OciRuntime {
+  private readonly dialect: Dialect;
+  private readonly file: string;
+  private readonly root: string;
+  private readonly clock: Clock;
+
+  /** `root`: where it keeps its state. */
+  constructor({ dialect, file }: ChosenRuntime, root: string, clock: Clock) {
+    this.dialect = dialect;
+    this.file = file;
+    this.root = root;
+    this.clock = clock;
+  }
+
+  get name(): RuntimeName {
+    return this.dialect.name;
+  }
+
+  /** Makes the container, with nothing of it running yet; returns the pid of what will become its init. */
+  async create(options: CreateOptions): Promise<number> {
+    const pidFile = join(options.bundle, "pid");
+    const logFile = join(options.bundle, "runtime.log");
+    const stdio = stdioPipe(options.input);
+    const [top, ...v1] = options.cgroups as [string, ...string[]];
+    try {
+      const program = options.child ?? new ChildProgram();
+      const toEnter = options.child ? [] : CAN_BE_BORN_IN_CGROUP ? v1 : options.cgroups;
+      for (const folder of toEnter) program.writeFile(join(folder, "cgroup.procs"), "0");
+      program.call("setsid", []);
+      program.call("umask", [0o022]);
+      addRootMounts(program, options.mounts);
+      this.dialect.addMounts(program, { cgroup: top, controllersFile: options.controllersFile });
+      const [read, write] = [program.descriptor(stdio.read, O.RDONLY), program.descriptor(stdio.write, O.WRONLY)];
+      for (const [target, fd] of [read, write, write].entries()) program.call("dup3", [fd, target, 0]);
+      program.call("close_range", [STDIO, LAST_FD, CLOSE_RANGE_CLOEXEC]);
+      program.resetSignals();
+      program.execute(
+        this.file,
+        [
+          ...["--root", this.root, "--log", logFile, ...this.dialect.options],
+          ...["create", "--bundle", options.bundle, "--pid-file", pidFile, containerName(options.id)],
+        ],
+        { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+      );
+      const code = await program.spawn(CAN_BE_BORN_IN_CGROUP ? top : undefined);
+      if (code !== 0) throw failure("create", code, logFile);
+    } finally {
+      close(stdio.read);
+      close(stdio.write);
+    }
+    return Number(await readFile(pidFile, "utf8"));
+  }
+
+  /** True while a created container waits for its start. */
+  isWaiting(id: string): boolean {
+    return existsSync(this.fifo(id));
+  }
+
+  /**
+   * Starts the container, by its fifo, as the runtime's own `start` would. Fails with ENXIO when its init is gone, which `isAlive` tells.
+   */
+  async start(id: string, isAlive: () => boolean): Promise<void> {
+    const fifo = this.fifo(id);
+    await this.dialect.start(fifo, isAlive, this.clock);
+    // Afterwards: a start that a crash cut short is seen as not done.
+    unlinkSync(fifo);
+  }
+
+  /** Forgets the container: only files, for its processes end with their cgroup. Repeatable. */
+  async forget(id: string): Promise<void> {
+    await rm(join(this.root, containerName(id)), { recursive: true, force: true });
+  }
+
+  private fifo(id: string): string {
+    return join(this.root, containerName(id), "exec.fifo");
+  }
+}
+
+/** Not the sandbox's id: runc would take a cgroup of its container's name for a leftover. */
+const containerName = (id: string): string => `boxyard-${id}`;
+
+/** A pipe with `input` in it. */
+function stdioPipe(input: string): { read: number; write: number } {
+  const ends = pipe();
+  const data = new TextEncoder().encode(input);
+  syscall("write", [ends.write, data, data.byteLength], "stdio pipe");
+  return ends;
+}
+
+function failure(verb: string, code: number, logFile: string): AppError {
+  let log = "";
+  try {
+    log = readFileSync(logFile, "utf8").slice(-LOG_BYTES).trim();
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT")) throw error;
+  }
+  return new AppError("internal", `The runtime failed to ${verb} the sandbox (exit code ${code}): ${log || "it said nothing"}`, {
+    reason: `runtime_${verb}_failed`,
+  });
+}

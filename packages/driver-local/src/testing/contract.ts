@@ -1,0 +1,52 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SandboxId } from "@boxyard/core";
+import { type ContractSubject, driverContract } from "@boxyard/driver/contract-suite";
+import { findHierarchies } from "../cgroup/hierarchies.ts";
+import type { RuntimeName } from "../runtime/dialect.ts";
+import { readInstance } from "../setup/index.ts";
+import { hasErrno } from "../sys/libc.ts";
+import { TestMachine } from "./machine.ts";
+
+/** The contract's suite over the real driver, with sandboxes made by `runtime`. */
+export const localDriverContract = (runtime: RuntimeName) => driverContract(`local, ${runtime}`, () => makeSubject(runtime));
+
+async function makeSubject(runtime: RuntimeName): Promise<ContractSubject> {
+  const machine = await TestMachine.make(runtime);
+  const cgroup = join(findHierarchies().unified, `boxyard-${readInstance(machine.dataFolder)?.instance}`);
+  return {
+    get driver() {
+      return machine.driver;
+    },
+    spec: () => machine.spec(),
+    reopen: () => machine.reopen(),
+    endAgent: async (handle) => void process.kill(machine.agentPid(handle), "SIGKILL"),
+    leaveHalfMade: async () => {
+      await machine.close();
+      const script = join(import.meta.dir, "die-at-step.ts");
+      const child = Bun.spawn([process.execPath, script, machine.dataFolder, "before", "create"], { stdout: "pipe", stderr: "inherit" });
+      const sandboxId = (await new Response(child.stdout).text()).trim() as SandboxId;
+      await child.exited;
+      return { driver: "local", sandboxId, incarnation: 1 };
+    },
+    breakStarts: () => {
+      machine.faults.before = async (step) => {
+        if (step !== "awaitAgent") return;
+        // Frozen before its agent can answer: it never will.
+        for (const handle of await machine.driver.list()) freeze(join(cgroup, handle.sandboxId));
+      };
+    },
+    mend: () => {
+      delete machine.faults.before;
+    },
+    dispose: () => machine.dispose(),
+  };
+}
+
+function freeze(folder: string): void {
+  try {
+    writeFileSync(join(folder, "cgroup.freeze"), "1");
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT")) throw error;
+  }
+}

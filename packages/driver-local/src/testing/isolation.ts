@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import type { RuntimeName } from "../runtime/dialect.ts";
+import { exec, initAgent } from "./exec.ts";
+import { TestMachine } from "./machine.ts";
+
+/**
+ * What root inside a sandbox can't do. Each test is an attack that a hostile program would try first.
+ */
+export const isolationSuite = (runtime: RuntimeName) =>
+  describe(`a sandbox's root, ${runtime}`, () => {
+    setDefaultTimeout(60_000);
+    let machine: TestMachine;
+    let handle: SandboxHandle;
+    let address: AgentAddress;
+    let devicesBefore: string;
+    const inside = async (command: string) => await exec(address, command);
+
+    beforeAll(async () => {
+      devicesBefore = deviceNodes();
+      machine = await TestMachine.make(runtime);
+      handle = await machine.boot();
+      address = await machine.driver.address(handle);
+      await initAgent(address);
+    }, 600_000);
+    afterAll(() => machine?.dispose(), 60_000);
+
+    /** Makes a system call by number from Python; gives `result errno`. */
+    const syscall = async (name: keyof typeof NUMBERS, ...args: readonly (number | string)[]) => {
+      const values = args.map((arg) =>
+        typeof arg === "string" ? `ctypes.c_char_p(${JSON.stringify(arg)}.encode())` : `ctypes.c_long(${arg})`,
+      );
+      const script = `import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(${[NUMBERS[name], ...values].join(",")}); print(r, ctypes.get_errno())`;
+      const { output } = await inside(`python3 -c '${script}'`);
+      const [result, errno] = output.trim().split(" ").map(Number);
+      return result === -1 ? `errno ${errno}` : `result ${result}`;
+    };
+
+    test("is root inside and nobody outside", async () => {
+      expect((await inside("id -u")).output).toBe("0\n");
+      const uid = statSync(`/proc/${machine.agentPid(handle)}`).uid;
+      expect(uid).toBeGreaterThanOrEqual(0x1000_0000);
+    });
+
+    test("does not see the machine's files", async () => {
+      const secret = join(machine.dataFolder, "a-secret-of-the-machine");
+      writeFileSync(secret, "xyzzy-plugh", { mode: 0o644 });
+      const { output } = await inside(`cat ${secret} /proc/1/root${secret} /proc/1/cwd${secret} /.boxyard/..${secret}; cat /etc/shadow`);
+      expect(output).not.toContain("plugh");
+      const shadow = readFileSync("/etc/shadow", "utf8")
+        .split("\n")
+        .filter((line) => /^[^:]+:\$/.test(line));
+      for (const line of shadow) expect(output).not.toContain(line);
+      expect(output.match(/No such file/g)?.length).toBe(4);
+    });
+
+    test("sees no process but its own", async () => {
+      const { output } = await inside("cat /proc/[0-9]*/comm | sort -u; cat /proc/1/comm");
+      expect(output).not.toContain("bun");
+      expect(output).toContain("agent");
+      expect(output.trim().split("\n").at(-1)).toBe("init");
+    });
+
+    test("mounts nothing, by the old calls or the new", async () => {
+      expect((await inside("mount -t tmpfs none /mnt")).exitCode).not.toBe(0);
+      expect((await inside("mount --bind /etc /mnt")).exitCode).not.toBe(0);
+      expect((await inside("umount /.boxyard")).exitCode).not.toBe(0);
+      expect(await syscall("fsopen", "tmpfs", 0)).toBe("errno 1");
+      expect(await syscall("open_tree", -100, "/", 1)).toBe("errno 1");
+      expect(
+        (await inside("touch /.boxyard/x; touch /sys/x; echo 1 > /proc/irq/default_smp_affinity; echo x > /proc/sys/kernel/core_pattern"))
+          .output,
+      ).toMatch(/(.*(Read-only file system|Permission denied).*\n){4}/);
+    });
+
+    test("loads no module and no kernel, and does not stop the machine", async () => {
+      expect(await syscall("finit_module", 0, "", 0)).toBe("errno 1");
+      expect(await syscall("init_module", 0, 0, "")).toBe("errno 1");
+      expect(await syscall("kexec_load", 0, 0, 0, 0)).toBe("errno 1");
+      expect(await syscall("reboot", 0xfee1dead, 672274793, 0x1234567, 0)).toBe("errno 1");
+    });
+
+    test("reaches no subsystem of the kernel's that is not its business", async () => {
+      for (const name of ["bpf", "perf_event_open", "userfaultfd", "add_key", "keyctl", "request_key", "open_by_handle_at"] as const) {
+        expect([name, await syscall(name, 0, 0, 0, 0, 0)]).toEqual([name, "errno 1"]);
+      }
+      expect(await syscall("io_uring_setup", 8, 0)).toBe("errno 38");
+      for (const family of [38, 40, 21, 30]) expect(await syscall("socket", family, 5, 0)).toBe("errno 97");
+      expect(await syscall("socket", 2, 1, 0)).toMatch(/^result/);
+    });
+
+    test("makes no device node, and opens none that a layer brings along", async () => {
+      const { output } = await inside("mknod /tmp/disk b 254 0; mknod /tmp/mem c 1 1; mknod /dev/kmsg c 1 11");
+      expect(output.match(/Operation not permitted/g)?.length).toBe(3);
+      const nodes = (await inside("cd /dev; for f in *; do [ -b $f -o -c $f ] && [ ! -L $f ] && echo $f; done")).output.trim().split("\n");
+      expect(nodes).toEqual(["full", "null", "random", "tty", "urandom", "zero"]);
+      const upper = join(machine.dataFolder, "pool/sandboxes", handle.sandboxId, "upper/srv");
+      mkdirSync(upper, { recursive: true });
+      expect(Bun.spawnSync(["mknod", "-m", "666", join(upper, "zero"), "c", "1", "5"]).exitCode).toBe(0);
+      const opened = await inside("ls -l /srv/zero; head -c 1 /srv/zero");
+      expect(opened.output).toMatch(/^crw-rw-rw-.* 1, +5 /);
+      expect(opened.output).toContain("Permission denied");
+    });
+
+    test("opens no namespace of its own", async () => {
+      expect((await inside("unshare --user true")).exitCode).not.toBe(0);
+      expect((await inside("unshare --net true")).exitCode).not.toBe(0);
+      expect((await inside("unshare --user true")).output).toMatch(/Operation not permitted|No space left/);
+      // struct clone_args: flags first. clone3 itself is allowed; the user namespace's own limit stops it.
+      const script = `import ctypes; l=ctypes.CDLL(None,use_errno=True); a=(ctypes.c_uint64*11)(0x10000000,0,0,0,17); r=l.syscall(435,a,88); print(r, ctypes.get_errno()) if r else None`;
+      expect((await inside(`python3 -c '${script}'`)).output.trim()).toBe("-1 28");
+      const raised = await inside("echo 100 > /proc/sys/user/max_user_namespaces; cat /proc/sys/user/max_user_namespaces");
+      expect(raised.output).toContain("Read-only file system");
+      expect(raised.output).toMatch(/^0$/m);
+    });
+
+    test("takes no more inotify instances than its share", async () => {
+      const script = `import ctypes\nl=ctypes.CDLL(None)\nn=0\nwhile n<500 and l.inotify_init1(0)>=0: n+=1\nprint(n)`;
+      const made = Number((await inside(`python3 -c '${script}'`)).output);
+      expect(made).toBeGreaterThan(0);
+      expect(made).toBeLessThanOrEqual(64);
+    });
+
+    test("raises no limit of its own", async () => {
+      const { output } = await inside(
+        "cd /sys/fs/cgroup; for f in cgroup.max.descendants cgroup.freeze cgroup.kill; do echo 1 > $f; done; " +
+          "for f in /.boxyard/cgroup/*/*limit_in_bytes /.boxyard/cgroup/pids/pids.max memory.max pids.max; do [ -e $f ] && echo 1 > $f; done; true",
+      );
+      const refusals = output.match(/Permission denied|Read-only file system/g)?.length ?? 0;
+      expect(refusals).toBe(output.trim().split("\n").length);
+      expect(refusals).toBeGreaterThanOrEqual(5);
+      expect((await inside("ulimit -Hn 1000000")).exitCode).not.toBe(0);
+      // Only so many cgroups, and only so deep: the kernel's memory for them is the machine's.
+      const script = `import os\nos.chdir("/sys/fs/cgroup/user")\nn=0\ntry:\n  while n<9999: os.mkdir("x%d"%n); n+=1\nexcept OSError as e: print(e.strerror)\nfor i in range(n): os.rmdir("x%d"%i)\nprint(n)`;
+      const [why, made] = (await inside(`python3 -c '${script}'`)).output.trim().split("\n");
+      expect(why).toBe("Resource temporarily unavailable");
+      expect(Number(made)).toBeLessThanOrEqual(2_048);
+      expect((await inside("mkdir -p /sys/fs/cgroup/user/1a/2/3/4/5/6/7/8/9/10; true")).output).toContain(
+        "Resource temporarily unavailable",
+      );
+    });
+
+    test("changes no device node of the machine's, not through its own standard streams either", async () => {
+      await inside(
+        "chmod 0000 /dev/null /dev/zero /dev/tty; chown 1000 /dev/null; chmod 0777 /proc/1/fd/* /proc/self/fd/*; chown 1000 /proc/1/fd/0; true",
+      );
+      expect(deviceNodes()).toBe(devicesBefore);
+    });
+
+    test("inherits no descriptor of ours", () => {
+      const init = machine.initPid(handle);
+      const fds = readdirSync(`/proc/${init}/fd`).map((fd) => [fd, readlinkSync(`/proc/${init}/fd/${fd}`).replace(/\d+/, "N")]);
+      expect(fds).toEqual([
+        ["0", "pipe:[N]"],
+        ["1", "pipe:[N]"],
+        ["2", "pipe:[N]"],
+      ]);
+      const others = readdirSync(`/proc/${machine.agentPid(handle)}/fd`).map((fd) =>
+        readlinkSync(`/proc/${machine.agentPid(handle)}/fd/${fd}`),
+      );
+      expect(others.filter((target) => target.includes(machine.dataFolder))).toEqual([]);
+    });
+
+    test("leaves no mount on the machine", () => {
+      expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(handle.sandboxId);
+    });
+
+    test("has the few privileges that it needs, in its own namespace", async () => {
+      const status = (await inside("grep -E '^(CapBnd|Seccomp|NoNewPrivs):' /proc/self/status; sudo -u user sudo id -u")).output;
+      expect(status.split("\n").map((line) => line.replace(/\t/g, ""))).toEqual([
+        "CapBnd:00000000a00c25fb",
+        "NoNewPrivs:0",
+        "Seccomp:2",
+        "0",
+        "",
+      ]);
+    });
+
+    test("reads no file of another sandbox, and shares no id with it", async () => {
+      const other = await machine.boot();
+      const otherAddress = await machine.driver.address(other);
+      await initAgent(otherAddress);
+      await exec(otherAddress, "echo open-sesame > /tmp/secret; chmod 777 /tmp/secret; sleep 1000 & sleep 0.1");
+      const volume = join(machine.dataFolder, "pool/sandboxes", other.sandboxId);
+      const { output } = await inside(
+        `cat /tmp/secret ${volume}/upper/tmp/secret; grep -l sesame -r /tmp /run /home /mnt /srv 2>/dev/null; pgrep -a sleep`,
+      );
+      expect(output).not.toContain("sesame");
+      expect(output).not.toContain("1000");
+      expect(statSync(`/proc/${machine.initPid(other)}`).uid - statSync(`/proc/${machine.initPid(handle)}`).uid).not.toBe(0);
+      await machine.driver.destroy(other);
+      rmSync(volume, { recursive: true, force: true });
+    }, 60_000);
+  });
+
+const X64 = {
+  socket: 41,
+  reboot: 169,
+  init_module: 175,
+  kexec_load: 246,
+  add_key: 248,
+  request_key: 249,
+  keyctl: 250,
+  perf_event_open: 298,
+  open_by_handle_at: 304,
+  finit_module: 313,
+  bpf: 321,
+  userfaultfd: 323,
+  io_uring_setup: 425,
+  open_tree: 428,
+  fsopen: 430,
+};
+const ARM64: typeof X64 = {
+  ...X64,
+  socket: 198,
+  reboot: 142,
+  init_module: 105,
+  kexec_load: 104,
+  add_key: 217,
+  request_key: 218,
+  keyctl: 219,
+  perf_event_open: 241,
+  open_by_handle_at: 265,
+  finit_module: 273,
+  bpf: 280,
+  userfaultfd: 282,
+};
+const NUMBERS = process.arch === "arm64" ? ARM64 : X64;
+
+/** Owner and mode of every device node of the machine's; terminals and loop devices come and go with other programs. */
+function deviceNodes(folder = "/dev"): string {
+  const lines = readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (/^(pts|shm|mqueue|loop|fd)/.test(entry.name) || entry.isSymbolicLink()) return [];
+    if (entry.isDirectory()) return [deviceNodes(path)];
+    const { uid, gid, mode } = statSync(path);
+    return [`${path} ${uid}:${gid} ${mode.toString(8)}`];
+  });
+  return lines.sort().join("\n");
+}
