@@ -17,6 +17,7 @@ const NEEDS: readonly Need[] = [
   { what: "cpio, to pack the guest's first file system", package: "cpio", probe: ["cpio", "--version"] },
   { what: "debugfs, to read the guest's disk", package: "e2fsprogs", probe: ["debugfs", "-V"] },
   { what: "runc, the other runtime", package: "runc", probe: ["runc", "--version"] },
+  { what: "a registry, for pulls and pushes", package: "docker-registry", probe: ["docker-registry", "--version"] },
   { what: "tmux, to drive terminal programs", package: "tmux", probe: ["tmux", "-V"] },
 ];
 

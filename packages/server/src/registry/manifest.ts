@@ -20,7 +20,10 @@ export type Manifest = z.infer<typeof Manifest>;
 const Platform = z.object({ architecture: z.string(), os: z.string(), variant: z.string().optional() });
 export type Platform = z.infer<typeof Platform>;
 
-const Index = z.object({ mediaType: z.string().optional(), manifests: z.array(Descriptor.extend({ platform: Platform.optional() })).max(1000) });
+const Index = z.object({
+  mediaType: z.string().optional(),
+  manifests: z.array(Descriptor.extend({ platform: Platform.optional() })).max(1000),
+});
 export type Index = z.infer<typeof Index>;
 
 const texts = z.array(z.string()).nullish();
@@ -77,7 +80,11 @@ function parsed<T>(schema: z.ZodType<T>, bytes: Uint8Array, what: string): T {
 
 /** A manifest, or an index of several. What the document says of itself counts, then the header. */
 export function parseManifest(bytes: Uint8Array, mediaType: string): { manifest: Manifest } | { index: Index } {
-  const kind = parsed(z.object({ schemaVersion: z.literal(2, "must be 2 (older images must be pushed anew)"), mediaType: z.string().optional() }), bytes, "manifest");
+  const kind = parsed(
+    z.object({ schemaVersion: z.literal(2, "must be 2 (older images must be pushed anew)"), mediaType: z.string().optional() }),
+    bytes,
+    "manifest",
+  );
   const type = kind.mediaType ?? mediaType;
   if (type === MEDIA.index || type === MEDIA.dockerList) return { index: parsed(Index, bytes, "index") };
   if (type === MEDIA.manifest || type === MEDIA.dockerManifest) return { manifest: checked(parsed(Manifest, bytes, "manifest")) };
@@ -113,8 +120,10 @@ export const wrongPlatform = (wanted: Platform, have: string) =>
 
 export function parseConfig(bytes: Uint8Array, manifest: Manifest, wanted: Platform): ConfigFile {
   const config = parsed(ConfigFile, bytes, "configuration");
-  if (config.os !== wanted.os || config.architecture !== wanted.architecture) throw wrongPlatform(wanted, `${config.os}/${config.architecture}`);
-  if (config.rootfs.diff_ids.length !== manifest.layers.length) throw badImage("manifest and configuration name different numbers of layers");
+  if (config.os !== wanted.os || config.architecture !== wanted.architecture)
+    throw wrongPlatform(wanted, `${config.os}/${config.architecture}`);
+  if (config.rootfs.diff_ids.length !== manifest.layers.length)
+    throw badImage("manifest and configuration name different numbers of layers");
   return config;
 }
 

@@ -54,7 +54,9 @@ export function configBytes({ layers, settings, createdAt }: ImageFacts): Uint8A
     ...(shell.length > 0 && { Shell: shell }),
   };
   const created = createdAt === undefined ? {} : { created: new Date(createdAt).toISOString() };
-  return new TextEncoder().encode(JSON.stringify({ ...created, ...machinePlatform(), config, rootfs: { type: "layers", diff_ids: layers } }));
+  return new TextEncoder().encode(
+    JSON.stringify({ ...created, ...machinePlatform(), config, rootfs: { type: "layers", diff_ids: layers } }),
+  );
 }
 
 export interface LayerBlob {

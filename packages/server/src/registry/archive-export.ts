@@ -1,0 +1,73 @@
+import type { ImageStore } from "@boxyard/driver";
+import { MEDIA, sha256 } from "./manifest.ts";
+import { configBytes, type ImageFacts, manifestBytes } from "./settings.ts";
+import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
+
+export interface ExportOptions {
+  readonly image: ImageFacts;
+  readonly images: ImageStore;
+  readonly signal: AbortSignal;
+  /** What the image is called in the archive (annotation `org.opencontainers.image.ref.name`). */
+  readonly name?: string;
+}
+
+export interface ExportedArchive {
+  /** Digest of the image's manifest. */
+  readonly digest: string;
+  readonly tar: ReadableStream<Uint8Array>;
+}
+
+/**
+ * An image as an OCI archive (image-spec, "Image Layout", in a tar). Layers go in as they are, without compression, so the archive is made
+ * while it is read, with nothing on the disk, and equal images give equal archives.
+ */
+export async function exportArchive({ image, images, signal, name }: ExportOptions): Promise<ExportedArchive> {
+  const infos = await Promise.all(image.layers.map((digest) => images.getLayer(digest)));
+  const layers = infos.map(({ digest, sizeBytes }) => ({ mediaType: MEDIA.layer, digest, size: sizeBytes }));
+  const config = configBytes(image);
+  const manifest = manifestBytes(config, layers);
+  const digest = sha256(manifest);
+  const annotations = name === undefined ? {} : { annotations: { "org.opencontainers.image.ref.name": name } };
+  const descriptor = { mediaType: MEDIA.manifest, digest, size: manifest.length, ...annotations };
+  const index = JSON.stringify({ schemaVersion: 2, mediaType: MEDIA.index, manifests: [descriptor] });
+  const parts = async function* (): AsyncGenerator<Uint8Array> {
+    const text = (value: string) => new TextEncoder().encode(value);
+    yield* file("oci-layout", text(JSON.stringify({ imageLayoutVersion: "1.0.0" })));
+    yield* file("index.json", text(index));
+    yield* file(blobPath(digest), manifest);
+    yield* file(blobPath(sha256(config)), config);
+    for (const layer of layers) {
+      yield tarHeader(blobPath(layer.digest), layer.size);
+      for await (const piece of await images.exportLayer(layer.digest, { signal })) yield piece;
+      yield tarPadding(layer.size);
+    }
+    yield tarEnd();
+  };
+  return { digest, tar: streamOf(parts()) };
+}
+
+const blobPath = (digest: string): string => `blobs/sha256/${digest.slice(7)}`;
+
+function* file(path: string, data: Uint8Array): Generator<Uint8Array> {
+  yield tarHeader(path, data.length);
+  yield data;
+  yield tarPadding(data.length);
+}
+
+function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        for (;;) {
+          const { done, value } = await parts.next();
+          if (done) return controller.close();
+          if (value.length > 0) return controller.enqueue(value);
+        }
+      },
+      async cancel() {
+        await parts.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

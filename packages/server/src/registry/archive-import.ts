@@ -1,0 +1,102 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { type InstalledImage, type InstallOptions, installImage } from "./install.ts";
+import { badImage, type Descriptor, MAX_DOCUMENT_BYTES, MEDIA, sha256 } from "./manifest.ts";
+import type { BlobFile, Document, ImageSource } from "./source.ts";
+import { type ArchiveFile, readArchive } from "./tar.ts";
+
+const BLOB = /^blobs\/sha256\/([0-9a-f]{64})$/;
+/** Most bytes of all files of an archive together by default. */
+const DEFAULT_MAX_BYTES = 128 * 1024 ** 3;
+
+export interface ImportArchiveOptions extends InstallOptions {
+  /** The tar of an image layout. */
+  readonly archive: ReadableStream<Uint8Array>;
+  /** Folder for the archive's blobs while they are unpacked. */
+  readonly folder: string;
+  readonly maxBytes?: number;
+}
+
+/** Brings an image from an OCI archive to this machine. Errors as for `pullImage`. */
+export async function importArchive(options: ImportArchiveOptions): Promise<InstalledImage> {
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  const work = mkdtempSync(join(options.folder, "archive-"));
+  try {
+    const source = new ArchiveSource(work);
+    await source.read(options.archive, options.maxBytes ?? DEFAULT_MAX_BYTES, options.signal);
+    return await installImage(source, options);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+class ArchiveSource implements ImageSource {
+  private readonly folder: string;
+  private readonly sizes = new Map<string, number>();
+  private index: Uint8Array | undefined;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** Blobs come in any order, so all are written down first, each checked against its name. */
+  async read(archive: ReadableStream<Uint8Array>, maxBytes: number, signal: AbortSignal): Promise<void> {
+    let left = maxBytes;
+    for await (const file of readArchive(archive)) {
+      signal.throwIfAborted();
+      left -= file.size;
+      if (left < 0) throw new AppError("resource_exhausted", "The archive is larger than allowed", { reason: "archive_too_large" });
+      const hex = BLOB.exec(file.path)?.[1];
+      if (hex !== undefined) await this.keep(hex, file);
+      else if (file.path === "index.json") this.index = await whole(file);
+    }
+    signal.throwIfAborted();
+  }
+
+  async top(): Promise<Document> {
+    if (!this.index) throw badImage("it is no OCI archive: there is no index.json");
+    return { bytes: this.index, mediaType: MEDIA.index, digest: sha256(this.index) };
+  }
+
+  async document({ digest, mediaType }: Descriptor): Promise<Document> {
+    const size = this.sizeOf(digest);
+    if (size > MAX_DOCUMENT_BYTES) throw badImage("a document of it is too long");
+    return { bytes: await Bun.file(this.pathOf(digest)).bytes(), mediaType, digest };
+  }
+
+  async blob({ digest }: Descriptor, { onBytes }: { onBytes?: (bytes: number) => void }): Promise<BlobFile> {
+    onBytes?.(this.sizeOf(digest));
+    return { path: this.pathOf(digest), [Symbol.asyncDispose]: async () => {} };
+  }
+
+  private async keep(hex: string, file: ArchiveFile): Promise<void> {
+    const hash = new Bun.CryptoHasher("sha256");
+    await using out = await open(join(this.folder, hex), "w", 0o600);
+    for await (const piece of file.body) {
+      hash.update(piece);
+      await out.writeFile(piece);
+    }
+    if (hash.digest("hex") !== hex)
+      throw new AppError("data_loss", `The blob sha256:${hex} of the archive is another one`, { reason: "bad_digest" });
+    this.sizes.set(`sha256:${hex}`, file.size);
+  }
+
+  private sizeOf(digest: string): number {
+    const size = this.sizes.get(digest);
+    if (size === undefined) throw badImage(`the archive lacks the blob ${digest}`);
+    return size;
+  }
+
+  private pathOf(digest: string): string {
+    return join(this.folder, digest.slice(7));
+  }
+}
+
+async function whole(file: ArchiveFile): Promise<Uint8Array> {
+  if (file.size > MAX_DOCUMENT_BYTES) throw badImage("its index is too long");
+  const parts: Uint8Array[] = [];
+  for await (const piece of file.body) parts.push(piece.slice());
+  return new Uint8Array(Buffer.concat(parts));
+}

@@ -1,0 +1,97 @@
+import { AppError } from "@boxyard/core";
+import { Authenticator } from "./auth.ts";
+import type { Login } from "./credentials.ts";
+import type { ImageReference } from "./reference.ts";
+import type { RequestOptions, Transport } from "./transport.ts";
+
+const MAX_REDIRECTS = 5;
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/** One repository of a registry, spoken to as the distribution specification says. */
+export class RegistryClient {
+  readonly registry: string;
+  readonly repository: string;
+  readonly transport: Transport;
+  private readonly auth: Authenticator;
+
+  constructor(reference: Pick<ImageReference, "registry" | "repository">, login: Login | undefined, transport: Transport) {
+    this.registry = reference.registry;
+    this.repository = reference.repository;
+    this.transport = transport;
+    this.auth = new Authenticator(reference.registry, login, transport);
+  }
+
+  /** The address of something of the repository (`manifests/latest`). */
+  url(path: string): URL {
+    return new URL(`/v2/${this.repository}/${path}`, this.transport.baseUrl(this.registry));
+  }
+
+  /** An address that the registry gave, which may be relative. It must stay with the registry: credentials go there. */
+  locationOf(response: Response, from: URL): URL {
+    const location = response.headers.get("location");
+    const url = location === null || !URL.canParse(location, from) ? undefined : new URL(location, from);
+    if (url?.host !== from.host) throw this.odd("gives no address of its own for an upload");
+    // Behind a proxy that ends TLS a registry may think that it is spoken to without.
+    url.protocol = from.protocol;
+    return url;
+  }
+
+  /** A request with authentication. Redirects of a GET are followed, to other hosts without credentials. */
+  async request(url: URL, access: "pull" | "push", options: RequestOptions, more: readonly string[] = []): Promise<Response> {
+    const scopes = [`repository:${this.repository}:${access === "push" ? "pull,push" : "pull"}`, ...more];
+    const scope = scopes.join(" ");
+    let response = await this.send(url, options, this.auth.known(scope));
+    const challenge = response.headers.get("www-authenticate");
+    if (response.status === 401 && challenge !== null) {
+      const answer = await this.auth.answer(scope, challenge, options.signal);
+      if (answer !== undefined) {
+        await response.body?.cancel();
+        response = await this.send(url, options, answer);
+      }
+    }
+    return response;
+  }
+
+  private async send(url: URL, options: RequestOptions, authorization: string | undefined): Promise<Response> {
+    let at = url;
+    for (let hop = 0; ; hop++) {
+      const headers = { ...options.headers, ...(authorization !== undefined && at.host === url.host && { authorization }) };
+      const response = await this.transport.fetch(at, { ...options, headers });
+      const location = response.headers.get("location");
+      const redirected = response.status >= 301 && response.status <= 308 && response.status !== 304 && location !== null;
+      if (!redirected || (options.method ?? "GET") !== "GET") return response;
+      await response.body?.cancel();
+      if (hop === MAX_REDIRECTS || !URL.canParse(location, at)) throw this.odd("redirects without end");
+      const next = new URL(location, at);
+      if (next.protocol !== "https:" && next.protocol !== at.protocol) throw this.odd("redirects to an unsafe address");
+      at = next;
+    }
+  }
+
+  /** What an answer that is no success means, as an error. `what`: ends "… does not have". */
+  async failure(response: Response, what: string): Promise<AppError> {
+    const { status } = response;
+    const text = (await this.transport.text(response, MAX_ERROR_BYTES).catch(() => "")).slice(0, 500);
+    const details = { status, registry: this.registry, answer: text };
+    const name = `${this.registry}/${this.repository}`;
+    if (status === 401 || status === 403) {
+      return new AppError("permission_denied", `${this.registry} refuses access to ${this.repository}: check name and credentials`, {
+        reason: "registry_denied",
+        details,
+      });
+    }
+    if (status === 404) return new AppError("not_found", `${name} does not have ${what}`, { reason: "image_not_found", details });
+    if (status === 429) {
+      return new AppError("resource_exhausted", `${this.registry} limits how often it is asked; try later, or with credentials`, {
+        reason: "registry_busy",
+        details,
+      });
+    }
+    const code = status >= 500 ? "unavailable" : "failed_precondition";
+    return new AppError(code, `${name}: ${what}: the registry answers ${status}`, { reason: "registry_answer", details });
+  }
+
+  private odd(what: string): AppError {
+    return new AppError("unavailable", `The registry ${this.registry} ${what}`, { reason: "registry_answer" });
+  }
+}

@@ -1,0 +1,53 @@
+import { AppError } from "@boxyard/core";
+import { z } from "zod";
+import { ecrLogin } from "./ecr.ts";
+import type { Transport } from "./transport.ts";
+
+/** Credentials for a registry as a build's `fromImageRegistry` carries them (wire.md 2.5). Never logged, never kept. */
+export type RegistryCredentials =
+  | { readonly type: "registry"; readonly username: string; readonly password: string }
+  | { readonly type: "aws"; readonly awsAccessKeyId: string; readonly awsSecretAccessKey: string; readonly awsRegion: string }
+  | { readonly type: "gcp"; readonly serviceAccountJson: string };
+
+export interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** User name Google's registries expect with a key file as the password. */
+const JSON_KEY_USER = "_json_key";
+
+/**
+ * What a registry is logged in to with. `aws` asks the registry's own API host for a password that is valid for hours; `gcp` sends the key
+ * file as it is.
+ */
+export async function loginOf(
+  credentials: RegistryCredentials,
+  registry: string,
+  transport: Transport,
+  signal: AbortSignal,
+): Promise<Login> {
+  switch (credentials.type) {
+    case "registry":
+      return { username: credentials.username, password: credentials.password };
+    case "gcp":
+      return { username: JSON_KEY_USER, password: keyFile(credentials.serviceAccountJson) };
+    case "aws":
+      return ecrLogin(credentials, registry, transport, signal);
+  }
+}
+
+const KeyFile = z.object({ type: z.literal("service_account"), private_key: z.string(), client_email: z.string() });
+
+function keyFile(text: string): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (KeyFile.safeParse(value).success) return text;
+  throw new AppError("invalid_argument", "fromImageRegistry.serviceAccountJson: not the JSON key file of a service account", {
+    reason: "invalid_registry_credentials",
+  });
+}

@@ -1,0 +1,10 @@
+export * from "./archive-export.ts";
+export * from "./archive-import.ts";
+export type { RegistryCredentials } from "./credentials.ts";
+export { Downloads } from "./downloads.ts";
+export type { InstalledImage, InstallOptions, PullProgress } from "./install.ts";
+export * from "./pull.ts";
+export * from "./push.ts";
+export * from "./reference.ts";
+export * from "./settings.ts";
+export { Transport, type TransportOptions } from "./transport.ts";

@@ -1,0 +1,189 @@
+import type { ImageRef, ImageStore } from "@boxyard/driver";
+import type { Pins } from "../images/pins.ts";
+import {
+  badImage,
+  type ConfigFile,
+  choosePlatform,
+  type Descriptor,
+  type Manifest,
+  machinePlatform,
+  type Platform,
+  parseConfig,
+  parseManifest,
+} from "./manifest.ts";
+import { type ImageSettings, imageDigest, settingsOf } from "./settings.ts";
+import type { ImageSource } from "./source.ts";
+
+/** Layers fetched at once. */
+const CONCURRENT_LAYERS = 3;
+/** Indexes within indexes. */
+const MAX_DEPTH = 3;
+
+export interface PullProgress {
+  /** Layers that are here, of `layers`. */
+  readonly layersDone: number;
+  readonly layers: number;
+  /** Bytes that have come, of `bytes`, as they are in the source. Layers that were here count as come. */
+  readonly bytesDone: number;
+  readonly bytes: number;
+}
+
+export interface InstallOptions {
+  readonly images: ImageStore;
+  readonly pins: Pins;
+  readonly signal: AbortSignal;
+  /** That of this machine by default. */
+  readonly platform?: Platform;
+  readonly onProgress?: (progress: PullProgress) => void;
+  /** Room left for layers on top: the image is merged down to `maxLayers` minus this. 8 by default. */
+  readonly spareLayers?: number;
+  /** Most bytes of one layer's tar; the driver's bound by default. */
+  readonly maxLayerBytes?: number;
+}
+
+/** An image on this machine. Its layers are pinned until it is disposed of: by then something else must refer to them. */
+export interface InstalledImage extends Disposable {
+  readonly image: ImageRef;
+  readonly settings: ImageSettings;
+  /** Digest of the manifest in the source. */
+  readonly sourceDigest: string;
+  /** The blob that each layer came as, for a push to the same place: by diff id. */
+  readonly blobs: ReadonlyMap<string, Descriptor>;
+}
+
+/** Brings an image's layers to this machine: those that are here stay, the others are fetched a few at a time. */
+export async function installImage(source: ImageSource, options: InstallOptions): Promise<InstalledImage> {
+  const { signal, platform = machinePlatform() } = options;
+  const { digest: sourceDigest, manifest } = await findManifest(source, platform, signal);
+  const { bytes } = await source.document(manifest.config, signal);
+  const config = parseConfig(bytes, manifest, platform);
+  const diffIds = config.rootfs.diff_ids;
+  if (diffIds.length === 0) throw badImage("it has no layers");
+  const pin = options.pins.hold(diffIds);
+  try {
+    await fetchLayers(source, manifest.layers, diffIds, options);
+    const { image, pinned } = await asImage(config, sourceDigest, options);
+    pin.add(pinned);
+    return {
+      image,
+      sourceDigest,
+      settings: settingsOf(config),
+      blobs: new Map(diffIds.map((diffId, i) => [diffId, manifest.layers[i] as Descriptor])),
+      [Symbol.dispose]: () => pin[Symbol.dispose](),
+    };
+  } catch (error) {
+    pin[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function findManifest(source: ImageSource, platform: Platform, signal: AbortSignal): Promise<{ digest: string; manifest: Manifest }> {
+  let document = await source.top(signal);
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
+    const parsed = parseManifest(document.bytes, document.mediaType);
+    if ("manifest" in parsed) return { digest: document.digest, manifest: parsed.manifest };
+    document = await source.document(choosePlatform(parsed.index, platform), signal);
+  }
+  throw badImage("it is an index of indexes of indexes");
+}
+
+async function fetchLayers(
+  source: ImageSource,
+  descriptors: readonly Descriptor[],
+  diffIds: readonly string[],
+  options: InstallOptions,
+): Promise<void> {
+  const failed = new AbortController();
+  const signal = AbortSignal.any([options.signal, failed.signal]);
+  const progress = new Progress(descriptors, options.onProgress);
+  // Once each: images repeat layers, empty ones above all.
+  const wanted = diffIds.flatMap((diffId, i) =>
+    diffIds.indexOf(diffId) === i ? [{ diffId, descriptor: descriptors[i] as Descriptor }] : [],
+  );
+  const next = wanted.values();
+  const worker = async () => {
+    for (const { diffId, descriptor } of next) {
+      await fetchLayer(source, descriptor, diffId, { ...options, signal }, progress);
+      progress.layerDone(diffIds.filter((other) => other === diffId).length);
+    }
+  };
+  const workers = Array.from({ length: CONCURRENT_LAYERS }, async () => {
+    try {
+      await worker();
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    }
+  });
+  const results = await Promise.allSettled(workers);
+  options.signal.throwIfAborted();
+  // The first failure is the cause of the others.
+  if (results.some((result) => result.status === "rejected")) throw failed.signal.reason;
+}
+
+async function fetchLayer(
+  source: ImageSource,
+  descriptor: Descriptor,
+  diffId: string,
+  options: InstallOptions,
+  progress: Progress,
+): Promise<void> {
+  const { images, signal, maxLayerBytes } = options;
+  if (await images.hasLayer(diffId)) return progress.bytes(descriptor.size);
+  await using file = await source.blob(descriptor, { signal, onBytes: (bytes) => progress.bytes(bytes) });
+  await images.importLayer(
+    { path: file.path },
+    { signal, expectedDigest: diffId, ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }) },
+  );
+}
+
+/** The image as sandboxes stand on it: without repetitions, and of no more layers than they can stand on. */
+async function asImage(config: ConfigFile, sourceDigest: string, options: InstallOptions): Promise<{ image: ImageRef; pinned: string[] }> {
+  const { images, signal, spareLayers = 8 } = options;
+  const all = config.rootfs.diff_ids;
+  // Of a layer that is there twice only the upper one can be seen.
+  const layers = all.filter((diffId, i) => all.lastIndexOf(diffId) === i);
+  const room = Math.max(1, images.maxLayers - spareLayers);
+  if (layers.length <= room) {
+    if (layers.length === all.length) return { image: { digest: sourceDigest, layers }, pinned: [] };
+    return { image: await named(layers, config, images), pinned: [] };
+  }
+  const below = layers.slice(0, layers.length - room + 1);
+  const merged = await images.mergeLayers(below, { signal });
+  const fewer = [merged.digest, ...layers.slice(below.length)];
+  return { image: await named(fewer, config, images), pinned: [merged.digest] };
+}
+
+async function named(layers: readonly string[], config: ConfigFile, images: ImageStore): Promise<ImageRef> {
+  const sizes = await Promise.all(layers.map(async (digest) => (await images.getLayer(digest)).sizeBytes));
+  return { digest: imageDigest({ layers, settings: settingsOf(config) }, sizes), layers };
+}
+
+class Progress {
+  private readonly report: ((progress: PullProgress) => void) | undefined;
+  private readonly layers: number;
+  private readonly total: number;
+  private layersDone = 0;
+  private bytesDone = 0;
+
+  constructor(descriptors: readonly Descriptor[], report: ((progress: PullProgress) => void) | undefined) {
+    this.report = report;
+    this.layers = descriptors.length;
+    // Repeated blobs come once.
+    this.total = [...new Map(descriptors.map(({ digest, size }) => [digest, size])).values()].reduce((a, b) => a + b, 0);
+  }
+
+  bytes(count: number): void {
+    this.bytesDone += count;
+    this.tell();
+  }
+
+  layerDone(count: number): void {
+    this.layersDone += count;
+    this.tell();
+  }
+
+  private tell(): void {
+    this.report?.({ layersDone: this.layersDone, layers: this.layers, bytesDone: this.bytesDone, bytes: this.total });
+  }
+}

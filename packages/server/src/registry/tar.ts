@@ -1,0 +1,121 @@
+import { badImage } from "./manifest.ts";
+
+/** As much of the tar format as image archives need: plain files with short names. */
+
+const BLOCK = 512;
+const MAX_OCTAL = 0o77777777777;
+
+export function tarHeader(path: string, size: number): Uint8Array {
+  const header = Buffer.alloc(BLOCK);
+  const octal = (value: number, at: number, digits: number) => header.write(value.toString(8).padStart(digits, "0"), at, "latin1");
+  header.write(path, 0, 100, "latin1");
+  octal(0o644, 100, 7);
+  octal(0, 108, 7);
+  octal(0, 116, 7);
+  if (size <= MAX_OCTAL) octal(size, 124, 11);
+  else {
+    header[124] = 0x80;
+    header.writeBigUInt64BE(BigInt(size), 128);
+  }
+  octal(0, 136, 11);
+  header.fill(" ", 148, 156);
+  header.write("0", 156, "latin1");
+  header.write("ustar\x0000", 257, "latin1");
+  octal(
+    header.reduce((a, b) => a + b, 0),
+    148,
+    6,
+  );
+  header[154] = 0;
+  return header;
+}
+
+export const tarPadding = (size: number): Uint8Array => new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK);
+export const tarEnd = (): Uint8Array => new Uint8Array(2 * BLOCK);
+
+/** A file of an archive as it comes; `body` must be read to its end before the next one. */
+export interface ArchiveFile {
+  readonly path: string;
+  readonly size: number;
+  readonly body: AsyncGenerator<Uint8Array>;
+}
+
+/** The plain files of a tar, in their order. Folders, long names and everything else are passed over: a layout has none that matters. */
+export async function* readArchive(stream: ReadableStream<Uint8Array>): AsyncGenerator<ArchiveFile> {
+  const input = new Input(stream);
+  try {
+    for (;;) {
+      const header = await input.block();
+      if (!header || header.every((byte) => byte === 0)) return;
+      const { path, size, isFile } = parsed(header);
+      const body = input.body(size);
+      if (isFile) yield { path, size, body };
+      for await (const _ of body);
+      await input.skip(tarPadding(size).length);
+    }
+  } finally {
+    await input.close();
+  }
+}
+
+function parsed(header: Buffer): { path: string; size: number; isFile: boolean } {
+  const text = (at: number, length: number) => header.toString("latin1", at, at + length).replace(/\0.*$/s, "");
+  const octal = (at: number, length: number) => Number.parseInt(text(at, length).trim() || "0", 8);
+  const sum = header.reduce((a, b, i) => a + (i >= 148 && i < 156 ? 32 : b), 0);
+  if (octal(148, 8) !== sum) throw badImage("the archive is no tar");
+  const size = (header[124] as number) & 0x80 ? Number(header.readBigUInt64BE(128)) : octal(124, 12);
+  if (!Number.isSafeInteger(size) || size < 0) throw badImage("the archive has a file of no sensible size");
+  const prefix = text(345, 155);
+  const path = (prefix && header.toString("latin1", 257, 263) === "ustar\0" ? `${prefix}/` : "") + text(0, 100);
+  return { path: path.replace(/^(\.\/)+/, ""), size, isFile: header[156] === 48 || header[156] === 0 };
+}
+
+class Input {
+  private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  private rest: Uint8Array = new Uint8Array(0);
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.reader = stream.getReader();
+  }
+
+  async block(): Promise<Buffer | undefined> {
+    const parts: Uint8Array[] = [];
+    let left = BLOCK;
+    for (; left > 0; left -= parts.at(-1)?.length ?? 0) {
+      const piece = await this.take(left);
+      if (!piece && left === BLOCK) return undefined;
+      if (!piece) throw badImage("the archive is cut off");
+      parts.push(piece);
+    }
+    return Buffer.concat(parts);
+  }
+
+  async *body(size: number): AsyncGenerator<Uint8Array> {
+    for (let left = size; left > 0; ) {
+      const piece = await this.take(left);
+      if (!piece) throw badImage("the archive is cut off");
+      left -= piece.length;
+      yield piece;
+    }
+  }
+
+  async skip(bytes: number): Promise<void> {
+    for await (const _ of this.body(bytes));
+  }
+
+  async close(): Promise<void> {
+    await this.reader.cancel();
+  }
+
+  /** At most `most` bytes; undefined at the end. */
+  private async take(most: number): Promise<Uint8Array | undefined> {
+    while (this.rest.length === 0) {
+      const { done, value } = await this.reader.read();
+      if (done) return undefined;
+      this.rest = value;
+    }
+    const piece = this.rest.subarray(0, most);
+    this.rest = this.rest.subarray(piece.length);
+    return piece;
+  }
+}

@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A real registry (Debian's `docker-registry`) on loopback, with a folder of its own. */
+export interface TestRegistry extends AsyncDisposable {
+  /** `127.0.0.1:<port>`. */
+  readonly host: string;
+  /** Folder in which it keeps its blobs. */
+  readonly folder: string;
+}
+
+export interface TestRegistryOptions {
+  /** Asks for this login on every request. */
+  readonly login?: { readonly username: string; readonly password: string };
+}
+
+export async function startRegistry({ login }: TestRegistryOptions = {}): Promise<TestRegistry> {
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-registry-"));
+  const host = `127.0.0.1:${await freePort()}`;
+  if (login)
+    writeFileSync(
+      join(folder, "passwords"),
+      `${login.username}:${await Bun.password.hash(login.password, { algorithm: "bcrypt", cost: 4 })}\n`,
+    );
+  const config = {
+    version: "0.1",
+    log: { level: "error", accesslog: { disabled: true } },
+    storage: { filesystem: { rootdirectory: join(folder, "data") }, delete: { enabled: true } },
+    http: { addr: host },
+    ...(login && { auth: { htpasswd: { realm: "test", path: join(folder, "passwords") } } }),
+  };
+  // JSON is YAML.
+  writeFileSync(join(folder, "config.yml"), JSON.stringify(config));
+  const child = Bun.spawn(["docker-registry", "serve", join(folder, "config.yml")], { stdout: "ignore", stderr: "ignore" });
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  for (let tries = 0; tries < 200; tries++) {
+    const response = await fetch(`http://${host}/v2/`, { proxy: "" }).catch(() => undefined);
+    if (response) return { host, folder, [Symbol.asyncDispose]: stop };
+    if (child.exitCode !== null) break;
+    await Bun.sleep(50);
+  }
+  await stop();
+  throw new Error("docker-registry does not start");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
