@@ -31,6 +31,8 @@ export interface StartOptions {
   readonly maxProcesses?: number;
   readonly memoryBytes?: number;
   readonly limits?: Readonly<Record<string, number>>;
+  /** A compiled agent to start; that of the settings, else the sources, by default. */
+  readonly executable?: string;
   /** Runs the agent of a guest bundle in a root file system of its own, as a sandbox does, in place of the machine's. */
   readonly image?: {
     /** Folder of the bundle. */
@@ -177,7 +179,7 @@ function isHybrid(): boolean {
 
 /** What PID 1 of the agent's namespaces does: the mounts of a sandbox as far as the agent sees them, then the agent. */
 function bootScript(folder: string, unified: string, limits: readonly string[], options: StartOptions): string {
-  const { executable } = readAgentSuiteConfig();
+  const executable = options.executable ?? readAgentSuiteConfig().executable;
   const agent = executable ?? `${process.execPath} ${join(import.meta.dir, "../../../packages/agent/src/main.ts")}`;
   const file = (name: string, text: string | null | undefined, standard: string) =>
     text === null ? `rm -f /etc/${name}` : `printf '%s' '${text ?? standard}' > /etc/${name}`;
