@@ -8,6 +8,8 @@ export interface LocalDriverConfig {
   readonly logger: Logger;
   /** The runtime to use (`BOXYARD_RUNTIME`); by default the first that works of crun and runc. */
   readonly runtime?: RuntimeName;
+  /** The sandboxes' range, where the operator set one (`BOXYARD_NETWORK`): then no other is chosen when it is taken. */
+  readonly network?: string;
   /** How long an agent may take to answer after its start; 10,000 by default. */
   readonly agentTimeoutMs?: number;
   /** Called around every step; may inject faults in tests. */

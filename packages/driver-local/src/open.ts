@@ -1,38 +1,33 @@
 import { join } from "node:path";
-import { AppError } from "@boxyard/core";
+import { AppError, isAppError } from "@boxyard/core";
 import { assembleDriver } from "./assemble.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { fingerprint } from "./doctor/fingerprint.ts";
 import type { LocalDriver } from "./driver.ts";
 import { sweepMaking } from "./images/index.ts";
 import { openNetwork } from "./network/index.ts";
+import type { SandboxNetworks } from "./parts.ts";
 import { openPool } from "./pool-storage/index.ts";
-import { guestFolder, readInstance } from "./setup/index.ts";
+import { guestFolder, type InstanceFile, readInstance } from "./setup/index.ts";
+import { chooseRangeAgain } from "./setup/range.ts";
 
 /**
  * Opens the driver on a data folder that has been set up: pool, network, and the sandboxes of an earlier process. Throws
  * `failed_precondition` with the next act when something is missing (`not_set_up`, `no_pool`, `no_guest`, `already_open`, …).
  */
 export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalDriver> {
-  const { dataFolder, logger } = config;
+  const { dataFolder } = config;
   const facts = readInstance(dataFolder);
   if (!facts) {
     throw new AppError("failed_precondition", `${dataFolder} is not set up: run 'boxyard setup'`, { reason: "not_set_up" });
   }
-  const { instance, network } = facts;
   const guest = guestFolder(dataFolder);
   const storage = await openPool(dataFolder);
   await sweepMaking(dataFolder);
-  const networks = await openNetwork({
-    instance,
-    network,
-    stateFolder: join(dataFolder, "network"),
-    logger,
-    ...(config.clock && { clock: config.clock }),
-  });
+  const networks = await openNetworkOf(config, facts);
   try {
     return assembleDriver(config, {
-      instance,
+      instance: facts.instance,
       guestFolder: guest,
       networks,
       storage,
@@ -41,5 +36,19 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   } catch (error) {
     await networks.close();
     throw error;
+  }
+}
+
+/** Two data folders set up before either was opened may have the same range: the first to open has it, the other chooses again. */
+async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
+  const { dataFolder, logger, clock } = config;
+  try {
+    return await openNetwork({ instance, network, stateFolder: join(dataFolder, "network"), logger, ...(clock && { clock }) });
+  } catch (error) {
+    const isTaken = isAppError(error) && error.reason === "network_overlap";
+    const chosen = isTaken && triesLeft > 0 && config.network === undefined ? chooseRangeAgain(dataFolder) : undefined;
+    if (!chosen) throw error;
+    logger.warn({ err: error, network: chosen.network }, "the sandboxes' network is in use by now; another was chosen");
+    return openNetworkOf(config, chosen, triesLeft - 1);
   }
 }

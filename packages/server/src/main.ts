@@ -17,10 +17,11 @@ process.exitCode = await run(process.argv.slice(2), {
     if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
   },
   openDriver: (logger) => {
-    const { dataDir, runtime } = settings();
+    const { dataDir, network, runtime } = settings();
     return openLocalDriver({
       dataFolder: dataDir,
       logger,
+      ...(network && { network }),
       ...(runtime && { runtime }),
       // `boxyard bench --trace` reads these lines.
       observer: { onStep: ({ name, durationMs }) => logger.debug({ step: name, ms: durationMs }, "driver step") },

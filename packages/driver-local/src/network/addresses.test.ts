@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { contains, formatAddress, formatNetwork, overlaps, parseAddress, parseNetwork } from "./addresses.ts";
+import { candidateRanges } from "./machine.ts";
 import { addressOfLink, leaseIndex, leaseLink, makePlan } from "./plan.ts";
 
 test("addresses are read and written", () => {
@@ -51,4 +52,15 @@ test("a link's name tells its address, and indexes differ", () => {
   expect(addressOfLink(leaseLink(plan.lastLease))).toBe(plan.lastLease);
   expect(addressOfLink("host0")).toBeUndefined();
   expect(leaseIndex(plan, plan.firstLease)).toBe(1016);
+});
+
+test("the search for a range begins where the instance says and tries each once", () => {
+  const all = candidateRanges(0);
+  expect([all[0], all[15], all[16]]).toEqual(["10.208.0.0/16", "10.223.0.0/16", "172.31.0.0/16"]);
+  for (const start of [0, 7, 15, 0xffff_ffff]) {
+    const ranges = candidateRanges(start);
+    expect(ranges[0]).toBe(`10.${208 + (start % 16)}.0.0/16`);
+    expect(new Set(ranges)).toEqual(new Set(all));
+    expect(ranges).toHaveLength(all.length);
+  }
 });

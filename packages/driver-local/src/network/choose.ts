@@ -4,16 +4,22 @@ import { parseResolvConf } from "./dns/resolv-conf.ts";
 import { assertNoOverlap, chooseFreeNetwork } from "./machine.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
 
+export interface NetworkChoice {
+  /** BOXYARD_NETWORK: checked, and taken or refused. */
+  readonly wanted?: string;
+  /** 8 hex digits: where the search begins, so that data folders set up before either has a server seldom choose the same. */
+  readonly instance: string;
+}
+
 /**
- * For set-up: the range of the sandboxes. `wanted` (BOXYARD_NETWORK) is checked; without it the first free /16 of 10.208 to 10.223 is
- * taken, and others where a company's VPN holds all of 10.0.0.0/8. Throws `failed_precondition`, reason `network_overlap`, or
- * `invalid_argument`, reason `invalid_network`.
+ * The range of the sandboxes. Without a wanted one, a free /16 of 10.208 to 10.223 is taken, and others where a company's VPN holds all of
+ * 10.0.0.0/8. Throws `failed_precondition`, reason `network_overlap`, or `invalid_argument`, reason `invalid_network`.
  */
-export function chooseNetwork(wanted?: string): string {
+export function chooseNetwork({ wanted, instance }: NetworkChoice): string {
   const netlink = new NetlinkSocket(NETLINK_ROUTE);
   try {
     const nameServers = machineNameServers();
-    if (!wanted) return chooseFreeNetwork(netlink, nameServers);
+    if (!wanted) return chooseFreeNetwork(netlink, nameServers, Number.parseInt(instance, 16));
     assertNoOverlap(netlink, parseNetwork(wanted), "", nameServers);
     return wanted;
   } finally {

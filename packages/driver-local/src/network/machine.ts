@@ -77,16 +77,22 @@ export function assertNoOverlap(netlink: NetlinkSocket, network: Network, ownLin
   throw new AppError("failed_precondition", message, { reason: "network_overlap", details: { found } });
 }
 
-/** Ranges tried in turn: rare ones first. 198.18.0.0/15 is set aside for test networks and free on nearly every machine. */
-function* candidates(): Generator<string> {
-  for (let i = 208; i <= 223; i++) yield `10.${i}.0.0/16`;
-  for (let i = 31; i >= 18; i--) yield `172.${i}.0.0/16`;
-  yield* ["198.18.0.0/16", "198.19.0.0/16"];
+/** The ranges tried first: rarely used by others. */
+const FIRST_CHOICES = Array.from({ length: 16 }, (_, i) => `10.${208 + i}.0.0/16`);
+
+/** Ranges tried in turn, from any of the first choices on. 198.18.0.0/15 is set aside for test networks and free on nearly every machine. */
+export function candidateRanges(start: number): string[] {
+  const at = start % FIRST_CHOICES.length;
+  const others = Array.from({ length: 14 }, (_, i) => `172.${31 - i}.0.0/16`);
+  return [...FIRST_CHOICES.slice(at), ...FIRST_CHOICES.slice(0, at), ...others, "198.18.0.0/16", "198.19.0.0/16"];
 }
 
-/** The first range that overlaps nothing of this machine. `failed_precondition`, reason `network_overlap`, when all do. */
-export function chooseFreeNetwork(netlink: NetlinkSocket, nameServers: readonly string[]): string {
-  for (const candidate of candidates()) {
+/**
+ * The first range, looked for from the `start`th on, that overlaps nothing of this machine. `failed_precondition`, reason `network_overlap`,
+ * when all do.
+ */
+export function chooseFreeNetwork(netlink: NetlinkSocket, nameServers: readonly string[], start: number): string {
+  for (const candidate of candidateRanges(start)) {
     if (findOverlaps(netlink, parseNetwork(candidate), "", nameServers).length === 0) return candidate;
   }
   const message = "Every range we would choose is in use on this machine: set BOXYARD_NETWORK to a free IPv4 range (/16 is usual)";

@@ -28,7 +28,7 @@ export const SETTINGS = [
     default: "none",
     meaning: "Domain under which <port>-<id>.<domain> reaches sandboxes; answered as `domain` when set.",
   },
-  { name: "BOXYARD_NETWORK", usedBy: "server", default: "first free /16 of 10.208 to 10.223", meaning: "Address range of the sandboxes." },
+  { name: "BOXYARD_NETWORK", usedBy: "server", default: "a free /16 of 10.208 to 10.223", meaning: "Address range of the sandboxes." },
   { name: "BOXYARD_POOL_SIZE", usedBy: "server", default: "by free disk space", meaning: "Size of the storage pool." },
   { name: "BOXYARD_RUNTIME", usedBy: "server", default: "the first that works", meaning: "What makes the sandboxes: crun or runc." },
   { name: "BOXYARD_LOG_LEVEL", usedBy: "server", default: "info", meaning: "debug, info, warn, error or silent." },

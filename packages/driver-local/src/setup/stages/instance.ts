@@ -1,12 +1,9 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
-import { parseNetwork } from "../../network/addresses.ts";
-import { machineNameServers } from "../../network/choose.ts";
 import { chooseNetwork } from "../../network/index.ts";
-import { findOverlaps } from "../../network/machine.ts";
-import { NETLINK_ROUTE, NetlinkSocket } from "../../network/netlink/socket.ts";
 import { freeBytes, poolPaths, poolSize } from "../../pool-storage/index.ts";
-import { type InstanceFile, instanceName, readInstance, writeInstance } from "../instance-file.ts";
+import { instanceName, readInstance, writeInstance } from "../instance-file.ts";
+import { hasSandboxes, isRangeFree } from "../range.ts";
 import type { SetupConfig, Stage } from "../types.ts";
 
 export const instance: Stage = {
@@ -30,21 +27,6 @@ export const instance: Stage = {
   },
 };
 
-function hasSandboxes(dataDir: string): boolean {
-  const folder = `${dataDir}/sandboxes`;
-  return existsSync(folder) && readdirSync(folder).length > 0;
-}
-
-/** True when nothing on this machine but our own link uses the range. */
-function isRangeFree({ instance: name, network }: InstanceFile): boolean {
-  const netlink = new NetlinkSocket(NETLINK_ROUTE);
-  try {
-    return findOverlaps(netlink, parseNetwork(network), `by${name}`, machineNameServers()).length === 0;
-  } finally {
-    netlink.close();
-  }
-}
-
 function networkOf({ dataDir, network }: SetupConfig): string {
   const before = readInstance(dataDir);
   const isAsked = before !== undefined && (network === undefined || network === before.network);
@@ -56,7 +38,7 @@ function networkOf({ dataDir, network }: SetupConfig): string {
       { reason: "sandboxes_left" },
     );
   }
-  return chooseNetwork(network);
+  return chooseNetwork({ instance: instanceName(dataDir), ...(network !== undefined && { wanted: network }) });
 }
 
 /** A pool that is there keeps its size. */

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, rmdirSync } from "node:fs";
+import { readInstance } from "./setup/index.ts";
+import { writeInstance } from "./setup/instance-file.ts";
+import { TestMachine } from "./testing/machine.ts";
+
+/** Two data folders on one machine. */
+
+let first: TestMachine;
+let second: TestMachine;
+beforeAll(async () => {
+  first = await TestMachine.make();
+  second = await TestMachine.make();
+}, 600_000);
+afterAll(async () => {
+  await second?.dispose();
+  await first?.dispose();
+}, 60_000);
+
+const networkOf = (machine: TestMachine) => readInstance(machine.dataFolder)?.network ?? "";
+
+/** As if both had been set up while neither was open. */
+async function takeRangeOfFirst(): Promise<void> {
+  await second.driver.release();
+  const file = readInstance(second.dataFolder);
+  if (!file) throw new Error("no instance");
+  writeInstance(second.dataFolder, { ...file, network: networkOf(first) });
+}
+
+test("a range that another server has taken is given up for a free one, while there are no sandboxes", async () => {
+  await takeRangeOfFirst();
+  await second.reopen();
+  expect(networkOf(second)).toMatch(/^\d+\.\d+\.0\.0\/16$/);
+  expect(networkOf(second)).not.toBe(networkOf(first));
+  const handles = [await first.boot(), await second.boot()];
+  expect((await first.driver.inspect(handles[0] as (typeof handles)[0])).phase).toBe("running");
+  expect((await second.driver.inspect(handles[1] as (typeof handles)[0])).phase).toBe("running");
+}, 60_000);
+
+test("with sandboxes it is kept, and the server says what is in the way", async () => {
+  await second.destroyAll();
+  await takeRangeOfFirst();
+  const sandbox = `${second.dataFolder}/sandboxes/iaaaaaaaaaaaaaaaaaaaa`;
+  mkdirSync(sandbox);
+  try {
+    expect(await second.reopen().catch((error) => error)).toMatchObject({ reason: "network_overlap" });
+  } finally {
+    rmdirSync(sandbox);
+  }
+}, 60_000);
