@@ -7,6 +7,7 @@ import { Events } from "./events.ts";
 import { createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
 import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
+import { SandboxLogs } from "./logs/sandbox-logs.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import type { UploadTarget } from "./proxy/upload-exchange.ts";
@@ -42,6 +43,7 @@ export interface ServerContext {
   readonly gate: CreateGate;
   readonly tokens: Tokens;
   readonly sampler: Sampler;
+  readonly sandboxLogs: SandboxLogs;
 }
 
 export interface ServerOptions {
@@ -92,6 +94,7 @@ export async function startServer({
   let front: Front | undefined;
   const agent = new AgentClient(clock, agentLimitMs);
   const routes = new RouteTable((route) => front?.forget(route));
+  const sandboxLogs = new SandboxLogs(store.sandboxLogs, clock, logger);
   const lifecycle = new Lifecycle({
     store,
     driver,
@@ -99,7 +102,7 @@ export async function startServer({
     routes,
     agent,
     tokens,
-    events: new Events(logger),
+    events: new Events(logger, sandboxLogs),
     maxSandboxes: config.maxSandboxes,
     ...(observer ? { observer } : {}),
   });
@@ -143,6 +146,7 @@ export async function startServer({
     gate,
     tokens,
     sampler,
+    sandboxLogs,
   };
 
   const adoption = await adopt(lifecycle);
@@ -165,6 +169,7 @@ export async function startServer({
       await front?.close(graceMs);
       await builds.close();
       await Promise.all([sweep.stop(), sampler.stop(), lifecycle.close()]);
+      await sandboxLogs.close();
       await store.close();
     },
   };

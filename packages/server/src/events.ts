@@ -1,22 +1,44 @@
 import type { Logger } from "@boxyard/core/node";
+import type { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { EndCause } from "./store/index.ts";
 
-/** One function per thing that happens to sandboxes; each writes one log line. No environment, token or file content ever goes in. */
+/** Why a sandbox ended, in words for its owner. */
+const CAUSES: Readonly<Record<EndCause, string>> = {
+  requested: "it was killed on request",
+  timeout: "its time was up",
+  create_failed: "its creation failed",
+  agent_exited: "its agent ended",
+  killed: "the machine killed it",
+  out_of_memory: "it ran out of memory",
+  unknown: "the cause is not known",
+  lost: "it was found missing",
+  half_made: "the server ended while it was being made",
+  released: "the operator removed all sandboxes",
+};
+
+/**
+ * One function per thing that happens to sandboxes; each writes one line of the server's log, and of what concerns the owner one of the sandbox's. No environment, token or file content ever goes in. */
 export class Events {
   private readonly logger: Logger;
 
-  constructor(logger: Logger) {
+  private readonly logs: SandboxLogs | undefined;
+
+  constructor(logger: Logger, logs?: SandboxLogs) {
     this.logger = logger;
+    this.logs = logs;
   }
 
   created(sandboxId: string, facts: { template: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ sandboxId, ...facts }, "sandbox created");
+    this.logs?.add(sandboxId, "info", `Sandbox started from template ${facts.template}`, { event: "started", ms: String(facts.totalMs) });
   }
   createFailed(sandboxId: string, error: unknown): void {
     this.logger.warn({ sandboxId, err: error }, "sandbox not created");
   }
   ended(sandboxId: string, cause: EndCause): void {
     this.logger.info({ sandboxId, cause }, "sandbox ended");
+    const level = cause === "requested" || cause === "timeout" || cause === "released" ? "info" : "error";
+    this.logs?.add(sandboxId, level, `Sandbox ended: ${CAUSES[cause]}`, { event: "ended", cause });
   }
   removed(sandboxId: string): void {
     this.logger.debug({ sandboxId }, "sandbox removed");
@@ -29,6 +51,7 @@ export class Events {
   }
   adopted(sandboxId: string): void {
     this.logger.info({ sandboxId }, "sandbox adopted");
+    this.logs?.add(sandboxId, "info", "The server was started again; the sandbox runs on", { event: "adopted" });
   }
   notAdopted(sandboxId: string, cause: EndCause): void {
     this.logger.warn({ sandboxId, cause }, "sandbox not adopted");

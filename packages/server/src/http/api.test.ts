@@ -14,7 +14,6 @@ describe("errors", () => {
   test.each([
     ["GET", "/sandboxes", undefined, { "X-API-Key": "" }, 401, "The API key is missing: send it in the header X-API-Key"],
     ["GET", "/sandboxes", undefined, { "X-API-Key": "e2b_00" }, 401, "Invalid API key: it is not one of this server's"],
-    ["GET", "/nothing", undefined, {}, 404, "There is nothing at /nothing"],
     ["PATCH", "/v2/sandboxes", undefined, {}, 405, "PATCH is not allowed here; GET, POST is"],
     ["GET", `/sandboxes/${UNKNOWN}`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
     ["DELETE", `/sandboxes/${UNKNOWN}`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
@@ -85,6 +84,11 @@ describe("errors", () => {
     expect([reply.status, reply.body]).toEqual([status, { code: status, message }]);
     expect(reply.headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(s.world.sandboxes.size).toBe(0);
+  });
+
+  test("a path that is no operation says so to programs, which can tell it from what does not exist", async () => {
+    const message = "There is nothing at /nothing";
+    expect((await s.call("GET", "/nothing")).body).toEqual({ code: 404, message, error_code: "no_such_route" });
   });
 
   test("a body that is nested too deep, or too large, is refused before it is parsed", async () => {

@@ -10,6 +10,7 @@ import { createSandbox } from "./sandboxes/create.ts";
 import { getSandbox } from "./sandboxes/get.ts";
 import { killSandbox } from "./sandboxes/kill.ts";
 import { listSandboxes, listSandboxesV2 } from "./sandboxes/list.ts";
+import { getSandboxLogs, getSandboxLogsV2 } from "./sandboxes/logs.ts";
 import { getMetrics, listMetrics } from "./sandboxes/metrics.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
@@ -38,6 +39,8 @@ export function createApp(context: ServerContext): Hono {
   mount(app, context, routes.resumeSandbox, resumeSandbox);
   mount(app, context, routes.setTimeout, setTimeout);
   mount(app, context, routes.refreshSandbox, refreshSandbox);
+  mount(app, context, routes.getSandboxLogs, getSandboxLogs);
+  mount(app, context, routes.getSandboxLogsV2, getSandboxLogsV2);
   mountTemplates(app, context);
   mountKeys(app, context);
 

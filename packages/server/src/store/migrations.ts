@@ -59,4 +59,12 @@ export const MIGRATIONS: readonly Migration[] = [
       `CREATE TABLE build_cache (key TEXT PRIMARY KEY, result TEXT NOT NULL, used_at BIGINT NOT NULL)`,
     ],
   },
+  {
+    version: 3,
+    name: "logs of sandboxes",
+    statements: [
+      `CREATE TABLE sandbox_logs (sandbox_id TEXT NOT NULL, at BIGINT NOT NULL, place BIGINT NOT NULL, level INTEGER NOT NULL,
+        message TEXT NOT NULL, fields TEXT NOT NULL, PRIMARY KEY (sandbox_id, at, place))`,
+    ],
+  },
 ];

@@ -2,6 +2,7 @@ import { AppError, newTeamId, type SandboxId, type SandboxState, type TeamId, ty
 import { SQL } from "bun";
 import { MIGRATIONS } from "./migrations.ts";
 import type { ApiKeyRecord, EndCause, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store } from "./store.ts";
@@ -18,11 +19,13 @@ const COLUMNS: Readonly<Record<keyof SandboxChange, string>> = {
 /** The store on SQL: SQLite in a file, or PostgreSQL by its address; the same statements for both. */
 export class SqlStore implements Store {
   readonly templates: SqlTemplateStore;
+  readonly sandboxLogs: SqlSandboxLogStore;
   private readonly sql: SQL;
 
   private constructor(sql: SQL) {
     this.sql = sql;
     this.templates = new SqlTemplateStore(sql);
+    this.sandboxLogs = new SqlSandboxLogStore(sql);
   }
 
   /** Opens the store and brings its schema up to date. Refuses one that a newer version of the server has written. */
@@ -114,6 +117,7 @@ export class SqlStore implements Store {
   }
 
   async pruneSandboxes(time: number): Promise<void> {
+    await this.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time})`;
     await this.sql`DELETE FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}`;
   }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newSandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { SandboxRecord, TemplateSpec } from "./records.ts";
+import type { SandboxLogQuery } from "./sandbox-log-store.ts";
 import type { Store } from "./store.ts";
 import { templateStoreContract } from "./template-store-contract.ts";
 
@@ -136,6 +137,40 @@ export function storeContract(name: string, make: () => Promise<{ open: () => Pr
     });
 
     templateStoreContract(() => store);
+
+    test("keeps logs of sandboxes in order, the newest so many, until their sandbox is forgotten", async () => {
+      const record = sampleRecord({ state: "dead", endedAt: 10 });
+      await store.insertSandbox(record);
+      const { id: sandboxId } = record;
+      const line = (place: number, message = `m${place}`) => ({
+        sandboxId,
+        at: Math.floor(place / 2),
+        place,
+        level: place === 3 ? ("error" as const) : ("info" as const),
+        message,
+        fields: { place: `${place}` },
+      });
+      const lines = [0, 1, 2, 3, 4].map((place) => line(place));
+      await store.sandboxLogs.add(lines, 100);
+      await store.sandboxLogs.add([], 100);
+      await store.sandboxLogs.add([line(0, "again"), line(5, "100%_\\")], 5);
+      const read = async (query: object) =>
+        (await store.sandboxLogs.read(sandboxId, { direction: "forward", limit: 100, minLevel: "debug", ...query } as SandboxLogQuery)).map(
+          ({ place }) => place,
+        );
+      expect(await store.sandboxLogs.read(sandboxId, { direction: "forward", limit: 2, minLevel: "debug", cursor: 1 })).toEqual(
+        lines.slice(2, 4),
+      );
+      expect(await read({ cursor: 1 })).toEqual([2, 3, 4, 5]);
+      expect(await read({ direction: "backward", cursor: 1, limit: 2 })).toEqual([3, 2]);
+      expect(await read({ direction: "backward", limit: 1 })).toEqual([5]);
+      expect(await read({ minLevel: "warn" })).toEqual([3]);
+      expect([await read({ search: "M4" }), await read({ search: "%_\\" }), await read({ search: "_m" })]).toEqual([[4], [5], []]);
+      await store.sandboxLogs.add([line(8)], 3);
+      expect(await read({})).toEqual([4, 5, 8]);
+      await store.pruneSandboxes(11);
+      expect(await read({})).toEqual([]);
+    });
 
     test("makes a value once", async () => {
       const values = await Promise.all(["a", "b", "c"].map((v) => store.getOrCreateMeta("seed", () => v)));

@@ -1,5 +1,6 @@
 import type { SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import type { SandboxLogStore } from "./sandbox-log-store.ts";
 import type { TemplateStore } from "./template-store.ts";
 
 /**
@@ -25,13 +26,16 @@ export interface Store {
   /** Templates, their builds and the cache of build steps. */
   readonly templates: TemplateStore;
 
+  /** What happened to sandboxes. */
+  readonly sandboxLogs: SandboxLogStore;
+
   insertSandbox(record: SandboxRecord): Promise<void>;
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
   /** Every sandbox that is not dead. */
   listLiving(): Promise<SandboxRecord[]>;
   /** Compare and set: changes the record only if it is in one of the states `from`; says whether it did. */
   updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean>;
-  /** Forgets dead sandboxes that ended before `time`. */
+  /** Forgets dead sandboxes that ended before `time`, with their logs. */
   pruneSandboxes(time: number): Promise<void>;
 
   /** Claims a key; undefined if that worked, else the earlier claim. */

@@ -4,6 +4,7 @@ import { SandboxPath } from "./common.ts";
 import { keyRoutes } from "./key.ts";
 import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
+import { sandboxLogRoutes } from "./sandbox-log.ts";
 import { templateRoutes } from "./template-routes.ts";
 
 const tags = ["Sandboxes"];
@@ -141,6 +142,7 @@ export const routes = {
     request: { params: SandboxPath, body: body(s.SandboxRefresh, false) },
     responses: { 204: none("Done"), ...errors(400, 404) },
   }),
+  ...sandboxLogRoutes,
   ...templateRoutes,
   ...keyRoutes,
   ...buildRoutes,

@@ -1,0 +1,54 @@
+import type { SandboxId } from "@boxyard/core";
+import type { SQL } from "bun";
+import { LOG_LEVELS } from "./records.ts";
+import type { SandboxLogLine, SandboxLogQuery, SandboxLogStore } from "./sandbox-log-store.ts";
+import { num, type Row, text } from "./sql-values.ts";
+
+/** Later than every time there is. */
+const FOREVER = Number.MAX_SAFE_INTEGER;
+
+/** What happened to sandboxes, on SQL, for `SqlStore`. */
+export class SqlSandboxLogStore implements SandboxLogStore {
+  private readonly sql: SQL;
+
+  constructor(sql: SQL) {
+    this.sql = sql;
+  }
+
+  async add(lines: readonly SandboxLogLine[], keep: number): Promise<void> {
+    if (lines.length === 0) return;
+    const rows = lines.map(({ sandboxId, at, place, level, message, fields }) => ({
+      sandbox_id: sandboxId as string,
+      at,
+      place,
+      level: LOG_LEVELS.indexOf(level),
+      message,
+      fields: JSON.stringify(fields),
+    }));
+    await this.sql`INSERT INTO sandbox_logs ${this.sql(rows)} ON CONFLICT (sandbox_id, at, place) DO NOTHING`;
+    for (const id of new Set(rows.map((row) => row.sandbox_id))) {
+      await this.sql`DELETE FROM sandbox_logs WHERE sandbox_id = ${id} AND at < (SELECT at FROM sandbox_logs WHERE sandbox_id = ${id}
+        ORDER BY at DESC, place DESC LIMIT 1 OFFSET ${keep - 1})`;
+    }
+  }
+
+  async read(id: SandboxId, { cursor, direction, limit, minLevel, search }: SandboxLogQuery): Promise<SandboxLogLine[]> {
+    const lowest = LOG_LEVELS.indexOf(minLevel);
+    const like = `%${(search ?? "").toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
+    const sql = this.sql;
+    const rows =
+      direction === "forward"
+        ? await sql`SELECT * FROM sandbox_logs WHERE sandbox_id = ${id} AND level >= ${lowest} AND at >= ${cursor ?? 0}
+            AND LOWER(message) LIKE ${like} ESCAPE '\\' ORDER BY at, place LIMIT ${limit}`
+        : await sql`SELECT * FROM sandbox_logs WHERE sandbox_id = ${id} AND level >= ${lowest} AND at <= ${cursor ?? FOREVER}
+            AND LOWER(message) LIKE ${like} ESCAPE '\\' ORDER BY at DESC, place DESC LIMIT ${limit}`;
+    return (rows as Row[]).map((row) => ({
+      sandboxId: id,
+      at: num(row.at),
+      place: num(row.place),
+      level: LOG_LEVELS[num(row.level)] ?? "info",
+      message: text(row.message),
+      fields: JSON.parse(text(row.fields)) as Record<string, string>,
+    }));
+  }
+}

@@ -1,0 +1,52 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { SandboxPath, StringMap } from "./common.ts";
+import { errors, json, security } from "./route-parts.ts";
+import { LogLevel } from "./template.ts";
+
+const tags = ["Sandboxes"];
+const millis = z.coerce.number("must be a number").int("must be a whole number").min(0, "must not be negative");
+const limit = z.coerce.number().int().min(0, "must be from 0 to 1000").max(1000, "must be from 0 to 1000").default(1000);
+
+export const SandboxLogEntry = z
+  .object({ timestamp: z.iso.datetime(), message: z.string(), level: LogLevel, fields: StringMap })
+  .openapi("SandboxLogEntry");
+export type SandboxLogEntry = z.infer<typeof SandboxLogEntry>;
+
+export const SandboxLogs = z
+  .object({
+    logs: z.array(z.object({ timestamp: z.iso.datetime(), line: z.string().openapi({ description: "A JSON object as text" }) })),
+    logEntries: z.array(SandboxLogEntry),
+  })
+  .openapi("SandboxLogs");
+export const SandboxLogsV2 = z.object({ logs: z.array(SandboxLogEntry) }).openapi("SandboxLogsV2Response");
+
+const v1Query = z.object({ start: millis.optional().openapi({ description: "Milliseconds since 1970" }), limit });
+const v2Query = z.object({
+  cursor: millis.optional().openapi({ description: "Milliseconds since 1970: from here on, or, backward, up to here" }),
+  limit,
+  direction: z.enum(["forward", "backward"]).default("backward"),
+  level: LogLevel.optional().openapi({ description: "The lowest" }),
+  search: z.string().max(256, "must have at most 256 characters").optional(),
+});
+
+/** What the server knows of a sandbox's life (contract/wire.md 2.3); also of one that has ended, for two days. */
+export const sandboxLogRoutes = {
+  getSandboxLogs: createRoute({
+    method: "get",
+    path: "/sandboxes/{sandboxID}/logs",
+    tags,
+    security,
+    summary: "What happened to a sandbox, oldest first",
+    request: { params: SandboxPath, query: v1Query },
+    responses: { 200: json(SandboxLogs, "The same lines in two forms"), ...errors(400, 404) },
+  }),
+  getSandboxLogsV2: createRoute({
+    method: "get",
+    path: "/v2/sandboxes/{sandboxID}/logs",
+    tags,
+    security,
+    summary: "What happened to a sandbox (v2)",
+    request: { params: SandboxPath, query: v2Query },
+    responses: { 200: json(SandboxLogsV2, "One page"), ...errors(400, 404) },
+  }),
+} as const;
