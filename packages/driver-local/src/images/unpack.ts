@@ -122,6 +122,9 @@ export class Unpacker implements TarSink {
       this.folderMade(this.target.root, "", entry);
       return false;
     }
+    // Notes of an older format; a name below a whiteout means nothing at all.
+    if (parts.some((part) => part.startsWith(META))) return false;
+    if (parts.some((part) => part.startsWith(WHITEOUT))) throw new BadTar(`${show(entry.path)} lies below a whiteout`);
     const parent = this.folders.open(parts);
     if (name.startsWith(META)) {
       if (name === OPAQUE_MARK) this.opaque(parent.path, parent.fd);
