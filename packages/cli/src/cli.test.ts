@@ -117,6 +117,19 @@ test("sandboxes: create, list, look at, set the timeout, kill", async () => {
   expect((await boxyard(["sandbox", "info", id])).stderr).toContain("`boxyard sandbox list` shows the sandboxes");
 });
 
+test("logs and keys", async () => {
+  const id = (await boxyard(["sandbox", "create"])).stdout.trim();
+  const line = "2026-01-01T00:00:00.000Z INFO  Sandbox started\n";
+  expect(await boxyard(["sandbox", "logs", id])).toEqual({ exitCode: 0, stdout: line, stderr: "" });
+  expect(JSON.parse((await boxyard(["sandbox", "logs", id, "--json"])).stdout)).toMatchObject({ fields: { event: "started" } });
+  expect((await boxyard(["sandbox", "logs", id, "--level", "loud"])).exitCode).toBe(2);
+  await boxyard(["sandbox", "kill", id]);
+  const created = await boxyard(["key", "create", "ci"]);
+  expect([created.stdout, created.stderr]).toEqual(["e2b_new\n", "key k1; it cannot be shown again:\n"]);
+  expect((await boxyard(["key", "list"])).stdout).toMatch(/^ID +NAME +KEY +CREATED +LAST USED\nk1 +first +e2b_12ab…cd34 +.* ago +never\n$/);
+  expect(await boxyard(["key", "revoke", "k1", "k2"])).toEqual({ exitCode: 1, stdout: "k1\n", stderr: "no API key k2\n" });
+});
+
 test("env prints lines that a shell reads back, and JSON", async () => {
   const expected = {
     BOXYARD_API_URL: url,

@@ -19,6 +19,8 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   network_failed: "Check BOXYARD_API_URL, or start a server with `boxyard up -d`.",
   unknown_user: "The user must exist in the sandbox; `--user root` always does.",
   template_not_found: "`boxyard template list` shows the templates there are.",
+  last_key: "`boxyard key create NAME` makes another.",
+  key_not_found: "`boxyard key list` shows the keys there are.",
   build_failed: "The log above ends with the failed step; steps before it come from the cache at the next try.",
   dockerfile_unsupported: "A Dockerfile for a template has one stage, and copies from its folder only.",
   sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",

@@ -1,5 +1,6 @@
 export type { ModuleConfig, ModuleMetadata } from "./agent-call.ts";
 export { type AgentAddress, createSandboxTransport, probeHealth, type SandboxHealth } from "./agent-connection.ts";
+export { type ApiKeyInfo, ApiKeys, type NewApiKey } from "./api-keys.ts";
 export { CommandHandle } from "./command-handle.ts";
 export { CommandExitError, type CommandResult } from "./command-result.ts";
 export {
@@ -51,8 +52,16 @@ export {
   type SandboxCreateOpts,
   type SandboxListOpts,
 } from "./sandbox.ts";
-export type { CreateOptions, EgressRules, LifecycleOptions, ListOptions, NetworkOptions, NetworkUpdate } from "./sandbox-api.ts";
-export type { SandboxInfo, SandboxMetrics, SandboxState } from "./sandbox-info.ts";
+export type {
+  CreateOptions,
+  EgressRules,
+  LifecycleOptions,
+  ListOptions,
+  LogOptions,
+  NetworkOptions,
+  NetworkUpdate,
+} from "./sandbox-api.ts";
+export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState } from "./sandbox-info.ts";
 export type { UploadProgress } from "./upload-parts.ts";
 export { SDK_VERSION } from "./version.ts";
 export type { FileEvent, FileEventType, WatchHandle, WatchOpts } from "./watch.ts";

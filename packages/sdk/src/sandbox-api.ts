@@ -5,9 +5,11 @@ import type { RequestOptions } from "./request-scope.ts";
 import {
   accessFromJson,
   infoFromJson,
+  logFromJson,
   metricsFromJson,
   type SandboxAccess,
   type SandboxInfo,
+  type SandboxLogEntry,
   type SandboxMetrics,
 } from "./sandbox-info.ts";
 
@@ -183,6 +185,33 @@ export function getSandboxMetrics(
     notFoundReason: NO_SANDBOX,
     options,
     read: async (response) => ((await response.json()) as unknown[]).map(metricsFromJson),
+  });
+}
+
+export interface LogOptions {
+  /** Only what happened from then on. Default: all that is kept. */
+  readonly since?: Date | undefined;
+  /** The lowest level. Default `debug`. */
+  readonly level?: SandboxLogEntry["level"] | undefined;
+  /** Only lines that hold this text, whatever its case. */
+  readonly search?: string | undefined;
+  /** At most so many, the oldest; 1 to 1000. Default 1000. */
+  readonly limit?: number | undefined;
+}
+
+export function getSandboxLogs(api: ApiClient, id: string, opts: LogOptions, options: RequestOptions): Promise<SandboxLogEntry[]> {
+  const query = new URLSearchParams({ direction: "forward" });
+  if (opts.since) query.set("cursor", String(opts.since.getTime()));
+  if (opts.level) query.set("level", opts.level);
+  if (opts.search) query.set("search", opts.search);
+  if (opts.limit !== undefined) query.set("limit", String(opts.limit));
+  return api.send({
+    method: "GET",
+    path: `/v2${sandboxPath(id, `/logs${withQuery(query)}`)}`,
+    what: `read logs of sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    options,
+    read: async (response) => ((await response.json()) as { logs: unknown[] }).logs.map(logFromJson),
   });
 }
 

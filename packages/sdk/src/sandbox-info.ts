@@ -42,6 +42,15 @@ export interface SandboxAccess {
   readonly trafficAccessToken: string | undefined;
 }
 
+/** Something that happened to a sandbox. */
+export interface SandboxLogEntry {
+  readonly timestamp: Date;
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  /** For programs, e.g. `event` (`started`, `ended`) and, of an end, its `cause`. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
 type Json = Readonly<Record<string, unknown>>;
 
 const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
@@ -94,5 +103,16 @@ export function metricsFromJson(value: unknown): SandboxMetrics {
     memCache: number("memCache"),
     diskUsed: number("diskUsed"),
     diskTotal: number("diskTotal"),
+  };
+}
+
+export function logFromJson(value: unknown): SandboxLogEntry {
+  const json = (value ?? {}) as Json;
+  const level = json.level === "debug" || json.level === "warn" || json.level === "error" ? json.level : "info";
+  return {
+    timestamp: new Date(required(text(json.timestamp), "timestamp")),
+    level,
+    message: text(json.message) ?? "",
+    fields: (json.fields ?? {}) as Record<string, string>,
   };
 }

@@ -12,7 +12,7 @@ import { Paginator } from "./paginator.ts";
 import { Pty } from "./pty.ts";
 import type { RequestOptions } from "./request-scope.ts";
 import * as calls from "./sandbox-api.ts";
-import type { SandboxAccess, SandboxInfo, SandboxMetrics } from "./sandbox-info.ts";
+import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics } from "./sandbox-info.ts";
 import { signFileUrl } from "./signature.ts";
 
 export interface SandboxCreateOpts extends ConnectionOptions, calls.CreateOptions {}
@@ -119,6 +119,11 @@ export class Sandbox {
     return calls.updateSandboxNetwork(new ApiClient(resolveConfig(opts)), sandboxId, update, {});
   }
 
+  /** What happened to a sandbox, oldest first; of one that has ended also why, for two days. */
+  static getLogs(sandboxId: string, opts: ConnectionOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> {
+    return calls.getSandboxLogs(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+  }
+
   getInfo(opts: RequestOptions = {}): Promise<SandboxInfo> {
     return calls.getSandboxInfo(this.api, this.sandboxId, opts);
   }
@@ -126,6 +131,11 @@ export class Sandbox {
   /** Samples of what the sandbox uses, oldest first. */
   getMetrics(opts: RequestOptions & { readonly start?: Date; readonly end?: Date } = {}): Promise<SandboxMetrics[]> {
     return calls.getSandboxMetrics(this.api, this.sandboxId, opts, opts);
+  }
+
+  /** What happened to the sandbox, oldest first. */
+  getLogs(opts: RequestOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> {
+    return calls.getSandboxLogs(this.api, this.sandboxId, opts, opts);
   }
 
   /** Ends the sandbox with all that is in it. False when it was gone already. */

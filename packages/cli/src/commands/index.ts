@@ -16,6 +16,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "watch", summary: "Show changes in a folder of a sandbox", load: () => import("./watch.ts") },
   { name: "sandbox", summary: "Create, list, look at and end sandboxes", load: () => import("./sandbox.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
+  { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },
   { name: "up", summary: "Start the server on this machine", load: () => import("./up.ts") },
   { name: "down", summary: "Stop the server on this machine", load: () => import("./down.ts") },
   { name: "env", summary: "Print the variables that clients need", load: () => import("./env.ts") },

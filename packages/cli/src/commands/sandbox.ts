@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { collectEnv, collectPairs, parseCount, parseSeconds } from "../options.ts";
 import * as actions from "./sandbox-actions.ts";
+import { type LogsOptions, logs } from "./sandbox-logs.ts";
 
 export function configure(command: Command, context: CliContext): void {
   command.description("Create, list, look at and end sandboxes.");
@@ -33,6 +34,15 @@ export function configure(command: Command, context: CliContext): void {
     .description("Show what a sandbox uses.")
     .option("--json", "print all samples as JSON")
     .action((id: string, options: { json?: boolean }) => actions.metrics(id, options, context));
+
+  command
+    .command("logs <sandbox>")
+    .description("Show what happened to a sandbox, also after its end.")
+    .option("-f, --follow", "go on until it ends")
+    .option("--level <level>", "the lowest: debug, info, warn or error")
+    .option("--search <text>", "only lines that hold this text")
+    .option("--json", "print each line as JSON")
+    .action((id: string, options: LogsOptions) => logs(id, options, context));
 }
 
 function configureCreate(command: Command, context: CliContext): void {

@@ -76,6 +76,7 @@ export class FakePlatform {
 
   private api(request: IncomingMessage, url: URL, body: string, response: ServerResponse): unknown {
     const { method } = request;
+    if (url.pathname.startsWith("/api-keys")) return this.keys(method, url.pathname.slice(10), body, response);
     const [, id = "", action = ""] = /^(?:\/v2)?\/sandboxes(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
     const json = body ? (JSON.parse(body) as Record<string, unknown>) : {};
     if (method === "POST" && !id) return this.create(request, json, response);
@@ -87,6 +88,7 @@ export class FakePlatform {
       return sendJson(response, 204);
     }
     if (action === "connect") return sendJson(response, 200, access(id));
+    if (action === "logs") return sendJson(response, 200, { logs: LOGS });
     if (action === "network") return sendJson(response, 404, { code: 404, message: "There is nothing", error_code: "no_such_route" });
     if (action === "timeout") {
       sandbox.endAt = Date.now() + Number(json.timeout) * 1000;
@@ -103,6 +105,13 @@ export class FakePlatform {
     this.idempotent.set(key, id);
     this.sandboxes.set(id, { endAt: Date.now() + Number(json.timeout) * 1000, metadata: (json.metadata ?? {}) as Record<string, string> });
     return sendJson(response, 201, access(id));
+  }
+
+  private keys(method: string | undefined, id: string, body: string, response: ServerResponse): unknown {
+    if (method === "POST") return sendJson(response, 201, { ...KEY, name: JSON.parse(body).name, key: "e2b_new" });
+    if (method === "DELETE")
+      return sendJson(response, id === KEY.id ? 204 : 404, id === KEY.id ? undefined : { code: 404, message: "none" });
+    return sendJson(response, 200, [KEY]);
   }
 
   private list(url: URL, response: ServerResponse): unknown {
@@ -175,6 +184,14 @@ export class FakePlatform {
     return response.end(file);
   }
 }
+
+const KEY = {
+  id: "k1",
+  name: "first",
+  mask: { prefix: "e2b_", valueLength: 40, maskedValuePrefix: "12ab", maskedValueSuffix: "cd34" },
+  createdAt: "2026-01-01T00:00:00Z",
+};
+const LOGS = [{ timestamp: "2026-01-01T00:00:00.000Z", level: "info", message: "Sandbox started", fields: { event: "started" } }];
 
 function access(id: string): Record<string, unknown> {
   return { templateID: "base", sandboxID: id, clientID: "fake", envdVersion: "0.6.13", envdAccessToken: TOKEN };

@@ -24,6 +24,8 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "SandboxInfo",
       "SandboxState",
       "SandboxMetrics",
+      "LogOptions",
+      "SandboxLogEntry",
       "Paginator",
     ],
   },
@@ -108,6 +110,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "TemplateTag",
     ],
   },
+  { title: "API keys", names: ["ApiKeys", "ApiKeyInfo", "NewApiKey"] },
   {
     title: "Connection",
     names: [

@@ -36,6 +36,23 @@ export const SANDBOX_CASES: readonly Case[] = [
     },
   ],
   [
+    "logs, and API keys",
+    async ({ sdk, sandbox, platform, options }) => {
+      const since = new Date("2026-01-01T00:00:00Z");
+      const [entry] = await sandbox.getLogs({ since, level: "info", search: "a b", limit: 5 });
+      assert.deepEqual(entry, { timestamp: since, level: "info", message: "Sandbox started", fields: { event: "started" } });
+      const query = "direction=forward&cursor=1767225600000&level=info&search=a+b&limit=5";
+      assert.equal(platform.seen.at(-1)?.path, `/v2/sandboxes/${sandbox.sandboxId}/logs?${query}`);
+      const created = await sdk.ApiKeys.create("ci", options);
+      assert.deepEqual([created.key, created.name, created.hint], ["e2b_new", "ci", "e2b_12ab…cd34"]);
+      assert.deepEqual(
+        (await sdk.ApiKeys.list(options)).map(({ id, lastUsedAt }) => [id, lastUsedAt]),
+        [["k1", undefined]],
+      );
+      assert.deepEqual([await sdk.ApiKeys.revoke("k1", options), await sdk.ApiKeys.revoke("k2", options)], [true, false]);
+    },
+  ],
+  [
     "list pages, and all items of all pages, filtered by metadata",
     async ({ sdk, options }) => {
       for (let i = 0; i < 5; i++) await sdk.Sandbox.create({ ...options, metadata: { "k&": "v=1" } });

@@ -1,0 +1,51 @@
+import { NotFoundError, Sandbox, type SandboxLogEntry } from "@boxyard/sdk";
+import { connection } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { usageError } from "../errors.ts";
+
+export interface LogsOptions {
+  readonly follow?: boolean;
+  readonly level?: string;
+  readonly search?: string;
+  readonly json?: boolean;
+}
+
+const LEVELS = ["debug", "info", "warn", "error"] as const;
+const POLL_MS = 500;
+const PAGE = 1000;
+
+/** Prints what happened to a sandbox; with `--follow` also what happens, until its end. */
+export async function logs(id: string, options: LogsOptions, context: CliContext): Promise<void> {
+  const level = LEVELS.find((name) => name === options.level);
+  if (options.level !== undefined && !level) throw usageError(`--level is one of ${LEVELS.join(", ")}, not '${options.level}'`);
+  const target = await connection(context);
+  const filter = { level, search: options.search, limit: PAGE };
+  let since: Date | undefined;
+  for (;;) {
+    // Asked before the lines are: what the end adds is in them.
+    const running = options.follow === true && (await isThere(id, target));
+    const lines = await Sandbox.getLogs(id, { ...target, ...filter, since });
+    for (const line of lines) await print(line, options, context);
+    const last = lines.at(-1);
+    if (last) since = new Date(last.timestamp.getTime() + 1);
+    if (lines.length === PAGE) continue;
+    if (!running || context.signal.aborted) return;
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+async function isThere(id: string, target: Awaited<ReturnType<typeof connection>>): Promise<boolean> {
+  try {
+    await Sandbox.getInfo(id, target);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+}
+
+async function print(line: SandboxLogEntry, options: LogsOptions, { output }: CliContext): Promise<void> {
+  if (options.json) return output.line(JSON.stringify(line));
+  const level = line.level.toUpperCase().padEnd(5);
+  await output.line(`${output.dim(line.timestamp.toISOString())} ${line.level === "error" ? output.red(level) : level} ${line.message}`);
+}

@@ -1,0 +1,70 @@
+import { ApiClient } from "./api-client.ts";
+import { type ConnectionOptions, resolveConfig } from "./config.ts";
+
+/** An API key, without the key itself. */
+export interface ApiKeyInfo {
+  readonly id: string;
+  readonly name: string;
+  /** How it begins and ends: `e2b_12ab…cd34`. */
+  readonly hint: string;
+  readonly createdAt: Date;
+  /** To within ten seconds. */
+  readonly lastUsedAt: Date | undefined;
+}
+
+export interface NewApiKey extends ApiKeyInfo {
+  /** The key itself: the server keeps its hash only and cannot show it again. */
+  readonly key: string;
+}
+
+/** The keys of your team. Whoever holds one can do everything, also make and revoke keys. */
+export class ApiKeys {
+  private constructor() {}
+
+  /** Makes a key. */
+  static create(name: string, opts: ConnectionOptions = {}): Promise<NewApiKey> {
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "POST",
+      path: "/api-keys",
+      what: "create API key",
+      body: { name },
+      read: async (response) => {
+        const json = await response.json();
+        return { ...keyFromJson(json), key: String(json.key) };
+      },
+    });
+  }
+
+  /** All keys, the oldest first. */
+  static list(opts: ConnectionOptions = {}): Promise<ApiKeyInfo[]> {
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "GET",
+      path: "/api-keys",
+      what: "list API keys",
+      read: async (response) => ((await response.json()) as unknown[]).map(keyFromJson),
+    });
+  }
+
+  /** Takes a key away from its holder, at once. False when there was none. The last one cannot be revoked. */
+  static revoke(id: string, opts: ConnectionOptions = {}): Promise<boolean> {
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "DELETE",
+      path: `/api-keys/${encodeURIComponent(id)}`,
+      what: `revoke API key ${id}`,
+      accept: [404],
+      read: async (response, repeated) => response.status !== 404 || repeated,
+    });
+  }
+}
+
+function keyFromJson(value: unknown): ApiKeyInfo {
+  const json = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const mask = (json.mask ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    id: String(json.id),
+    name: String(json.name),
+    hint: `${mask.prefix}${mask.maskedValuePrefix}…${mask.maskedValueSuffix}`,
+    createdAt: new Date(String(json.createdAt)),
+    lastUsedAt: json.lastUsed === undefined ? undefined : new Date(String(json.lastUsed)),
+  };
+}
