@@ -135,55 +135,55 @@ describe("POST /init", () => {
   });
 
   test("the environment is replaced, not merged; E2B_* stands above it; every process gets it", async () => {
-    await initialise(agent.baseUrl, {
+    await initialise(agent, {
       envVars: { A: "1", B: "2", E2B_SANDBOX: "no", E2B_SANDBOX_ID: "fake" },
       sandboxID: "isandbox",
       templateID: "tmpl",
     });
     expect(await envs()).toEqual({ A: "1", B: "2", E2B_SANDBOX: "true", E2B_SANDBOX_ID: "isandbox", E2B_TEMPLATE_ID: "tmpl" });
-    await initialise(agent.baseUrl, { envVars: { C: "3" } });
+    await initialise(agent, { envVars: { C: "3" } });
     expect(await envs()).toEqual({ C: "3", E2B_SANDBOX: "true", E2B_SANDBOX_ID: "isandbox", E2B_TEMPLATE_ID: "tmpl" });
     expect(
       (await run(agent, "echo $C$A $E2B_SANDBOX_ID; cat /run/e2b/.E2B_SANDBOX /run/e2b/.E2B_SANDBOX_ID /run/e2b/.E2B_TEMPLATE_ID")).stdout,
     ).toBe("3 isandbox\ntrueisandboxtmpl");
     expect((await run(agent, "stat -c %a /run/e2b/.E2B_SANDBOX_ID")).stdout).toBe("444\n");
-    await initialise(agent.baseUrl, { envVars: {} });
+    await initialise(agent, { envVars: {} });
   });
 
   test("an older timestamp changes nothing, an equal or newer one does", async () => {
-    await initialise(agent.baseUrl, { timestamp: "2030-01-01T00:00:00.000000002Z", envVars: { T: "new" } });
-    await initialise(agent.baseUrl, { timestamp: "2030-01-01T00:00:00.000000001Z", envVars: { T: "old" }, defaultUser: "other" });
+    await initialise(agent, { timestamp: "2030-01-01T00:00:00.000000002Z", envVars: { T: "new" } });
+    await initialise(agent, { timestamp: "2030-01-01T00:00:00.000000001Z", envVars: { T: "old" }, defaultUser: "other" });
     expect((await envs()).T).toBe("new");
-    await initialise(agent.baseUrl, { timestamp: "2030-01-01T00:00:00.000000002Z", envVars: { T: "equal" } });
+    await initialise(agent, { timestamp: "2030-01-01T00:00:00.000000002Z", envVars: { T: "equal" } });
     expect((await envs()).T).toBe("equal");
     expect((await run(agent, "id -un")).stdout).toBe("user\n");
   });
 
   test("defaultUser and defaultWorkdir are used where a request names none", async () => {
-    await initialise(agent.baseUrl, { defaultUser: "other", defaultWorkdir: "/tmp" });
+    await initialise(agent, { defaultUser: "other", defaultWorkdir: "/tmp" });
     expect((await run(agent, "id -un; pwd")).stdout).toBe("other\n/tmp\n");
     const relative = await collect(await start(agent, { process: { cmd: "pwd", cwd: "." } }));
     expect(relative.stdout).toBe("/home/other\n");
-    await initialise(agent.baseUrl, { defaultUser: "user", defaultWorkdir: "" });
+    await initialise(agent, { defaultUser: "user", defaultWorkdir: "" });
     expect((await run(agent, "id -un; pwd")).stdout).toBe("user\n/home/user\n");
   });
 
   test("the access token rotates, at once, and empty means none is asked for", async () => {
     const old = agent.token ?? "";
     const status = async (token: string) => (await fetch(`${agent.baseUrl}/envs`, { headers: { "X-Access-Token": token } })).status;
-    await initialise(agent.baseUrl, { accessToken: "second" });
+    await initialise(agent, { accessToken: "second" });
     expect([await status(old), await status("second")]).toEqual([401, 200]);
-    await initialise(agent.baseUrl, {});
+    await initialise(agent, {});
     expect(await status("second")).toBe(200);
-    await initialise(agent.baseUrl, { accessToken: "" });
+    await initialise(agent, { accessToken: "" });
     expect((await fetch(`${agent.baseUrl}/envs`)).status).toBe(200);
-    await initialise(agent.baseUrl, { accessToken: old });
+    await initialise(agent, { accessToken: old });
     expect([await status("second"), await status(old)]).toEqual([401, 200]);
   });
 
   test("hyperloopIP gives events.e2b.local in the hosts file and E2B_EVENTS_ADDRESS, once", async () => {
-    await initialise(agent.baseUrl, { hyperloopIP: "192.0.2.7" });
-    await initialise(agent.baseUrl, { hyperloopIP: "192.0.2.8" });
+    await initialise(agent, { hyperloopIP: "192.0.2.7" });
+    await initialise(agent, { hyperloopIP: "192.0.2.8" });
     expect((await envs()).E2B_EVENTS_ADDRESS).toBe("http://192.0.2.8");
     expect((await run(agent, "grep events.e2b.local /etc/hosts")).stdout).toBe("192.0.2.8 events.e2b.local\n");
   });
@@ -192,11 +192,11 @@ describe("POST /init", () => {
     const count = async (word: string) => Number((await run(agent, `grep -c ${word} /etc/ssl/certs/ca-certificates.crt`)).stdout);
     const before = await count("BEGIN");
     const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----\n`;
-    await initialise(agent.baseUrl, { caBundle: pem("first") });
+    await initialise(agent, { caBundle: pem("first") });
     expect([await count("BEGIN"), await count("first")]).toEqual([before + 1, 1]);
-    await initialise(agent.baseUrl, { caBundle: pem("second") });
+    await initialise(agent, { caBundle: pem("second") });
     expect([await count("BEGIN"), await count("first"), await count("second")]).toEqual([before + 1, 0, 1]);
-    await initialise(agent.baseUrl, { caBundle: "" });
+    await initialise(agent, { caBundle: "" });
     expect(await count("BEGIN")).toBe(before);
   });
 });

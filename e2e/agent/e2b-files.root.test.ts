@@ -19,7 +19,7 @@ beforeAll(async () => {
     })),
     token: undefined,
   };
-  await initialise(agent.baseUrl, { defaultUser: "user" });
+  await initialise(agent, { defaultUser: "user" });
   sandbox = await Sandbox.create({ debug: true, sandboxUrl: agent.baseUrl });
 });
 afterAll(() => agent.stop());

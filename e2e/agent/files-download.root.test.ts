@@ -261,7 +261,7 @@ describe("Accept-Encoding", () => {
 test("no user given and no default user is 400, after the file's path was not even looked at", async () => {
   const bare = await startAgent({ init: false });
   try {
-    await initialise(bare.baseUrl, {});
+    await initialise(bare, {});
     await expectError(await download(bare, "/etc/hostname"), 400, /no user/);
   } finally {
     await bare.stop();

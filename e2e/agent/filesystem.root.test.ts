@@ -128,7 +128,7 @@ for n, v in (("user.e2b.b", "2 ü".encode()), ("user.e2b.bad", b"\\xff"), ("user
     expect((await entry("")).path).toBe("/home/user");
     const other = await startAgent({ init: false });
     try {
-      await initialise(other.baseUrl, { defaultUser: "user", defaultWorkdir: "/home/other" });
+      await initialise(other, { defaultUser: "user", defaultWorkdir: "/home/other" });
       const { body } = await unary(other, "filesystem.Filesystem/Stat", { path: "" });
       expect(body.entry.path).toBe("/home/other");
       expect((await unary(other, "filesystem.Filesystem/Stat", { path: "." })).body.entry.path).toBe("/home/user");

@@ -83,7 +83,7 @@ describe("freeze", () => {
       expect(refused.status).toBe(401);
       await ticks(command, 100);
       expect(await ticks(command, 200)).toBe(0);
-      await initialise(agent.baseUrl, { timestamp });
+      await initialise(agent, { timestamp });
       expect(await ticks(command, 300)).toBeGreaterThan(3);
     }
     await kill(command.pid);

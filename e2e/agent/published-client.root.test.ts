@@ -5,7 +5,7 @@ import { initialise, startAgent } from "./support/agent-under-test.ts";
 test("the published npm client, against a lone agent: commands, terminals, files, watch", async () => {
   const agent = await startAgent({ init: false });
   try {
-    await initialise(agent.baseUrl, { defaultUser: "user" });
+    await initialise(agent, { defaultUser: "user" });
     const program = join(import.meta.dir, "support/published-client.mjs");
     const env = { PATH: "/usr/bin:/bin", E2B_DEBUG: "true", E2B_API_KEY: `e2b_${"0".repeat(40)}`, E2B_SANDBOX_URL: agent.baseUrl };
     const child = Bun.spawn([process.execPath, program], { env, stdio: ["ignore", "pipe", "pipe"] });

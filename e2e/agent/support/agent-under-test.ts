@@ -46,10 +46,14 @@ const INIT_KEY = "0123456789abcdef";
 const PASSWD = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\nother:x:1001:1001::/home/other:/bin/bash\n";
 const GROUP = "root:x:0:\nuser:x:1000:\nother:x:1001:\nstaff:x:50:user\nsudo:x:27:other,user\n";
 
-/** The agent that the settings name, or a fresh one of its own in namespaces and control groups that vanish with it. Needs root. */
+/**
+ * A fresh agent in namespaces and control groups that vanish with it; needs root. Where the settings name an agent that runs already, and
+ * the test asks for nothing special, it is that one.
+ */
 export async function startAgent(options: StartOptions = {}): Promise<AgentUnderTest> {
   const config = readAgentSuiteConfig();
-  if (config.baseUrl !== undefined) return { baseUrl: config.baseUrl, token: config.token, initKey: config.initKey, stop: async () => {} };
+  if (config.baseUrl !== undefined && Object.keys(options).length === 0)
+    return { baseUrl: config.baseUrl, token: config.token, initKey: config.initKey, stop: async () => {} };
   const place = new Place(options);
   const port = await freePort();
   const child = Bun.spawn(
@@ -80,7 +84,8 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
   try {
     await untilHealthy(baseUrl, child);
     const token = options.init === false ? undefined : crypto.randomUUID();
-    if (token !== undefined) await initialise(baseUrl, { accessToken: token, defaultUser: options.passwd === null ? "root" : "user" });
+    if (token !== undefined)
+      await initialise({ baseUrl, initKey: INIT_KEY }, { accessToken: token, defaultUser: options.passwd === null ? "root" : "user" });
     return { baseUrl, token, initKey: INIT_KEY, stop };
   } catch (error) {
     await stop();
@@ -89,8 +94,9 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
 }
 
 /** `/init` with the agent's key. */
-export async function initialise(baseUrl: string, body: object, initKey = INIT_KEY): Promise<void> {
-  const response = await fetch(`${baseUrl}/init`, { method: "POST", headers: { "X-Init-Key": initKey }, body: JSON.stringify(body) });
+export async function initialise(agent: Pick<AgentUnderTest, "baseUrl" | "initKey">, body: object): Promise<void> {
+  const headers = { "X-Init-Key": agent.initKey ?? "" };
+  const response = await fetch(`${agent.baseUrl}/init`, { method: "POST", headers, body: JSON.stringify(body) });
   if (response.status !== 204) throw new Error(`/init answered ${response.status}: ${await response.text()}`);
 }
 
