@@ -17,6 +17,8 @@ export interface ServerConfig {
   readonly maxTimeoutHours: number;
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
+  /** `HOST[:PORT][/PREFIX]` where images are looked for whose names have no registry. */
+  readonly registry: string | undefined;
   /** Whether builds take along the machine's package sources, proxies and authorities. */
   readonly buildSettings: "machine" | "none";
   /** PostgreSQL address; SQLite in the data folder without one. Holds a password: never printed. */
@@ -49,6 +51,10 @@ const Env = z.object({
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
   BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
+  BOXYARD_REGISTRY: z
+    .string()
+    .regex(/^[A-Za-z0-9.\-_[\]:]+(\/[a-z0-9._/-]+)?$/, "must be HOST[:PORT][/PREFIX]")
+    .optional(),
   BOXYARD_BUILD_SETTINGS: z.enum(["machine", "none"]).default("machine"),
   DATABASE_URL: z
     .string()
@@ -76,6 +82,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
     maxBuilds: e.BOXYARD_MAX_BUILDS,
     maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
+    registry: e.BOXYARD_REGISTRY,
     buildSettings: e.BOXYARD_BUILD_SETTINGS,
     databaseUrl: e.DATABASE_URL,
   };

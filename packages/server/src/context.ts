@@ -10,7 +10,6 @@ import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.t
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
-import type { UploadTarget } from "./proxy/upload-exchange.ts";
 import { type Adoption, adopt } from "./sandboxes/adopt.ts";
 import { AgentClient } from "./sandboxes/agent-client.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
@@ -20,10 +19,11 @@ import { Sampler } from "./sandboxes/sampler.ts";
 import { Sweep } from "./sandboxes/sweep.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { SqlStore, type Store } from "./store/index.ts";
+import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/build-settings.ts";
-import { Builds } from "./templates/builds/builds.ts";
-import { MAX_UPLOAD_BYTES, UPLOAD_PATH, Uploads } from "./templates/builds/uploads.ts";
-import { Catalog } from "./templates/catalog.ts";
+import type { Builds } from "./templates/builds/builds.ts";
+import type { Uploads } from "./templates/builds/uploads.ts";
+import type { Catalog } from "./templates/catalog.ts";
 import { Templates } from "./templates/registry.ts";
 
 const CREATE_WAIT_MS = 30_000;
@@ -107,28 +107,16 @@ export async function startServer({
     ...(observer ? { observer } : {}),
   });
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
-  const uploads = new Uploads(join(config.dataFolder, "build-files"), clock, await store.getOrCreateMeta("upload-seed", newSeed));
-  const builds = new Builds({
+  const { catalog, builds, uploads } = await assembleTemplates({
+    config,
     store,
     templates,
     driver,
+    lifecycle,
     agent,
     clock,
     logger,
-    uploads,
     settings: buildSettings,
-    reserved: lifecycle.reserved,
-    images: undefined,
-    maxBuilds: config.maxBuilds,
-    maxPerTeam: config.maxQueuedBuilds,
-  });
-  const catalog = new Catalog({
-    store,
-    templates,
-    clock,
-    usersOf: (id) => lifecycle.usersOf(id),
-    slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
-    endBuilds: (id) => builds.endAll(id),
   });
   const sampler = new Sampler(lifecycle);
   const keys = new Keys(store, clock);
@@ -173,15 +161,6 @@ export async function startServer({
       await store.close();
     },
   };
-}
-
-/** Takes what an address of `uploads.link` is for. */
-function uploadTarget(uploads: Uploads): UploadTarget {
-  const open = async (target: string) => {
-    const { teamId, hash } = uploads.verify(target);
-    return uploads.receive(teamId, hash);
-  };
-  return { prefix: UPLOAD_PATH, maxBytes: MAX_UPLOAD_BYTES, open };
 }
 
 /** Where a client on this machine reaches the server. */

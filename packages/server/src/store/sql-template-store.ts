@@ -139,7 +139,8 @@ export class SqlTemplateStore implements TemplateStore {
   }
 
   async listSpecs(): Promise<TemplateSpec[]> {
-    const rows = (await this.sql`SELECT spec FROM template_builds WHERE spec <> ''`) as Row[];
+    const rows = (await this.sql`SELECT spec FROM template_builds b WHERE spec <> ''
+      AND EXISTS (SELECT 1 FROM template_tags t WHERE t.build_id = b.id)`) as Row[];
     return rows.map((row) => JSON.parse(text(row.spec)) as TemplateSpec);
   }
 

@@ -65,6 +65,8 @@ function namesAndBuilds(current: () => Store): void {
     const ended = { ...build, status: "error" as const, startedAt: 8, finishedAt: 9, updatedAt: 9, reason, spec: SPEC };
     expect(await templates.listBuilds(template.id)).toEqual([ended]);
     expect(await templates.listBuildsIn(["waiting", "building"])).toEqual([]);
+    expect(await templates.listSpecs()).toEqual([]);
+    await templates.assignTags(template.id, ["a", "b"], build.id, 9);
     expect(await templates.listSpecs()).toEqual([SPEC]);
     expect(await templates.getBuild(newBuildId())).toBeUndefined();
   });

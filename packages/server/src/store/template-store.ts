@@ -35,7 +35,7 @@ export interface TemplateStore {
   /** Builds of a template, newest first. */
   listBuilds(templateId: TemplateId): Promise<BuildRecord[]>;
   listBuildsIn(statuses: readonly BuildStatus[]): Promise<BuildRecord[]>;
-  /** Every build that has something to start from. */
+  /** What the builds that some tag points to have to start from; the others can't be started any more. */
   listSpecs(): Promise<TemplateSpec[]>;
   /** Compare and set: changes the build only if its status is one of `from`; says whether it did. */
   updateBuild(id: string, from: readonly BuildStatus[], change: BuildChange): Promise<boolean>;

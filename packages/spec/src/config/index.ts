@@ -59,6 +59,12 @@ export const SETTINGS = [
     meaning: "Template builds that one team may have queued or at work; more get 429.",
   },
   {
+    name: "BOXYARD_REGISTRY",
+    usedBy: "server",
+    default: "none",
+    meaning: "HOST[:PORT][/PREFIX] where builds look for images whose names have no registry; without it such names are refused.",
+  },
+  {
     name: "BOXYARD_BUILD_SETTINGS",
     usedBy: "server",
     default: "machine",

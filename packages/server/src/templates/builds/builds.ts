@@ -1,15 +1,22 @@
 import { AppError, isAppError, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { StartBuild } from "@boxyard/spec/platform";
+import { type Collected, collectLayers } from "../../images/collect.ts";
+import type { Pins } from "../../images/pins.ts";
 import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
 import type { Templates } from "../registry.ts";
 import { BuildFailure } from "./build-failure.ts";
 import { BuildLog } from "./build-log.ts";
 import { toOrder } from "./order.ts";
 import { type BuildOrder, type RunBuildDeps, runBuild } from "./run-build.ts";
+import type { BuildState } from "./state.ts";
 
 export interface BuildsDeps extends RunBuildDeps {
   readonly templates: Templates;
+  /** Layers that nobody may remove meanwhile. */
+  readonly pins: Pins;
+  /** Layers that sandboxes need, whatever templates say. */
+  readonly layersOfSandboxes: () => Iterable<string>;
   readonly logger: Logger;
   /** Builds at work at once; others queue. */
   readonly maxBuilds: number;
@@ -21,6 +28,8 @@ const BUILD_LIMIT_MS = 3600_000;
 /** A build that was requested and not started is given up then (server.md B.7). */
 const WAITING_LIMIT_MS = 40 * 60_000;
 const TIDY_EVERY_MS = 60_000;
+/** Layers are collected in every tenth round. */
+const COLLECT_EVERY = 10;
 /** Results of steps that no build has used in this time are forgotten, and their layers with them. */
 const KEEP_CACHE_MS = 30 * 24 * 3600_000;
 const REASON_LINES = 50;
@@ -133,17 +142,10 @@ export class Builds {
       .reverse();
   }
 
-  /** Layers that templates and cached steps need; others may go. */
-  async neededLayers(): Promise<Set<string>> {
-    const { templates } = this.deps.store;
-    const [specs, cached] = await Promise.all([templates.listSpecs(), templates.listCached()]);
-    const images = [...specs.map((spec) => spec.image), ...cached.map((text) => (JSON.parse(text) as TemplateSpec).image)];
-    return new Set(images.flatMap((image) => image.layers));
-  }
-
-  /** Whether any build is at work: layers that it has made may not be in `neededLayers` yet. */
-  get isBusy(): boolean {
-    return this.working.size > 0;
+  /** Removes layers that no template, cached step or sandbox needs; work in progress has pinned its own. */
+  async collect(): Promise<Collected> {
+    const { driver, pins } = this.deps;
+    return collectLayers({ images: driver.images, pins, referenced: () => this.neededLayers(), signal: this.stopping.signal });
   }
 
   /** Ends what is at work; those builds fail, and say why. */
@@ -151,6 +153,13 @@ export class Builds {
     this.stopping.abort();
     await this.stop(this.jobs(), new BuildFailure("The server is shutting down; start the build again, its finished steps are cached"));
     await this.tidying;
+  }
+
+  private async neededLayers(): Promise<Set<string>> {
+    const { store, layersOfSandboxes } = this.deps;
+    const [specs, cached] = await Promise.all([store.templates.listSpecs(), store.templates.listCached()]);
+    const images = [...specs.map((spec) => spec.image), ...cached.map((text) => (JSON.parse(text) as BuildState).image)];
+    return new Set([...images.flatMap((image) => image.layers), ...layersOfSandboxes()]);
   }
 
   private jobs(): Job[] {
@@ -189,9 +198,11 @@ export class Builds {
       BUILD_LIMIT_MS,
     );
     const signal = AbortSignal.any([cancel.signal, limit.signal]);
+    // Until the end is written, so that no layer goes in between.
+    using pin = this.deps.pins.hold([]);
     try {
       signal.throwIfAborted();
-      const spec = await runBuild(order, this.deps, log, signal);
+      const spec = await runBuild(order, this.deps, log, { signal, pin });
       log.add(`Build finished, took ${Math.round((clock.monotonic() - startedAt) / 1000)}s`);
       await log.flush();
       await this.succeed(build, spec);
@@ -240,8 +251,9 @@ export class Builds {
   }
 
   private async tidy(): Promise<void> {
-    const { store, clock, logger, uploads } = this.deps;
+    const { store, clock, logger, uploads, driver } = this.deps;
     const { signal } = this.stopping;
+    let rounds = 0;
     while (!signal.aborted) {
       try {
         for (const build of await store.templates.listBuildsIn(["waiting"])) {
@@ -250,6 +262,7 @@ export class Builds {
         }
         await store.templates.pruneCached(clock.now() - KEEP_CACHE_MS);
         await uploads.prune();
+        if (++rounds % COLLECT_EVERY === 0 && driver.capabilities.images) await this.collect();
       } catch (error) {
         logger.error({ err: error }, "tidying up after builds failed");
       }

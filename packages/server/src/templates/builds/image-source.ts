@@ -1,4 +1,5 @@
 import type { RegistryAccess } from "@boxyard/spec/platform";
+import type { Pin } from "../../images/pins.ts";
 
 /** An image from a registry, its layers in the driver's store. */
 export interface PulledImage {
@@ -9,14 +10,17 @@ export interface PulledImage {
   readonly env: Readonly<Record<string, string>>;
 }
 
+export interface PullRequest {
+  readonly access?: RegistryAccess;
+  readonly signal: AbortSignal;
+  /** Told of progress, a line each. */
+  readonly say: (line: string) => void;
+  /** Holds the image's layers from before they are there. */
+  readonly pin: Pin;
+}
+
 /** Where images that are not templates come from. */
 export interface ImageSource {
-  /**
-   * Makes an image's layers present. Throws `not_found`, `unauthenticated` and the like with a sentence for people.
-   * `say` tells of progress, a line each.
-   */
-  pull(
-    reference: string,
-    options: { readonly access?: RegistryAccess; readonly signal: AbortSignal; readonly say: (line: string) => void },
-  ): Promise<PulledImage>;
+  /** Makes an image's layers present. Throws `not_found`, `permission_denied` and the like with a sentence for people. */
+  pull(reference: string, request: PullRequest): Promise<PulledImage>;
 }

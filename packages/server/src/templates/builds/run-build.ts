@@ -1,6 +1,7 @@
 import { type Clock, isAppError, type TeamId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { RegistryAccess, StartBuild, TemplateStep } from "@boxyard/spec/platform";
+import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord, Store, TemplateSpec, TemplateVersion } from "../../store/index.ts";
 import { BuildFailure } from "./build-failure.ts";
 import type { BuildLog } from "./build-log.ts";
@@ -36,8 +37,13 @@ const BASE: Part = { step: "base", prefix: "base" };
 const IMAGE_USER = "user";
 
 /** Runs one build from its base to what sandboxes start from. Throws `BuildFailure` for what the build itself got wrong. */
-export async function runBuild(order: BuildOrder, deps: RunBuildDeps, log: BuildLog, signal: AbortSignal): Promise<TemplateSpec> {
-  const session = new Session(deps, order.build, log, signal);
+export async function runBuild(
+  order: BuildOrder,
+  deps: RunBuildDeps,
+  log: BuildLog,
+  hold: { signal: AbortSignal; pin: Pin },
+): Promise<TemplateSpec> {
+  const session = new Session(deps, order.build, log, hold);
   try {
     return await new BuildRun(order, deps, log, session).run();
   } finally {
@@ -75,6 +81,7 @@ class BuildRun {
   /** The image to build on, made ready for the steps. That part is taken from the cache whatever is forced: no step is in it. */
   private async base(): Promise<BuildState> {
     const { parent, request } = this.order;
+    if (parent) this.session.pin.add(parent.version.spec.image.layers);
     const state = parent ? stateOf(parent.version.spec) : await this.pull(request.fromImage ?? "");
     const from = parent ? `${parent.version.name}:${parent.version.tag}` : request.fromImage;
     this.key = firstKey(parent ? "template" : "image", state);
@@ -104,8 +111,14 @@ class BuildRun {
     if (!images) throw new BuildFailure(`fromImage: this server can't fetch '${reference}': it has no access to registries`, BASE.step);
     const say = (line: string) => this.log.add(`[base] ${line}`, BASE.step);
     try {
-      const { layers, env } = await images.pull(reference, { signal: this.session.signal, say, ...(access ? { access } : {}) });
+      const { layers, env } = await images.pull(reference, {
+        signal: this.session.signal,
+        pin: this.session.pin,
+        say,
+        ...(access ? { access } : {}),
+      });
       const image = await withinLimit(this.deps.driver, layers, this.session.signal);
+      await this.session.keep(image);
       return { image, env, user: IMAGE_USER, workdir: `/home/${IMAGE_USER}` };
     } catch (error) {
       this.session.signal.throwIfAborted();
@@ -140,6 +153,7 @@ class BuildRun {
     }
     const facts = await deps.driver.images.importLayer(new Blob([factsTar(this.order.build)]).stream(), { signal: session.signal });
     const image: ImageRef = await withinLimit(deps.driver, [...open.image.layers, facts.digest], session.signal);
+    await session.keep(image);
     return specOf({ ...open, image }, this.order.build, commands);
   }
 
@@ -171,6 +185,8 @@ class BuildRun {
     const text = await store.templates.getCached(this.key, clock.now());
     if (text === undefined) return undefined;
     const found = JSON.parse(text) as BuildState;
+    // Pinned first, then asked for: what is there now stays.
+    this.session.pin.add(found.image.layers);
     const present = await Promise.all(found.image.layers.map((layer) => driver.images.hasLayer(layer)));
     return present.every(Boolean) ? found : undefined;
   }

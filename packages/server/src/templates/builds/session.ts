@@ -1,5 +1,6 @@
-import { isAppError } from "@boxyard/core";
+import { AppError, isAppError } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
+import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord } from "../../store/index.ts";
 import { BuildFailure, shown } from "./build-failure.ts";
 import { type BuildLog, LineCutter } from "./build-log.ts";
@@ -25,13 +26,16 @@ export class Session {
   private readonly build: BuildRecord;
   private readonly log: BuildLog;
   readonly signal: AbortSignal;
+  /** Holds every layer that the build uses or makes, until something else refers to what came of it. */
+  readonly pin: Pin;
   private open: { workspace: Workspace; image: ImageRef } | undefined;
 
-  constructor(deps: WorkspaceDeps, build: BuildRecord, log: BuildLog, signal: AbortSignal) {
+  constructor(deps: WorkspaceDeps, build: BuildRecord, log: BuildLog, hold: { signal: AbortSignal; pin: Pin }) {
     this.deps = deps;
     this.build = build;
     this.log = log;
-    this.signal = signal;
+    this.signal = hold.signal;
+    this.pin = hold.pin;
   }
 
   /** A sandbox that holds exactly `image`. */
@@ -47,8 +51,17 @@ export class Session {
   async commit(image: ImageRef): Promise<ImageRef> {
     const workspace = await this.workspace(image);
     const committed = await workspace.commit(this.signal);
+    await this.keep(committed);
     this.open = { workspace, image: committed };
     return committed;
+  }
+
+  /** Pins an image that was just made. Throws `aborted` in the rare case that a layer which was there before went that very moment. */
+  async keep(image: ImageRef): Promise<void> {
+    this.pin.add(image.layers);
+    const present = await Promise.all(image.layers.map((layer) => this.deps.driver.images.hasLayer(layer)));
+    if (!present.every(Boolean))
+      throw new AppError("aborted", "A layer was removed while the build made it again; start the build again", { reason: "layer_lost" });
   }
 
   /** Runs a command in a login shell, with its output in the log. Throws `BuildFailure` unless it ends with 0. */

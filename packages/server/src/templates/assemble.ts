@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import type { Clock } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { ServerConfig } from "../config.ts";
+import { Pins } from "../images/pins.ts";
+import type { UploadTarget } from "../proxy/upload-exchange.ts";
+import { Downloads, Transport } from "../registry/index.ts";
+import type { AgentClient } from "../sandboxes/agent-client.ts";
+import type { Lifecycle } from "../sandboxes/lifecycle.ts";
+import { newSeed } from "../sandboxes/tokens.ts";
+import type { Store } from "../store/index.ts";
+import type { BuildSettings } from "./builds/build-settings.ts";
+import { Builds } from "./builds/builds.ts";
+import { RegistryImages } from "./builds/registry-images.ts";
+import { MAX_UPLOAD_BYTES, UPLOAD_PATH, Uploads } from "./builds/uploads.ts";
+import { Catalog } from "./catalog.ts";
+import type { Templates } from "./registry.ts";
+
+export interface TemplateServicesDeps {
+  readonly config: ServerConfig;
+  readonly store: Store;
+  readonly templates: Templates;
+  readonly driver: SandboxDriver;
+  readonly lifecycle: Lifecycle;
+  readonly agent: AgentClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly settings: BuildSettings;
+}
+
+export interface TemplateServices {
+  readonly catalog: Catalog;
+  readonly builds: Builds;
+  readonly uploads: Uploads;
+  /** Layers in the hands of work in progress. */
+  readonly pins: Pins;
+}
+
+/** Puts together what makes templates. */
+export async function assembleTemplates(deps: TemplateServicesDeps): Promise<TemplateServices> {
+  const { config, store, templates, driver, lifecycle, clock } = deps;
+  const uploads = new Uploads(join(config.dataFolder, "build-files"), clock, await store.getOrCreateMeta("upload-seed", newSeed));
+  const pins = new Pins();
+  const images = new RegistryImages({
+    images: driver.images,
+    pins,
+    downloads: new Downloads(join(config.dataFolder, "downloads")),
+    transport: new Transport(),
+    ...(config.registry === undefined ? {} : { registry: config.registry }),
+  });
+  const builds = new Builds({
+    ...deps,
+    uploads,
+    pins,
+    images,
+    reserved: lifecycle.reserved,
+    layersOfSandboxes: () => [...lifecycle.all()].flatMap(({ record }) => record.facts.image.layers),
+    maxBuilds: config.maxBuilds,
+    maxPerTeam: config.maxQueuedBuilds,
+  });
+  const catalog = new Catalog({
+    store,
+    templates,
+    clock,
+    usersOf: (id) => lifecycle.usersOf(id),
+    slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
+    endBuilds: (id) => builds.endAll(id),
+  });
+  return { catalog, builds, uploads, pins };
+}
+
+/** Takes what an address of `uploads.link` is for. */
+export function uploadTarget(uploads: Uploads): UploadTarget {
+  const open = async (target: string) => {
+    const { teamId, hash } = uploads.verify(target);
+    return uploads.receive(teamId, hash);
+  };
+  return { prefix: UPLOAD_PATH, maxBytes: MAX_UPLOAD_BYTES, open };
+}
