@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import type * as Sdk from "@boxyard/sdk";
 
 /** The package under test, and a sandbox of the running platform. */
@@ -246,4 +247,44 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   }
 }
 
-export const CASES: readonly Case[] = [...COMMANDS, ...TERMINALS, ...STREAMS];
+/** What goes beyond commands and terminals; the first rows of issue 6. */
+const FILES: readonly Case[] = [
+  [
+    "files: 40 MB go up in parts, from bytes and from a stream, and come back as they were",
+    async ({ sandbox }) => {
+      const data = new Uint8Array(40_000_003);
+      for (let i = 0; i < data.length; i += 1021) data[i] = i % 251;
+      const chunks = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let at = 0; at < data.length; at += 1_000_000) controller.enqueue(data.subarray(at, at + 1_000_000));
+          controller.close();
+        },
+      });
+      const seen: number[] = [];
+      await sandbox.files.write("up/bytes", data, { onProgress: ({ sentBytes }) => void seen.push(sentBytes) });
+      await sandbox.files.write("up/stream", chunks);
+      assert.deepEqual([seen.length, seen.at(-1)], [5, data.length]);
+      const { stdout } = await sandbox.commands.run("cd up && cmp bytes stream && stat -c %s bytes && ls -A");
+      assert.equal(stdout, "40000003\nbytes\nstream\n");
+      const back = await sandbox.files.read("up/stream", { format: "bytes" });
+      assert.equal(Buffer.compare(back, data), 0);
+    },
+  ],
+  [
+    "logs tell of the start; a git repository is made, changed and looked at",
+    async ({ sandbox }) => {
+      assert.equal((await sandbox.getLogs()).at(0)?.fields.event, "started");
+      const { git, files } = sandbox;
+      await git.init("repo");
+      await files.write("repo/a.txt", "1");
+      await git.add("repo");
+      const author = { name: "A", email: "a@example.com" };
+      assert.match(await git.commit("repo", "first", { author }), /^[0-9a-f]{40}$/);
+      await git.clone("/home/user/repo", "copy");
+      const { branch, upstream, clean } = await git.status("copy");
+      assert.deepEqual([branch, upstream, clean], ["main", "origin/main", true]);
+    },
+  ],
+];
+
+export const CASES: readonly Case[] = [...COMMANDS, ...TERMINALS, ...FILES, ...STREAMS];
