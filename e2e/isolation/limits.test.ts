@@ -27,16 +27,18 @@ async function attack(command: string, options: Attack = {}): Promise<Outcome> {
   await using bystander = await createSandbox(platform());
   const watch = { running: true, answers: 0, longestMs: 0 };
   const watching = (async () => {
-    while (watch.running) {
+    do {
       const startedAt = performance.now();
       const { stdout } = await bystander.client.commands.run("echo alive");
       if (stdout === "alive\n") watch.answers++;
       watch.longestMs = Math.max(watch.longestMs, performance.now() - startedAt);
       await Bun.sleep(50);
-    }
+    } while (watch.running);
   })();
   try {
     const result = await victim.asRoot(command, { user: options.user ?? "root", timeoutMs: 40_000 });
+    watch.running = false;
+    await watching;
     const dispose = () => victim[Symbol.asyncDispose]();
     return { ended: `${result.exitCode}: ${result.stdout}${result.stderr}`, ...watch, victim, [Symbol.asyncDispose]: dispose };
   } catch (error) {
