@@ -160,10 +160,10 @@ describe("POST /init", () => {
   });
 
   test("defaultUser and defaultWorkdir are used where a request names none", async () => {
-    await initialise(agent, { defaultUser: "other", defaultWorkdir: "/tmp" });
-    expect((await run(agent, "id -un; pwd")).stdout).toBe("other\n/tmp\n");
+    await initialise(agent, { defaultUser: "root", defaultWorkdir: "/tmp" });
+    expect((await run(agent, "id -un; pwd")).stdout).toBe("root\n/tmp\n");
     const relative = await collect(await start(agent, { process: { cmd: "pwd", cwd: "." } }));
-    expect(relative.stdout).toBe("/home/other\n");
+    expect(relative.stdout).toBe("/root\n");
     await initialise(agent, { defaultUser: "user", defaultWorkdir: "" });
     expect((await run(agent, "id -un; pwd")).stdout).toBe("user\n/home/user\n");
   });

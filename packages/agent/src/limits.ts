@@ -13,6 +13,10 @@ export const LIMITS = {
   readerLagBytes: 256 * 1024,
   /** A reader that holds the process up so long without taking anything is let go. */
   readerStallMs: 30_000,
+  /** So far a reader may lag behind a quicker one before it holds that one up; the log grows to it meanwhile. */
+  readerBehindBytes: 4 * 1024 * 1024,
+  /** A reader that has held quicker ones up for so long in all is let go. */
+  readerHoldMs: 1_000,
   /** Input that waits for a process to read it; beyond, `SendInput` is refused. */
   pendingInputBytes: 64 * 1024 * 1024,
   /** After the end of a process: how long its output must be silent, while something else holds it open, before the end is told. */

@@ -9,10 +9,10 @@ export type Delivery<End> = { readonly piece: OutputPiece } | { readonly end: En
 /**
  * The output of one process and those who read it.
  *
- * The log is shared; a reader is a place in it. Readers never wait for each other: the process runs as fast as the quickest of them takes,
- * and one that falls so far behind that the log no longer holds what it needs is let go. While even the quickest lags, the process is not
- * read from, so it waits, but only until the quickest has taken nothing for `stallMs`. Without readers it runs free and the log keeps the
- * last output for the next one.
+ * The log is shared; a reader is a place in it. The process runs as fast as the quickest reader takes; while even that one lags, the process
+ * is not read from, so it waits, but only until the quickest has taken nothing for `stallMs`. A slower reader may fall far behind; from
+ * there on it holds the others up, but only for a moment in all, then it is let go. Without readers the process runs free and the log
+ * keeps the last output for the next one.
  */
 export class Broadcast<End> {
   readonly log: OutputLog;
@@ -39,11 +39,8 @@ export class Broadcast<End> {
 
   append(kind: OutputKind, bytes: Uint8Array): void {
     if (this.ending) return;
-    this.log.append(kind, bytes);
-    for (const reader of this.readers) {
-      if (reader.offset < this.log.start) reader.fail(lagged());
-      else reader.wake();
-    }
+    this.log.append(kind, bytes, this.slowest()?.offset);
+    for (const reader of this.readers) reader.wake();
   }
 
   finish(end: End): void {
@@ -66,15 +63,13 @@ export class Broadcast<End> {
 
   /** Resolves when the process may be read from. */
   async room(): Promise<void> {
-    while (!this.ending && this.readers.size > 0) {
+    while (!this.ending) {
       const quickest = this.quickest();
-      if (!quickest || this.log.costFrom(quickest.offset) <= LIMITS.readerLagBytes) return;
-      const left = quickest.movedAt + this.stallMs - this.clock.monotonic();
-      if (left <= 0) {
-        quickest.fail(lagged());
-        continue;
-      }
-      await this.moved(left);
+      const slowest = this.slowest();
+      if (!quickest || !slowest) return;
+      if (this.log.costFrom(quickest.offset) > LIMITS.readerLagBytes) await this.waitFor(quickest);
+      else if (this.log.costFrom(slowest.offset) > LIMITS.readerBehindBytes) await this.waitForSlower(slowest);
+      else return;
     }
   }
 
@@ -91,10 +86,33 @@ export class Broadcast<End> {
     this.wakePump();
   }
 
+  /** Nobody is quicker, so it may take its time, as long as it takes anything at all. */
+  private async waitFor(reader: Reader<End>): Promise<void> {
+    const left = reader.movedAt + this.stallMs - this.clock.monotonic();
+    if (left <= 0) reader.fail(lagged());
+    else await this.moved(left);
+  }
+
+  /** Others wait for it too; what it costs them is counted. */
+  private async waitForSlower(reader: Reader<End>): Promise<void> {
+    const left = LIMITS.readerHoldMs - reader.heldOthersMs;
+    if (left <= 0) return reader.fail(lagged());
+    const startedAt = this.clock.monotonic();
+    await this.moved(left);
+    // Timers may fire a little early by this clock; at least something is counted each time.
+    reader.heldOthersMs += Math.max(0.1, this.clock.monotonic() - startedAt);
+  }
+
   private quickest(): Reader<End> | undefined {
     let quickest: Reader<End> | undefined;
     for (const reader of this.readers) if (!quickest || reader.offset > quickest.offset) quickest = reader;
     return quickest;
+  }
+
+  private slowest(): Reader<End> | undefined {
+    let slowest: Reader<End> | undefined;
+    for (const reader of this.readers) if (!slowest || reader.offset < slowest.offset) slowest = reader;
+    return slowest;
   }
 
   /** Resolves when a reader has moved or gone, or after `ms`. */
@@ -124,6 +142,8 @@ export class Reader<End> {
   /** Offset of the next byte it gets. */
   offset: number;
   movedAt: number;
+  /** How long quicker readers have waited for it, in all. */
+  heldOthersMs = 0;
   private readonly source: Broadcast<End>;
   private given = 0;
   private isOver = false;

@@ -25,7 +25,7 @@ export interface OutputPiece {
 
 /**
  * The last output of a process: all its streams in the order they were read, addressed by one byte offset that starts at 0. It holds up
- * to `capacity` bytes of memory; the oldest blocks go first. No terminal emulation: raw bytes.
+ * to `capacity` bytes of memory, more only where it is told to keep; the oldest blocks go first. No terminal emulation: raw bytes.
  */
 export class OutputLog {
   private blocks: Block[] = [];
@@ -51,7 +51,8 @@ export class OutputLog {
     return this.spent - this.dropped;
   }
 
-  append(kind: OutputKind, bytes: Uint8Array): void {
+  /** Adds `bytes`. Beyond the capacity the oldest goes, but nothing from offset `keepFrom` on, which somebody still has to read. */
+  append(kind: OutputKind, bytes: Uint8Array, keepFrom: number = Number.POSITIVE_INFINITY): void {
     const maxBlock = kind === "pty" ? LIMITS.ptyChunkBytes : LIMITS.pipeChunkBytes;
     let rest = bytes;
     while (rest.length > 0) {
@@ -60,7 +61,10 @@ export class OutputLog {
       this.extend(block, part, maxBlock);
       rest = rest.subarray(part.length);
     }
-    while (this.heldBytes > this.capacity && this.head < this.blocks.length - 1) this.dropFirst();
+    for (let next = this.blocks[this.head + 1]; next && this.heldBytes > this.capacity; next = this.blocks[this.head + 1]) {
+      if (next.start > keepFrom) return;
+      this.dropFirst();
+    }
   }
 
   /** What comes at `offset`, to the end of its block; undefined at the end of the log. An offset before `start` gives what is at `start`. */
