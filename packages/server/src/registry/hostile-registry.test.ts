@@ -1,0 +1,283 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
+import { Pins } from "../images/pins.ts";
+import { Downloads, type ImageFacts, parseImageReference, pullImage, Transport } from "./index.ts";
+import { MEDIA } from "./manifest.ts";
+import { configBytes, manifestBytes } from "./settings.ts";
+
+const signal = new AbortController().signal;
+const settings: ImageFacts["settings"] = {
+  user: "",
+  workdir: "",
+  env: {},
+  entrypoint: [],
+  cmd: [],
+  shell: [],
+  labels: {},
+  exposedPorts: [],
+  stopSignal: "",
+};
+const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+
+type Answer = (request: Request, url: URL) => Response | undefined | Promise<Response | undefined>;
+
+/** A registry in this process that answers as a test wants it to. */
+class Script {
+  readonly blobs = new Map<string, Uint8Array>();
+  readonly requests: { readonly path: string; readonly range: string | null; readonly authorization: string | null }[] = [];
+  /** Asked first. */
+  answer: Answer = () => undefined;
+  top: { bytes: Uint8Array; mediaType: string } = { bytes: new Uint8Array(), mediaType: MEDIA.manifest };
+  readonly server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.handle(request) });
+  readonly host = `127.0.0.1:${this.server.port}`;
+
+  add(bytes: Uint8Array): string {
+    const digest = digestOf(bytes);
+    this.blobs.set(digest, bytes);
+    return digest;
+  }
+
+  /** An image of these tars, each packed by `pack`. */
+  image(
+    tars: readonly Uint8Array[],
+    pack = (tar: Uint8Array) => tar,
+    mediaType: string = MEDIA.layer,
+  ): { bytes: Uint8Array; mediaType: string } {
+    const config = configBytes({ layers: tars.map(digestOf), settings });
+    this.add(config);
+    const layers = tars.map(pack).map((bytes) => ({ mediaType, digest: this.add(bytes), size: bytes.length }));
+    this.top = { bytes: manifestBytes(config, layers), mediaType: MEDIA.manifest };
+    return this.top;
+  }
+
+  private async handle(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    const range = request.headers.get("range");
+    this.requests.push({ path: url.pathname, range, authorization: request.headers.get("authorization") });
+    const scripted = await this.answer(request, url);
+    if (scripted) return scripted;
+    const name = url.pathname.split("/").at(-1) ?? "";
+    if (url.pathname.includes("/manifests/") && !this.blobs.has(name)) {
+      return new Response(this.top.bytes as Uint8Array<ArrayBuffer>, { headers: { "content-type": this.top.mediaType } });
+    }
+    const blob = this.blobs.get(name) as Uint8Array<ArrayBuffer> | undefined;
+    if (!blob) return new Response("{}", { status: 404 });
+    const from = Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
+    const headers = { "content-range": `bytes ${from}-${blob.length - 1}/${blob.length}`, "content-type": MEDIA.manifest };
+    return new Response(blob.subarray(from), { status: from > 0 ? 206 : 200, headers });
+  }
+}
+
+let script: Script;
+let folder: string;
+beforeEach(() => {
+  script = new Script();
+  folder = mkdtempSync(join(tmpdir(), "boxyard-pull-"));
+});
+afterEach(async () => {
+  await script.server.stop(true);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const driver = () => new FakeDriver();
+const pull = (more: Partial<Parameters<typeof pullImage>[0]> = {}) =>
+  pullImage({
+    reference: parseImageReference(`${script.host}/app:v1`),
+    images: driver().images,
+    pins: new Pins(),
+    transport: new Transport(),
+    downloads: new Downloads(folder),
+    signal,
+    ...more,
+  });
+const tarOf = (text: string) => makeTar([{ path: "file", text }]);
+
+test("a token is fetched where the registry says, and kept for what it is good for", async () => {
+  script.image([tarOf("a"), tarOf("b")]);
+  let tokens = 0;
+  script.answer = (request, url) => {
+    if (url.pathname === "/token") {
+      tokens++;
+      expect(request.headers.get("authorization")).toBe(`Basic ${btoa("me:secret")}`);
+      expect([url.searchParams.get("service"), url.searchParams.get("scope")]).toEqual(["svc", "repository:app:pull"]);
+      return Response.json({ token: "good", expires_in: 300 });
+    }
+    if (request.headers.get("authorization") === "Bearer good") return undefined;
+    const challenge = `Bearer realm="http://${script.host}/token",service="svc",scope="repository:app:pull"`;
+    return new Response("{}", { status: 401, headers: { "www-authenticate": challenge } });
+  };
+  await pull({ credentials: { type: "registry", username: "me", password: "secret" } });
+  expect(tokens).toBe(1);
+});
+
+test("credentials go to no address that is not safe", async () => {
+  script.answer = () => new Response("{}", { status: 401, headers: { "www-authenticate": 'Bearer realm="http://tokens.test/t"' } });
+  const credentials = { type: "registry", username: "me", password: "secret" } as const;
+  await expect(pull({ credentials })).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
+});
+
+test("a redirect to another host gets no credentials", async () => {
+  const other = new Script();
+  try {
+    const tar = tarOf("elsewhere");
+    other.add(tar);
+    script.image([tar]);
+    script.answer = (request, url) => {
+      if (request.headers.get("authorization") === null) {
+        return new Response("{}", { status: 401, headers: { "www-authenticate": "Basic realm=x" } });
+      }
+      return url.pathname.endsWith(digestOf(tar)) ? Response.redirect(`http://${other.host}/x/${digestOf(tar)}`, 307) : undefined;
+    };
+    await pull({
+      credentials: { type: "gcp", serviceAccountJson: JSON.stringify({ type: "service_account", private_key: "k", client_email: "e" }) },
+    });
+    expect(other.requests).toEqual([{ path: `/x/${digestOf(tar)}`, range: null, authorization: null }]);
+    expect(atob(script.requests.at(-1)?.authorization?.slice(6) ?? "")).toStartWith("_json_key:{");
+  } finally {
+    await other.server.stop(true);
+  }
+});
+
+test("a download that breaks off goes on where it was, also after a restart", async () => {
+  const tar = makeTar([{ path: "big", text: "0123456789".repeat(50_000) }]);
+  script.image([tar]);
+  let breaks = 2;
+  const broken: Answer = (request, url) => {
+    if (!url.pathname.endsWith(digestOf(tar)) || breaks-- <= 0) return undefined;
+    const from = Number(/\d+/.exec(request.headers.get("range") ?? "")?.[0] ?? 0);
+    const piece = tar.slice(from, from + 100_000);
+    const headers = { "content-range": `bytes ${from}-${tar.length - 1}/${tar.length}` };
+    return new Response(piece, { status: from > 0 ? 206 : 200, headers });
+  };
+  script.answer = broken;
+  const { images } = driver();
+  await pull({ images });
+  expect(await images.hasLayer(digestOf(tar))).toBe(true);
+  const ranges = () => script.requests.filter(({ path }) => path.endsWith(digestOf(tar))).map(({ range }) => range);
+  expect(ranges()).toEqual([null, "bytes=100000-", "bytes=200000-"]);
+  // What a pull that was given up has left is where the next one begins.
+  breaks = 1;
+  const given = new AbortController();
+  script.answer = (request, url) => {
+    if (breaks === 0 && url.pathname.endsWith(digestOf(tar))) given.abort(new Error("given up"));
+    return broken(request, url);
+  };
+  await expect(pull({ signal: given.signal })).rejects.toThrow("given up");
+  expect(readdirSync(folder).length).toBe(1);
+  script.requests.length = 0;
+  script.answer = () => undefined;
+  await pull();
+  expect(ranges()).toEqual(["bytes=100000-"]);
+  expect(readdirSync(folder)).toEqual([]);
+}, 20_000);
+
+test("a registry that knows no ranges is asked anew", async () => {
+  const tar = makeTar([{ path: "big", text: "0123456789".repeat(50_000) }]);
+  script.image([tar]);
+  let first = true;
+  script.answer = (_, url) => {
+    if (!url.pathname.endsWith(digestOf(tar))) return undefined;
+    const piece = first ? tar.slice(0, 100_000) : tar;
+    first = false;
+    return new Response(piece);
+  };
+  await pull();
+}, 20_000);
+
+test("what has another digest is not unpacked", async () => {
+  const tar = tarOf("good");
+  script.image([tar]);
+  const evil = tarOf("evil");
+  script.answer = (_, url) => (url.pathname.endsWith(digestOf(tar)) ? new Response(evil) : undefined);
+  const { images } = driver();
+  await expect(pull({ images })).rejects.toMatchObject({ code: "data_loss", reason: "bad_digest" });
+  script.answer = (_, url) => (url.pathname.endsWith(digestOf(tar)) ? new Response(Buffer.concat([tar, tar])) : undefined);
+  await expect(pull({ images })).rejects.toMatchObject({ code: "data_loss", reason: "bad_digest" });
+  const other = digestOf(script.top.bytes).replace(/.$/, (last) => (last === "0" ? "1" : "0"));
+  const reference = parseImageReference(`${script.host}/app@${other}`);
+  await expect(pull({ reference })).rejects.toMatchObject({ code: "data_loss", reason: "bad_digest" });
+  expect(await images.listLayers()).toEqual([]);
+});
+
+test("the machine's platform is chosen from an index; packed with zstd is fine; repeated and many layers are made fewer", async () => {
+  const tars = Array.from({ length: 24 }, (_, i) => tarOf(`layer ${i}`));
+  tars.splice(5, 0, tars[3] as Uint8Array<ArrayBuffer>);
+  const zstd = (tar: Uint8Array) => new Uint8Array(Bun.zstdCompressSync(tar as Uint8Array<ArrayBuffer>));
+  const { bytes } = script.image(tars, zstd, "application/vnd.oci.image.layer.v1.tar+zstd");
+  const digest = script.add(bytes);
+  const architecture = process.arch === "arm64" ? "arm64" : "amd64";
+  const entry = (os: string, arch: string, of = digest) => ({
+    mediaType: MEDIA.manifest,
+    digest: of,
+    size: bytes.length,
+    platform: { os, architecture: arch },
+  });
+  const foreign = entry("linux", "riscv64", `sha256:${"0".repeat(64)}`);
+  const index = { schemaVersion: 2, mediaType: MEDIA.index, manifests: [foreign, entry("linux", architecture)] };
+  script.top = { bytes: json(index), mediaType: MEDIA.index };
+  const { images } = driver();
+  const pins = new Pins();
+  using pulled = await pull({ images, pins, spareLayers: 10 });
+  expect(pulled.sourceDigest).toBe(digest);
+  expect(pulled.image.digest).not.toBe(digest);
+  expect(pulled.image.layers.length).toBe(images.maxLayers - 10);
+  expect(pulled.image.layers.slice(1)).toEqual(tars.slice(-9).map(digestOf));
+  for (const layer of pulled.image.layers) expect([await images.hasLayer(layer), pins.isPinned(layer)]).toEqual([true, true]);
+  script.top = { bytes: json({ ...index, manifests: [foreign] }), mediaType: MEDIA.index };
+  await expect(pull()).rejects.toMatchObject({ code: "failed_precondition", reason: "image_platform" });
+});
+
+test.each<[string, unknown]>([
+  ["no JSON", undefined],
+  ["of an old format", { schemaVersion: 1, fsLayers: [] }],
+  ["of another kind", { schemaVersion: 2, mediaType: "application/vnd.helm.chart" }],
+  ["with a bad digest", { schemaVersion: 2, mediaType: MEDIA.manifest, config: { digest: "sha256:../../etc", size: 1 }, layers: [] }],
+  [
+    "with layers elsewhere",
+    {
+      schemaVersion: 2,
+      mediaType: MEDIA.manifest,
+      config: { digest: `sha256:${"1".repeat(64)}`, size: 1 },
+      layers: [{ mediaType: "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", digest: `sha256:${"1".repeat(64)}`, size: 1 }],
+    },
+  ],
+])("a manifest %s is refused", async (_, manifest) => {
+  script.top = { bytes: manifest === undefined ? new TextEncoder().encode("<html>") : json(manifest), mediaType: MEDIA.manifest };
+  await expect(pull()).rejects.toMatchObject({ code: "invalid_argument", reason: "bad_image" });
+});
+
+test("an endless answer is cut short, a busy registry told of", async () => {
+  script.answer = (_, url) =>
+    url.pathname.includes("/manifests/")
+      ? new Response(new ReadableStream({ pull: (c) => c.enqueue(new Uint8Array(1 << 20)) }))
+      : undefined;
+  await expect(pull()).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
+  script.answer = () => new Response("{}", { status: 429 });
+  await expect(pull()).rejects.toMatchObject({ code: "resource_exhausted", reason: "registry_busy" });
+});
+
+test("AWS gives a password for an access key, Google takes a key file", async () => {
+  script.image([tarOf("aws")]);
+  const aws = { type: "aws", awsAccessKeyId: "AKIDEXAMPLE", awsSecretAccessKey: "wJalrXUtnFEMI", awsRegion: "eu-north-1" } as const;
+  script.answer = async (request, url) => {
+    if (request.method === "POST" && url.pathname === "/") {
+      expect(request.headers.get("x-amz-target")).toEndWith(".GetAuthorizationToken");
+      expect(request.headers.get("authorization")).toMatch(
+        /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/eu-north-1\/ecr\/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=[0-9a-f]{64}$/,
+      );
+      return Response.json({ authorizationData: [{ authorizationToken: btoa("AWS:token") }] });
+    }
+    if (request.headers.get("authorization") === `Basic ${btoa("AWS:token")}`) return undefined;
+    return new Response("{}", { status: 401, headers: { "www-authenticate": "Basic" } });
+  };
+  await pull({ credentials: aws });
+  const reference = parseImageReference("registry.test/app");
+  await expect(pull({ credentials: aws, reference })).rejects.toMatchObject({ reason: "invalid_registry_credentials" });
+  await expect(pull({ credentials: { type: "gcp", serviceAccountJson: "{}" } })).rejects.toMatchObject({
+    reason: "invalid_registry_credentials",
+  });
+  expect(existsSync(folder)).toBe(true);
+});
