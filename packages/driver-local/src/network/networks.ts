@@ -18,7 +18,7 @@ import { addressOfLink, GROUP, leaseIndex, leaseLink, makePlan, type Plan } from
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
-import { Unplugged } from "./unplugged.ts";
+import { type Holders, Unplugged } from "./unplugged.ts";
 
 export interface NetworksConfig {
   /** 8 hex digits, from instance.json. */
@@ -206,8 +206,7 @@ class Networks implements SandboxNetworks {
     if (held && (held.sandboxId !== lease.sandboxId || held.incarnation !== lease.incarnation)) return;
     this.held.delete(lease.address);
     this.unclaimed.delete(address);
-    const { process } = held ?? {};
-    await this.unplugged.unplug(address, process !== undefined && namespaceOf(process.pid) === process.namespace);
+    await this.unplugged.unplug(address, holdersOf(held?.process));
   }
 
   async close(): Promise<void> {
@@ -276,6 +275,11 @@ class Networks implements SandboxNetworks {
     await ensureRules(kernel, plan, forwarding, facts);
     await this.forwarder.mend();
   }
+}
+
+function holdersOf(process: Held["process"]): Holders {
+  if (!process) return "unknown";
+  return namespaceOf(process.pid) === process.namespace ? "running" : "ended";
 }
 
 /** What names the network namespace of a process; undefined when it has none any more (it has ended). */

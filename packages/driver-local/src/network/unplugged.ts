@@ -7,8 +7,14 @@ import { GROUP, leaseIndex, leaseLink, type Plan } from "./plan.ts";
 
 /** Pauses between looks at links that are going, in milliseconds; the last one repeats. */
 const LOOK_MS = [2, 4, 8, 15, 25, 50, 100] as const;
-/** A link that is still there after so long has a namespace that somebody keeps: it is deleted by hand. */
-const OVERDUE_MS = 3000;
+/**
+ * A link that is still there after so long has a namespace that is kept: mostly by connections whose last bytes nobody takes, for minutes.
+ * It is deleted by hand. On a busy machine the kernel may only be late; then nothing is lost but the time of a deletion.
+ */
+const OVERDUE_MS = 300;
+
+/** What is known of the processes behind a link: they run, they have ended, or nothing is (an earlier server plugged them in). */
+export type Holders = "running" | "ended" | "unknown";
 
 export interface UnpluggedOptions {
   readonly plan: Plan;
@@ -21,8 +27,9 @@ export interface UnpluggedOptions {
 
 /**
  * Links of ended sandboxes. Deleting one costs the kernel 15 to 24 ms of waiting, in which we would stand still; the kernel does it anyway,
- * elsewhere, when the sandbox's namespace ends with its last process. So we take the route away, which cuts the sandbox off at once
- * (0.1 ms), and look until the link has gone. What stays is deleted, all of it in one go.
+ * elsewhere, when the sandbox's namespace ends with its last process. So we look until the link has gone; what stays is deleted, all of it
+ * in one go. Where processes may still run the route is taken away first, which cuts them off at once (0.1 ms). Where none do it stays:
+ * the kernel's goodbye to their connections must be answered, for until then they keep the namespace.
  */
 export class Unplugged {
   private readonly options: UnpluggedOptions;
@@ -34,11 +41,11 @@ export class Unplugged {
     this.options = options;
   }
 
-  /** Cuts a lease's link off, now, and resolves when the link is gone. Fine when there is none. `isHeld`: its sandbox still runs. */
-  unplug(address: Address, isHeld: boolean): Promise<void> {
-    const { plan, netlink, clock } = this.options;
-    netlink.request(deleteLinkRoute(address), setLinkGroup(leaseIndex(plan, address), GROUP.doomed));
-    if (isHeld) netlink.request(deleteLinkGroup(GROUP.doomed));
+  /** Cuts a lease's sandbox off, now, and resolves when its link is gone. Fine when there is none. */
+  unplug(address: Address, holders: Holders): Promise<void> {
+    const { netlink, clock } = this.options;
+    if (holders !== "ended") this.cutOff(address);
+    if (holders === "running") netlink.request(deleteLinkGroup(GROUP.doomed));
     const before = this.waiting.get(address);
     if (before) return before.promise;
     if (!this.isThere(address)) {
@@ -57,6 +64,11 @@ export class Unplugged {
     clearTimeout(this.timer);
     for (const { resolve } of this.waiting.values()) resolve();
     this.waiting.clear();
+  }
+
+  private cutOff(address: Address): void {
+    const { plan, netlink } = this.options;
+    netlink.request(deleteLinkRoute(address), setLinkGroup(leaseIndex(plan, address), GROUP.doomed));
   }
 
   private isThere(address: Address): boolean {
@@ -90,11 +102,12 @@ export class Unplugged {
     const now = this.options.clock.monotonic();
     const overdue = [...this.waiting].filter(([, { since }]) => now - since > OVERDUE_MS);
     if (overdue.length === 0) return;
-    this.options.logger.warn(
-      { links: overdue.slice(0, 5).map(([address]) => leaseLink(address)) },
-      "deleting links that outlive their sandboxes",
-    );
-    for (const [, entry] of overdue) entry.since = now;
+    const links = overdue.slice(0, 5).map(([address]) => leaseLink(address));
+    this.options.logger.debug({ links, count: overdue.length }, "deleting links that outlive their sandboxes");
+    for (const [address, entry] of overdue) {
+      entry.since = now;
+      if (this.isThere(address)) this.cutOff(address);
+    }
     this.options.netlink.request(deleteLinkGroup(GROUP.doomed));
   }
 }

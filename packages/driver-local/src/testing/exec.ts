@@ -26,13 +26,25 @@ export async function initAgent({ host, agentPort }: AgentAddress): Promise<void
   if (response.status !== 204) throw new Error(`init: ${response.status} ${await response.text()}`);
 }
 
+interface ExecOptions {
+  readonly user?: string;
+  readonly timeoutMs?: number;
+}
+
 /** Runs a shell command inside through the agent (contract/wire.md, 4.3) and waits for its end. */
-export async function exec(
-  address: AgentAddress,
-  command: string,
-  options: { user?: string; timeoutMs?: number } = {},
-): Promise<ExecResult> {
-  const { user = "root", timeoutMs = 60_000 } = options;
+export async function exec(address: AgentAddress, command: string, options: ExecOptions = {}): Promise<ExecResult> {
+  const response = await start(address, command, options);
+  return collect(Buffer.from(await response.arrayBuffer()));
+}
+
+/** Starts a shell command whose output nobody reads. */
+export async function startUnread(address: AgentAddress, command: string): Promise<ReadableStream<Uint8Array>> {
+  const { body } = await start(address, command, {});
+  if (!body) throw new Error("start: no body");
+  return body;
+}
+
+async function start(address: AgentAddress, command: string, { user = "root", timeoutMs = 60_000 }: ExecOptions): Promise<Response> {
   const message = new TextEncoder().encode(JSON.stringify({ process: { cmd: "/bin/bash", args: ["-c", command] }, stdin: false }));
   const body = new Uint8Array(5 + message.length);
   new DataView(body.buffer).setUint32(1, message.length);
@@ -43,9 +55,8 @@ export async function exec(
     body,
     signal: AbortSignal.timeout(timeoutMs),
   });
-  const all = Buffer.from(await response.arrayBuffer());
-  if (response.status !== 200) throw new Error(`start: ${response.status} ${all}`);
-  return collect(all);
+  if (response.status !== 200) throw new Error(`start: ${response.status} ${await response.text()}`);
+  return response;
 }
 
 function collect(all: Buffer): ExecResult {
