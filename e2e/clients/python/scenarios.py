@@ -1,5 +1,6 @@
 """What the published Python client must see. Each function is one test, for the synchronous and the asynchronous client alike."""
 import contextlib
+import os
 import urllib.error
 import urllib.request
 import uuid
@@ -225,3 +226,43 @@ async def idempotent_create(flavour):
         same(again.sandbox_id, one.sandbox_id)
     finally:
         await do(one.kill())
+
+
+async def build_template(flavour):
+    """Template.build: steps, log, cache, tags, a failing step."""
+    do, _ = _tools()
+    Template = e2b.AsyncTemplate if flavour.is_async else e2b.Template
+    name = f"py-{uuid.uuid4().hex[:12]}"
+    log = []
+    build = lambda template, **options: do(
+        Template.build(template, name, on_build_logs=lambda entry: log.append(entry.message), **options)
+    )
+    try:
+        template = (
+            Template()
+            .from_base_image()
+            .set_envs({"COLOUR": "green"})
+            .set_workdir("/app")
+            .run_cmd("echo $COLOUR > colour")
+            .set_start_cmd("python3 -m http.server 8091", e2b.wait_for_port(8091))
+        )
+        info = await build(template, tags=["v1"])
+        assert await do(Template.exists(name))
+        async with sandbox_of(flavour, template=f"{name}:v1") as sandbox:
+            seen = await do(sandbox.commands.run("cat colour; curl -s localhost:8091/colour; pwd"))
+            same(seen.stdout, "green\ngreen\n/app\n")
+        log.clear()
+        again = await build(template)
+        same(again.template_id, info.template_id)
+        assert any(line.startswith("CACHED [builder 3/3] RUN") for line in log), log
+        same(sorted(tag.tag for tag in await do(Template.get_tags(name))), ["default", "v1"])
+        try:
+            await build(Template().from_base_image().run_cmd("echo no >&2; exit 9"))
+            raise AssertionError("the build of a failing step succeeded")
+        except e2b.BuildException as error:
+            same(str(error), "failed to run command 'echo no >&2; exit 9': exit status 9")
+        assert "[builder 1/1] [stderr]: no" in log
+    finally:
+        headers = {"X-API-Key": os.environ["E2B_API_KEY"]}
+        request = urllib.request.Request(f"{os.environ['E2B_API_URL']}/templates/{name}", headers=headers, method="DELETE")
+        urllib.request.urlopen(request).close()
