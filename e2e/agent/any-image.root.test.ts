@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildGuest } from "../../packages/driver-local/src/setup/guest/build.ts";
+import { buildGuest } from "@boxyard/driver-local/setup";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";

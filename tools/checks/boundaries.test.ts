@@ -26,6 +26,7 @@ test("a relative import stays in its package", () => {
   expect(messages("packages/cli/src/a/b.ts", 'import "../c.ts";')).toEqual([]);
   expect(messages("packages/cli/src/a/b.ts", 'import "../../../core/src/ids.ts";')).toHaveLength(1);
   expect(messages("e2e/api/a.test.ts", 'import "../../packages/core/src/ids.ts";')).toHaveLength(1);
+  expect(messages("e2e/api/a.test.ts", 'import "../../packages/server/src/testing/registry.ts";')).toEqual([]);
 });
 
 test("the environment is read in config.ts only", () => {
@@ -45,6 +46,8 @@ test("neutral code names no runtime", () => {
   expect(messages("packages/core/src/node/logger.ts", 'import fs from "node:fs";')).toEqual([]);
   expect(messages("packages/core/src/a.ts", 'import fs from "node:fs";')).toHaveLength(1);
   expect(messages("packages/sdk/src/a.ts", "Bun.file('x')")).toHaveLength(1);
+  expect(messages("packages/sdk/src/template/a.ts", 'import fs from "node:fs";')).toEqual([]);
+  expect(messages("packages/sdk/src/index.ts", 'export * from "./template/index.ts";')).toHaveLength(1);
 });
 
 test("no code looks for files beside itself, but for the places that know the single executable", () => {

@@ -33,8 +33,8 @@ export interface TextRule {
   readonly because: string;
 }
 
-/** Code that runs anywhere: not the parts for Node, not tests, not the scripts that write generated files. */
-const NOT_NEUTRAL = /^packages\/(core|sdk)\/src\/node\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
+/** Code that runs anywhere: not the parts for Node (the SDK's template builder reads files), not tests, not the scripts that write generated files. */
+const NOT_NEUTRAL = /^packages\/(core|sdk)\/src\/node\/|^packages\/sdk\/src\/template\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
 
 const PACKAGE_CODE = /^packages\/[^/]+\/src\/.*\.tsx?$/;
 const TESTS = /\.test\.tsx?$|\/fixtures\//;
@@ -88,6 +88,13 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     except: NOT_NEUTRAL,
     forbidden: /^(node|bun):|^bun$|^(fs|path|os|net|http|https|child_process|stream|crypto|util|url|events|tls|zlib|buffer)(\/|$)/,
     because: "this part also runs in browsers, on Node and on Deno",
+  },
+  {
+    name: "neutral entry",
+    files: /^packages\/(core|sdk)\/src\//,
+    except: NOT_NEUTRAL,
+    forbidden: /^packages\/(core|sdk)\/src\/(node|template)\//,
+    because: "the parts for Node are entries of their own, or they would come along into browsers",
   },
   {
     name: "services",

@@ -2,6 +2,7 @@ export { fingerprint } from "../doctor/fingerprint.ts";
 export { baseTarName } from "./base/build.ts";
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
+export { buildGuest } from "./guest/build.ts";
 export { guestFolder } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
 export { restoreKernelSettings } from "./kernel-settings.ts";
