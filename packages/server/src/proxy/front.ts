@@ -9,7 +9,8 @@ import { ClientConnection, type ClientHost, type Exchange } from "./http1/client
 import { Connection } from "./http1/connection.ts";
 import type { HeadError, RequestHead } from "./http1/head.ts";
 import { UpstreamPool } from "./http1/upstream.ts";
-import { ProxyExchange, refusal } from "./proxy-exchange.ts";
+import { ProxyExchange } from "./proxy-exchange.ts";
+import { refusal } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";

@@ -1,37 +1,19 @@
-import { timingSafeEqual } from "node:crypto";
 import { AGENT_PORT } from "@boxyard/spec";
 import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
-import { isInternalAgentPath } from "./dispatch.ts";
 import { type BodyScanner, scannerFor } from "./http1/body.ts";
 import type { ClientConnection, Exchange } from "./http1/client-connection.ts";
-import type { Connection } from "./http1/connection.ts";
+import { BULK_BYTES, type Connection } from "./http1/connection.ts";
 import { endOfHead, MAX_HEAD_BYTES, parseResponseHead, type RequestHead, type ResponseHead } from "./http1/head.ts";
 import type { UpstreamOwner, UpstreamPool } from "./http1/upstream.ts";
 import { forwardedRequest, forwardedResponse } from "./http1/write-head.ts";
+import { keepMs } from "./keep.ts";
 import type { Flight, Route } from "./route-table.ts";
 
-/** Our agent keeps an idle connection for longer than this; other programs in a sandbox may not. */
-const KEEP_AGENT_MS = 4000;
-const KEEP_OTHER_MS = 1000;
-/** Requests in flight to one sandbox. */
-const MAX_FLIGHTS = 4096;
 const MAX_INTERIM = 32;
 /** Stands for the port in `maskRequestHost`. */
 export const PORT_MARK = "$" + "{PORT}";
 
 const EMPTY = Buffer.alloc(0);
-
-/** Why a request may not go to this sandbox and port, if so. */
-export function refusal(request: RequestHead, route: Route, port: number): ProxyProblem | undefined {
-  if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
-  if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
-  if (port === AGENT_PORT || route.trafficToken === undefined) return undefined;
-  const given = request.fields.get("e2b-traffic-access-token") ?? request.fields.get("svc-traffic-access-token");
-  if (given === undefined) return problems.trafficTokenMissing(route.sandboxId);
-  const a = Buffer.from(given);
-  const b = Buffer.from(route.trafficToken);
-  return a.byteLength === b.byteLength && timingSafeEqual(a, b) ? undefined : problems.trafficTokenWrong(route.sandboxId);
-}
 
 /** One request and its answer, carried between a client and a sandbox as bytes: heads are parsed and written anew, bodies never touched. */
 export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
@@ -52,6 +34,8 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private responseEnded = false;
   private over = false;
   private tunnel = false;
+  /** The sandbox sends in large pieces. */
+  private isBulk = false;
 
   constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool) {
     this.request = request;
@@ -87,6 +71,10 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   // The client's side.
 
+  get bodyTarget(): Connection | undefined {
+    return this.over || !this.connected ? undefined : this.upstream;
+  }
+
   onBody(bytes: Buffer): void {
     if (this.over) return;
     if (!this.connected) {
@@ -103,7 +91,8 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   }
 
   onClientDrain(): void {
-    this.upstream?.resume();
+    if (this.isBulk && !this.over) this.passOn();
+    if (!this.client.connection.isBehind) this.upstream?.resume();
   }
 
   onClientEnd(): void {
@@ -140,10 +129,12 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   onData(bytes: Buffer): void {
     if (this.over) return;
+    this.isBulk = bytes.byteLength >= BULK_BYTES;
     try {
       if (this.tunnel) this.toClient(bytes);
       else if (this.response) this.onResponseBody(bytes);
       else this.onResponseHead(bytes);
+      if (this.isBulk) this.passOn();
     } catch {
       // The sandbox does not speak HTTP, or tries to smuggle.
       this.fail(problems.portClosed(this.route.sandboxId, this.port));
@@ -242,6 +233,18 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     this.endIfDone(bytes.byteLength - count);
   }
 
+  /** Lets the kernel carry on what it holds of the answer's body. */
+  private passOn(): void {
+    const { upstream, scanner } = this;
+    if (!upstream || this.over || !(this.tunnel || (scanner && !scanner.done))) return;
+    const to = this.client.connection;
+    const count = upstream.moveTo(to, this.tunnel ? Number.POSITIVE_INFINITY : (scanner?.certain ?? 0));
+    if (to.isBehind) upstream.pause();
+    if (this.tunnel || count === 0) return;
+    scanner?.skip(count);
+    this.endIfDone(0);
+  }
+
   private endIfDone(extra: number): void {
     if (!this.scanner?.done || this.responseEnded) return;
     this.responseEnded = true;
@@ -289,12 +292,6 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     upstream.owner = undefined;
     const reusable = !broken && this.response?.keepAlive === true && this.request.minor === 1;
     if (!reusable) upstream.destroy();
-    else this.pool.put(this.key, upstream, this.port === AGENT_PORT ? KEEP_AGENT_MS : keepFor(this.response));
+    else this.pool.put(this.key, upstream, keepMs(this.port, this.response));
   }
-}
-
-/** A server may announce how long it keeps an idle connection. */
-function keepFor(response: ResponseHead | undefined): number {
-  const announced = /timeout=(\d+)/.exec(response?.fields.get("keep-alive") ?? "");
-  return announced ? Math.min(KEEP_OTHER_MS, (Number(announced[1]) * 1000) / 2) : KEEP_OTHER_MS;
 }

@@ -6,7 +6,10 @@ import { type Framing, HeadError } from "./head.ts";
  */
 export interface BodyScanner {
   readonly done: boolean;
+  /** Bytes to come that are the body's whatever they are. `skip` says that so many have been handed on unseen. */
+  readonly certain: number;
   take(bytes: Buffer, from: number): number;
+  skip(count: number): void;
 }
 
 export function scannerFor(framing: Framing): BodyScanner {
@@ -33,10 +36,18 @@ class LengthScanner implements BodyScanner {
     return this.left === 0;
   }
 
+  get certain(): number {
+    return this.left;
+  }
+
   take(bytes: Buffer, from: number): number {
     const count = Math.min(this.left, bytes.byteLength - from);
     this.left -= count;
     return count;
+  }
+
+  skip(count: number): void {
+    this.left -= count;
   }
 }
 
@@ -71,6 +82,15 @@ export class ChunkedScanner implements BodyScanner {
 
   get done(): boolean {
     return this.state === "done";
+  }
+
+  get certain(): number {
+    return this.state === "data" ? this.size : 0;
+  }
+
+  skip(count: number): void {
+    this.size -= count;
+    if (this.size === 0) this.state = "data-cr";
   }
 
   take(bytes: Buffer, from: number): number {

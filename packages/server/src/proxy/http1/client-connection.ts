@@ -1,9 +1,11 @@
 import { type BodyScanner, scannerFor } from "./body.ts";
-import { Connection, type ConnectionOwner } from "./connection.ts";
+import { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
 import { endOfHead, HeadError, MAX_HEAD_BYTES, parseRequestHead, type RequestHead } from "./head.ts";
 
 /** The answer to one request, as the connection sees it. */
 export interface Exchange {
+  /** Where the request's body goes as it is, if it does. */
+  readonly bodyTarget?: Connection | undefined;
   /** Raw bytes of the request's body, its chunked coding included. */
   onBody(bytes: Buffer): void;
   onBodyEnd(): void;
@@ -47,6 +49,7 @@ export class ClientConnection implements ConnectionOwner {
   private tunnel = false;
   private discarded = 0;
   private reading = false;
+  private isBulk = false;
 
   constructor(host: ClientHost) {
     this.host = host;
@@ -78,6 +81,10 @@ export class ClientConnection implements ConnectionOwner {
   }
 
   resumeBody(): void {
+    if (this.connection.isPaused && this.isBulk) {
+      if (!this.passBody()) return;
+      if (!this.tunnel) this.endBody();
+    }
     this.connection.resume();
   }
 
@@ -108,8 +115,10 @@ export class ClientConnection implements ConnectionOwner {
   }
 
   onData(bytes: Buffer): void {
+    this.isBulk = bytes.byteLength >= BULK_BYTES;
     if (this.tunnel) {
       this.exchange?.onBody(bytes);
+      if (this.isBulk) this.passBody();
       return;
     }
     this.pending = this.pending.byteLength === 0 ? bytes : Buffer.concat([this.pending, bytes]);
@@ -201,11 +210,26 @@ export class ClientConnection implements ConnectionOwner {
       if (this.discarded > MAX_DISCARD_BYTES) this.connection.destroy();
     }
     if (count > 0) this.exchange?.onBody(body);
-    if (scanner.done && !this.bodyEnded) {
-      this.bodyEnded = true;
-      this.exchange?.onBodyEnd();
-      if (this.responseEnded) this.next();
-    }
+    if (this.isBulk && this.pending.byteLength === 0) this.passBody();
+    this.endBody();
+  }
+
+  private endBody(): void {
+    if (!this.scanner?.done || this.bodyEnded) return;
+    this.bodyEnded = true;
+    this.exchange?.onBodyEnd();
+    if (this.responseEnded) this.next();
+  }
+
+  /** Lets the kernel carry on what it holds of the body. False: its target takes no more for now. */
+  private passBody(): boolean {
+    const target = this.exchange?.bodyTarget;
+    if (!target || this.closed || (this.bodyEnded && !this.tunnel)) return true;
+    const count = this.connection.moveTo(target, this.tunnel ? Number.POSITIVE_INFINITY : (this.scanner?.certain ?? 0));
+    if (!this.tunnel && count > 0) this.scanner?.skip(count);
+    if (!target.isBehind) return true;
+    this.connection.pause();
+    return false;
   }
 
   private next(): void {

@@ -1,4 +1,5 @@
 import type { Socket } from "bun";
+import { moveInKernel } from "./kernel-relay.ts";
 
 /** What a connection tells its owner. */
 export interface ConnectionOwner {
@@ -12,6 +13,10 @@ export interface ConnectionOwner {
 
 /** Bytes that may wait to be written before `write` asks its caller to stop. */
 const HIGH_WATER = 256 << 10;
+/** Pieces from this size on are a sign that there is more where they come from, and that it is worth a few calls to save copying it. */
+export const BULK_BYTES = 64 << 10;
+/** Moved at a time for one connection, so that the others get their turn within a millisecond. */
+const MOVE_BYTES = 2 << 20;
 
 /** One TCP connection: writes are queued when the kernel takes no more, so that a caller need not care, but can hold its source back. */
 export class Connection {
@@ -41,6 +46,26 @@ export class Connection {
     if (written === data.byteLength) return true;
     this.enqueue(data.subarray(written));
     return this.queuedBytes < HIGH_WATER;
+  }
+
+  get isPaused(): boolean {
+    return this.paused;
+  }
+
+  /** True while something waits to be written. */
+  get isBehind(): boolean {
+    return this.queue.length > 0;
+  }
+
+  /**
+   * Lets the kernel carry up to `limit` bytes that have come in here to `target`, which must get nothing else meanwhile. Returns how many.
+   * When `target` is behind after it, hold back until it drains; while it is, nothing is moved.
+   */
+  moveTo(target: Connection, limit: number): number {
+    if (this.closed || target.closed || target.isBehind || target.ending || target.halfClosing || limit < BULK_BYTES) return 0;
+    const { taken, rest } = moveInKernel(this.descriptor, target.descriptor, Math.min(limit, MOVE_BYTES));
+    if (rest) target.write(rest);
+    return taken;
   }
 
   /** Ends our side once everything is written. */
@@ -75,6 +100,11 @@ export class Connection {
     if (!this.paused || this.closed) return;
     this.paused = false;
     this.socket?.resume();
+  }
+
+  /** Bun's sockets have it, its types do not say so. -1 when there is none. */
+  private get descriptor(): number {
+    return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1;
   }
 
   private enqueue(data: Uint8Array): void {

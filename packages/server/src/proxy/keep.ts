@@ -1,0 +1,13 @@
+import { AGENT_PORT } from "@boxyard/spec";
+import type { ResponseHead } from "./http1/head.ts";
+
+/** Our agent keeps an idle connection for longer than this; other programs in a sandbox may not. */
+const KEEP_AGENT_MS = 4000;
+const KEEP_OTHER_MS = 1000;
+
+/** How long a connection to this port of a sandbox may wait for another request. A server may announce how long it keeps one itself. */
+export function keepMs(port: number, response: ResponseHead | undefined): number {
+  if (port === AGENT_PORT) return KEEP_AGENT_MS;
+  const announced = /timeout=(\d+)/.exec(response?.fields.get("keep-alive") ?? "");
+  return announced ? Math.min(KEEP_OTHER_MS, (Number(announced[1]) * 1000) / 2) : KEEP_OTHER_MS;
+}
