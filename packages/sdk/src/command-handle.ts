@@ -48,6 +48,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   private readonly decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   private readonly queues = new Set<OutputQueue>();
   private readonly finished: Promise<ProcessEnd>;
+  private begin: () => void;
   private end: ProcessEnd | undefined;
   private failure: { readonly cause: unknown } | undefined;
   private disconnected = false;
@@ -56,8 +57,19 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   constructor(parts: HandleParts, whenToRead: "now" | "soon") {
     this.parts = parts;
     this.pid = parts.opened.pid;
-    // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out.
-    this.finished = whenToRead === "now" ? this.read() : new Promise((resolve) => setTimeout(() => resolve(this.read()), 0));
+    // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out. Whoever waits or
+    // iterates has no need of that time any more.
+    let begin = () => {};
+    this.finished = new Promise((resolve) => {
+      begin = () => resolve(this.read());
+    });
+    const timer = whenToRead === "now" ? undefined : setTimeout(() => this.begin(), 0);
+    this.begin = () => {
+      this.begin = () => {};
+      clearTimeout(timer);
+      begin();
+    };
+    if (whenToRead === "now") this.begin();
     // Nobody may be waiting: then the failure is kept for who asks later, and is not an unhandled rejection.
     this.finished.catch(() => {});
   }
@@ -90,7 +102,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
    * @throws SandboxEndedError, ConnectionError when the connection was lost.
    */
   async wait(): Promise<CommandResult> {
-    const end = await this.finished;
+    const end = await this.waitForEnd();
     const result = { exitCode: end.exitCode, stdout: this.stdout, stderr: this.stderr, ...(end.error ? { error: end.error } : {}) };
     if (end.exitCode !== 0) throw new CommandExitError(result);
     return result;
@@ -98,6 +110,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
 
   /** How the command ended, without the output; throws only when the connection was lost, and does not mind the exit code. */
   waitForEnd(): Promise<ProcessEnd> {
+    this.begin();
     return this.finished;
   }
 
@@ -132,6 +145,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     for (const output of this.record.pieces) queue.push(output);
     if (this.end || this.failure) queue.end(this.failure);
     else this.queues.add(queue);
+    this.begin();
     return queue;
   }
 

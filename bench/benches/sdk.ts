@@ -1,0 +1,65 @@
+import { Sandbox } from "@boxyard/sdk";
+import { atMost, type Bench, type BenchResult } from "../lib/bench.ts";
+import { repeat } from "../lib/stats.ts";
+
+/** The SDK may cost so much on top of a request made by hand; measured, it is about half of this. */
+const LIMIT_MS = 1;
+
+/** What the SDK adds to a request that somebody writes by hand: the same command and the same file, both ways. */
+export const sdk: Bench = {
+  name: "sdk",
+  promises: [],
+  what: "what the SDK adds to a request made by hand: a command, a small file",
+  async run(platform): Promise<BenchResult> {
+    const { apiUrl, apiKey } = platform;
+    await using sandbox = await Sandbox.create({ apiUrl, apiKey });
+    const hand = await byHand(apiUrl, apiKey, sandbox.sandboxId);
+    await sandbox.files.write("small", "x".repeat(1000));
+    // In turns, so that both meet the same machine.
+    const rounds = 4;
+    const measured = { handRun: [] as number[], sdkRun: [] as number[], handRead: [] as number[], sdkRead: [] as number[] };
+    for (let round = 0; round < rounds; round++) {
+      measured.handRun.push((await repeat(100, () => hand.run(["/bin/true"]), 10)).p50);
+      measured.sdkRun.push((await repeat(100, async () => (await sandbox.commands.spawn(["/bin/true"])).wait(), 10)).p50);
+      measured.handRead.push((await repeat(200, () => hand.read("small"), 10)).p50);
+      measured.sdkRead.push((await repeat(200, () => sandbox.files.read("small"), 10)).p50);
+    }
+    const best = (values: readonly number[]) => Math.min(...values);
+    const added = (more: readonly number[], less: readonly number[]) => Math.round((best(more) - best(less)) * 1000) / 1000;
+    return {
+      series: {},
+      verdicts: [
+        atMost("a command: added by the SDK, p50", added(measured.sdkRun, measured.handRun), LIMIT_MS),
+        atMost("a read of 1 kB: added by the SDK, p50", added(measured.sdkRead, measured.handRead), LIMIT_MS),
+      ],
+      notes: [
+        `command by hand ${best(measured.handRun)} ms, by the SDK ${best(measured.sdkRun)} ms (best p50 of ${rounds} rounds)`,
+        `read by hand ${best(measured.handRead)} ms, by the SDK ${best(measured.sdkRead)} ms`,
+      ],
+    };
+  },
+};
+
+/** As little as does it: one fetch, and of the stream of events only its end is looked for. */
+async function byHand(apiUrl: string, apiKey: string, sandboxId: string) {
+  const detail = await fetch(`${apiUrl}/sandboxes/${sandboxId}`, { headers: { "X-API-Key": apiKey } });
+  const { envdAccessToken } = (await detail.json()) as { envdAccessToken: string };
+  const routing = { "Svc-Sandbox-Id": sandboxId, "Svc-Sandbox-Port": "49983", "X-Access-Token": envdAccessToken };
+  return {
+    async run([cmd = "", ...args]: readonly string[]): Promise<void> {
+      const message = Buffer.from(JSON.stringify({ process: { cmd, args, envs: {} }, stdin: false }));
+      const head = Buffer.alloc(5);
+      head.writeUInt32BE(message.length, 1);
+      const response = await fetch(`${apiUrl}/process.Process/Start`, {
+        method: "POST",
+        headers: { ...routing, "Content-Type": "application/connect+json", "Connect-Protocol-Version": "1" },
+        body: Buffer.concat([head, message]),
+      });
+      if (!(await response.text()).includes('"exited":true')) throw new Error("the command did not end");
+    },
+    async read(path: string): Promise<void> {
+      const response = await fetch(`${apiUrl}/files?path=${path}`, { headers: routing });
+      if ((await response.text()).length !== 1000) throw new Error("this is not the file");
+    },
+  };
+}
