@@ -14,6 +14,9 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   "stream-output.ts": /^step 1\nstep 2\nstep 3\n(stdout \[ "49", "64" \]|stdout \[ "49" \]\nstdout \[ "64" \])\n$/,
   "files.ts":
     /^-rw-r--r-- 4 1\.txt\n-rw-r--r-- 4 2\.txt\n-rw-r--r-- 6 3\.txt\n"one\\ntwo\\nthree\\n"\nthe link gives 14 bytes\nthe watch saw 1\.txt come\n$/,
+  "large-upload.ts": /^50 %\n100 %\n50000000\n(\..*\n)*large\.bin\n$/,
+  "git.ts": /^louder: hello\.py is modified\n$/,
+  "template.ts": /^hello\n<h1>from a template<\/h1>\n$/,
   "web-server.ts": /^200 <h1>hello from a sandbox<\/h1>\n$/,
   "terminal.ts": /^the shell ended with 3\nit saw a window of 40 rows and 100 columns\n$/,
   "many-at-once.ts": /^3: 3\n14: 2 7\n15: 3 5\n92: 2 2 23\n65: 5 13\n35: 5 7\n$/,

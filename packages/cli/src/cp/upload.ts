@@ -1,5 +1,5 @@
 import { basename, resolve } from "node:path";
-import type { Sandbox, WriteEntry } from "@boxyard/sdk";
+import type { Sandbox, UploadProgress, WriteEntry } from "@boxyard/sdk";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { Progress } from "../output/progress.ts";
@@ -63,7 +63,12 @@ async function sendFiles(
   await atOnce(batches(files), FILES_AT_ONCE, async (batch) => {
     const [first] = batch;
     if (batch.length === 1 && first) {
-      await sandbox.files.write(at(first.path), counted(first.source, progress), options);
+      let sent = 0;
+      const onProgress = ({ sentBytes }: UploadProgress) => {
+        progress.add(sentBytes - sent);
+        sent = sentBytes;
+      };
+      await sandbox.files.write(at(first.path), Bun.file(first.source) as Blob, { ...options, onProgress });
       return;
     }
     const entries: WriteEntry[] = batch.map((file) => ({ path: at(file.path), data: Bun.file(file.source) as Blob }));
@@ -92,16 +97,6 @@ function batches(files: readonly LocalFile[]): LocalFile[][] {
   }
   if (open.length > 0) result.push(open);
   return result;
-}
-
-function counted(source: string, progress: Progress): ReadableStream<Uint8Array> {
-  const count = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      progress.add(chunk.length);
-      controller.enqueue(chunk);
-    },
-  });
-  return Bun.file(source).stream().pipeThrough(count);
 }
 
 /** Uploads have one mode; programs must stay executable, and secrets private. */
