@@ -187,6 +187,18 @@ test("a registry that knows no ranges is asked anew", async () => {
   await pull();
 }, 20_000);
 
+test("a registry on this machine is reached past the machine's proxy", async () => {
+  script.image([tarOf("near")]);
+  const before = process.env.HTTP_PROXY;
+  process.env.HTTP_PROXY = "http://127.0.0.1:1";
+  try {
+    await pull();
+  } finally {
+    if (before === undefined) delete process.env.HTTP_PROXY;
+    else process.env.HTTP_PROXY = before;
+  }
+});
+
 test("what has another digest is not unpacked", async () => {
   const tar = tarOf("good");
   script.image([tar]);

@@ -7,6 +7,9 @@ const CA_FILES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-b
 /** How long a registry may be silent before its answer begins. */
 const ANSWER_MS = 60_000;
 
+/** The machine's proxy knows nothing of this machine's own addresses. Bun takes `false` for none, which its types do not say. */
+const NO_PROXY = { proxy: false as unknown as string };
+
 export interface TransportOptions {
   /** Certificates in PEM form to trust; the machine's by default. */
   readonly ca?: string;
@@ -53,8 +56,7 @@ export class Transport {
         decompress: false,
         signal: AbortSignal.any([signal, silence.signal]),
         ...(this.ca !== undefined && url.protocol === "https:" && { tls: { ca: this.ca } }),
-        // The machine's proxy knows nothing of this machine's own addresses.
-        ...(isLoopback(url.host) && { proxy: "" }),
+        ...(isLoopback(url.host) && NO_PROXY),
       });
     } catch (cause) {
       if (signal.aborted) throw signal.reason;

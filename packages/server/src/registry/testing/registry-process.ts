@@ -40,7 +40,7 @@ export async function startRegistry({ login }: TestRegistryOptions = {}): Promis
     rmSync(folder, { recursive: true, force: true });
   };
   for (let tries = 0; tries < 200; tries++) {
-    const response = await fetch(`http://${host}/v2/`, { proxy: "" }).catch(() => undefined);
+    const response = await fetch(`http://${host}/v2/`).catch(() => undefined);
     if (response) return { host, folder, [Symbol.asyncDispose]: stop };
     if (child.exitCode !== null) break;
     await Bun.sleep(50);

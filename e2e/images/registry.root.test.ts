@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { newSandboxId } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import type { ImageRef, SandboxDriver, SandboxHandle } from "@boxyard/driver";
+import { openLocalDriver } from "@boxyard/driver-local";
+import { makeTestDataFolder, type TestDataFolder } from "@boxyard/driver-local/setup";
+import { collectLayers, Pins } from "@boxyard/server/images";
+import {
+  Downloads,
+  exportArchive,
+  type ImageSettings,
+  importArchive,
+  parseImageReference,
+  pullImage,
+  pushImage,
+  Transport,
+} from "@boxyard/server/registry";
+import { startRegistry, type TestRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
+
+/* Real layers, a real registry: what a sandbox has changed goes out, is forgotten, comes back, and a sandbox stands on it. */
+
+const signal = new AbortController().signal;
+const INIT_KEY = "0123456789abcdef0123456789abcdef";
+const settings: ImageSettings = {
+  user: "user",
+  workdir: "/home/user",
+  env: { A: "b" },
+  entrypoint: [],
+  cmd: [],
+  shell: [],
+  labels: {},
+  exposedPorts: [],
+  stopSignal: "",
+};
+
+let folder: TestDataFolder;
+let driver: SandboxDriver;
+let registry: TestRegistry;
+let base: ImageRef;
+
+beforeAll(async () => {
+  folder = await makeTestDataFolder();
+  driver = await openLocalDriver({ dataFolder: folder.dataDir, logger: silentLogger });
+  base = (JSON.parse(readFileSync(join(folder.dataDir, "templates/base.json"), "utf8")) as { image: ImageRef }).image;
+  registry = await startRegistry();
+}, 600_000);
+afterAll(async () => {
+  await registry?.[Symbol.asyncDispose]();
+  for (const handle of (await driver?.list()) ?? []) await driver.destroy(handle);
+  await driver?.release();
+  await folder?.remove();
+}, 60_000);
+
+async function boot(image: ImageRef): Promise<SandboxHandle> {
+  const spec = {
+    sandboxId: newSandboxId(),
+    incarnation: 1,
+    image,
+    hostname: "test",
+    resources: { cpuCount: 1, memoryBytes: 256 << 20, diskBytes: 256 << 20, maxProcesses: 64 },
+    network: { internetAccess: false },
+    agent: { initKey: INIT_KEY },
+    labels: {},
+  };
+  const handle = await driver.create(spec, signal);
+  await driver.start(handle, signal);
+  const headers = { "x-init-key": INIT_KEY, "content-type": "application/json" };
+  const response = await fetch(await agentUrl(handle, "/init"), { method: "POST", headers, body: JSON.stringify({ defaultUser: "root" }) });
+  expect(response.status).toBe(204);
+  return handle;
+}
+
+async function agentUrl(handle: SandboxHandle, path: string): Promise<string> {
+  const { host, agentPort } = await driver.address(handle);
+  return `http://${host}:${agentPort}${path}`;
+}
+
+async function note(handle: SandboxHandle, text?: string): Promise<string> {
+  const url = await agentUrl(handle, "/files?path=/opt/note&username=root");
+  if (text === undefined) return (await fetch(url)).text();
+  const headers = { "content-type": "application/octet-stream" };
+  const response = await fetch(url, { method: "POST", headers, body: text });
+  expect(response.status).toBe(200);
+  return text;
+}
+
+test("a committed layer goes out to a registry and an archive, and comes back as it was", async () => {
+  const { images } = driver;
+  const pins = new Pins();
+  const transport = new Transport();
+  const work = join(folder.dataDir, "downloads");
+  const word = crypto.randomUUID();
+  const first = await boot(base);
+  await note(first, word);
+  await driver.freeze(first);
+  const { digest: step } = await images.commit(first, { signal });
+  await driver.destroy(first);
+
+  const image = { layers: [...base.layers, step], settings };
+  const reference = parseImageReference(`${registry.host}/team/app:v1`);
+  const pushed = await pushImage({ reference, image, images, transport, folder: work, signal });
+  const archive = await exportArchive({ image, images, signal });
+  const archivePath = join(folder.dataDir, "image.tar");
+  await Bun.write(archivePath, new Response(archive.tar));
+
+  // Nobody refers to any of it: gone, the base layer too.
+  const collected = await collectLayers({ images, pins, referenced: async () => new Set(), signal });
+  expect([...collected.removed].sort()).toEqual([...image.layers].sort());
+  expect(await images.listLayers()).toEqual([]);
+
+  using pulled = await pullImage({ reference, images, pins, transport, downloads: new Downloads(work), signal });
+  expect([pulled.image, pulled.settings]).toEqual([{ digest: pushed.digest, layers: image.layers }, settings]);
+  const second = await boot(pulled.image);
+  expect(await note(second)).toBe(word);
+  // Pinned as the pull's, and a sandbox stands on them.
+  expect((await collectLayers({ images, pins, referenced: async () => new Set(), signal })).removed).toEqual([]);
+  await driver.destroy(second);
+  for (const layer of image.layers) await images.removeLayer(layer);
+
+  using imported = await importArchive({ archive: Bun.file(archivePath).stream(), folder: work, images, pins, signal });
+  expect(imported.image).toEqual({ digest: archive.digest, layers: image.layers });
+  expect(await note(await boot(imported.image))).toBe(word);
+}, 120_000);
