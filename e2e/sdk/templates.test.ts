@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ApiKeys, AuthenticationError, Sandbox } from "@boxyard/sdk";
+import { type BuildError, type BuildLogEntry, Template, type UploadState, waitForFile, waitForPort } from "@boxyard/sdk/template";
+import { usePlatform } from "../support/platform.ts";
+
+const platform = usePlatform();
+const options = () => ({ apiUrl: platform().apiUrl, apiKey: platform().apiKey });
+const context = mkdtempSync(join(tmpdir(), "boxyard-e2e-template-"));
+const NAME = "sdk-e2e";
+
+beforeAll(() => {
+  mkdirSync(join(context, "app/sub"), { recursive: true });
+  writeFileSync(join(context, "app/main.sh"), "#!/bin/sh\necho main\n", { mode: 0o755 });
+  writeFileSync(join(context, "app/sub/ignored.log"), "x");
+  symlinkSync("main.sh", join(context, "app/link"));
+  writeFileSync(join(context, ".dockerignore"), "**/*.log\n");
+});
+afterAll(() => rmSync(context, { recursive: true }));
+
+/** Builds, and tells what was logged and uploaded. */
+async function build(template: Template, name = NAME, more: object = {}) {
+  const logs: BuildLogEntry[] = [];
+  const uploads: UploadState["state"][] = [];
+  const onLog = (entry: BuildLogEntry) => void logs.push(entry);
+  const built = await template.build(name, { ...options(), onLog, onUpload: ({ state }) => void uploads.push(state), ...more });
+  return { built, logs, uploads };
+}
+
+test("what the builder says is what sandboxes have", async () => {
+  // Different at each run, so that nothing is cached of an earlier one.
+  const template = Template.fromBaseImage({ context })
+    .env({ RUN: crypto.randomUUID() })
+    .copy("app", "/srv/app", { user: "root" })
+    .env({ ONE: "1", TWO: "two words" })
+    .workdir("/srv/app")
+    .run("id -un > /tmp/who")
+    .run("id -un > /tmp/root", { user: "root" })
+    .setStartCmd("python3 -m http.server 8000", waitForPort(8000));
+  const first = await build(template, NAME, { skipCache: true });
+  expect(first.uploads).toEqual(["packing", "uploading", "uploaded"]);
+  expect(first.logs.length).toBeGreaterThan(6);
+  {
+    await using sandbox = await Sandbox.create(NAME, options());
+    const { stdout } = await sandbox.commands.run(
+      'pwd; echo "$ONE $TWO"; cat /tmp/who /tmp/root; ./link; ls sub; curl -s localhost:8000/main.sh | head -1',
+    );
+    expect(stdout).toBe("/srv/app\n1 two words\nuser\nroot\nmain\n#!/bin/sh\n");
+  }
+  const again = await build(template);
+  expect(again.uploads).toEqual(["cached"]);
+}, 60_000);
+
+test("a Dockerfile", async () => {
+  const text = `FROM boxyard/base
+ARG V=1
+ENV GREETING="hello $V"
+RUN <<EOF
+set -e
+echo "from a script" > /etc/script
+EOF
+COPY --chmod=700 --chown=user app/main.sh /opt/
+CMD ["touch", "/tmp/started it"]
+`;
+  const name = `${NAME}-docker`;
+  const template = Template.fromDockerfile(text, { context, args: { V: "2" } }).setReadyCmd(waitForFile("/tmp/started it"));
+  await build(template, name);
+  {
+    await using sandbox = await Sandbox.create(name, options());
+    const { stdout } = await sandbox.commands.run("echo $GREETING; cat /etc/script; stat -c '%a %U' /opt/main.sh; id -un; pwd");
+    expect(stdout).toBe("hello 2\nfrom a script\n700 user\nuser\n/home/user\n");
+    await expect(Template.delete(name, options())).rejects.toMatchObject({ status: 400 });
+  }
+  expect([await Template.delete(name, options()), await Template.delete(name, options())]).toEqual([true, false]);
+}, 60_000);
+
+test("a step that fails names itself", async () => {
+  const error: BuildError = await build(Template.fromBaseImage().run("true").run("echo why >&2; exit 3"), `${NAME}-fails`).then(
+    () => expect.unreachable(),
+    (cause) => cause,
+  );
+  expect([error.name, error.step]).toEqual(["BuildError", "2"]);
+  await Template.delete(`${NAME}-fails`, options());
+}, 30_000);
+
+test("background, status, abort, tags, list, exists, delete", async () => {
+  const slow = Template.fromBaseImage().run("sleep 30");
+  const ref = await slow.buildInBackground(`${NAME}-slow`, options());
+  expect(["waiting", "building"]).toContain((await Template.getBuildStatus(ref, options())).status);
+  await Template.cancelBuild(ref, options());
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 300);
+  await expect(build(slow, `${NAME}-slow`, { signal: controller.signal })).rejects.toMatchObject({ name: "AbortError" });
+  for (const name of [NAME, `${NAME}-slow`]) expect(await Template.exists(name, options())).toBe(true);
+  await Template.assignTags(NAME, ["v1", "stable"], options());
+  await Template.removeTags(NAME, "v1", options());
+  expect((await Template.getTags(NAME, options())).map(({ tag }) => tag).sort()).toEqual(["default", "stable"]);
+  const names: string[] = [];
+  for await (const info of Template.list({ ...options(), limit: 1 })) names.push(...info.names);
+  expect(names).toContain(NAME);
+  expect(await Template.getInfo(NAME, options())).toMatchObject({ buildStatus: "ready", buildCount: 2 });
+  for (const name of [NAME, `${NAME}-slow`]) expect(await Template.delete(name, options())).toBe(true);
+  expect(await Template.exists(NAME, options())).toBe(false);
+}, 60_000);
+
+test("API keys: a new one works until it is revoked", async () => {
+  const created = await ApiKeys.create("e2e", options());
+  const theirs = { apiUrl: platform().apiUrl, apiKey: created.key };
+  expect((await ApiKeys.list(theirs)).map(({ name }) => name)).toContain("e2e");
+  expect(await ApiKeys.revoke(created.id, options())).toBe(true);
+  await expect(ApiKeys.list(theirs)).rejects.toBeInstanceOf(AuthenticationError);
+});
