@@ -293,3 +293,27 @@ test("the log comes in pages by index, level and time; beyond its end there is n
   expect((await logs("limit=1"))[0]).toEqual({ timestamp: expect.any(String), level: "info", message: lines[0], step: "base" });
   expect((await logs("limit=1&direction=backward"))[0].message).toBe(lines.at(-1));
 });
+
+test("layers that no template, cached step or sandbox needs are collected, and no others", async () => {
+  await using own = await TestServer.start();
+  const there = new BuildBench(own);
+  const { builds, store } = own.server.context;
+  await there.build("collected", { steps: [run("first")] });
+  await there.build("collected", { steps: [run("first"), run("second")] });
+  const { sandboxID } = await own.create({ templateID: "collected" });
+  const before = new Set(own.world.layers.keys());
+  // The facts of the first build: no tag points to it any more.
+  expect((await builds.collect()).removed).toHaveLength(1);
+  expect((await builds.collect()).removed).toEqual([]);
+  await own.call("DELETE", `/sandboxes/${sandboxID}`);
+  expect((await own.call("DELETE", "/templates/collected")).status).toBe(204);
+  expect((await builds.collect()).removed).toHaveLength(1);
+  // What is cached stays until it is forgotten.
+  const again = await there.build("collected", { steps: [run("first"), run("second")] });
+  expect((await there.log(again.of)).filter((line) => line.startsWith("CACHED [builder"))).toHaveLength(2);
+  await own.call("DELETE", "/templates/collected");
+  await store.templates.pruneCached(Number.MAX_SAFE_INTEGER);
+  await builds.collect();
+  expect([...own.world.layers.keys()]).toEqual([`sha256:${"b".repeat(64)}`]);
+  expect(before.size).toBeGreaterThan(3);
+});
