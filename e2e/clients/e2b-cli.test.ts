@@ -41,6 +41,16 @@ test("create, list, exec with its exit code, info and kill", async () => {
   await eventually("the sandbox is not listed any more", async () => !(await ids()).includes(id));
 }, 120_000);
 
+test("logs of a sandbox, as they stand and followed to its end", async () => {
+  const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", "base", "--detach"])).stdout)?.[0] ?? "";
+  const now = await cli(["sandbox", "logs", id]);
+  expect([now.exitCode, now.stdout]).toEqual([0, expect.stringContaining("Sandbox started from template base")]);
+  const followed = cli(["sandbox", "logs", "-f", id]);
+  await Bun.sleep(1500);
+  await cli(["sandbox", "kill", id]);
+  expect((await followed).stdout).toContain("Sandbox started from template base");
+}, 120_000);
+
 test("a wrong key is said to be wrong", async () => {
   const env = { ...platform().env, E2B_API_KEY: `e2b_${"0".repeat(40)}`, NO_UPDATE_NOTIFIER: "1" };
   const refused = await runProgram(["node", program, "sandbox", "list"], { env });

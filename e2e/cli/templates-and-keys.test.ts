@@ -1,0 +1,61 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { usePlatform } from "../support/platform.ts";
+import { boxyard, sandboxOf } from "./support.ts";
+
+const platform = usePlatform();
+const folder = mkdtempSync(join(tmpdir(), "boxyard-e2e-cli-template-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("template: build with its steps shown, use, list, info, tag, delete", async () => {
+  const nonce = crypto.randomUUID();
+  writeFileSync(join(folder, "Dockerfile"), `FROM boxyard/base\nARG WHO\nRUN echo "hello $WHO ${nonce}" > /etc/greeting\nCOPY a.txt /\n`);
+  writeFileSync(join(folder, "a.txt"), "a\n");
+  const built = await boxyard(platform(), ["template", "build", "cli-e2e", folder, "--build-arg", "WHO=me"]);
+  expect([built.exitCode, built.stdout]).toEqual([0, expect.stringMatching(/^[a-z0-9]{20}\n$/)]);
+  expect(built.stderr).toContain("uploaded a.txt");
+  expect(built.stderr).toMatch(/\[4\/7\] RUN echo "hello/);
+  expect(built.stderr).toMatch(/built cli-e2e in \d+\.\d s/);
+  const ran = await boxyard(platform(), ["run", "-t", "cli-e2e", "--", "cat", "/etc/greeting", "/a.txt"]);
+  expect([ran.exitCode, ran.stdout]).toEqual([0, `hello me ${nonce}\na\n`]);
+  const again = await boxyard(platform(), ["template", "build", "cli-e2e", folder, "--build-arg", "WHO=me"]);
+  expect(again.stderr).toMatch(/RUN echo "hello .*CACHED/);
+  expect((await boxyard(platform(), ["template", "list"])).stdout).toMatch(/^cli-e2e +[a-z0-9]{20} +ready /m);
+  expect((await boxyard(platform(), ["template", "tag", "cli-e2e", "stable"])).exitCode).toBe(0);
+  const { tags } = JSON.parse((await boxyard(platform(), ["template", "info", "cli-e2e", "--json"])).stdout);
+  expect(tags.map(({ tag }: { tag: string }) => tag).sort()).toEqual(["default", "stable"]);
+  expect((await boxyard(platform(), ["run", "-t", "cli-e2e:stable", "--", "true"])).exitCode).toBe(0);
+  expect((await boxyard(platform(), ["template", "delete", "cli-e2e"])).stdout).toBe("cli-e2e\n");
+}, 90_000);
+
+test("template: a failed step is named, and what it said is shown", async () => {
+  writeFileSync(join(folder, "bad.Dockerfile"), "FROM boxyard/base\nRUN echo because; exit 3\n");
+  const failed = await boxyard(platform(), ["template", "build", "cli-e2e-bad", folder, "-f", join(folder, "bad.Dockerfile")]);
+  expect([failed.exitCode, failed.stdout]).toEqual([1, ""]);
+  expect(failed.stderr).toContain("  because\n");
+  expect(failed.stderr).toMatch(/error: step 3: .*3\n/);
+  await boxyard(platform(), ["template", "delete", "cli-e2e-bad"]);
+}, 60_000);
+
+test("sandbox logs: what happened, followed to the end, and afterwards", async () => {
+  await using sandbox = await sandboxOf(platform());
+  const followed = boxyard(platform(), ["sandbox", "logs", "-f", sandbox.id]);
+  await Bun.sleep(700);
+  await boxyard(platform(), ["sandbox", "kill", sandbox.id]);
+  const expected = /^\S+ INFO {2}Sandbox started from template base\n\S+ INFO {2}Sandbox ended: it was killed on request\n$/;
+  expect((await followed).stdout).toMatch(expected);
+  expect((await boxyard(platform(), ["sandbox", "logs", sandbox.id])).stdout).toMatch(expected);
+  const nothing = await boxyard(platform(), ["sandbox", "logs", "i00000000000000000000"]);
+  expect([nothing.exitCode, nothing.stderr]).toEqual([1, expect.stringContaining("`boxyard sandbox list`")]);
+}, 60_000);
+
+test("key: create prints it alone, it works, and revoke ends that", async () => {
+  const created = JSON.parse((await boxyard(platform(), ["key", "create", "cli", "--json"])).stdout);
+  const asThem = { env: { BOXYARD_API_KEY: created.key } };
+  expect((await boxyard(platform(), ["key", "list"], asThem)).stdout).toContain(`${created.id}  cli`);
+  expect((await boxyard(platform(), ["key", "revoke", created.id])).stdout).toBe(`${created.id}\n`);
+  const refused = await boxyard(platform(), ["key", "list"], asThem);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("Invalid API key")]);
+}, 60_000);
