@@ -1,3 +1,3 @@
-import { isolationSuite } from "./testing/isolation.ts";
+import { isolationSuite } from "./testing/isolation-suite.ts";
 
 isolationSuite("runc");
