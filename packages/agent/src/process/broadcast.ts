@@ -83,6 +83,7 @@ export class Broadcast<End> {
   /** For readers: one has gone. */
   left(reader: Reader<End>): void {
     this.readers.delete(reader);
+    this.log.trim(this.slowest()?.offset);
     this.wakePump();
   }
 

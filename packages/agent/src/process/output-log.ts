@@ -61,6 +61,11 @@ export class OutputLog {
       this.extend(block, part, maxBlock);
       rest = rest.subarray(part.length);
     }
+    this.trim(keepFrom);
+  }
+
+  /** Drops what is beyond the capacity and before `keepFrom`. */
+  trim(keepFrom: number = Number.POSITIVE_INFINITY): void {
     for (let next = this.blocks[this.head + 1]; next && this.heldBytes > this.capacity; next = this.blocks[this.head + 1]) {
       if (next.start > keepFrom) return;
       this.dropFirst();
