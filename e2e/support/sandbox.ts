@@ -26,8 +26,8 @@ export function connection(platform: Platform): { apiKey: string; apiUrl: string
   };
 }
 
-export async function createSandbox(platform: Platform, options: e2b.SandboxOpts = {}): Promise<HeldSandbox> {
-  const client = await e2b.Sandbox.create({ timeoutMs: 300_000, ...connection(platform), ...options });
+export async function createSandbox(platform: Platform, options: e2b.SandboxOpts = {}, template = "base"): Promise<HeldSandbox> {
+  const client = await e2b.Sandbox.create(template, { timeoutMs: 300_000, ...connection(platform), ...options });
   return {
     id: client.sandboxId,
     client,

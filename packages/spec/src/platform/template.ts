@@ -43,6 +43,11 @@ export const TemplateStep = z
     type: z.string().openapi({ description: "RUN, COPY, ADD, ENV, ARG, WORKDIR or USER", example: "RUN" }),
     args: z.array(z.string()).max(10_000).default([]),
     filesHash: z.string().optional().openapi({ description: "COPY: hash under which the files were uploaded" }),
+    from: z
+      .string()
+      .max(512)
+      .optional()
+      .openapi({ description: "COPY: template out of whose files it copies, in place of `filesHash`; the source is a path in it" }),
     force: z.boolean().default(false),
   })
   .openapi("TemplateStep");

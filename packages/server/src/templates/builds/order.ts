@@ -1,6 +1,6 @@
 import { AppError, type TeamId } from "@boxyard/core";
 import type { StartBuild, TemplateStep } from "@boxyard/spec/platform";
-import type { BuildRecord } from "../../store/index.ts";
+import type { BuildRecord, TemplateVersion } from "../../store/index.ts";
 import type { Templates } from "../registry.ts";
 import type { BuildOrder } from "./run-build.ts";
 import { STEP_TYPES } from "./steps.ts";
@@ -24,7 +24,11 @@ export function toOrder(
   if (access && fromImage === undefined) throw refuse("fromImageRegistry: needs fromImage");
   for (const [i, step] of request.steps.entries()) checkStep(step, `steps.${i}`, teamId, deps.uploads);
   for (const field of ["startCmd", "readyCmd"] as const) if (request[field]?.includes("\0")) throw refuse(`${field}: must not hold NUL`);
-  const order = { build, teamId, request, ...(access ? { access } : {}) };
+  const copiedFrom = new Map<number, TemplateVersion>();
+  for (const [i, { from }] of request.steps.entries()) {
+    if (from !== undefined) copiedFrom.set(i, deps.templates.resolve(teamId, from, `steps.${i}.from`));
+  }
+  const order = { build, teamId, request, copiedFrom, ...(access ? { access } : {}) };
   if (fromTemplate !== undefined) {
     return { ...order, parent: { version: deps.templates.resolve(teamId, fromTemplate, "fromTemplate"), inherits: true } };
   }
@@ -46,7 +50,7 @@ const COUNTS: Readonly<Record<string, readonly [number, number]>> = {
   USER: [1, 2],
 };
 
-function checkStep({ type, args, filesHash }: TemplateStep, at: string, teamId: TeamId, uploads: Uploads): void {
+function checkStep({ type, args, filesHash, from }: TemplateStep, at: string, teamId: TeamId, uploads: Uploads): void {
   const [least, most] = COUNTS[type] ?? [];
   if (least === undefined || most === undefined) throw refuse(`${at}.type: '${type.slice(0, 50)}' is none of ${STEP_TYPES.join(", ")}`);
   if (args.length < least || args.length > most) {
@@ -59,8 +63,11 @@ function checkStep({ type, args, filesHash }: TemplateStep, at: string, teamId: 
     const bad = args.findIndex((arg, i) => i % 2 === 0 && !ENV_NAME.test(arg));
     if (bad >= 0) throw refuse(`${at}.args.${bad}: '${args[bad]?.slice(0, 100)}' is not a variable name`);
   }
+  if (from !== undefined && type !== "COPY") throw refuse(`${at}.from: is for COPY alone`);
   if (type === "COPY" || type === "ADD") {
     if (args[3] && !MODE.test(args[3])) throw refuse(`${at}.args.3: '${args[3].slice(0, 50)}' is not a mode in octal digits`);
+    if (from !== undefined && filesHash !== undefined) throw refuse(`${at}.from: cannot go with filesHash`);
+    if (from !== undefined) return;
     if (filesHash === undefined) throw refuse(`${at}.filesHash: is required`);
     checkHash(filesHash, `${at}.filesHash`);
     if (!uploads.has(teamId, filesHash)) throw refuse(`${at}.filesHash: no files were uploaded under ${filesHash}`);

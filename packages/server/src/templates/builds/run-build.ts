@@ -30,6 +30,8 @@ export interface BuildOrder {
   /** What it builds on, unless that is an image from elsewhere. */
   readonly parent?: { readonly version: TemplateVersion; readonly inherits: boolean };
   readonly access?: RegistryAccess;
+  /** What COPY steps take their files out of, by the step's index. */
+  readonly copiedFrom: ReadonlyMap<number, TemplateVersion>;
 }
 
 const BASE: Part = { step: "base", prefix: "base" };
@@ -131,10 +133,12 @@ class BuildRun {
     const { teamId, request } = this.order;
     const part: Part = { step: String(index + 1), prefix: `builder ${index + 1}/${request.steps.length}` };
     if (step.force) this.isForced = true;
-    this.key = chainKey(this.key, step.type, step.args, step.filesHash);
     const { session, deps } = this;
+    const from = this.order.copiedFrom.get(index)?.spec.image;
+    if (from) session.pin.add(from.layers);
+    this.key = chainKey(this.key, step.type, step.args, from ? contentOf(from) : step.filesHash);
     const text = `${step.type} ${step.args.filter((arg) => arg !== "").join(" ")}`;
-    return this.cached(text, part, state, () => runStep(step, state, { session, uploads: deps.uploads, teamId, part }));
+    return this.cached(text, part, state, () => runStep(state, { session, uploads: deps.uploads, teamId, part, step, from }));
   }
 
   private async finalize(state: BuildState, commands: Commands): Promise<TemplateSpec> {
@@ -191,6 +195,9 @@ class BuildRun {
     return present.every(Boolean) ? found : undefined;
   }
 }
+
+/** Names what is in an image, whichever build made it: the uppermost layer of a built one holds that build's own facts. */
+const contentOf = ({ layers }: ImageRef) => `image ${(layers.length > 1 ? layers.slice(0, -1) : layers).join(" ")}`;
 
 const pick = ({ startCmd, readyCmd }: { startCmd?: string | undefined; readyCmd?: string | undefined }): Commands => ({
   ...(startCmd ? { startCmd } : {}),

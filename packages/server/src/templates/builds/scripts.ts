@@ -93,6 +93,18 @@ rm -rf -- "$work"
 `;
 
 /**
+ * Packs what a COPY out of another image takes: archive pattern. The pattern may match several paths. Through a pipe,
+ * since on overlay a file and a folder of different layers may have the same inode number, and tar leaves out what looks like its archive.
+ */
+export const PACK_SCRIPT = `set -e
+mkdir -p -- "$(dirname -- "$1")"
+cd /
+IFS=
+{ tar -cf - -- $2 || : >"$1.failed"; } | cat >"$1"
+[ ! -e "$1.failed" ]
+`;
+
+/**
  * Once for every image that templates are built on (wire.md 5.3): what programs of the user's may change, and /code. Then again at the end,
  * for what the steps have added. Only what is not so yet is touched, since each touched file is copied into the layer.
  */

@@ -47,6 +47,17 @@ export class Session {
     return this.open.workspace;
   }
 
+  /** Lends a second sandbox, of another image; it is gone when `use` is done. */
+  async beside<T>(image: ImageRef, use: (workspace: Workspace) => Promise<T>): Promise<T> {
+    const options = { image, buildId: this.build.id, ...this.build.resources };
+    const workspace = await Workspace.open(this.deps, options, this.signal);
+    try {
+      return await use(workspace);
+    } finally {
+      await workspace.close();
+    }
+  }
+
   /** The image with what was done since `image`. */
   async commit(image: ImageRef): Promise<ImageRef> {
     const workspace = await this.workspace(image);

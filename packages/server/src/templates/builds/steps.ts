@@ -1,23 +1,29 @@
+import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { TeamId } from "@boxyard/core";
+import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { BuildFailure } from "./build-failure.ts";
 import { BUILD_FOLDER } from "./build-settings.ts";
 import { expand, variablesOf } from "./expand.ts";
-import { COPY_SCRIPT, USER_SCRIPT, WORKDIR_SCRIPT } from "./scripts.ts";
+import { COPY_SCRIPT, PACK_SCRIPT, USER_SCRIPT, WORKDIR_SCRIPT } from "./scripts.ts";
 import type { Part, Session } from "./session.ts";
 import type { BuildState } from "./state.ts";
-import type { Uploads } from "./uploads.ts";
+import { MAX_UPLOAD_BYTES, type Uploads } from "./uploads.ts";
+import type { Workspace } from "./workspace.ts";
 
 export interface StepContext {
   readonly session: Session;
   readonly uploads: Uploads;
   readonly teamId: TeamId;
   readonly part: Part;
+  readonly step: TemplateStep;
+  /** Image that a COPY takes its files out of, in place of an upload. */
+  readonly from?: ImageRef | undefined;
 }
 
 /** What a step comes to. Without a new image it has changed no file. */
-type StepKind = (args: readonly string[], state: BuildState, ctx: StepContext, step: TemplateStep) => Promise<BuildState>;
+type StepKind = (args: readonly string[], state: BuildState, ctx: StepContext) => Promise<BuildState>;
 
 const committed = async (state: BuildState, { session }: StepContext): Promise<BuildState> => ({
   ...state,
@@ -74,20 +80,61 @@ const user: StepKind = async ([text = "", sudo = ""], state, ctx) => {
   return lines.includes("unchanged") ? next : committed(next, ctx);
 };
 
-/** `[source, destination, owner?, mode?]` and the hash under which the archive was uploaded. */
-const copy: StepKind = async ([source = "", destination = "", owner, mode = ""], state, ctx, step) => {
-  const { session, uploads, teamId, part } = ctx;
-  const hash = step.filesHash ?? "";
-  if (!uploads.has(teamId, hash)) throw new BuildFailure(`COPY ${source}: its files were not uploaded`, part.step);
-  await uploads.touch(teamId, hash);
-  const archive = `${BUILD_FOLDER}/copy.tar`;
+/** `[source, destination, owner?, mode?]`, and the hash under which the archive was uploaded or the template to copy out of. */
+const copy: StepKind = async ([source = "", destination = "", owner, mode = ""], state, ctx) => {
+  const { session, part, from } = ctx;
   const workspace = await session.workspace(state.image);
-  await workspace.putFile(archive, Bun.file(uploads.path(teamId, hash)), session.signal);
+  if (from) await packFrom(from, source, workspace, ctx);
+  else await workspace.putFile(ARCHIVE, await uploaded(source, ctx), session.signal);
   const target = destinationOf(expanded(destination, state), state);
-  const args = [archive, `${BUILD_FOLDER}/copy`, withoutPattern(source), target, ownerOf(expanded(owner || state.user, state)), mode];
+  const args = [ARCHIVE, `${BUILD_FOLDER}/copy`, withoutPattern(source), target, ownerOf(expanded(owner || state.user, state)), mode];
   await session.script(state.image, COPY_SCRIPT, args, part, `COPY ${source} ${destination}`);
   return committed(state, ctx);
 };
+
+const ARCHIVE = `${BUILD_FOLDER}/copy.tar`;
+
+/** The archive that a client has uploaded for the step. */
+async function uploaded(source: string, { uploads, teamId, part, step }: StepContext): Promise<Blob> {
+  const hash = step.filesHash ?? "";
+  if (!uploads.has(teamId, hash)) throw new BuildFailure(`COPY ${source}: its files were not uploaded`, part.step);
+  await uploads.touch(teamId, hash);
+  return Bun.file(uploads.path(teamId, hash));
+}
+
+/** Archives files of another image in a sandbox of it, and hands the archive on. */
+async function packFrom(from: ImageRef, source: string, target: Workspace, { session, part, uploads, teamId }: StepContext): Promise<void> {
+  const { signal } = session;
+  const pattern = posix.normalize(`/${source}`).slice(1) || ".";
+  await session.beside(from, async (origin) => {
+    let said = "";
+    const stderr = (bytes: Uint8Array) => {
+      if (said.length < 1000) said += Buffer.from(bytes).toString();
+    };
+    const request = { cmd: "/bin/sh", args: ["-c", PACK_SCRIPT, "sh", ARCHIVE, pattern], user: "root", cwd: "/" };
+    const { exitCode } = await origin.exec(request, { stderr }, signal);
+    if (exitCode !== 0) throw new BuildFailure(`COPY ${source} failed: ${said.trim() || `exit status ${exitCode}`}`, part.step);
+    await uploads.withPart(teamId, async (path) => {
+      await keep(await origin.getFile(ARCHIVE, signal), path);
+      await target.putFile(ARCHIVE, Bun.file(path), signal);
+    });
+  });
+}
+
+/** Writes a stream to a new file, within the bound of uploads. */
+async function keep(stream: ReadableStream<Uint8Array>, path: string): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    let bytes = 0;
+    for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_UPLOAD_BYTES) throw new BuildFailure("COPY: the files to copy are too large");
+      await file.writeFile(chunk);
+    }
+  } finally {
+    await file.close();
+  }
+}
 
 /** As chown takes it: a user's name alone stands for its group too. */
 const ownerOf = (text: string) => (text.includes(":") || /^\d+$/.test(text) ? text : `${text}:`);
@@ -114,8 +161,9 @@ const expanded = (text: string, state: BuildState) =>
 const KINDS: Readonly<Record<string, StepKind>> = { RUN: run, COPY: copy, ADD: copy, ENV: env, ARG: env, WORKDIR: workdir, USER: user };
 export const STEP_TYPES = Object.keys(KINDS);
 
-export function runStep(step: TemplateStep, state: BuildState, ctx: StepContext): Promise<BuildState> {
+export function runStep(state: BuildState, ctx: StepContext): Promise<BuildState> {
+  const { step } = ctx;
   const kind = KINDS[step.type];
   if (!kind) throw new BuildFailure(`${step.type} is not a step this server knows`, ctx.part.step);
-  return kind(step.args, state, ctx, step);
+  return kind(step.args, state, ctx);
 }

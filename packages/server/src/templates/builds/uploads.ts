@@ -83,6 +83,17 @@ export class Uploads {
     }
   }
 
+  /** Lends a file of its own for something on its way from one sandbox to another; it is gone when `use` is done. */
+  async withPart<T>(teamId: TeamId, use: (path: string) => Promise<T>): Promise<T> {
+    await mkdir(join(this.folder, teamId), { recursive: true, mode: 0o700 });
+    const path = join(this.folder, teamId, `${randomBytes(8).toString("hex")}.part`);
+    try {
+      return await use(path);
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
   /** A build uses these files; they are kept for a while longer. */
   async touch(teamId: TeamId, hash: string): Promise<void> {
     const now = this.clock.now() / 1000;

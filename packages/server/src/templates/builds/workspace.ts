@@ -4,6 +4,8 @@ import type { ImageRef, SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { AgentClient } from "../../sandboxes/agent-client.ts";
 import {
   type AgentAccess,
+  type FileContent,
+  getFile,
   type ProcessEnd,
   type ProcessOutput,
   type ProcessRequest,
@@ -86,7 +88,11 @@ export class Workspace {
     return startProcess(this.agent, this.withSettings(request), output, signal);
   }
 
-  putFile(path: string, content: Blob | string, signal: AbortSignal): Promise<void> {
+  getFile(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return getFile(this.agent, path, signal);
+  }
+
+  putFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
     return putFile(this.agent, path, content, signal);
   }
 
