@@ -24,7 +24,7 @@ import {
 } from "../sys/at.ts";
 import { close, hasErrno, O } from "../sys/libc.ts";
 import { CAPABILITY, isAcl, isKept, OPAQUE, plainCapability, shiftedAcl } from "./attributes.ts";
-import { partsOf } from "./unpack.ts";
+import { partsOf } from "./byte-paths.ts";
 
 const RANGE_SIZE = 65_536;
 const NOBODY = 65_534;

@@ -1,6 +1,6 @@
-import { isWhiteout, mkdirAt, openAt, openInside, readlinkAt, setXattr, statAt, TYPE, typeOf, unlinkAt, utimesFd } from "../sys/at.ts";
+import { isWhiteout, mkdirAt, openAt, openInside, readlinkAt, statAt, TYPE, typeOf, unlinkAt, utimesFd } from "../sys/at.ts";
 import { AT_FDCWD, close, hasErrno, O } from "../sys/libc.ts";
-import { OPAQUE } from "./attributes.ts";
+import { setOpaque } from "./entry-facts.ts";
 import { BadTar } from "./tar/header.ts";
 
 const MAX_OPEN = 16;
@@ -127,7 +127,7 @@ export class Folders {
     if (!overWhiteout) return;
     const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
     try {
-      setXattr(fd, OPAQUE, Buffer.from("y"));
+      setOpaque(fd);
     } finally {
       close(fd);
     }

@@ -1,5 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
@@ -399,6 +410,19 @@ describe("merging", () => {
 });
 
 describe("what killed processes leave", () => {
+  test("a removal that was cut off is finished", async () => {
+    const first = await importTar(fresh());
+    const second = await importTar(fresh());
+    // As `takeAway` leaves them: the one before, the other after its facts are out of sight.
+    renameSync(treeOf(first.digest), `${paths.layers}/gone-${first.digest.slice(7)}-x`);
+    renameSync(treeOf(second.digest), `${paths.layers}/gone-${second.digest.slice(7)}-x`);
+    renameSync(`${paths.facts}/${second.digest.slice(7)}`, `${paths.making}/gone-${second.digest.slice(7)}-x`);
+    expect([store.has(first.digest), store.has(second.digest)]).toEqual([false, false]);
+    await sweepMaking(dataDir);
+    expect(leftovers()).toEqual(NONE);
+    expect(readdirSync(paths.facts)).not.toContain(first.digest.slice(7));
+  });
+
   test("a sweep removes, and nothing that is in use", async () => {
     const kept = await importTar(fresh());
     const script = join(import.meta.dir, "../testing/import-and-die.ts");

@@ -15,6 +15,9 @@ import type { LayerStore, VolumeFacts } from "./layer-store.ts";
 /** mount(2) takes 4,095 bytes of options, of which each layer takes about a hundred; and each name is looked up in every layer. */
 export const MAX_LAYERS = 20;
 
+/** A worker's whole task must fit into one argument of a program (128 KiB). */
+const MAX_LEAVE_OUT_BYTES = 64 * 1024;
+
 /** What images need to know of sandboxes. */
 export interface SandboxSource {
   /** Runs `work` while nothing else changes the sandbox. Throws when there is no such sandbox, or when it runs unfrozen. */
@@ -52,6 +55,9 @@ export class LocalImages implements ImageStore {
 
   async commit(handle: SandboxHandle, options: CommitOptions): Promise<LayerInfo> {
     options.signal.throwIfAborted();
+    if (Buffer.byteLength(JSON.stringify(options.leaveOut ?? [])) > MAX_LEAVE_OUT_BYTES) {
+      throw new AppError("invalid_argument", "Too many paths to leave out of a layer; name their folder", { reason: "too_many_paths" });
+    }
     const leaveOut = [...OWN_FILES, GUEST_FOLDER, ...(options.leaveOut ?? [])];
     // Within the sandbox's turn only until the snapshot is made; reading it takes longer and disturbs nobody.
     const layer = await this.sandboxes.still(handle, async ({ volume, uidBase }) => {

@@ -2,9 +2,9 @@ import { AppError } from "@boxyard/core";
 import { getXattr, isWhiteout, listXattrs, namesIn, openAt, readlinkAt, type Stat, statAt, statFd, TYPE, typeOf } from "../sys/at.ts";
 import { close, O, syscall } from "../sys/libc.ts";
 import { isKept, OPAQUE } from "./attributes.ts";
+import { show } from "./byte-paths.ts";
 import type { SkeletonWriter } from "./skeleton.ts";
 import { type HeaderFacts, headerBytes, paddingOf, tarEnd } from "./tar/writer.ts";
-import { show } from "./unpack.ts";
 
 const WHITEOUT = ".wh.";
 const MAX_TIME = 0o77777777777;

@@ -10,19 +10,18 @@ import {
   mknodAt,
   openAt,
   rmdirAt,
-  setXattr,
   statAt,
   symlinkAt,
   TYPE,
   typeOf,
   unlinkAt,
   utimesAt,
-  utimesFd,
   writeAll,
 } from "../sys/at.ts";
 import { hasErrno, KernelError } from "../sys/errors.ts";
 import { close, O } from "../sys/libc.ts";
-import { CAPABILITY, isKept, OPAQUE, plainCapability } from "./attributes.ts";
+import { joinPath, partsOf, show } from "./byte-paths.ts";
+import { finishFile, setAttributes, setOpaque, timeOf } from "./entry-facts.ts";
 import { Folders } from "./folders.ts";
 import type { SkeletonWriter } from "./skeleton.ts";
 import { BadTar } from "./tar/header.ts";
@@ -33,8 +32,6 @@ const META = ".wh..wh.";
 const OPAQUE_MARK = ".wh..wh..opq";
 /** The one id that means "no id". */
 const MAX_ID = 0xffff_fffe;
-/** Times beyond make file systems and programs stumble; the year 2242, the most that an ordinary header holds. */
-const MAX_TIME = 0o77777777777;
 /** Most contents that a later entry of the same tar may replace. */
 const MAX_REPLACED = 10_000;
 
@@ -168,7 +165,7 @@ export class Unpacker implements TarSink {
 
   private makeFile(entry: TarEntry, dir: number, parent: string, name: string): boolean {
     const fd = this.fresh(dir, parent, name, () => openAt(dir, name, O.WRONLY | O.CREAT | O.EXCL, 0o600));
-    if (entry.size > 0) this.target.skeleton.content(join(parent, name), entry.size);
+    if (entry.size > 0) this.target.skeleton.content(joinPath(parent, name), entry.size);
     this.file = { fd, entry };
     return true;
   }
@@ -183,7 +180,7 @@ export class Unpacker implements TarSink {
       throw new BadTar(`${show(entry.path)} is a link to ${show(entry.link)}, which is no file of this layer`);
     }
     // A link to itself, which some writers make, would otherwise remove what it links to.
-    if (join(from.path, last) === join(parent, name)) return;
+    if (joinPath(from.path, last) === joinPath(parent, name)) return;
     this.fresh(dir, parent, name, () => linkAt(from.fd, last, dir, name));
   }
 
@@ -203,7 +200,7 @@ export class Unpacker implements TarSink {
     const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
     try {
       if (opaque) setOpaque(fd);
-      this.folderMade(fd, join(parent, name), entry);
+      this.folderMade(fd, joinPath(parent, name), entry);
     } finally {
       close(fd);
     }
@@ -212,7 +209,7 @@ export class Unpacker implements TarSink {
   private folderMade(fd: number, path: string, entry: TarEntry): void {
     fchown(fd, entry.uid, entry.gid);
     fchmod(fd, entry.mode);
-    setXattrs(fd, entry);
+    setAttributes(fd, entry);
     this.folders.timeLater(path, timeOf(entry));
   }
 
@@ -261,7 +258,7 @@ export class Unpacker implements TarSink {
       rmdirAt(dir, name);
       return;
     }
-    if (typeOf(stat) === TYPE.file && stat.size > 0) this.keep(dir, join(parent, name), name);
+    if (typeOf(stat) === TYPE.file && stat.size > 0) this.keep(dir, joinPath(parent, name), name);
     unlinkAt(dir, name);
   }
 
@@ -286,40 +283,6 @@ export class Unpacker implements TarSink {
 
 /** Beyond the number of entries that was allowed. */
 export class TooManyEntries extends Error {}
-
-const join = (parent: string, name: string): string => (parent === "" ? name : `${parent}/${name}`);
-const timeOf = (entry: TarEntry): number => Math.min(entry.mtime, MAX_TIME);
-/** A byte string for people, short. */
-export const show = (path: string): string => JSON.stringify(Buffer.from(path.slice(0, 200), "latin1").toString("utf8"));
-
-/** The components of a path; leading slashes and dots mean the root. */
-export function partsOf(path: string): string[] {
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw new BadTar(`${show(path)} leads out of the layer`);
-  if (path.includes("\0")) throw new BadTar(`${show(path)} holds a NUL`);
-  return parts;
-}
-
-function setOpaque(fd: number): void {
-  setXattr(fd, OPAQUE, Buffer.from("y"));
-}
-
-function finishFile(fd: number, entry: TarEntry): void {
-  // Changing the owner takes capabilities and set-id bits away, so it comes first.
-  if (entry.uid !== 0 || entry.gid !== 0) fchown(fd, entry.uid, entry.gid);
-  fchmod(fd, entry.mode);
-  setXattrs(fd, entry);
-  utimesFd(fd, timeOf(entry));
-}
-
-function setXattrs(fd: number, entry: TarEntry): void {
-  for (const [name, text] of entry.xattrs) {
-    if (!isKept(name)) continue;
-    const bytes = Buffer.from(text, "latin1");
-    const value = name === CAPABILITY ? plainCapability(bytes) : bytes;
-    if (value) setXattr(fd, name, value);
-  }
-}
 
 /** Kernel errors that a tar of sound sense would not meet; they say something of the tar, not of the machine. */
 const TAR_ERRORS = [
