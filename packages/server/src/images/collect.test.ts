@@ -32,6 +32,7 @@ test("what nothing refers to, stands on or works with is removed", async () => {
     },
     signal,
   );
+  await Bun.sleep(5);
   const pins = new Pins();
   using _pin = pins.hold([pinned]);
   const result = await collectLayers({ images, pins, referenced: async () => new Set([referenced]), signal });
@@ -51,6 +52,20 @@ test("what is pinned and let go of again between mark and sweep stays", async ()
   await collectLayers({ images, pins, referenced, signal });
   expect((await images.listLayers()).map(({ digest }) => digest).sort()).toEqual([a, b].sort());
   expect(pins.isPinned(a)).toBe(false);
+});
+
+test("what is made while work is going on stays, though nobody could pin it before", async () => {
+  const pins = new Pins();
+  const work = pins.hold([]);
+  const { images, digests } = await withLayers(2);
+  const referenced = async () => {
+    // The work is done, and has told what it made, between mark and sweep.
+    work[Symbol.dispose]();
+    return new Set<string>();
+  };
+  expect((await collectLayers({ images, pins, referenced, signal })).removed).toEqual([]);
+  const nobody = async () => new Set<string>();
+  expect([...(await collectLayers({ images, pins, referenced: nobody, signal })).removed].sort()).toEqual([...digests].sort());
 });
 
 test("a pin counts its holders", () => {

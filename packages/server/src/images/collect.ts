@@ -32,9 +32,9 @@ export async function collectLayers({ images, pins, referenced, signal }: Collec
   const removed: string[] = [];
   let removedBytes = 0;
   let inUse = 0;
-  for (const { digest, sizeBytes } of layers) {
+  for (const { digest, sizeBytes, createdAt } of layers) {
     signal.throwIfAborted();
-    if (!candidates.has(digest) || watch.pinned.has(digest)) continue;
+    if (!candidates.has(digest) || watch.pinned.has(digest) || createdAt >= watch.since) continue;
     try {
       await images.removeLayer(digest);
       removed.push(digest);

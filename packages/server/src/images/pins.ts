@@ -2,22 +2,25 @@
  * Layers in the hands of work in progress (pulls, builds, uploads), which the garbage collection must leave alone. In memory only: work
  * that a dead server had begun protects nothing.
  *
- * **The rule that makes it safe:** pin a layer first, then ask whether it is there. The collection asks for pins and takes a layer away
- * without letting go of the thread in between.
+ * **The rules that make it safe:** pin a layer first, then ask whether it is there; and hold a pin (of anything, of nothing) before making
+ * a layer: whatever comes into being while a pin is held is pinned with it, since its digest cannot be known before.
  */
 export class Pins {
   private readonly counts = new Map<string, number>();
   private readonly watchers = new Set<Set<string>>();
+  /** When each pin that is held began, milliseconds since 1970. */
+  private readonly begun = new Map<Pin, number>();
 
   isPinned(digest: string): boolean {
     return this.counts.has(digest);
   }
 
   /** What is pinned now or comes to be pinned before the result is disposed of, also if it is let go of again. */
-  watch(): { readonly pinned: ReadonlySet<string> } & Disposable {
+  watch(): Watch {
     const pinned = new Set(this.counts.keys());
     this.watchers.add(pinned);
-    return { pinned, [Symbol.dispose]: () => void this.watchers.delete(pinned) };
+    const since = Math.min(...this.begun.values());
+    return { pinned, since, [Symbol.dispose]: () => void this.watchers.delete(pinned) };
   }
 
   /** Pins these until the result is disposed of. */
@@ -31,9 +34,10 @@ export class Pins {
       held.push(...more);
     };
     add(digests);
-    return {
+    const pin: Pin = {
       add,
       [Symbol.dispose]: () => {
+        this.begun.delete(pin);
         for (const digest of held.splice(0)) {
           const count = (this.counts.get(digest) ?? 1) - 1;
           if (count === 0) this.counts.delete(digest);
@@ -41,7 +45,15 @@ export class Pins {
         }
       },
     };
+    this.begun.set(pin, Date.now());
+    return pin;
   }
+}
+
+export interface Watch extends Disposable {
+  readonly pinned: ReadonlySet<string>;
+  /** Layers that came into being at this time (milliseconds since 1970) or later are work in progress; infinite when there is none. */
+  readonly since: number;
 }
 
 export interface Pin extends Disposable {
