@@ -70,6 +70,16 @@ describe("limits hold", () => {
     expect([`${MEMORY}`, "0"]).toContain(output.trim());
   });
 
+  test("shared memory counts as used, as it does for the limit", async () => {
+    const used = async () => (await machine.driver.stats(neighbour.handle)).memoryUsedBytes;
+    const before = await used();
+    await exec(neighbour.address, "dd if=/dev/zero of=/dev/shm/some bs=1M count=32; dd if=/dev/zero of=/var/cached bs=1M count=16");
+    const growth = (await used()) - before;
+    expect(growth).toBeGreaterThan(28 << 20);
+    expect(growth).toBeLessThan(44 << 20);
+    await exec(neighbour.address, "rm /dev/shm/some /var/cached");
+  });
+
   test("shared memory and temporary files count as memory", async () => {
     const result = await attack(`dd if=/dev/zero of=/dev/shm/big bs=1M count=${(2 * MEMORY) >> 20}; rm -f /dev/shm/big`);
     expect(result.output).toContain("No space left on device");

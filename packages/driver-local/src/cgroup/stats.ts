@@ -5,7 +5,7 @@ import type { SandboxCgroup } from "./sandbox-cgroup.ts";
 
 export interface CgroupStats {
   readonly cpuUsageUsec: number;
-  /** Without the page cache, which the kernel takes back when memory runs short. */
+  /** Without what the kernel takes back when memory runs short: cached files and, on v2, its own caches. Shared memory is used. */
   readonly memoryUsedBytes: number;
   readonly memoryCacheBytes: number;
   readonly processes: number;
@@ -20,11 +20,22 @@ function field(text: string, key: string): number {
   return match ? Number(match[1]) : 0;
 }
 
-function memory(cgroup: SandboxCgroup): Pick<CgroupStats, "memoryUsedBytes" | "memoryCacheBytes"> {
+type Memory = Pick<CgroupStats, "memoryUsedBytes" | "memoryCacheBytes">;
+
+/** The same as the agent's metrics say inside (`Usage` there), from a cgroup's usage and its `memory.stat`. */
+export function memoryOf(usage: number, stat: string, isV1: boolean): Memory {
+  const prefix = isV1 ? "total_" : "";
+  // Not `cache` or `file`: those hold shared memory too, which nobody takes back.
+  const files = field(stat, `${prefix}active_file`) + field(stat, `${prefix}inactive_file`);
+  const slab = isV1 ? 0 : field(stat, "slab_reclaimable");
+  const cache = field(stat, isV1 ? "total_cache" : "file") + slab;
+  return { memoryUsedBytes: Math.max(0, usage - files - slab), memoryCacheBytes: cache };
+}
+
+function memory(cgroup: SandboxCgroup): Memory {
   const v1 = cgroup.v1Folder("memory");
   const usage = Number(v1 ? read(v1, "memory.usage_in_bytes") : read(cgroup.top, "memory.current"));
-  const cache = v1 ? field(read(v1, "memory.stat"), "total_cache") : field(read(cgroup.top, "memory.stat"), "file");
-  return { memoryUsedBytes: Math.max(0, usage - cache), memoryCacheBytes: cache };
+  return memoryOf(usage, read(v1 ?? cgroup.top, "memory.stat"), v1 !== undefined);
 }
 
 function oomKills(cgroup: SandboxCgroup): number {
