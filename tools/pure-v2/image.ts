@@ -23,7 +23,7 @@ export interface GuestImage {
 export async function guestImage(cacheDir: string): Promise<GuestImage> {
   const sources = await Promise.all(["initrd-init", "guest-init"].map((name) => readFile(join(FILES, name), "utf8")));
   const key = createHash("sha256")
-    .update(JSON.stringify([sources, GUEST_PACKAGES, SANDBOX_PACKAGES, KERNEL_META_PACKAGE, 2]))
+    .update(JSON.stringify([sources, GUEST_PACKAGES, SANDBOX_PACKAGES, KERNEL_META_PACKAGE, 3]))
     .digest("hex")
     .slice(0, 16);
   const done = join(cacheDir, "pure-v2", key);
@@ -95,11 +95,22 @@ async function machineSuite(): Promise<string> {
 async function makeSandboxTar(work: string): Promise<void> {
   const user = 'chroot "$1" useradd --create-home --shell /bin/bash --uid 1000 user';
   const sudo = 'echo "user ALL=(ALL:ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/user" && chmod 440 "$1/etc/sudoers.d/user"';
-  // Layers hold no device nodes; the runtime gives every sandbox its own.
-  const noDevices = 'find "$1/dev" -mindepth 1 -delete';
-  const hooks = [user, sudo, noDevices].map((hook) => `--customize-hook=${hook}`);
+  const hooks = [user, sudo].map((hook) => `--customize-hook=${hook}`);
   const packages = `--include=${SANDBOX_PACKAGES.join(",")}`;
-  await sh(["mmdebstrap", "--quiet", "--variant=essential", packages, ...hooks, await machineSuite(), join(work, "sandbox.tar")]);
+  // Layers hold no device nodes, but a folder to mount them on.
+  await sh([
+    "mmdebstrap",
+    "--quiet",
+    "--variant=essential",
+    "--skip=output/dev",
+    packages,
+    ...hooks,
+    await machineSuite(),
+    join(work, "sandbox.tar"),
+  ]);
+  await mkdir(join(work, "extra/dev"), { recursive: true });
+  await sh(["tar", "--append", `--file=${work}/sandbox.tar`, `--directory=${work}/extra`, "--owner=0", "--group=0", "./dev"]);
+  await rm(join(work, "extra"), { recursive: true });
 }
 
 async function makeTree(work: string, version: string): Promise<void> {
