@@ -5,7 +5,11 @@ import { build, inside, withName } from "./tools.mjs";
 export default async function (client) {
   const { Template, Sandbox, waitForPort, waitForFile } = client;
   await withName(async (name) => {
-    const template = Template().fromBaseImage().setEnvs({ WORD: "served" }).setWorkdir("/srv/www").runCmd("echo $WORD > index.html");
+    const template = Template()
+      .fromBaseImage()
+      .setEnvs({ WORD: "served", NAME: name })
+      .setWorkdir("/srv/www")
+      .runCmd("echo $WORD > index.html");
     const { log } = await build(client, template.setStartCmd("python3 -m http.server 8090", waitForPort(8090)), name);
     for (const start of ["Running start command: python3", "Waiting for template to be ready: ", "Template is ready"]) {
       assert.ok(
