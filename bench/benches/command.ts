@@ -1,7 +1,7 @@
 import { Sandbox } from "@boxyard/sdk";
 import { atMost, type Bench, type BenchResult, timesFaster, type Verdict } from "../lib/bench.ts";
 import { baseTree, hasPodman, podmanHold } from "../lib/podman.ts";
-import { repeat, type Summary } from "../lib/stats.ts";
+import { repeat, type Summary, summarize } from "../lib/stats.ts";
 
 export const command: Bench = {
   name: "command",
@@ -10,8 +10,18 @@ export const command: Bench = {
   async run(platform): Promise<BenchResult> {
     await using sandbox = await Sandbox.create({ apiUrl: platform.apiUrl, apiKey: platform.apiKey });
     const shell = await repeat(200, () => sandbox.commands.run("true"), 10);
-    const direct = await repeat(200, async () => (await sandbox.commands.spawn(["/bin/true"])).wait(), 10);
-    const series: Record<string, Summary> = { "commands.run: bash -l -c true": shell, "commands.spawn: /bin/true": direct };
+    const start = async () => (await sandbox.commands.spawn(["/bin/true"])).wait();
+    const direct = await repeat(200, start, 10);
+    const here = () => Bun.spawn(["/bin/true"], { stdio: ["ignore", "ignore", "ignore"] }).exited;
+    const series: Record<string, Summary> = {
+      "commands.run: bash -l -c true": shell,
+      "bash -l -c true by a shell inside": await bashInside(sandbox),
+      "commands.spawn: /bin/true": direct,
+      "fork and exec of /bin/true here": await repeat(100, here, 10),
+      "commands.run, after 100 ms of idling": await repeat(25, () => sandbox.commands.run("true"), 2, 100),
+      "commands.spawn, after 100 ms": await repeat(25, start, 2, 100),
+      "fork and exec here, after 100 ms": await repeat(25, here, 2, 100),
+    };
     const verdicts: Verdict[] = [atMost("commands.run p50", shell.p50, 5), atMost("direct process start p50", direct.p50, 2.5)];
     const notes: string[] = [];
     if (hasPodman()) {
@@ -23,3 +33,16 @@ export const command: Bench = {
     return { series, verdicts, notes };
   },
 };
+
+/** What bash and the template's profile take by themselves: the shell inside starts it again and again, and says how long each took. */
+async function bashInside(sandbox: Sandbox): Promise<Summary> {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
+  const script = "for i in $(seq 100); do s=$EPOCHREALTIME; bash -l -c true; e=$EPOCHREALTIME; echo $((${e/./} - ${s/./})); done";
+  const { stdout } = await sandbox.commands.run(script);
+  return summarize(
+    stdout
+      .trim()
+      .split("\n")
+      .map((us) => Number(us) / 1000),
+  );
+}

@@ -27,10 +27,11 @@ export function summarize(samplesMs: readonly number[]): Summary {
   };
 }
 
-/** Runs `deed` `count` times after `warmUp` unmeasured ones, one after another. */
-export async function repeat(count: number, deed: () => Promise<unknown>, warmUp = 2): Promise<Summary> {
+/** Runs `deed` `count` times after `warmUp` unmeasured ones, one after another, each `idleMs` after the one before. */
+export async function repeat(count: number, deed: () => Promise<unknown>, warmUp = 2, idleMs = 0): Promise<Summary> {
   const samples: number[] = [];
   for (let run = -warmUp; run < count; run++) {
+    if (idleMs > 0) await Bun.sleep(idleMs);
     const startedAt = performance.now();
     await deed();
     if (run >= 0) samples.push(performance.now() - startedAt);
