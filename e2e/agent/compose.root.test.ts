@@ -242,12 +242,13 @@ describe("other failures", () => {
   test("a source that is written meanwhile is not lost", async () => {
     // Many large sources on tmpfs, which copies, so that there is time; the last one grows.
     await asRoot(agent, "cd /home/user && for i in 1 2 3 4 5 6 7 8; do head -c 33554432 /dev/zero > part$i; done");
-    const sources = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => `part${i}`);
+    const parts = [1, 2, 3, 4, 5, 6, 7].map((i) => `part${i}`);
+    const sources = [...parts, ...parts, ...parts, "part8"];
     const writer = asRoot(
       agent,
-      "cd /home/user && for i in $(seq 1 400); do echo more >> part8 || break; [ -e grown ] && break; sleep 0.005; done",
+      "cd /home/user && for i in $(seq 1 4000); do echo more >> part8 || break; [ -e grown ] && break; sleep 0.005; done",
     );
-    await Bun.sleep(30);
+    await asRoot(agent, "while [ $(stat -c %s /home/user/part8) -eq 33554432 ]; do sleep 0.005; done");
     await expectError(await compose(sources, "grown"), 500, "source file changed while it was composed: part8");
     await asRoot(agent, "touch /home/user/grown");
     await writer;
