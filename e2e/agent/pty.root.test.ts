@@ -57,14 +57,20 @@ describe("PTY", () => {
     await close(terminal);
   });
 
+  /** Until a command of the shell runs, what is typed is for the shell's own line editor. */
+  const isRunning = async (command: string) => {
+    const pgrep = { process: { cmd: "pgrep", args: ["-f", `^${command}$`] } };
+    while ((await collect(await start(agent, pgrep))).stdout === "") await Bun.sleep(20);
+  };
+
   test("control characters: Ctrl-C interrupts, Ctrl-Z stops with job control, Ctrl-D ends", async () => {
     const terminal = await openShell();
     await type(terminal.pid, "sleep 100\n");
-    await Bun.sleep(200);
+    await isRunning("sleep 100");
     await type(terminal.pid, "\x03");
     await says(terminal, "echo code $?", "code 130");
     await type(terminal.pid, "sleep 101\n");
-    await Bun.sleep(200);
+    await isRunning("sleep 101");
     await type(terminal.pid, "\x1a");
     await readUntil(terminal.open, (soFar) => soFar.pty.includes("Stopped"));
     await says(terminal, "kill %1; wait; jobs; echo none", "\nnone");
