@@ -162,3 +162,26 @@ describe("the end of a sandbox", () => {
     await (await t.upstream.peer(1)).includes("/2");
   });
 });
+
+test("a client that asks ahead and never reads makes no answers pile up, and gets all of them once it reads", async () => {
+  let answered = 0;
+  await using t = new TestFront(() => {
+    answered++;
+    return new Response("a".repeat(256 << 10));
+  });
+  const client = await t.client();
+  client.pause();
+  const count = 200;
+  client.send("GET /api HTTP/1.1\r\nHost: x\r\n\r\n".repeat(count));
+  let before = -1;
+  while (answered !== before) {
+    before = answered;
+    await Bun.sleep(200);
+  }
+  expect(answered).toBeGreaterThan(0);
+  // What the kernel's buffers take, and one more.
+  expect(answered).toBeLessThan(100);
+  client.resume();
+  await client.wait((received) => received.length > count * (256 << 10), "all answers");
+  expect([answered, client.closed]).toEqual([count, false]);
+});

@@ -53,6 +53,10 @@ export class RawPeer {
     this.socket.pause();
   }
 
+  resume(): void {
+    this.socket.resume();
+  }
+
   reset(): void {
     this.socket.terminate();
   }

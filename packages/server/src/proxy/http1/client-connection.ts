@@ -136,7 +136,13 @@ export class ClientConnection implements ConnectionOwner {
   }
 
   onDrain(): void {
-    this.exchange?.onClientDrain();
+    if (this.exchange) {
+      this.exchange.onClientDrain();
+      return;
+    }
+    if (this.tunnel) return;
+    this.connection.resume();
+    this.read();
   }
 
   onClose(): void {
@@ -153,10 +159,11 @@ export class ClientConnection implements ConnectionOwner {
     try {
       while (this.pending.byteLength > 0 && !this.closed && !this.tunnel) {
         if (!this.bodyEnded) this.readBody();
-        else if (!this.exchange) {
+        else if (!this.exchange && !this.connection.isBehind) {
           if (!this.readHead()) break;
         } else {
-          // The next request came early: leave it, and whatever follows, until this one is answered.
+          // The next request came early: leave it, and whatever follows, until this one is answered, and the client has taken the answer; the
+          // answers to a client that asks and never reads would pile up.
           this.connection.pause();
           break;
         }
