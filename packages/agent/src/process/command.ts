@@ -64,6 +64,11 @@ export class Command {
     return this.output.end === undefined;
   }
 
+  /** Whether somebody has not yet received all of its output and its end. */
+  get isRead(): boolean {
+    return this.output.readerCount > 0;
+  }
+
   /** Memory that its output takes. */
   get heldBytes(): number {
     return this.output.log.heldBytes;

@@ -1,12 +1,21 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { FakeClock } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
 import { Command } from "./command.ts";
 import { Commands } from "./commands.ts";
 import { endStatusOf } from "./end-status.ts";
 
-/** A command without a process behind it, and how to end it. */
-function fake(commands: Commands, clock: FakeClock, pid: number, tag?: string): { command: Command; end: () => Promise<unknown> } {
+/** A command without a process behind it, and how to end it. `output`: a file whose content is what it writes. */
+function fake(
+  commands: Commands,
+  clock: FakeClock,
+  pid: number,
+  tag?: string,
+  output?: string,
+): { command: Command; end: () => Promise<unknown> } {
   let finish = (_status: number) => {};
   const ended = new Promise<number>((resolve) => {
     finish = resolve;
@@ -20,7 +29,7 @@ function fake(commands: Commands, clock: FakeClock, pid: number, tag?: string): 
     cgroup: undefined,
     input: undefined,
     terminal: undefined,
-    outputs: [],
+    outputs: output === undefined ? [] : [{ fd: openSync(output, "r"), kind: "stdout" }],
     ended,
     clock,
     describeEnd,
@@ -79,5 +88,27 @@ describe("Commands", () => {
     for (let pid = 1; pid <= LIMITS.exitRetentionCount + 1; pid++) await fake(commands, clock, pid).end();
     missing(() => commands.findOrEnded({ pid: 1 }));
     expect(commands.findOrEnded({ pid: 2 }).pid).toBe(2);
+  });
+
+  test("the output of ended commands is bounded, but none goes away under a reader", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "commands-"));
+    try {
+      const output = join(dir, "output");
+      const size = 200 * 1024;
+      writeFileSync(output, Buffer.alloc(size, "x"));
+      const clock = new FakeClock();
+      const commands = new Commands(clock);
+      const [read, unread] = [fake(commands, clock, 1, undefined, output), fake(commands, clock, 2, undefined, output)];
+      const reader = read.command.subscribe();
+      await Promise.all([read.end(), unread.end()]);
+      const count = Math.ceil(LIMITS.exitRetentionBytes / size) + 1;
+      for (let pid = 3; pid < 3 + count; pid++) await fake(commands, clock, pid, undefined, output).end();
+      expect(unread.command.heldBytes).toBe(0);
+      let received = 0;
+      for (let next = await reader.next(); next; next = await reader.next()) if ("piece" in next) received += next.piece.bytes.length;
+      expect(received).toBe(size);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   });
 });

@@ -57,8 +57,10 @@ export class Commands {
   private trim(): void {
     const oldest = this.clock.monotonic() - LIMITS.exitRetentionMs;
     this.ended = this.ended.filter((entry) => entry.at > oldest).slice(-LIMITS.exitRetentionCount);
-    let held = this.ended.reduce((sum, { command }) => sum + command.heldBytes, 0);
-    for (const { command } of this.ended) {
+    // What somebody still reads is not ours to drop, it would be lost to him without a word; it goes with his place.
+    const unread = this.ended.filter(({ command }) => !command.isRead);
+    let held = unread.reduce((sum, { command }) => sum + command.heldBytes, 0);
+    for (const { command } of unread) {
       if (held <= LIMITS.exitRetentionBytes) return;
       held -= command.heldBytes;
       command.forgetOutput();
