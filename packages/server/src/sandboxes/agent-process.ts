@@ -37,6 +37,8 @@ export interface RunningProcess {
 }
 
 const MAX_MESSAGE_BYTES = 8 << 20;
+/** Of an answer that is a refusal. */
+const MAX_REFUSAL_BYTES = 64 << 10;
 const HEADER_BYTES = 5;
 const FLAG_END = 2;
 
@@ -53,8 +55,13 @@ export async function startProcess(
   const gone = new AbortController();
   const response = await post(agent, request, AbortSignal.any([signal, gone.signal]));
   const events = readEvents(response);
-  const first = await events.next();
-  if (first.done || !first.value.start) throw lost();
+  try {
+    const first = await events.next();
+    if (first.done || !first.value.start) throw lost();
+  } catch (error) {
+    gone.abort();
+    throw error;
+  }
   const ended = follow(events, output);
   // Whoever lets go does not wait for the end.
   ended.catch(() => {});
@@ -154,7 +161,7 @@ interface ProcessEvent {
 }
 
 async function* readEvents(response: Response): AsyncGenerator<ProcessEvent, void> {
-  if (response.status !== 200 || !response.body) throw failureOf(await response.json().catch(() => ({})));
+  if (response.status !== 200 || !response.body) throw failureOf(await refusalOf(response));
   let pending = Buffer.alloc(0);
   try {
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
@@ -178,6 +185,26 @@ async function* readEvents(response: Response): AsyncGenerator<ProcessEvent, voi
     if (error instanceof AppError || (error instanceof DOMException && error.name !== "NetworkError")) throw error;
     throw lost(error);
   }
+}
+
+/** What a refusal says, if it is short enough and JSON. */
+async function refusalOf(response: Response): Promise<unknown> {
+  const reader = response.body?.getReader();
+  if (!reader) return undefined;
+  const chunks: Uint8Array[] = [];
+  try {
+    for (let bytes = 0; bytes <= MAX_REFUSAL_BYTES; ) {
+      const { done, value } = await reader.read();
+      if (done) return JSON.parse(Buffer.concat(chunks).toString());
+      chunks.push(value);
+      bytes += value.byteLength;
+    }
+  } catch {
+    // Broken off, or not JSON: it says nothing.
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+  return undefined;
 }
 
 function parse(json: string): Record<string, unknown> {
