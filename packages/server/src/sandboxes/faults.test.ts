@@ -94,6 +94,22 @@ describe("a create that fails leaves nothing", () => {
   });
 });
 
+test("a sandbox whose time is moved while its end waits for its turn lives on, until the new time", async () => {
+  await using s = await TestServer.start();
+  const { lifecycle } = s.server.context;
+  const { sandboxID } = await s.create({ timeout: 60 });
+  const [live] = [...lifecycle.all()];
+  if (!live) throw new Error("no sandbox");
+  const { id, teamId } = live.record;
+  const longer = lifecycle.setTimeout(teamId, id, 60_000);
+  const due = lifecycle.end(live, "timeout");
+  await Promise.all([longer, due]);
+  expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(200);
+  await lifecycle.setTimeout(teamId, id, 50);
+  while ([...lifecycle.all()].length > 0) await Bun.sleep(5);
+  await nothingLeft(s);
+});
+
 describe("a sandbox that ends by itself", () => {
   test.each(["agent_exited", "out_of_memory", "killed", "unknown"] as const)(
     "because of %s is removed, and its record says why",

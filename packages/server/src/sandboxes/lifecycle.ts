@@ -139,6 +139,8 @@ export class Lifecycle {
     live.creation.abort(new AppError("aborted", "The sandbox was ended while it was being created", { reason: "ended_during_create" }));
     await this.queues.run(id, async () => {
       if (this.living.get(id) !== live || isOver(live)) return;
+      // Its time may have been moved while this waited for its turn.
+      if (cause === "timeout" && live.record.endAt > this.deps.clock.now()) return this.evictor.set(id, live.record.endAt);
       await this.remove(live, cause);
     });
   }
