@@ -43,8 +43,8 @@ export class WatchTree {
   private readonly nodes = new Map<string, Node>();
   /** Our temporary files on their way: cookie of the rename → kind. */
   private readonly replacing = new Map<number, "new" | "old">();
-  /** Directories moved away whose new place is not known yet: cookie → old name. */
-  private readonly leaving = new Map<number, string>();
+  /** Directories moved away whose new place is not known yet, by cookie; undefined for one that was not watched. */
+  private readonly leaving = new Map<number, Node | undefined>();
   private isOver = false;
 
   constructor(hub: InotifyHub, root: string, recursive: boolean, watcher: TreeWatcher) {
@@ -92,10 +92,15 @@ export class WatchTree {
     }
   }
 
-  /** True when the directory was not watched before. Something that is gone again or no directory is passed over, but for the root. */
+  /**
+   * True when the directory was not watched before. A name that is known may name another directory by now, so the kernel is asked each
+   * time: it gives one directory one number. Something that is gone again or no directory is passed over, but for the root.
+   */
   private watch(rel: string): boolean {
-    if (this.nodes.has(rel)) return false;
-    if (this.nodes.size >= LIMITS.watchedDirs) throw Object.assign(new Error("too many directories"), { code: "ENOSPC" });
+    const known = this.nodes.get(rel);
+    // The root is the directory that it was at the start, wherever it is moved.
+    if (known && rel === "") return false;
+    if (!known && this.nodes.size >= LIMITS.watchedDirs) throw Object.assign(new Error("too many directories"), { code: "ENOSPC" });
     const node: Node = {
       rel,
       wd: -1,
@@ -111,6 +116,12 @@ export class WatchTree {
       if (rel !== "" && errno !== "ENOSPC" && errno !== "EMFILE") return false;
       throw error;
     }
+    if (known?.wd === node.wd) {
+      this.hub.drop(node.wd, node);
+      this.stay(known);
+      return false;
+    }
+    if (known) this.forget(rel);
     this.nodes.set(rel, node);
     return true;
   }
@@ -180,16 +191,30 @@ export class WatchTree {
 
   /** Keeps watches where the directories are. */
   private follow(record: InotifyRecord, rel: string): void {
-    const old = this.leaving.get(record.cookie);
-    if (record.mask & IN.MOVED_TO && old !== undefined) {
-      this.leaving.delete(record.cookie);
-      this.relocate(old, rel);
+    const { cookie } = record;
+    if (record.mask & IN.MOVED_TO && this.leaving.has(cookie)) {
+      const old = this.leaving.get(cookie);
+      this.leaving.delete(cookie);
+      if (old && this.isHeld(old)) this.relocate(old.rel, rel);
+      // Its old name went to another directory meanwhile. What is in it is not new to the client.
+      else this.cover(rel, false).catch(() => this.watcher.onLost());
     } else if (record.mask & (IN.CREATE | IN.MOVED_TO)) {
       this.cover(rel, true).catch(() => this.watcher.onLost());
     } else if (record.mask & IN.MOVED_FROM) {
-      this.leaving.set(record.cookie, rel);
-      after(LIMITS.renameHalfMs, () => this.leaving.delete(record.cookie) && this.forget(rel));
+      const node = this.nodes.get(rel);
+      this.leaving.set(cookie, node);
+      after(LIMITS.renameHalfMs, () => this.leaving.delete(cookie) && node && this.isHeld(node) && this.forget(node.rel));
     }
+  }
+
+  /** Whether it is still the one of its name. */
+  private isHeld(node: Node): boolean {
+    return this.nodes.get(node.rel) === node;
+  }
+
+  /** It was moved away and is back. */
+  private stay(node: Node): void {
+    for (const [cookie, other] of this.leaving) if (other === node) this.leaving.delete(cookie);
   }
 
   private below(rel: string): Node[] {
@@ -197,6 +222,9 @@ export class WatchTree {
   }
 
   private relocate(from: string, to: string): void {
+    if (from === to) return;
+    // An empty directory that was replaced, perhaps held open by somebody.
+    this.forget(to);
     for (const node of this.below(from)) {
       this.nodes.delete(node.rel);
       node.rel = to + node.rel.slice(from.length);
