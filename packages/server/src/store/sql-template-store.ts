@@ -39,14 +39,14 @@ export class SqlTemplateStore implements TemplateStore {
   async put(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<void> {
     const { id } = await this.add({ id: newTemplateId(), teamId, name, now });
     const specText = JSON.stringify(spec);
-    const [old] = await this.sql`SELECT b.id FROM template_tags t JOIN template_builds b ON b.id = t.build_id
-      WHERE t.template_id = ${id} AND t.tag = ${tag} AND b.spec = ${specText}`;
-    if (old) return;
+    const builds = (await this.sql`SELECT spec = ${specText} AS same FROM template_builds WHERE template_id = ${id}`) as Row[];
+    if (builds.some(({ same }) => num(same) === 1)) return;
+    if (builds.length === 0) await this.setPublic(id, true, now);
     const { cpuCount, memoryMB, diskMB } = spec;
     const build = { id: newBuildId(), templateId: id, status: "ready" as const, tags: [tag], resources: { cpuCount, memoryMB, diskMB } };
-    await this.addBuild({ ...build, spec, createdAt: now, updatedAt: now, finishedAt: now });
+    // The build comes last: it says that all of this was done.
     await this.assignTags(id, [tag], build.id, now);
-    await this.setPublic(id, true, now);
+    await this.addBuild({ ...build, spec, createdAt: now, updatedAt: now, finishedAt: now });
   }
 
   async listVersions(): Promise<TemplateVersion[]> {

@@ -136,6 +136,21 @@ export function storeContract(name: string, make: () => Promise<{ open: () => Pr
       expect(second?.buildId).not.toBe(first?.buildId);
     });
 
+    test("leaves a template alone that was shipped before and then moved or made private", async () => {
+      const teamId = await store.ensureTeam("default", "Default");
+      const { templates } = store;
+      await templates.put(teamId, "base", "default", SPEC, 1);
+      const [shipped] = await templates.listVersions();
+      if (!shipped) throw new Error("nothing was put");
+      const own = { ...SPEC, memoryMB: 4096 };
+      await templates.put(teamId, "base", "default", own, 2);
+      await templates.setPublic(shipped.templateId, false, 3);
+      await templates.put(teamId, "base", "default", SPEC, 4);
+      expect(await templates.listVersions()).toMatchObject([{ tag: "default", spec: own, isPublic: false, assignedAt: 2 }]);
+      await templates.put(teamId, "base", "default", { ...SPEC, memoryMB: 512 }, 5);
+      expect(await templates.listVersions()).toMatchObject([{ spec: { memoryMB: 512 }, isPublic: false, assignedAt: 5 }]);
+    });
+
     templateStoreContract(() => store);
 
     test("keeps logs of sandboxes in order, the newest so many, until their sandbox is forgotten", async () => {

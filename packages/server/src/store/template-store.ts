@@ -12,7 +12,10 @@ import type {
 
 /** Templates, builds and what builds remember. As in `Store`, a `kill -9` between two calls leaves a state that start-up understands. */
 export interface TemplateStore {
-  /** Makes `tag` of the public template called `name` point to a ready build of `spec`; an equal build is used again. */
+  /**
+   * Makes `tag` of the template called `name` point to a ready build of `spec`, unless the template has had such a build: then whatever was
+   * done to its tags since stays. A template that has no builds yet becomes public.
+   */
   put(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<void>;
   /** Every tag whose build has something to start from. */
   listVersions(): Promise<TemplateVersion[]>;

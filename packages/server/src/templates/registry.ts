@@ -36,6 +36,8 @@ export const templateNotFound = (text: string) =>
 export class Templates {
   private readonly store: Store;
   private readonly clock: Clock;
+  /** Of the template files: what is built on them, or seeded again, needs them, wherever their tags point to. */
+  readonly shippedLayers = new Set<string>();
   private byId = new Map<TemplateId, Template>();
 
   constructor(store: Store, clock: Clock) {
@@ -131,6 +133,7 @@ export class Templates {
           diskMB = DEFAULT_DISK_MB,
           ...rest
         } = TemplateFile.parse(JSON.parse(await readFile(join(folder, name), "utf8")));
+        for (const layer of rest.image.layers) this.shippedLayers.add(layer);
         await this.store.templates.put(teamId, template, DEFAULT_TAG, { ...rest, diskMB }, this.clock.now());
       } catch (error) {
         logger.error({ err: error, file: name }, "template file left out");

@@ -156,10 +156,10 @@ export class Builds {
   }
 
   private async neededLayers(): Promise<Set<string>> {
-    const { store, layersOfSandboxes } = this.deps;
+    const { store, templates, layersOfSandboxes } = this.deps;
     const [specs, cached] = await Promise.all([store.templates.listSpecs(), store.templates.listCached()]);
     const images = [...specs.map((spec) => spec.image), ...cached.map((text) => (JSON.parse(text) as BuildState).image)];
-    return new Set([...images.flatMap((image) => image.layers), ...layersOfSandboxes()]);
+    return new Set([...images.flatMap((image) => image.layers), ...layersOfSandboxes(), ...templates.shippedLayers]);
   }
 
   private jobs(): Job[] {
