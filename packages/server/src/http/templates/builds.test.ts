@@ -237,6 +237,8 @@ describe("what a start refuses", () => {
     [{ fromImageRegistry: { type: "registry", username: "u" } }, "validation error: fromImageRegistry.password: is required"],
     [{ steps: [{ args: [] }] }, "validation error: steps.0.type: is required"],
     [{ steps: [run("a"), { type: "EXPOSE", args: ["80"] }] }, "steps.1.type: 'EXPOSE' is none of RUN, COPY, ADD, ENV, ARG, WORKDIR, USER"],
+    [{ steps: [{ type: "constructor", args: [] }] }, "steps.0.type: 'constructor' is none of RUN"],
+    [{ steps: [{ type: "toString", args: [] }] }, "steps.0.type: 'toString' is none of RUN"],
     [{ steps: [{ type: "RUN", args: [] }] }, "steps.0.args: RUN takes 1 to 2 arguments, not 0"],
     [{ steps: [{ type: "WORKDIR", args: ["a", "b"] }] }, "steps.0.args: WORKDIR takes 1 arguments, not 2"],
     [{ steps: [{ type: "ENV", args: ["A"] }] }, "steps.0.args: ENV takes pairs of name and value"],
@@ -314,6 +316,12 @@ test("layers that no template, cached step or sandbox needs are collected, and n
   await own.call("DELETE", "/templates/collected");
   await store.templates.pruneCached(Number.MAX_SAFE_INTEGER);
   await builds.collect();
-  expect([...own.world.layers.keys()]).toEqual([`sha256:${"b".repeat(64)}`]);
+  const shipped = [`sha256:${"b".repeat(64)}`];
+  expect([...own.world.layers.keys()]).toEqual(shipped);
+  const base = (await store.templates.listVersions()).find(({ name }) => name === "base");
+  if (!base) throw new Error("no base");
+  await store.templates.removeTags(base.templateId, ["default"]);
+  await builds.collect();
+  expect([...own.world.layers.keys()]).toEqual(shipped);
   expect(before.size).toBeGreaterThan(3);
 });

@@ -51,7 +51,7 @@ const COUNTS: Readonly<Record<string, readonly [number, number]>> = {
 };
 
 function checkStep({ type, args, filesHash, from }: TemplateStep, at: string, teamId: TeamId, uploads: Uploads): void {
-  const [least, most] = COUNTS[type] ?? [];
+  const [least, most] = (Object.hasOwn(COUNTS, type) ? COUNTS[type] : undefined) ?? [];
   if (least === undefined || most === undefined) throw refuse(`${at}.type: '${type.slice(0, 50)}' is none of ${STEP_TYPES.join(", ")}`);
   if (args.length < least || args.length > most) {
     throw refuse(`${at}.args: ${type} takes ${least === most ? least : `${least} to ${most}`} arguments, not ${args.length}`);

@@ -163,7 +163,7 @@ export const STEP_TYPES = Object.keys(KINDS);
 
 export function runStep(state: BuildState, ctx: StepContext): Promise<BuildState> {
   const { step } = ctx;
-  const kind = KINDS[step.type];
+  const kind = Object.hasOwn(KINDS, step.type) ? KINDS[step.type] : undefined;
   if (!kind) throw new BuildFailure(`${step.type} is not a step this server knows`, ctx.part.step);
   return kind(step.args, state, ctx);
 }
