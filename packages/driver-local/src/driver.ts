@@ -26,7 +26,7 @@ import { readRecord, type SandboxRecord, writeAtomically, writeRecord } from "./
 import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
-import { removeFolder, removeSandbox } from "./teardown.ts";
+import { removeSandbox } from "./teardown.ts";
 import { validateSpec } from "./validate.ts";
 
 export const DRIVER_NAME = "local";
@@ -260,7 +260,12 @@ export class LocalDriver implements SandboxDriver {
       throw fromErrno(`create sandbox ${id}`, error);
     }
     let record: SandboxRecord | undefined;
-    undo.add("folder", () => removeFolder(this.parts, id, record));
+    // One undo for all, here and for every step: the folder, and with it the claim on ids and address, goes only when the rest is gone.
+    undo.add("sandbox", async () => {
+      const wasWritten = readRecord(paths.state(id)) !== undefined;
+      await removeSandbox(this.parts, id);
+      if (record && !wasWritten) uidRanges.giveBack(record.uidBase);
+    });
     try {
       const lease = networks.allocate(id, spec.incarnation);
       undo.add("lease", () => networks.detach(lease));
@@ -278,9 +283,8 @@ export class LocalDriver implements SandboxDriver {
   }
 
   private refuseLeftovers(id: SandboxId): void {
-    if (existsSync(this.parts.paths.sandbox(id)) || this.parts.cgroups.foldersOf(id).some((folder) => existsSync(folder))) {
-      throw alreadyExists(id);
-    }
+    const { paths, cgroups, storage } = this.parts;
+    if ([paths.sandbox(id), storage.volumePath(id), ...cgroups.foldersOf(id)].some((folder) => existsSync(folder))) throw alreadyExists(id);
   }
 
   private requireImage(spec: SandboxSpec): void {

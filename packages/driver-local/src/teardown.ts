@@ -15,8 +15,9 @@ export async function removeCgroup(parts: LocalParts, id: SandboxId): Promise<vo
 }
 
 /** The folder goes last: until then the sandbox is listed. Only then may another sandbox have its user ids. */
-export async function removeFolder(parts: LocalParts, id: SandboxId, record: SandboxRecord | undefined): Promise<void> {
-  await rm(parts.paths.sandbox(id), { recursive: true, force: true });
+async function removeFolder(parts: LocalParts, id: SandboxId, record: SandboxRecord | undefined): Promise<void> {
+  // A sample of its statistics may just be written.
+  await rm(parts.paths.sandbox(id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
   if (record) parts.uidRanges.giveBack(record.uidBase);
 }
 

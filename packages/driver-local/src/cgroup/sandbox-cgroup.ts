@@ -1,8 +1,9 @@
-import { chownSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
-import { hasErrno } from "../sys/libc.ts";
+import { namesIn, openAt, rmdirAt, statAt, TYPE, typeOf } from "../sys/at.ts";
+import { close, hasErrno, O, open } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
 import { limitFiles } from "./limits.ts";
 
@@ -138,24 +139,51 @@ export class SandboxCgroup {
 }
 
 /** False when something in it is still busy. */
-function removeTree(folder: string, depth = 0): boolean {
+function removeTree(folder: string): boolean {
+  let parent: number;
   try {
-    rmdirSync(folder);
+    parent = open(dirname(folder), O.RDONLY | O.DIRECTORY);
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return true;
+    throw error;
+  }
+  try {
+    return removeGroup(parent, basename(folder));
+  } finally {
+    close(parent);
+  }
+}
+
+/** By byte strings and from folder to folder: a sandbox names its groups as it likes, in no encoding at all. */
+function removeGroup(parent: number, name: string, depth = 0): boolean {
+  try {
+    rmdirAt(parent, name);
     return true;
   } catch (error) {
     if (hasErrno(error, "ENOENT")) return true;
     if (!hasErrno(error, "EBUSY", "ENOTEMPTY") || depth > MAX_REMOVE_DEPTH) throw error;
   }
-  let empty = true;
   try {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      if (entry.isDirectory()) empty = removeTree(join(folder, entry.name), depth + 1) && empty;
+    const folder = openAt(parent, name, O.RDONLY | O.DIRECTORY);
+    let empty = true;
+    try {
+      // Only folders are groups; the rest are the kernel's files, which go with their folder.
+      for (const child of groupsIn(folder)) empty = removeGroup(folder, child, depth + 1) && empty;
+    } finally {
+      close(folder);
     }
-    if (empty) rmdirSync(folder);
+    if (empty) rmdirAt(parent, name);
     return empty;
   } catch (error) {
     if (hasErrno(error, "ENOENT")) return true;
     if (hasErrno(error, "EBUSY", "ENOTEMPTY")) return false;
     throw error;
   }
+}
+
+function groupsIn(folder: number): string[] {
+  return namesIn(folder).filter((name) => {
+    const stat = statAt(folder, name);
+    return stat !== undefined && typeOf(stat) === TYPE.folder;
+  });
 }

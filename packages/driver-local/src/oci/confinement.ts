@@ -28,8 +28,12 @@ export const MASKED_PATHS = [
   "/proc/scsi",
   "/proc/timer_list",
   "/proc/timer_stats",
+  // Block devices and file systems of the machine, with the disk accounts of every sandbox.
+  "/sys/block",
+  "/sys/devices/virtual/block",
   "/sys/devices/virtual/powercap",
   "/sys/firmware",
+  "/sys/fs/btrfs",
 ] as const;
 
 export const READONLY_PATHS = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"] as const;

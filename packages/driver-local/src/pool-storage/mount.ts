@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import { enableQuota, filesystemId } from "../sys/btrfs.ts";
@@ -10,6 +10,8 @@ import { poolPaths } from "./paths.ts";
 const BTRFS_MAGIC = 0x9123683e;
 /** Blocks freed in the pool become free on the machine's disk (`discard`); access times would turn every read into a write. */
 const MOUNT_DATA = "discard=async";
+/** What sandboxes and images leave there must work for them (overlay has flags of its own), and never for the machine's users. */
+const POOL_FLAGS = MS.NOATIME | MS.NODEV | MS.NOSUID;
 
 /** True when the pool of this data folder is mounted, seen from our mount namespace. */
 export function isPoolMounted(dataDir: string): boolean {
@@ -36,10 +38,15 @@ export async function mountPool(dataDir: string): Promise<void> {
   const lock = await lockFile(paths.lock);
   try {
     if (!isPoolMounted(dataDir)) mountImage(paths.image, paths.root);
-    // These two repair what a process killed right after the mount has left undone.
+    // The rest repairs what a process killed right after the mount, or an older version, has left undone.
+    mount("none", paths.root, null, MS.REMOUNT | MS.BIND | POOL_FLAGS);
     mount("none", paths.root, null, MS.SHARED);
     ensureQuota(paths.root);
-    for (const folder of ["layers", "sandboxes"]) mkdirSync(`${paths.root}/${folder}`, { recursive: true, mode: 0o755 });
+    for (const folder of ["layers", "sandboxes"]) {
+      mkdirSync(`${paths.root}/${folder}`, { recursive: true, mode: 0o700 });
+      // Layers keep plain owners and set-user-id programs: nobody on the machine but root may come near them.
+      chmodSync(`${paths.root}/${folder}`, 0o700);
+    }
   } catch (error) {
     throw fromErrno(`mount the storage pool ${paths.image}`, error);
   } finally {
@@ -53,7 +60,7 @@ function mountImage(image: string, root: string): void {
   const existing = findLoop(image);
   const loop = existing === undefined ? attachLoop(image) : undefined;
   try {
-    mount(loop?.device ?? (existing as string), root, "btrfs", MS.NOATIME | MS.NODEV, MOUNT_DATA);
+    mount(loop?.device ?? (existing as string), root, "btrfs", POOL_FLAGS, MOUNT_DATA);
   } finally {
     if (loop) close(loop.fd);
   }

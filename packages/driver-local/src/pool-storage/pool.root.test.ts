@@ -1,5 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
@@ -142,6 +154,14 @@ test("a layer keeps owners, modes, file capabilities and extended attributes", a
   const { uid, gid, mode } = statSync(`${path}/owned`);
   expect({ uid, gid, mode: mode & 0o7777 }).toEqual({ uid: 1000, gid: 1001, mode: 0o4755 });
   expect(getxattr(`${path}/bin/ping`, "security.capability")).toEqual(getxattr(`${tree}/bin/ping`, "security.capability"));
+});
+
+test("users of the machine come near neither layers nor sandboxes, and no set-user-id program works from there", () => {
+  for (const folder of ["layers", "sandboxes"]) expect(statSync(`${paths.root}/${folder}`).mode & 0o777).toBe(0o700);
+  const mount = readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .find((line) => line.includes(` ${paths.root} `));
+  expect(mount?.split(" ")[5]).toContain("nosuid");
 });
 
 test("release refuses while the pool is in use and leaves it mounted", async () => {

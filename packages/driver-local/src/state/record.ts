@@ -33,9 +33,12 @@ export interface SandboxRecord {
   readonly ending?: EndReason;
 }
 
+let writes = 0;
+
 /** Writes a file so that a reader, or a crash, sees the old text or the new one. */
 export async function writeAtomically(path: string, text: string, mode = 0o600): Promise<void> {
-  const temporary = `${path}.new`;
+  // Two may be writing the same file.
+  const temporary = `${path}.${++writes}.new`;
   await writeFile(temporary, text, { mode });
   await rename(temporary, path);
 }

@@ -157,9 +157,14 @@ export const isolationSuite = (runtime: RuntimeName) =>
         ["1", "pipe:[N]"],
         ["2", "pipe:[N]"],
       ]);
-      const others = readdirSync(`/proc/${machine.agentPid(handle)}/fd`).map((fd) =>
-        readlinkSync(`/proc/${machine.agentPid(handle)}/fd/${fd}`),
-      );
+      const folder = `/proc/${machine.agentPid(handle)}/fd`;
+      const others = readdirSync(folder).flatMap((fd) => {
+        try {
+          return [readlinkSync(`${folder}/${fd}`)];
+        } catch {
+          return []; // The agent is at work: it has closed this one meanwhile.
+        }
+      });
       expect(others.filter((target) => target.includes(machine.dataFolder))).toEqual([]);
     });
 
@@ -177,6 +182,23 @@ export const isolationSuite = (runtime: RuntimeName) =>
         "",
       ]);
     });
+
+    test("sees neither the machine's disks nor the disk accounts of other sandboxes", async () => {
+      const { output } = await inside(
+        "ls -A /sys/block /sys/fs/btrfs; cat /sys/class/block/*/size /sys/block/*/loop/backing_file 2>/dev/null; find /sys -name qgroups 2>/dev/null",
+      );
+      expect(output.split("\n").filter((line) => line !== "" && !line.endsWith(":"))).toEqual([]);
+    });
+
+    test("cannot keep itself from being removed by what it calls its cgroups", async () => {
+      const other = await machine.boot();
+      const otherAddress = await machine.driver.address(other);
+      await initAgent(otherAddress);
+      const name = "/sys/fs/cgroup/user/$(printf 'a\\377b')";
+      expect((await exec(otherAddress, `mkdir -p "${name}/$(printf '\\200')" && ls -d ${name}/* | wc -l`)).output).toContain("\n");
+      await machine.driver.destroy(other);
+      expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).not.toContain(other.sandboxId);
+    }, 60_000);
 
     test("reads no file of another sandbox, and shares no id with it", async () => {
       const other = await machine.boot();
