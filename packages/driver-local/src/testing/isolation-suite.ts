@@ -185,7 +185,7 @@ export const isolationSuite = (runtime: RuntimeName) =>
 
     test("sees neither the machine's disks nor the disk accounts of other sandboxes", async () => {
       const { output } = await inside(
-        "ls -A /sys/block /sys/fs/btrfs; cat /sys/class/block/*/size /sys/block/*/loop/backing_file 2>/dev/null; find /sys -name qgroups 2>/dev/null",
+        "ls -A /sys/block /sys/fs/btrfs; cat /sys/class/block/loop*/size /sys/block/*/loop/backing_file 2>/dev/null; find /sys -name qgroups 2>/dev/null",
       );
       expect(output.split("\n").filter((line) => line !== "" && !line.endsWith(":"))).toEqual([]);
     });
