@@ -24,7 +24,7 @@ export interface ApiRequest<T> {
   readonly accept?: readonly number[];
 }
 
-/** Repeats after the first attempt. */
+/** Repeats after the first attempt; those that wait for an earlier attempt to end do not count. */
 const MAX_REPEATS = 3;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 10_000;
@@ -48,12 +48,15 @@ export class ApiClient {
     const scope = new RequestScope(request.what, timeoutMs, [this.config.signal, request.options?.signal]);
     const deadline = timeoutMs > 0 ? Date.now() + timeoutMs : Number.POSITIVE_INFINITY;
     try {
-      for (let attempt = 0; ; attempt++) {
+      for (let attempt = 0, counted = 0; ; attempt++) {
         scope.throwIfEnded();
         const outcome = await this.attempt(request, scope, attempt > 0);
         if ("value" in outcome) return outcome.value;
         const waitMs = outcome.repeatAfterMs ?? Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2);
-        if (!outcome.mayRepeat || attempt >= MAX_REPEATS || Date.now() + waitMs >= deadline) throw outcome.error;
+        // The earlier attempt is still at work: only the deadline says when that takes too long.
+        const isCounted = outcome.error.reason !== "idempotency_in_progress";
+        if (!outcome.mayRepeat || (isCounted && counted >= MAX_REPEATS) || Date.now() + waitMs >= deadline) throw outcome.error;
+        if (isCounted) counted++;
         await sleep(waitMs, scope.signal);
       }
     } finally {

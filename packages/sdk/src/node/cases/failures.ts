@@ -90,6 +90,20 @@ export const FAILURE_CASES: readonly Case[] = [
     },
   ],
   [
+    "create waits for an earlier attempt with its key as long as its time allows",
+    async ({ sdk, platform, options }) => {
+      platform.seen.length = 0;
+      const body = JSON.stringify({ code: 409, message: "in progress", error_code: "idempotency_in_progress" });
+      for (let i = 0; i < 6; i++) platform.nextAnswers.push((response) => response.writeHead(409, { "Retry-After": "0" }).end(body));
+      await sdk.Sandbox.create(options);
+      assert.equal(platform.seen.length, 7);
+      const busy = () => platform.nextAnswers.push((response) => response.writeHead(503, { "Retry-After": "0" }).end("{}"));
+      for (let i = 0; i < 4; i++) busy();
+      await failure(sdk.Sandbox.create(options), sdk.ConnectionError);
+      assert.equal(platform.seen.length, 11);
+    },
+  ],
+  [
     "Should-Retry: false is obeyed",
     async ({ sdk, platform, options }) => {
       platform.nextAnswers.push((response) => response.writeHead(503, { "Should-Retry": "false" }).end("{}"));
