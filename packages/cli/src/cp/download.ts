@@ -8,6 +8,7 @@ import { Progress } from "../output/progress.ts";
 import { atOnce } from "./at-once.ts";
 import { kindOf } from "./local-tree.ts";
 import { type RemoteFile, remoteTree } from "./remote-tree.ts";
+import { writeAll } from "./write-all.ts";
 
 const FILES_AT_ONCE = 6;
 /** Levels of folders that are copied. */
@@ -80,7 +81,7 @@ async function receive(sandbox: Sandbox, file: RemoteFile, target: string, user:
   try {
     const stream = await sandbox.files.read(file.source, { user, format: "stream" });
     for await (const chunk of stream) {
-      await handle.write(chunk);
+      await writeAll(handle, chunk);
       progress.add(chunk.length);
     }
     await handle.close();
