@@ -17,6 +17,8 @@ export const LIMITS = {
   metadataTotalBytes: 4096,
   /** JSON body of a composition. */
   composeBodyBytes: 16 * 1024 * 1024,
+  /** Sources of one composition. Each is looked at, opened and deleted by calls that nobody else is served during. */
+  composeSources: 10_000,
   /** Bytes the kernel copies in one call before other requests get their turn. */
   copySliceBytes: 8 * 1024 * 1024,
   /** One read of a download that is not sent by the kernel itself. */

@@ -6,6 +6,7 @@ import { ensureDir, type PinnedDir } from "../path/pinned-dir.ts";
 import { baseName, resolvePath } from "../path/resolve-path.ts";
 import { StagedFile, staged } from "../staged-file.ts";
 import { errnoOf, fileError, guarded } from "../sys/errno.ts";
+import { TimeSlice } from "../time-slice.ts";
 import { Appender } from "./append.ts";
 import { readComposeRequest } from "./request.ts";
 import { checkSource, checkUnchanged, deleteSource, openSource, type Source, sameFile } from "./sources.ts";
@@ -19,15 +20,23 @@ export async function compose(ctx: AgentContext, call: HttpCall): Promise<Respon
   const user = lookUpUser(ctx, actingName(ctx, request.username));
   const destination = resolvePath(ctx.state, user, request.destination);
   const existing = checkDestination(destination);
-  const sources = request.sourcePaths.map((given) => {
+  const slice = new TimeSlice();
+  const sources: Source[] = [];
+  for (const given of request.sourcePaths) {
     const path = resolvePath(ctx.state, user, given);
     if (isDestination(path, destination, existing)) throw sameAsDestination(given);
     const source = checkSource(given, path);
     if (existing && sameFile(source.file, existing)) throw sameAsDestination(given);
-    return source;
-  });
+    sources.push(source);
+    const turn = slice.turn();
+    if (turn) await turn;
+  }
   await write(destination, sources, user);
-  for (const source of sources) deleteSource(source);
+  for (const source of sources) {
+    deleteSource(source);
+    const turn = slice.turn();
+    if (turn) await turn;
+  }
   return Response.json({ path: destination, name: baseName(destination), type: "file" });
 }
 

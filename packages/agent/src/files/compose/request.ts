@@ -14,6 +14,9 @@ const invalid = (why: string, cause?: unknown) => httpFailure(400, `invalid requ
 export async function readComposeRequest(request: Request): Promise<ComposeRequest> {
   const body = await parse(request);
   const { source_paths: sources, destination, username } = body;
+  if (Array.isArray(sources) && sources.length > LIMITS.composeSources) {
+    throw httpFailure(400, `source_paths must not have more than ${LIMITS.composeSources} items`);
+  }
   if (sources !== undefined && sources !== null && !isStrings(sources)) throw invalid("source_paths must be an array of strings");
   if (destination !== undefined && destination !== null && typeof destination !== "string") throw invalid("destination must be a string");
   if (username !== undefined && username !== null && typeof username !== "string") throw invalid("username must be a string");

@@ -1,0 +1,16 @@
+import { expect, test } from "bun:test";
+import { LIMITS } from "../limits.ts";
+import { readComposeRequest } from "./request.ts";
+
+const request = (source_paths: unknown[]) =>
+  readComposeRequest(
+    new Request("http://agent/files/compose", { method: "POST", body: JSON.stringify({ source_paths, destination: "d" }) }),
+  );
+
+test("takes as many sources as are allowed and no more, whatever they are", async () => {
+  const most = new Array<string>(LIMITS.composeSources).fill("s");
+  expect((await request(most)).sourcePaths).toEqual(most);
+  for (const more of ["s", 1]) {
+    await expect(request([...most, more])).rejects.toThrow(`source_paths must not have more than ${LIMITS.composeSources} items`);
+  }
+});
