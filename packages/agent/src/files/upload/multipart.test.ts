@@ -113,6 +113,27 @@ describe("partsOf", () => {
     expect([bytes, largest <= chunk.length + 16]).toEqual([200 * chunk.length, true]);
   });
 
+  test.each([
+    ["at the closing boundary", "--b\r\n\r\nx\r\n--b--\r\nepilogue", false],
+    ["when the reader stops", "--b\r\n\r\nx\r\n--b--\r\n", true],
+    ["when the body is no good", "--b\r\nno header\r\n\r\nx", false],
+  ])("lets go of the body %s", async (_, body, stops) => {
+    let isOpen = true;
+    const source = async function* () {
+      try {
+        for (;;) yield Buffer.from(body);
+      } finally {
+        isOpen = false;
+      }
+    };
+    try {
+      for await (const _part of partsOf(source(), "b")) if (stops) break;
+    } catch (error) {
+      expect((error as { code?: string }).code).toBe("invalid_argument");
+    }
+    expect(isOpen).toBe(false);
+  });
+
   test("a boundary in the content type", () => {
     expect([boundaryOf("multipart/form-data; boundary=abc"), boundaryOf('multipart/mixed; x=y; boundary="a b"')]).toEqual(["abc", "a b"]);
     for (const type of ["multipart/form-data", "multipart/form-data; boundary=", `multipart/form-data; boundary=${"x".repeat(71)}`]) {

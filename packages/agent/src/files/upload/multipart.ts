@@ -103,7 +103,16 @@ function partialEnd(held: Buffer, mark: Buffer): number {
 export async function* partsOf(chunks: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Part> {
   const mark = Buffer.from(`\r\n--${boundary}`, "latin1");
   // The first boundary may stand at the very start, without the line end before it.
-  const window = new Window(chunks[Symbol.asyncIterator](), "\r\n");
+  const source = chunks[Symbol.asyncIterator]();
+  try {
+    yield* partsIn(new Window(source, "\r\n"), mark);
+  } finally {
+    // The end of the parts is not the end of the body; what watches over it must not wait on.
+    await source.return?.();
+  }
+}
+
+async function* partsIn(window: Window, mark: Buffer): AsyncGenerator<Part> {
   for await (const _ of window.streamThrough(mark)) {
     // Preamble: not for us (RFC 2046).
   }
