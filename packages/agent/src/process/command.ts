@@ -41,6 +41,8 @@ export class Command {
   private readonly parts: CommandParts;
   private readonly output: Broadcast<EndStatus>;
   private readonly pumps: readonly Pump[];
+  /** How to tell those whose input waits that nobody will take it. */
+  private readonly senders = new Set<(error: AppError) => void>();
   private wasSignalled = false;
   /** Its number may belong to another process from now on. */
   private isReaped = false;
@@ -111,7 +113,7 @@ export class Command {
     if (kind === "stdin" && this.isTerminal) throw wrongKind(`a terminal is assigned to process ${this.pid}; send 'pty'`);
     if (kind === "pty" && !this.isTerminal) throw wrongKind(`no terminal is assigned to process ${this.pid}; send 'stdin'`);
     if (!this.parts.input) throw closedError();
-    await Promise.race([this.parts.input.write(bytes), this.finished.then(() => Promise.reject(closedError()))]);
+    await this.untilEnd(this.parts.input.write(bytes));
   }
 
   closeInput(): void {
@@ -126,6 +128,15 @@ export class Command {
     if (this.isRunning) resizeTerminal(this.parts.terminal, size);
   }
 
+  /** As `written`, but rejects at the end of the command. (A race against `finished` would leave something behind there at each call.) */
+  private untilEnd(written: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.senders.add(reject);
+      const settled = () => this.senders.delete(reject);
+      written.then(resolve, reject).then(settled);
+    });
+  }
+
   private async run(): Promise<EndStatus> {
     const waitStatus = await this.parts.ended;
     this.isReaped = true;
@@ -134,6 +145,8 @@ export class Command {
     const end = this.parts.describeEnd(waitStatus, this.wasSignalled);
     this.output.finish(end);
     this.parts.input?.discard();
+    for (const reject of this.senders) reject(closedError());
+    this.senders.clear();
     this.parts.cgroup?.remove();
     return end;
   }
