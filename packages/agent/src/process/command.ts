@@ -34,11 +34,11 @@ export interface CommandParts {
 /** A process that a client started, from its start to the telling of its end. */
 export class Command {
   readonly pid: number;
-  readonly config: ProcessConfig;
   readonly tag: string | undefined;
   /** Resolves when the end has been told to everyone who reads. */
   readonly finished: Promise<EndStatus>;
-  private readonly parts: CommandParts;
+  private readonly parts: Omit<CommandParts, "config">;
+  private order: ProcessConfig;
   private readonly output: Broadcast<EndStatus>;
   private readonly pumps: readonly Pump[];
   /** How to tell those whose input waits that nobody will take it. */
@@ -49,13 +49,20 @@ export class Command {
   private cancelDeadline = () => {};
 
   constructor(parts: CommandParts) {
-    this.parts = parts;
+    // What `forgetOrder` drops must not be held here too.
+    const { config, ...rest } = parts;
+    this.parts = rest;
+    this.order = config;
     this.pid = parts.pid;
-    this.config = parts.config;
     this.tag = parts.tag;
     this.output = new Broadcast<EndStatus>(parts.clock, new OutputLog());
     this.pumps = parts.outputs.map(({ fd, kind }) => new Pump(fd, kind, this.output, parts.clock));
     this.finished = this.run();
+  }
+
+  /** What was asked for. */
+  get config(): ProcessConfig {
+    return this.order;
   }
 
   get isTerminal(): boolean {
@@ -84,6 +91,11 @@ export class Command {
   /** Output of an ended command, given up to free memory. Its end can still be read. */
   forgetOutput(): void {
     this.output.log.clear();
+  }
+
+  /** Arguments and environment of an ended command, which may be megabytes and which nobody asks for any more. */
+  forgetOrder(): void {
+    this.order = { cmd: this.order.cmd, args: [], envs: {} };
   }
 
   /** Ends it and everything it started. */

@@ -20,7 +20,7 @@ function fake(
   const ended = new Promise<number>((resolve) => {
     finish = resolve;
   });
-  const config = { cmd: "x", args: [], envs: {} };
+  const config = { cmd: "x", args: ["a"], envs: { A: "a" } };
   const describeEnd = (status: number) => endStatusOf(status);
   const command = new Command({
     pid,
@@ -70,6 +70,15 @@ describe("Commands", () => {
     expect([commands.findOrEnded({ pid: 1 }), commands.findOrEnded({ tag: "t" })]).toEqual([command, command]);
     await clock.advance(2);
     missing(() => commands.findOrEnded({ pid: 1 }));
+  });
+
+  test("what was asked for is kept while the command runs, and its name after that", async () => {
+    const clock = new FakeClock();
+    const commands = new Commands(clock);
+    const { end } = fake(commands, clock, 1);
+    expect(commands.list()[0]?.config).toEqual({ cmd: "x", args: ["a"], envs: { A: "a" } });
+    await end();
+    expect(commands.findOrEnded({ pid: 1 }).config).toEqual({ cmd: "x", args: [], envs: {} });
   });
 
   test("a new process with the same pid takes the name over", async () => {

@@ -25,6 +25,7 @@ export class Commands {
     this.running.set(command.pid, command);
     void command.finished.then(() => {
       if (this.running.get(command.pid) === command) this.running.delete(command.pid);
+      command.forgetOrder();
       this.ended.push({ command, at: this.clock.monotonic() });
       this.trim();
     });
