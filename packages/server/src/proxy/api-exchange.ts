@@ -7,8 +7,12 @@ import { ownResponse } from "./http1/write-head.ts";
 /** What answers the platform API: a fetch handler. The signal aborts when the client has gone. */
 export type ApiHandler = (request: Request) => Response | Promise<Response>;
 
+/** Bodies of the API are small: one that pauses for longer will not come. */
+const BODY_IDLE_MS = 30_000;
+
 /** A request that this server answers itself: its body is collected, within a limit. */
 export class ApiExchange implements Exchange {
+  readonly bodyIdleMs = BODY_IDLE_MS;
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
   private readonly handler: ApiHandler;

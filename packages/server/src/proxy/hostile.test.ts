@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { systemClock } from "@boxyard/core";
 import { TEST_ID, TestFront } from "../testing/front.ts";
 
 const CLOSED = `{"sandboxID":"${TEST_ID}","sandboxId":"${TEST_ID}","message":"The sandbox is running but port is not open","port":49983,"code":502}`;
@@ -184,4 +185,26 @@ test("a client that asks ahead and never reads makes no answers pile up, and get
   client.resume();
   await client.wait((received) => received.length > count * (256 << 10), "all answers");
   expect([answered, client.closed]).toEqual([count, false]);
+});
+
+test("a client that stops in the middle of a body to the API is cut off after a while, one that goes on or asks a sandbox is not", async () => {
+  let aheadMs = 0;
+  await using t = new TestFront(undefined, { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs });
+  const head = "Content-Length: 10\r\n\r\na";
+  const [stopped, slow, proxied, asked] = await Promise.all([t.client(), t.client(), t.client(), t.client()]);
+  for (const client of [stopped, slow]) client.send(`POST /api HTTP/1.1\r\nHost: x\r\n${head}`);
+  proxied.send(`POST / HTTP/1.1\r\n${t.headers()}${head}`);
+  asked.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na");
+  await (await t.upstream.peer(0)).includes("\r\n\r\na");
+  await asked.includes("api");
+  aheadMs = 20_000;
+  await Bun.sleep(50);
+  slow.send("b");
+  await Bun.sleep(1200);
+  expect(stopped.closed).toBe(false);
+  aheadMs = 31_000;
+  await stopped.isClosed();
+  expect([slow.closed, proxied.closed, asked.closed]).toEqual([false, false, false]);
+  slow.send("cccccccc");
+  await slow.includes("api");
 });

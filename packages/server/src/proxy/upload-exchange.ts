@@ -24,8 +24,12 @@ export interface UploadTarget {
 /** More than this is not held in memory while the disk is slow: the client waits. */
 const MAX_PENDING_BYTES = 1 << 20;
 
+/** A client that sends nothing for longer has gone; the time that the disk takes is in it. */
+const BODY_IDLE_MS = 640_000;
+
 /** `PUT` of a file with a Content-Length, written to disk as it comes. */
 export class UploadExchange implements Exchange {
+  readonly bodyIdleMs = BODY_IDLE_MS;
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
   private readonly target: UploadTarget;

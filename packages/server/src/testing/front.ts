@@ -1,4 +1,4 @@
-import { type SandboxId, systemClock } from "@boxyard/core";
+import { type Clock, type SandboxId, systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import type { ApiHandler } from "../proxy/api-exchange.ts";
 import { Front } from "../proxy/front.ts";
@@ -13,10 +13,10 @@ export class TestFront {
   readonly routes: RouteTable;
   readonly front: Front;
 
-  constructor(api: ApiHandler = () => new Response("api")) {
+  constructor(api: ApiHandler = () => new Response("api"), clock: Clock = systemClock) {
     let front: Front | undefined;
     this.routes = new RouteTable((route) => front?.forget(route));
-    front = new Front({ hostname: "127.0.0.1", port: 0, routes: this.routes, api, clock: systemClock, logger: silentLogger });
+    front = new Front({ hostname: "127.0.0.1", port: 0, routes: this.routes, api, clock, logger: silentLogger });
     this.front = front;
     this.route();
   }

@@ -6,6 +6,8 @@ import { endOfHead, HeadError, MAX_HEAD_BYTES, parseRequestHead, type RequestHea
 export interface Exchange {
   /** Where the request's body goes as it is, if it does. */
   readonly bodyTarget?: Connection | undefined;
+  /** The request's body may pause for so long, and no longer. Default: for ever. */
+  readonly bodyIdleMs?: number;
   /** Raw bytes of the request's body, its chunked coding included. */
   onBody(bytes: Buffer): void;
   onBodyEnd(): void;
@@ -204,6 +206,7 @@ export class ClientConnection implements ConnectionOwner {
     // An exchange may have answered at once.
     if (this.responseEnded && this.bodyEnded) return;
     if (!this.closed) this.exchange = exchange;
+    this.awaitBody();
     if (this.bodyEnded) exchange.onBodyEnd();
   }
 
@@ -217,13 +220,21 @@ export class ClientConnection implements ConnectionOwner {
       if (this.discarded > MAX_DISCARD_BYTES) this.connection.destroy();
     }
     if (count > 0) this.exchange?.onBody(body);
+    this.awaitBody();
     if (this.isBulk && this.pending.byteLength === 0) this.passBody();
     this.endBody();
+  }
+
+  /** Until an answer is there: what comes after it has a time of its own. */
+  private awaitBody(): void {
+    const idleMs = this.exchange?.bodyIdleMs;
+    if (idleMs !== undefined && !this.bodyEnded && !this.responseEnded) this.connection.deadline = this.host.now() + idleMs;
   }
 
   private endBody(): void {
     if (!this.scanner?.done || this.bodyEnded) return;
     this.bodyEnded = true;
+    if (!this.responseEnded) this.connection.deadline = Number.POSITIVE_INFINITY;
     this.exchange?.onBodyEnd();
     if (this.responseEnded) this.next();
   }
