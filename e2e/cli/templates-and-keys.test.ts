@@ -12,14 +12,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test("template: build with its steps shown, use, list, info, tag, delete", async () => {
   const nonce = crypto.randomUUID();
   writeFileSync(join(folder, "Dockerfile"), `FROM boxyard/base\nARG WHO\nRUN echo "hello $WHO ${nonce}" > /etc/greeting\nCOPY a.txt /\n`);
-  writeFileSync(join(folder, "a.txt"), "a\n");
+  writeFileSync(join(folder, "a.txt"), `a ${nonce}\n`);
   const built = await boxyard(platform(), ["template", "build", "cli-e2e", folder, "--build-arg", "WHO=me"]);
   expect([built.exitCode, built.stdout]).toEqual([0, expect.stringMatching(/^[a-z0-9]{20}\n$/)]);
   expect(built.stderr).toContain("uploaded a.txt");
   expect(built.stderr).toMatch(/\[4\/7\] RUN echo "hello/);
   expect(built.stderr).toMatch(/built cli-e2e in \d+\.\d s/);
   const ran = await boxyard(platform(), ["run", "-t", "cli-e2e", "--", "cat", "/etc/greeting", "/a.txt"]);
-  expect([ran.exitCode, ran.stdout]).toEqual([0, `hello me ${nonce}\na\n`]);
+  expect([ran.exitCode, ran.stdout]).toEqual([0, `hello me ${nonce}\na ${nonce}\n`]);
   const again = await boxyard(platform(), ["template", "build", "cli-e2e", folder, "--build-arg", "WHO=me"]);
   expect(again.stderr).toMatch(/RUN echo "hello .*CACHED/);
   expect((await boxyard(platform(), ["template", "list"])).stdout).toMatch(/^cli-e2e +[a-z0-9]{20} +ready /m);

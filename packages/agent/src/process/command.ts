@@ -179,7 +179,8 @@ export class Command {
       // A pump that waits for a slow reader is neither quiet nor late.
       const isPaused = open.some((pump) => pump.waitingSince === undefined);
       const quietFor = Math.min(...open.map((pump) => now - Math.max(pump.waitingSince ?? now, startedAt)));
-      if (!isPaused && (quietFor >= quietMs || now - startedAt >= LIMITS.drainMaxMs)) return;
+      const isQuiet = quietFor >= quietMs && !open.some((pump) => pump.isBehind);
+      if (!isPaused && (isQuiet || now - startedAt >= LIMITS.drainMaxMs)) return;
       const timer = new AbortController();
       await Promise.race([allDone, clock.sleep(isPaused ? quietMs : Math.max(1, quietMs - quietFor), timer.signal).catch(() => {})]);
       timer.abort();

@@ -1,5 +1,5 @@
 import type { Clock } from "@boxyard/core";
-import { closeQuietly } from "../sys/native.ts";
+import { closeQuietly, hasPending } from "../sys/native.ts";
 import type { OutputKind } from "./output-log.ts";
 
 export interface PumpTarget {
@@ -14,15 +14,22 @@ export class Pump {
   waitingSince: number | undefined;
   readonly done: Promise<void>;
   private isAtEnd = false;
+  private readonly fd: number;
   private readonly clock: Clock;
 
   constructor(fd: number, kind: OutputKind, target: PumpTarget, clock: Clock) {
+    this.fd = fd;
     this.clock = clock;
     this.done = this.run(fd, kind, target);
   }
 
   get atEnd(): boolean {
     return this.isAtEnd;
+  }
+
+  /** Whether there is something that has not come through yet: on a starved machine a timer may be served before it. */
+  get isBehind(): boolean {
+    return !this.isAtEnd && hasPending(this.fd);
   }
 
   private async run(fd: number, kind: OutputKind, target: PumpTarget): Promise<void> {

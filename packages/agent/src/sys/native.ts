@@ -18,6 +18,7 @@ function load() {
     fcntl: { args: ["i32", "i32", "i64"], returns: "i32" },
     ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
     kill: { args: ["i32", "i32"], returns: "i32" },
+    poll: { args: ["ptr", "u64", "i32"], returns: "i32" },
   }).symbols;
 }
 
@@ -48,6 +49,13 @@ export function makePipe(nonBlocking: "read" | "write", owner?: { readonly uid: 
   libc().fcntl(pipe[nonBlocking], F_SETFL, O_NONBLOCK);
   if (owner && owner.uid !== 0) fchownSync(pipe.read, owner.uid, owner.gid);
   return pipe;
+}
+
+/** True when the kernel holds something for a reader of `fd`: bytes, or the news that nobody can write any more. */
+export function hasPending(fd: number): boolean {
+  const POLLIN = 1;
+  const pollfd = new Int32Array([fd, POLLIN]); // struct pollfd, little-endian: wanted events in the low half of its second word
+  return libc().poll(ptr(pollfd), 1, 0) > 0;
 }
 
 /** Another descriptor of the same open file; the event loop watches each descriptor for one purpose only. */
