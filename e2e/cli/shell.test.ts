@@ -35,7 +35,7 @@ test("a session that was left is found again, with a full-screen program drawn a
   const shell = `${BOXYARD} shell ${sandbox.id}`;
   await terminal.type(`${shell}; echo "ended with $?"`);
   await terminal.shows(/user@i\w+:~\$$/m);
-  await terminal.type("export KEPT=yes; vi poem.txt");
+  await terminal.type("export KEPT=yes; vim poem.txt");
   await terminal.shows(/^~\n~\n/m);
   await terminal.type("iroses are red", false);
   await terminal.key("Escape");
@@ -48,6 +48,9 @@ test("a session that was left is found again, with a full-screen program drawn a
   await terminal.shows(/^\$$/);
   await terminal.type(`${shell} --attach; echo "ended with $?"`);
   await terminal.shows(/^roses are red$/m);
+  // vim follows the window: with its first line and its status line, a line for each of the rest.
+  await terminal.resize(90, 20);
+  await terminal.shows(/^roses are red\n(~\n){18}[^~]/);
   await terminal.type(":wq");
   await terminal.shows(/user@i\w+:~\$$/m);
   await terminal.type("echo kept=$KEPT; cat poem.txt; exit 3");
