@@ -5,7 +5,7 @@
 import { takeSnapshot } from "@boxyard/testkit";
 import { readConfig } from "./config.ts";
 import { parseOptions } from "./lib/options.ts";
-import { plan } from "./lib/plan.ts";
+import { inOrder, plan } from "./lib/plan.ts";
 import { interruptAll, interrupted, MARKER } from "./lib/run.ts";
 import { addTallies, commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
 import { suites } from "./suites/index.ts";
@@ -29,11 +29,7 @@ async function main(argv: readonly string[]): Promise<number> {
     before: takeSnapshot({ marker }),
     say: (line: string) => console.log(line),
   };
-  const tallies = new Map<string, Tally>();
-  for (const suite of chosen) {
-    const broken = (suite.needs ?? []).filter((need) => (tallies.get(need)?.failed ?? 0) > 0);
-    tallies.set(suite.name, await runSuite(suite, common, runId, broken));
-  }
+  const tallies = await inOrder(chosen, (suite, broken) => runSuite(suite, common, runId, broken));
   return printEnd([...tallies.values()]);
 }
 

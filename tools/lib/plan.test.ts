@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { parseOptions } from "./options.ts";
-import { plan } from "./plan.ts";
-import { passedOne } from "./suite.ts";
+import { inOrder, plan } from "./plan.ts";
+import { failedOne, passedOne } from "./suite.ts";
 
 const suite = (name: string, more: object = {}) => ({ name, proves: "", limitMs: 1, run: async () => passedOne(), ...more });
 const files = (own: string) => ({ files: (only: readonly string[]) => (only.some((part) => own.includes(part)) ? [own] : []) });
@@ -31,4 +31,19 @@ test("part of a file's name picks its suite", () => {
 test("options are told from names", () => {
   expect(parseOptions(["-v", "unit", "auth"], ["unit"])).toEqual({ list: false, verbose: true, suites: ["unit"], only: ["auth"] });
   expect(() => parseOptions(["--verbos"], [])).toThrow("Unknown option --verbos");
+});
+
+test("a suite begins when those before it have ended, but for what may go on beside it", async () => {
+  const log: string[] = [];
+  const guest = Promise.withResolvers<void>();
+  const order = [suite("guest", { beside: ["lint"] }), suite("lint"), suite("root", { needs: ["guest"] })];
+  const running = inOrder(order, async ({ name }, broken) => {
+    log.push(`${name} begins${broken.map((need) => ` without ${need}`)}`);
+    if (name === "guest") await guest.promise;
+    if (name === "lint") guest.resolve();
+    log.push(`${name} ends`);
+    return name === "guest" ? failedOne("") : passedOne();
+  });
+  expect([...(await running).keys()].sort()).toEqual(["guest", "lint", "root"]);
+  expect(log).toEqual(["guest begins", "lint begins", "lint ends", "guest ends", "root begins without guest", "root ends"]);
 });

@@ -48,6 +48,8 @@ export interface Suite {
   readonly needs?: readonly string[];
   /** True: runs also when an earlier suite failed or was not chosen, whenever one that touches the machine ran. */
   readonly always?: boolean;
+  /** Suites that may run while this one goes on: for one that mostly waits. Any other begins when this one has ended. */
+  readonly beside?: readonly string[];
   run(context: SuiteContext): Promise<Tally>;
 }
 

@@ -4,9 +4,11 @@ import { leaks, platform, release } from "./platform.ts";
 import { pureV2 } from "./pure-v2.ts";
 import { agent, contract, e2e, root, unit } from "./tests.ts";
 
-/** Everything that `./boxyard test` runs, in this order: what is quick and says most comes first. */
+/** Everything that `./boxyard test` runs, in this order: the guest takes longest, so what can run beside it follows it. */
 export const suites = [
   needs,
+  platform,
+  pureV2,
   lint,
   types,
   boundaries,
@@ -14,9 +16,7 @@ export const suites = [
   generated,
   unit,
   contract,
-  platform,
   root,
-  pureV2,
   agent,
   e2e,
   release,

@@ -37,7 +37,7 @@ export const contract: FileSuite = {
 export const root: FileSuite = {
   name: "root",
   proves: "the parts that need Linux and root do their job on the real kernel",
-  limitMs: 480_000,
+  limitMs: 720_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
   run: (context) => oneByOne(context, root.files(context.only), 60_000, 240_000),
@@ -46,7 +46,7 @@ export const root: FileSuite = {
 export const agent: FileSuite = {
   name: "agent",
   proves: "the agent keeps its contract, line by line",
-  limitMs: 420_000,
+  limitMs: 600_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only),
   run: (context) => oneByOne(context, agent.files(context.only), 60_000, 240_000),
@@ -55,7 +55,7 @@ export const agent: FileSuite = {
 export const e2e: FileSuite = {
   name: "e2e",
   proves: "real clients get what the interface promises, through the front door",
-  limitMs: 900_000,
+  limitMs: 1_500_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, /^e2e\/agent\//),
   run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 240_000),
