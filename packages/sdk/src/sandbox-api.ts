@@ -1,4 +1,4 @@
-import type { ApiClient } from "./api-client.ts";
+import type { ApiClient, ApiRequest } from "./api-client.ts";
 import { withQuery } from "./file-transfer.ts";
 import { randomKey } from "./random-key.ts";
 import type { RequestOptions } from "./request-scope.ts";
@@ -12,6 +12,7 @@ import {
   type SandboxLogEntry,
   type SandboxMetrics,
 } from "./sandbox-info.ts";
+import { undoCreate, wasGivenUp } from "./undo-create.ts";
 
 export interface LifecycleOptions {
   /** What happens when the time is up. Default `kill`. */
@@ -55,7 +56,10 @@ export interface CreateOptions {
   readonly allowInternetAccess?: boolean | undefined;
   readonly network?: NetworkOptions | undefined;
   readonly lifecycle?: LifecycleOptions | undefined;
-  /** Names this creation: a repeat with the same key answers with the same sandbox. Default: a new key for each call. */
+  /**
+   * Names this creation: a repeat with the same key answers with the same sandbox. Default: a new key for each call; then what a call makes
+   * that is aborted, or takes too long, is killed in the background.
+   */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -81,16 +85,29 @@ export const lifetimeSeconds = (timeoutMs: number): number => Math.ceil(timeoutM
 
 const sandboxPath = (id: string, rest = ""): string => `/sandboxes/${encodeURIComponent(id)}${rest}`;
 
-export function createSandbox(api: ApiClient, opts: CreateOptions, options: RequestOptions): Promise<SandboxAccess> {
+/** What is given up while it is under way is undone in the background, unless the caller named the creation and may come back for it. */
+export async function createSandbox(api: ApiClient, opts: CreateOptions, options: RequestOptions): Promise<SandboxAccess> {
+  const request = createRequest(opts);
+  const isSent = ![api.config.signal, options.signal].some((signal) => signal?.aborted);
+  try {
+    return await api.send({ ...request, options });
+  } catch (error) {
+    if (isSent && opts.idempotencyKey === undefined && wasGivenUp(error)) {
+      void undoCreate(api, request, (own, id) => killSandbox(own, id, {}));
+    }
+    throw error;
+  }
+}
+
+function createRequest(opts: CreateOptions): ApiRequest<SandboxAccess> {
   const { lifecycle } = opts;
-  return api.send({
+  return {
     method: "POST",
     path: "/v2/sandboxes",
     what: "create sandbox",
     notFoundReason: "template_not_found",
     headers: { "Idempotency-Key": opts.idempotencyKey ?? randomKey() },
     repeatable: true,
-    options,
     body: {
       templateID: opts.template ?? "base",
       timeout: lifetimeSeconds(opts.timeoutMs ?? 300_000),
@@ -102,7 +119,7 @@ export function createSandbox(api: ApiClient, opts: CreateOptions, options: Requ
       ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
     },
     read: async (response) => accessFromJson(await response.json()),
-  });
+  };
 }
 
 export function connectSandbox(api: ApiClient, id: string, timeoutMs: number | undefined, options: RequestOptions): Promise<SandboxAccess> {
