@@ -1,8 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram, takeSnapshot } from "@boxyard/testkit";
-import { settledDifferences } from "../support/ours.ts";
+import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram, settledDifferences, takeSnapshot } from "@boxyard/testkit";
 
 const config = readTestConfig();
 const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, BOXYARD_LISTEN: "127.0.0.1:0" };

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { eventually, takeSnapshot } from "@boxyard/testkit";
-import { keptSandboxes, openDescriptors, settledDifferences } from "../support/ours.ts";
+import { eventually, settledDifferences, takeSnapshot } from "@boxyard/testkit";
+import { keptSandboxes, openDescriptors } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 

@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
+import { eventually, settledDifferences, takeSnapshot } from "@boxyard/testkit";
 import { findHierarchies, mountPoints } from "./cgroup/hierarchies.ts";
 import { readInstance } from "./setup/index.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
-import { never, TestMachine } from "./testing/machine.ts";
+import { REMOVALS } from "./teardown.ts";
+import { TestMachine } from "./testing/machine.ts";
 
 const STEPS = [...createSteps, ...startSteps].map((step) => step.name);
 
@@ -86,22 +88,74 @@ describe("a create or start that is cut off", () => {
     }
   });
 
-  test("leaves the machine as before after a hundred of them", async () => {
-    const before = { fds: readdirSync("/proc/self/fd").length, memory: process.memoryUsage.rss() };
-    for (let i = 0; i < 100; i++) {
-      const step = STEPS[i % STEPS.length];
-      machine.faults.after = (name) => {
-        if (name === step) throw new Error("injected");
-      };
-      await machine.boot().catch(() => {});
+  for (const when of ["before", "after"] as const) {
+    for (const removal of REMOVALS) {
+      /** After the last one nothing is left to be found. */
+      const isOver = when === "after" && removal === REMOVALS.at(-1);
+
+      test(`by a failure ${when} ${removal} of a removal says so and leaves what the next removal finds`, async () => {
+        const handle = await machine.boot();
+        machine.faults[when] = (name) => {
+          if (name === removal) throw new Error("injected");
+        };
+        const error = await machine.driver.destroy(handle).catch((e: unknown) => e);
+        expect(String(error)).toContain("injected");
+        expect(await machine.driver.list()).toEqual(isOver ? [] : [handle]);
+        delete machine.faults[when];
+        await machine.driver.destroy(handle);
+        expect(await machine.driver.list()).toEqual([]);
+        expect(traces(handle.sandboxId)).toEqual([]);
+      });
+
+      test(`by kill -9 ${when} ${removal} of a removal leaves what can be found and removed`, async () => {
+        await machine.close();
+        const id = await dieAt(machine.dataFolder, when, removal);
+        await machine.reopen();
+        expect((await machine.driver.list()).map((handle) => handle.sandboxId)).toEqual(isOver ? [] : [id]);
+        await machine.destroyAll();
+        expect(await machine.driver.list()).toEqual([]);
+        expect(traces(id)).toEqual([]);
+      });
     }
-    expect(await machine.driver.list()).toEqual([]);
-    expect(readdirSync("/proc/self/fd").length).toBeLessThanOrEqual(before.fds + 2);
-    await machine.driver.create(machine.spec(), never).catch(() => {});
+  }
+
+  test("leaves the machine as before after a hundred of them, at every step and every removal", async () => {
+    await machine.driver.destroy(await machine.boot()); // What is made once and stays comes into being.
+    const before = takeSnapshot();
+    const files = filesOf(machine.dataFolder);
+    const descriptors = openDescriptors();
+    for (let i = 0; i < 100; i++) {
+      const step = [...STEPS, ...REMOVALS][i % (STEPS.length + REMOVALS.length)];
+      let injected = false;
+      machine.faults.after = (name) => {
+        if (name !== step || injected) return;
+        injected = true;
+        throw new Error("injected");
+      };
+      const handle = await machine.boot().catch(() => undefined);
+      expect(handle === undefined).toBe(STEPS.includes(`${step}`));
+      if (handle) await machine.driver.destroy(handle).catch(() => machine.driver.destroy(handle));
+      expect([step, injected]).toEqual([step, true]);
+    }
     delete machine.faults.after;
-    await machine.destroyAll();
+    expect(await machine.driver.list()).toEqual([]);
+    // Mounts, loop devices, links (the router's too), tables, cgroups, processes, owner and mode of the machine's device nodes.
+    expect(await settledDifferences(machine.dataFolder, before)).toEqual([]);
+    expect(filesOf(machine.dataFolder)).toEqual(files);
+    await eventually("no descriptor more than before", () => openDescriptors() <= descriptors);
   });
 });
+
+/** Every file and folder of the data folder but what templates hold, which no sandbox may change. */
+function filesOf(dataFolder: string): string[] {
+  const found = Bun.spawnSync(["find", dataFolder, "-path", "*/pool/layers/*", "-prune", "-o", "-print"]).stdout.toString();
+  expect(found).toContain("/pool/layers");
+  return found.split("\n").sort();
+}
+
+function openDescriptors(): number {
+  return readdirSync("/proc/self/fd").length;
+}
 
 async function dieAt(dataFolder: string, when: string, step: string): Promise<SandboxId> {
   const script = join(import.meta.dir, "testing/die-at-step.ts");

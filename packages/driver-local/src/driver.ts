@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
@@ -20,8 +20,9 @@ import { waitUntilEnded } from "./cgroup/ended.ts";
 import { readOomKills, readStats } from "./cgroup/stats.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
 import { sandboxesOn } from "./recover.ts";
+import { reserve } from "./reserve.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
-import { type CreateContext, cgroupOf, type LocalParts } from "./sandbox.ts";
+import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { readRecord, type SandboxRecord, writeAtomically, writeRecord } from "./state/record.ts";
 import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
@@ -73,7 +74,7 @@ export class LocalDriver implements SandboxDriver {
       validateSpec(spec);
       signal.throwIfAborted();
       const undo = new Cleanup(this.parts.onUndoError);
-      const ctx = await this.reserve(spec, undo);
+      const ctx = await reserve(this.parts, spec, undo);
       try {
         await runSteps(createSteps, ctx, undo, signal, this.parts.observer);
       } catch (error) {
@@ -248,55 +249,6 @@ export class LocalDriver implements SandboxDriver {
     });
   }
 
-  /** Claims the id: the folder, and in it the state file with everything a removal needs. */
-  private async reserve(spec: SandboxSpec, undo: Cleanup): Promise<CreateContext> {
-    const { paths, uidRanges, networks } = this.parts;
-    const id = spec.sandboxId;
-    this.refuseLeftovers(id);
-    try {
-      mkdirSync(paths.sandbox(id), { mode: 0o700 });
-    } catch (error) {
-      if (hasErrno(error, "EEXIST")) throw alreadyExists(id);
-      throw fromErrno(`create sandbox ${id}`, error);
-    }
-    let record: SandboxRecord | undefined;
-    // One undo for all, here and for every step: the folder, and with it the claim on ids and address, goes only when the rest is gone.
-    undo.add("sandbox", async () => {
-      const wasWritten = readRecord(paths.state(id)) !== undefined;
-      await removeSandbox(this.parts, id);
-      if (record && !wasWritten) uidRanges.giveBack(record.uidBase);
-    });
-    try {
-      const lease = networks.allocate(id, spec.incarnation);
-      undo.add("lease", () => networks.detach(lease));
-      const { incarnation, resources, network, labels } = spec;
-      const { layers } = spec.image;
-      record = { version: 1, sandboxId: id, incarnation, uidBase: uidRanges.take(), resources, network, labels, layers, lease };
-      await writeRecord(paths.state(id), record);
-      // Not before the record says that we stand on them: from then on nobody removes them.
-      this.requireImage(spec);
-      return { parts: this.parts, spec, cgroup: cgroupOf(this.parts, id), record, volume: "" };
-    } catch (error) {
-      await undo.run();
-      throw error;
-    }
-  }
-
-  private refuseLeftovers(id: SandboxId): void {
-    const { paths, cgroups, storage } = this.parts;
-    if ([paths.sandbox(id), storage.volumePath(id), ...cgroups.foldersOf(id)].some((folder) => existsSync(folder))) throw alreadyExists(id);
-  }
-
-  private requireImage(spec: SandboxSpec): void {
-    const missing = spec.image.layers.find((layer) => !this.parts.storage.hasLayer(layer));
-    if (missing) {
-      throw new AppError("not_found", `Layer ${missing} of the image is not on this machine`, {
-        reason: "image_not_found",
-        details: { digest: spec.image.digest, layer: missing },
-      });
-    }
-  }
-
   /** The record behind a handle; `not_found` for another incarnation and for what was never made whole. */
   private find(handle: SandboxHandle): SandboxRecord {
     const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
@@ -319,10 +271,6 @@ export class LocalDriver implements SandboxDriver {
     if (record.ending) return;
     await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, ending: "killed" });
   }
-}
-
-function alreadyExists(id: SandboxId): AppError {
-  return new AppError("already_exists", `Something of sandbox ${id} is left; destroy it first`, { reason: "sandbox_exists" });
 }
 
 function handleOf(record: SandboxRecord): SandboxHandle {

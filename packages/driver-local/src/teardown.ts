@@ -3,34 +3,64 @@ import type { SandboxId } from "@boxyard/core";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { readRecord, type SandboxRecord } from "./state/record.ts";
 
-/** The removals that a sandbox is taken apart with. Each is repeatable and is also the undo of a step. */
+/** What a sandbox holds of that which is handed out once. */
+export type Claims = Pick<SandboxRecord, "lease" | "uidBase">;
 
-export async function removeProcesses(parts: LocalParts, id: SandboxId): Promise<void> {
-  await cgroupOf(parts, id).killAndWait();
-  await parts.runtime.forget(id);
+interface Removal {
+  readonly name: string;
+  /** Repeatable; nothing to remove is fine. */
+  run(parts: LocalParts, id: SandboxId, claims: Partial<Claims>): Promise<void>;
 }
 
-export async function removeCgroup(parts: LocalParts, id: SandboxId): Promise<void> {
-  await cgroupOf(parts, id).remove();
-}
+const endProcesses: Removal = {
+  name: "endProcesses",
+  async run(parts, id) {
+    await cgroupOf(parts, id).killAndWait();
+    await parts.runtime.forget(id);
+  },
+};
+
+const removeCgroup: Removal = { name: "removeCgroup", run: (parts, id) => cgroupOf(parts, id).remove() };
+
+const unplug: Removal = {
+  name: "unplug",
+  async run(parts, _id, { lease }) {
+    if (lease) await parts.networks.detach(lease);
+  },
+};
+
+const removeVolume: Removal = { name: "removeVolume", run: (parts, id) => parts.storage.destroyVolume(id) };
 
 /** The folder goes last: until then the sandbox is listed. Only then may another sandbox have its user ids. */
-async function removeFolder(parts: LocalParts, id: SandboxId, record: SandboxRecord | undefined): Promise<void> {
-  // A sample of its statistics may just be written.
-  await rm(parts.paths.sandbox(id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
-  if (record) parts.uidRanges.giveBack(record.uidBase);
+const removeFolder: Removal = {
+  name: "removeFolder",
+  async run(parts, id, { uidBase }) {
+    // A sample of its statistics may just be written.
+    await rm(parts.paths.sandbox(id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
+    if (uidBase !== undefined) parts.uidRanges.giveBack(uidBase);
+  },
+};
+
+/** How a sandbox ceases to be. Within a stage there is no order: each is done even when another fails; the next stage waits for all. */
+const stages: readonly (readonly Removal[])[] = [[endProcesses], [removeCgroup, unplug, removeVolume], [removeFolder]];
+
+/** The names of all removals, in order. */
+export const REMOVALS: readonly string[] = stages.flat().map(({ name }) => name);
+
+/**
+ * Removes every trace of a sandbox, half-made or whole, from what is on the machine alone; `claimed` is what its state file does not tell of
+ * yet. The one undo of every step of a create, and what `destroy` does. Throws the first failure; the sandbox stays listed then.
+ */
+export async function removeSandbox(parts: LocalParts, id: SandboxId, claimed: Partial<Claims> = {}): Promise<void> {
+  const claims = readRecord(parts.paths.state(id)) ?? claimed;
+  for (const stage of stages) {
+    const results = await Promise.allSettled(stage.map((removal) => observed(parts, removal, id, claims)));
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  }
 }
 
-/** Removes every trace of a sandbox, half-made or whole, from what is on the machine alone. */
-export async function removeSandbox(parts: LocalParts, id: SandboxId): Promise<void> {
-  const record = readRecord(parts.paths.state(id));
-  await removeProcesses(parts, id);
-  // No order between these three; each is done even when another fails, and the folder stays until all are.
-  const results = await Promise.allSettled([
-    removeCgroup(parts, id),
-    record ? parts.networks.detach(record.lease) : undefined,
-    parts.storage.destroyVolume(id),
-  ]);
-  for (const result of results) if (result.status === "rejected") throw result.reason;
-  await removeFolder(parts, id, record);
+async function observed(parts: LocalParts, removal: Removal, id: SandboxId, claims: Partial<Claims>): Promise<void> {
+  await parts.observer.before?.(removal.name);
+  await removal.run(parts, id, claims);
+  await parts.observer.after?.(removal.name);
 }

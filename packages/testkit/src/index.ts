@@ -1,6 +1,7 @@
 export { CHECKOUT, readTestConfig, type TestConfig } from "./config.ts";
 export * from "./eventually.ts";
 export * from "./leaks/compare.ts";
+export * from "./leaks/ours.ts";
 export * from "./leaks/snapshot.ts";
 export * from "./platform/api.ts";
 export { type ProgramOptions, type ProgramResult, runProgram } from "./platform/child.ts";

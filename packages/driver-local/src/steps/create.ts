@@ -7,14 +7,12 @@ import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
 import { writeRecord } from "../state/record.ts";
 import { close } from "../sys/libc.ts";
-import { removeProcesses } from "../teardown.ts";
 
 /** The runtime makes the sandbox; its init waits. From here on there is a process to find again, so the state file names it. */
 export const create: Step<CreateContext> = {
   name: "create",
-  async run(ctx, undo) {
+  async run(ctx) {
     const { parts, spec, cgroup, record } = ctx;
-    undo.add("processes", () => removeProcesses(parts, spec.sandboxId));
     const userNsFd = openUserNamespace(record.uidBase);
     let pid: number;
     try {

@@ -4,9 +4,8 @@ import type { CreateContext } from "../sandbox.ts";
 /** The link, plugged into the network namespace that the runtime made inside the sandbox's user namespace. */
 export const network: Step<CreateContext> = {
   name: "network",
-  async run({ parts, record }, undo) {
+  async run({ parts, record }) {
     if (!record.process) throw new AppError("internal", "network before create");
-    undo.add("network", () => parts.networks.detach(record.lease));
     await parts.networks.attach(record.lease, record.process.pid, record.network);
   },
 };

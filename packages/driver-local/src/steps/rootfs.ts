@@ -5,9 +5,8 @@ import type { CreateContext } from "../sandbox.ts";
 /** A volume with the disk limit, and in it overlay's upper and work directories. The mount itself is the runtime's (step `create`). */
 export const rootfs: Step<CreateContext> = {
   name: "rootfs",
-  async run(ctx, undo) {
+  async run(ctx) {
     const { parts, spec, record } = ctx;
-    undo.add("volume", () => parts.storage.destroyVolume(spec.sandboxId));
     ctx.volume = await parts.storage.createVolume(spec.sandboxId, spec.resources.diskBytes);
     makeUpper(ctx.volume, {
       owner: record.uidBase,

@@ -8,6 +8,7 @@ const empty: Snapshot = {
   links: [],
   networkNamespaces: [],
   nftTables: [],
+  routers: [],
   cgroups: [],
   processes: [],
   devices: [],

@@ -13,6 +13,8 @@ export interface Snapshot {
   readonly links: readonly string[];
   readonly networkNamespaces: readonly string[];
   readonly nftTables: readonly string[];
+  /** Links and addresses of routes in the routers' namespaces, where every sandbox's link ends. */
+  readonly routers: readonly string[];
   /** Control groups named `boxyard-…`, in every hierarchy. */
   readonly cgroups: readonly string[];
   /** Processes in such a group, or started with the marker. */
@@ -33,6 +35,7 @@ export function takeSnapshot(options: SnapshotOptions = {}): Snapshot {
     links: entries("/sys/class/net"),
     networkNamespaces: entries("/run/netns"),
     nftTables: nftTables(),
+    routers: routers(),
     cgroups: cgroups(),
     processes: processes(options.marker),
     devices: devices("/dev"),
@@ -83,6 +86,29 @@ function nftTables(): string[] {
   }
 }
 
+function routers(): string[] {
+  return entries("/run/boxyard")
+    .filter((name) => /^boxyard-[0-9a-f]{8}$/.test(name))
+    .flatMap((name) => {
+      const inside = (...command: string[]) =>
+        Bun.spawnSync(["nsenter", `--net=/run/boxyard/${name}`, "cat", ...command], { stderr: "ignore" })
+          .stdout.toString()
+          .split("\n");
+      const links = inside("/proc/net/dev").flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? []);
+      const routes = inside("/proc/net/route")
+        .slice(1)
+        .filter(Boolean)
+        .map((line) => line.split("\t").slice(0, 2).join(" to "));
+      return [...links.map((link) => `${name}: link ${link}`), ...routes.map((route) => `${name}: route over ${route}`)].sort();
+    });
+}
+
+/**
+ * A driver keeps a few spare groups, each with a child of its own in it, and makes a new one for each it has used. Their numbers differ from
+ * one look to the next; how many there are may not.
+ */
+const SPARE = /\/spare-\d+-\d+$/;
+
 /** A v1 hierarchy is a folder of `/sys/fs/cgroup`, as the v2 one is on hybrid machines; on pure v2 the groups are there directly. */
 function cgroups(): string[] {
   const found: string[] = [];
@@ -91,10 +117,12 @@ function cgroups(): string[] {
     for (const name of entries(root)) {
       if (!name.startsWith("boxyard-")) continue;
       found.push(join(root, name));
-      for (const child of entries(join(root, name))) if (isFolder(join(root, name, child))) found.push(join(root, name, child));
+      for (const child of entries(join(root, name))) {
+        if (isFolder(join(root, name, child))) found.push(join(root, name, child).replace(SPARE, "/spare"));
+      }
     }
   }
-  return [...new Set(found)].sort();
+  return found.sort();
 }
 
 function isFolder(path: string): boolean {
@@ -109,9 +137,12 @@ function processes(marker: string | undefined): string[] {
   const found: string[] = [];
   for (const pid of entries("/proc")) {
     if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
-    const inGroup = text(`/proc/${pid}/cgroup`).includes("/boxyard-");
+    const groups = text(`/proc/${pid}/cgroup`).split("\n");
+    const inGroup = groups.some((line) => line.includes("/boxyard-"));
     const marked = marker !== undefined && `\0${text(`/proc/${pid}/environ`)}`.includes(`\0${marker}`);
-    if (inGroup || marked) found.push(`${pid}: ${text(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim()}`);
+    const spareOf = groups.find((line) => SPARE.test(line))?.split(":")[2];
+    if (spareOf) found.push(`a child in ${spareOf.replace(SPARE, "/spare")}`);
+    else if (inGroup || marked) found.push(`${pid}: ${text(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim()}`);
   }
   return found;
 }

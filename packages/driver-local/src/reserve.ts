@@ -1,0 +1,69 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { AppError, type Cleanup, type SandboxId } from "@boxyard/core";
+import { fromErrno } from "@boxyard/core/node";
+import type { SandboxSpec } from "@boxyard/driver";
+import { type CreateContext, cgroupOf, type LocalParts } from "./sandbox.ts";
+import { type SandboxRecord, writeRecord } from "./state/record.ts";
+import { hasErrno } from "./sys/libc.ts";
+import { type Claims, removeSandbox } from "./teardown.ts";
+
+/**
+ * Claims the id: the folder, and in it the state file with everything a removal needs. Registers the removal of the sandbox, which undoes
+ * this and every step after it; when this throws, that has been done.
+ */
+export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanup): Promise<CreateContext> {
+  const { paths } = parts;
+  const id = spec.sandboxId;
+  refuseLeftovers(parts, id);
+  try {
+    mkdirSync(paths.sandbox(id), { mode: 0o700 });
+  } catch (error) {
+    if (hasErrno(error, "EEXIST")) throw alreadyExists(id);
+    throw fromErrno(`create sandbox ${id}`, error);
+  }
+  const claims: { -readonly [K in keyof Claims]?: Claims[K] } = {};
+  undo.add("sandbox", () => removeSandbox(parts, id, claims));
+  try {
+    const lease = parts.networks.allocate(id, spec.incarnation);
+    claims.lease = lease;
+    const uidBase = parts.uidRanges.take();
+    claims.uidBase = uidBase;
+    const { incarnation, resources, network, labels, image } = spec;
+    const record: SandboxRecord = {
+      version: 1,
+      sandboxId: id,
+      incarnation,
+      uidBase,
+      resources,
+      network,
+      labels,
+      layers: image.layers,
+      lease,
+    };
+    await writeRecord(paths.state(id), record);
+    // Not before the record says that we stand on them: from then on nobody removes them.
+    requireImage(parts, spec);
+    return { parts, spec, cgroup: cgroupOf(parts, id), record, volume: "" };
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
+
+function refuseLeftovers({ paths, cgroups, storage }: LocalParts, id: SandboxId): void {
+  if ([paths.sandbox(id), storage.volumePath(id), ...cgroups.foldersOf(id)].some((folder) => existsSync(folder))) throw alreadyExists(id);
+}
+
+function requireImage({ storage }: LocalParts, { image }: SandboxSpec): void {
+  const missing = image.layers.find((layer) => !storage.hasLayer(layer));
+  if (missing) {
+    throw new AppError("not_found", `Layer ${missing} of the image is not on this machine`, {
+      reason: "image_not_found",
+      details: { digest: image.digest, layer: missing },
+    });
+  }
+}
+
+function alreadyExists(id: SandboxId): AppError {
+  return new AppError("already_exists", `Something of sandbox ${id} is left; destroy it first`, { reason: "sandbox_exists" });
+}

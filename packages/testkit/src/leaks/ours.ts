@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readTestConfig } from "../config.ts";
+import { eventually } from "../eventually.ts";
+import { compareSnapshots, type Difference } from "./compare.ts";
+import { type Snapshot, takeSnapshot } from "./snapshot.ts";
+
+/**
+ * Differences to `before` that are this platform's: they carry its data folder or its instance, or concern device nodes, which are everybody's.
+ * On a CI machine nobody else works, so there all count.
+ */
+function ourDifferences(dataDir: string, before: Snapshot): Difference[] {
+  const { instance } = JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string };
+  const { ci } = readTestConfig();
+  return compareSnapshots(before, takeSnapshot()).filter(
+    ({ kind, what }) => ci || kind === "devices" || what.includes(dataDir) || what.includes(instance),
+  );
+}
+
+/** What of the platform on `dataDir` is different once the kernel has had time to take back what it takes back later. */
+export async function settledDifferences(dataDir: string, before: Snapshot): Promise<Difference[]> {
+  const settled = () => ourDifferences(dataDir, before).length === 0;
+  await eventually("no difference", settled, { withinMs: 10_000, everyMs: 200 }).catch(() => {}); // The caller shows what is left.
+  return ourDifferences(dataDir, before);
+}
