@@ -18,6 +18,11 @@ const NEEDS: readonly Need[] = [
   { what: "debugfs, to read the guest's disk", package: "e2fsprogs", probe: ["debugfs", "-V"] },
   { what: "runc, the other runtime", package: "runc", probe: ["runc", "--version"] },
   { what: "a registry, for pulls and pushes", package: "docker-registry", probe: ["docker-registry", "--version"] },
+  {
+    what: "PostgreSQL, the other kind of store",
+    package: "postgresql",
+    probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/postgres && id postgres"],
+  },
   { what: "a browser, for what the SDK does in one", package: "chromium", probe: ["chromium", "--version"] },
   { what: "tmux, to drive terminal programs", package: "tmux", probe: ["tmux", "-V"] },
 ];

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Clock, type StepObserver, systemClock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
@@ -8,6 +9,7 @@ import { createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
 import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
+import { nodeIdOf } from "./node-id.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { type Adoption, adopt } from "./sandboxes/adopt.ts";
@@ -18,12 +20,13 @@ import { Lifecycle } from "./sandboxes/lifecycle.ts";
 import { Sampler } from "./sandboxes/sampler.ts";
 import { Sweep } from "./sandboxes/sweep.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
-import { SqlStore, type Store } from "./store/index.ts";
+import { SqlStore, type Store, type StoreLock } from "./store/index.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/build-settings.ts";
 import type { Builds } from "./templates/builds/builds.ts";
 import type { Uploads } from "./templates/builds/uploads.ts";
 import type { Catalog } from "./templates/catalog.ts";
+import type { TemplateImages } from "./templates/images/template-images.ts";
 import { Templates } from "./templates/registry.ts";
 
 const CREATE_WAIT_MS = 30_000;
@@ -38,6 +41,7 @@ export interface ServerContext {
   readonly catalog: Catalog;
   readonly builds: Builds;
   readonly uploads: Uploads;
+  readonly templateImages: TemplateImages;
   readonly lifecycle: Lifecycle;
   readonly idempotency: Idempotency;
   readonly gate: CreateGate;
@@ -66,13 +70,25 @@ export interface RunningServer {
   readonly firstKey: FirstKey;
   readonly adoption: Adoption;
   readonly sweep: Sweep;
+  /** Rejects when another server works on the store: then this one must end. */
+  readonly lost: Promise<never>;
   /** Ends answers in progress within `graceMs` and lets go of everything but the sandboxes, which go on, and the driver, which is the caller's. */
   close(graceMs?: number): Promise<void>;
 }
 
 /** Opens the store of a data folder. */
-export function openStore(config: ServerConfig): Promise<Store> {
-  return SqlStore.open(config.databaseUrl === undefined ? { file: join(config.dataFolder, "boxyard.db") } : { url: config.databaseUrl });
+export async function openStore({ dataFolder, databaseUrl }: ServerConfig): Promise<Store> {
+  return SqlStore.open(databaseUrl === undefined ? { file: join(dataFolder, "boxyard.db") } : { url: databaseUrl }, nodeIdOf(dataFolder));
+}
+
+async function openLocked(config: ServerConfig, clock: Clock): Promise<{ store: Store; lock: StoreLock }> {
+  const store = await openStore(config);
+  try {
+    return { store, lock: await store.lock(`${hostname()}, ${config.dataFolder}, process ${process.pid}`, clock) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 /** Puts the server together by hand, in order; takes back the sandboxes of an earlier one; then listens. */
@@ -85,7 +101,7 @@ export async function startServer({
   observer,
   buildSettings = NO_BUILD_SETTINGS,
 }: ServerOptions): Promise<RunningServer> {
-  const store = await openStore(config);
+  const { store, lock } = await openLocked(config, clock);
   const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
@@ -107,7 +123,7 @@ export async function startServer({
     ...(observer ? { observer } : {}),
   });
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
-  const { catalog, builds, uploads } = await assembleTemplates({
+  const { catalog, builds, uploads, templateImages } = await assembleTemplates({
     config,
     store,
     templates,
@@ -129,6 +145,7 @@ export async function startServer({
     catalog,
     builds,
     uploads,
+    templateImages,
     lifecycle,
     idempotency: new Idempotency(store, clock),
     gate,
@@ -153,12 +170,14 @@ export async function startServer({
     firstKey,
     adoption,
     sweep,
+    lost: lock.lost,
     async close(graceMs = 5000) {
       await front?.close(graceMs);
       await builds.close();
       await Promise.all([sweep.stop(), sampler.stop(), lifecycle.close()]);
       await sandboxLogs.close();
       await store.close();
+      await lock.release();
     },
   };
 }

@@ -11,7 +11,7 @@ let folder: string;
 let store: Store;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "boxyard-keys-"));
-  store = await SqlStore.open({ file: join(folder, "boxyard.db") });
+  store = await SqlStore.open({ file: join(folder, "boxyard.db") }, "node");
 });
 afterEach(async () => {
   await store.close();

@@ -67,4 +67,13 @@ export const MIGRATIONS: readonly Migration[] = [
         message TEXT NOT NULL, fields TEXT NOT NULL, PRIMARY KEY (sandbox_id, at, place))`,
     ],
   },
+  {
+    version: 4,
+    name: "sandboxes of a node",
+    statements: [
+      // Whose data folder a sandbox lives in; `SqlStore.open` gives those from before to itself.
+      "ALTER TABLE sandboxes ADD COLUMN node TEXT NOT NULL DEFAULT ''",
+      "CREATE INDEX sandboxes_by_node ON sandboxes (node, state)",
+    ],
+  },
 ];

@@ -11,7 +11,7 @@ const folder = () => mkdtemp(join(tmpdir(), "boxyard-store-"));
 storeContract("SQLite", async () => {
   const dir = await folder();
   return {
-    open: () => SqlStore.open({ file: join(dir, "boxyard.db") }),
+    open: (node) => SqlStore.open({ file: join(dir, "boxyard.db") }, node),
     remove: () => rm(dir, { recursive: true }),
   };
 });
@@ -19,10 +19,10 @@ storeContract("SQLite", async () => {
 test("refuses a store that a newer version has written", async () => {
   const dir = await folder();
   const file = join(dir, "boxyard.db");
-  await (await SqlStore.open({ file })).close();
+  await (await SqlStore.open({ file }, "node")).close();
   const sql = new SQL({ adapter: "sqlite", filename: file });
   await sql`INSERT INTO migrations (version, name, applied_at) VALUES (9999, 'later', 0)`;
   await sql.close();
-  await expect(SqlStore.open({ file })).rejects.toMatchObject({ reason: "store_too_new" });
+  await expect(SqlStore.open({ file }, "node")).rejects.toMatchObject({ reason: "store_too_new" });
   await rm(dir, { recursive: true });
 });

@@ -1,11 +1,13 @@
-import { AppError, newTeamId, type SandboxId, type SandboxState, type TeamId, type TemplateId } from "@boxyard/core";
+import { type Clock, newTeamId, type SandboxId, type SandboxState, type TeamId, type TemplateId } from "@boxyard/core";
 import { SQL } from "bun";
-import { MIGRATIONS } from "./migrations.ts";
+import { migrate } from "./migrate.ts";
 import type { ApiKeyRecord, EndCause, IdempotencyRecord, SandboxRecord } from "./records.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store } from "./store.ts";
+import { storeFault, withStoreFaults } from "./store-fault.ts";
+import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 
 const COLUMNS: Readonly<Record<keyof SandboxChange, string>> = {
   state: "state",
@@ -16,28 +18,53 @@ const COLUMNS: Readonly<Record<keyof SandboxChange, string>> = {
   incarnation: "incarnation",
 };
 
+/** Sandboxes that are forgotten in one go; the next sweep forgets more. */
+const PRUNED_AT_ONCE = 1000;
+
+/** Where a store is. */
+export type StorePlace = { readonly file: string } | { readonly url: string };
+
 /** The store on SQL: SQLite in a file, or PostgreSQL by its address; the same statements for both. */
 export class SqlStore implements Store {
   readonly templates: SqlTemplateStore;
   readonly sandboxLogs: SqlSandboxLogStore;
   private readonly sql: SQL;
+  private readonly place: StorePlace;
+  private readonly node: string;
 
-  private constructor(sql: SQL) {
+  private constructor(sql: SQL, place: StorePlace, node: string) {
     this.sql = sql;
+    this.place = place;
+    this.node = node;
     this.templates = new SqlTemplateStore(sql);
     this.sandboxLogs = new SqlSandboxLogStore(sql);
   }
 
-  /** Opens the store and brings its schema up to date. Refuses one that a newer version of the server has written. */
-  static async open(where: { file: string } | { url: string }): Promise<SqlStore> {
-    const sql = "url" in where ? new SQL(where.url) : new SQL({ adapter: "sqlite", filename: where.file });
-    if ("file" in where) {
-      await sql.unsafe("PRAGMA journal_mode = WAL");
-      await sql.unsafe("PRAGMA synchronous = NORMAL");
-      await sql.unsafe("PRAGMA busy_timeout = 5000");
+  /**
+   * Opens the store for the sandboxes of `node`, and brings its schema up to date. Refuses one that a newer version of the server has written
+   * (`store_too_new`); what keeps it from opening is said as `storeFault` says it.
+   */
+  static async open(place: StorePlace, node: string): Promise<SqlStore> {
+    const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
+    try {
+      if ("file" in place) {
+        await sql.unsafe("PRAGMA journal_mode = WAL");
+        await sql.unsafe("PRAGMA synchronous = NORMAL");
+        await sql.unsafe("PRAGMA busy_timeout = 5000");
+      }
+      await migrate(sql, "url" in place ? "postgres" : "sqlite");
+      // Of the time before sandboxes had a node there was one server, this one.
+      await sql`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
+    } catch (error) {
+      await sql.close().catch(() => {});
+      throw storeFault(error) ?? error;
     }
-    await migrate(sql);
-    return new SqlStore(sql);
+    return new SqlStore(withStoreFaults(sql), place, node);
+  }
+
+  lock(holder: string, clock: Clock): Promise<StoreLock> {
+    // The file is the data folder's, which has a lock of its own.
+    return "url" in this.place ? lockStore({ url: this.place.url, holder, clock }) : Promise.resolve(NO_LOCK);
   }
 
   async getOrCreateMeta(name: string, make: () => string): Promise<string> {
@@ -86,6 +113,7 @@ export class SqlStore implements Store {
   async insertSandbox(record: SandboxRecord): Promise<void> {
     const values = {
       id: record.id as string,
+      node: this.node,
       team_id: record.teamId as string,
       template_id: record.templateId as string,
       state: record.state,
@@ -106,7 +134,9 @@ export class SqlStore implements Store {
   }
 
   async listLiving(): Promise<SandboxRecord[]> {
-    return ((await this.sql`SELECT * FROM sandboxes WHERE state <> 'dead' ORDER BY created_at`) as Row[]).map(sandboxOf);
+    return ((await this.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`) as Row[]).map(
+      sandboxOf,
+    );
   }
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean> {
@@ -117,8 +147,13 @@ export class SqlStore implements Store {
   }
 
   async pruneSandboxes(time: number): Promise<void> {
-    await this.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time})`;
-    await this.sql`DELETE FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}`;
+    // Of another node that has not come back: should it do so after all, its driver has sandboxes that nobody knows, and they are removed.
+    const rows = (await this.sql`SELECT id FROM sandboxes WHERE (state = 'dead' AND ended_at < ${time})
+      OR (node <> ${this.node} AND end_at < ${time} AND state IN ('creating', 'running', 'killing', 'failed')) LIMIT ${PRUNED_AT_ONCE}`) as Row[];
+    if (rows.length === 0) return;
+    const ids = this.sql(rows.map(({ id }) => text(id)));
+    await this.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
+    await this.sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
   }
 
   async claimKey(record: IdempotencyRecord): Promise<IdempotencyRecord | undefined> {
@@ -147,30 +182,6 @@ export class SqlStore implements Store {
 
   async close(): Promise<void> {
     await this.sql.close();
-  }
-}
-
-async function migrate(sql: SQL): Promise<void> {
-  await sql.unsafe("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)");
-  const rows = (await sql`SELECT version FROM migrations`) as Row[];
-  const done = new Set(rows.map((row) => num(row.version)));
-  const newest = MIGRATIONS.at(-1)?.version ?? 0;
-  const unknown = [...done].find((version) => version > newest);
-  if (unknown !== undefined) {
-    throw new AppError(
-      "failed_precondition",
-      `The store was written by a newer version of Boxyard (schema ${unknown}, this one knows ${newest})`,
-      {
-        reason: "store_too_new",
-      },
-    );
-  }
-  for (const migration of MIGRATIONS) {
-    if (done.has(migration.version)) continue;
-    await sql.begin(async (tx) => {
-      for (const statement of migration.statements) await tx.unsafe(statement);
-      await tx`INSERT INTO migrations ${tx({ version: migration.version, name: migration.name, applied_at: Date.now() })}`;
-    });
   }
 }
 

@@ -41,14 +41,22 @@ export function sampleRecord(change: Partial<SandboxRecord> = {}): SandboxRecord
   };
 }
 
-/** What every store must do; run it over each kind. `open` twice on the same place stands for a restart. */
-export function storeContract(name: string, make: () => Promise<{ open: () => Promise<Store>; remove: () => Promise<void> }>): void {
+export interface StoreUnderTest {
+  /** Opens it for a node; twice on the same place stands for a restart. */
+  open(node: string): Promise<Store>;
+  remove(): Promise<void>;
+}
+
+const NODE = "here";
+
+/** What every store must do; run it over each kind. */
+export function storeContract(name: string, make: () => Promise<StoreUnderTest>): void {
   describe(`store contract: ${name}`, () => {
-    let place: Awaited<ReturnType<typeof make>>;
+    let place: StoreUnderTest;
     let store: Store;
     beforeEach(async () => {
       place = await make();
-      store = await place.open();
+      store = await place.open(NODE);
     });
     afterEach(async () => {
       await store.close();
@@ -60,7 +68,7 @@ export function storeContract(name: string, make: () => Promise<{ open: () => Pr
       await store.insertSandbox(record);
       expect(await store.getSandbox(record.id)).toEqual(record);
       await store.close();
-      store = await place.open();
+      store = await place.open(NODE);
       expect(await store.listLiving()).toEqual([record]);
       expect(await store.getSandbox(newSandboxId())).toBeUndefined();
     });
@@ -95,6 +103,24 @@ export function storeContract(name: string, make: () => Promise<{ open: () => Pr
       expect(await store.getSandbox(old.id)).toBeUndefined();
       expect(await store.getSandbox(fresh.id)).toEqual(fresh);
       expect(await store.listLiving()).toEqual([alive]);
+    });
+
+    test("has nothing to do with the sandboxes of another node, until they should have ended long ago", async () => {
+      const elsewhere = await place.open("elsewhere");
+      const [theirs, paused] = [sampleRecord({ state: "running", endAt: 50 }), sampleRecord({ state: "paused", endAt: 50 })];
+      try {
+        for (const record of [theirs, paused]) await elsewhere.insertSandbox(record);
+        const ours = sampleRecord({ state: "running", endAt: 50 });
+        await store.insertSandbox(ours);
+        expect(await store.listLiving()).toEqual([ours]);
+        await store.pruneSandboxes(40);
+        expect((await elsewhere.listLiving()).map(({ id }) => id).sort()).toEqual([theirs.id, paused.id].sort());
+        await store.pruneSandboxes(60);
+        expect(await elsewhere.listLiving()).toEqual([paused]);
+        expect(await store.listLiving()).toEqual([ours]);
+      } finally {
+        await elsewhere.close();
+      }
     });
 
     test("keeps keys by their hash", async () => {

@@ -1,6 +1,7 @@
-import type { SandboxId, SandboxState, TeamId } from "@boxyard/core";
+import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
+import type { StoreLock } from "./store-lock.ts";
 import type { TemplateStore } from "./template-store.ts";
 
 /**
@@ -8,6 +9,9 @@ import type { TemplateStore } from "./template-store.ts";
  * understands; `storeContract` says what each must do.
  */
 export interface Store {
+  /** Makes sure that this server is the only one at work here; `holder` is what another one is told. Throws `store_in_use`. */
+  lock(holder: string, clock: Clock): Promise<StoreLock>;
+
   /** The value kept under `name`; `make` supplies it the first time. Callers that race get the same value. */
   getOrCreateMeta(name: string, make: () => string): Promise<string>;
 
@@ -31,11 +35,11 @@ export interface Store {
 
   insertSandbox(record: SandboxRecord): Promise<void>;
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
-  /** Every sandbox that is not dead. */
+  /** Every sandbox of this node that is not dead. */
   listLiving(): Promise<SandboxRecord[]>;
   /** Compare and set: changes the record only if it is in one of the states `from`; says whether it did. */
   updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean>;
-  /** Forgets dead sandboxes that ended before `time`, with their logs. */
+  /** Forgets dead sandboxes that ended before `time`, and other nodes' that should have, with their logs. */
   pruneSandboxes(time: number): Promise<void>;
 
   /** Claims a key; undefined if that worked, else the earlier claim. */

@@ -35,11 +35,13 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     writeServerFile(config.dataFolder, server.url, buildId());
     logger.info({ url: server.url, adopted: server.adoption.adopted, removed: server.adoption.removed }, "server started");
     console.log(`Boxyard runs at ${server.url}. The API key is in ${server.firstKey.path}.`);
-    logger.info({ signal: await stop }, "server is stopping");
+    const end = await Promise.race([stop, server.lost]).catch((error: unknown) => error);
+    logger.info(typeof end === "string" ? { signal: end } : { err: end }, "server is stopping");
     removeServerFile(config.dataFolder);
     await server.close();
     await driver.close();
     logger.info("server stopped; its sandboxes go on");
+    if (typeof end !== "string") throw end;
     return 0;
   } finally {
     lock.release();

@@ -70,7 +70,12 @@ export const SETTINGS = [
     default: "machine",
     meaning: "machine: template builds take along this machine's package settings, proxies and certificate authorities; none: they don't.",
   },
-  { name: "DATABASE_URL", usedBy: "server", default: "SQLite in $BOXYARD_DATA/boxyard.db", meaning: "PostgreSQL address of the store." },
+  {
+    name: "DATABASE_URL",
+    usedBy: "server",
+    default: "SQLite in $BOXYARD_DATA/boxyard.db",
+    meaning: "PostgreSQL address of the store; of one server at a time.",
+  },
   { name: "BOXYARD_API_URL", usedBy: "client", default: "address of the running server", meaning: "Where clients find the platform API." },
   { name: "BOXYARD_API_KEY", usedBy: "client", default: "$BOXYARD_DATA/api-key", meaning: "API key that clients send." },
 ] as const satisfies readonly Setting[];

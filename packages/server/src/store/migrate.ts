@@ -1,0 +1,35 @@
+import { AppError } from "@boxyard/core";
+import type { SQL } from "bun";
+import { MIGRATIONS } from "./migrations.ts";
+import { num, type Row } from "./sql-values.ts";
+
+/** Any number that nobody else locks by; PostgreSQL then lets one process at a time change the schema. */
+const SCHEMA_LOCK = 0x626f7901;
+
+/** Brings the schema up to date: all of it, or nothing. Throws `failed_precondition`, reason `store_too_new`. */
+export async function migrate(sql: SQL, kind: "sqlite" | "postgres"): Promise<void> {
+  // SQLite takes its own lock with the first word; otherwise two at once could both find the old schema, and one would fail.
+  await sql.begin(kind === "sqlite" ? "immediate" : "", async (tx) => {
+    if (kind === "postgres") await tx`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
+    await tx.unsafe("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)");
+    const rows = (await tx`SELECT version FROM migrations`) as Row[];
+    const done = new Set(rows.map((row) => num(row.version)));
+    refuseNewer(done);
+    for (const { version, name, statements } of MIGRATIONS) {
+      if (done.has(version)) continue;
+      for (const statement of statements) await tx.unsafe(statement);
+      await tx`INSERT INTO migrations ${tx({ version, name, applied_at: Date.now() })}`;
+    }
+  });
+}
+
+function refuseNewer(done: ReadonlySet<number>): void {
+  const newest = MIGRATIONS.at(-1)?.version ?? 0;
+  const unknown = [...done].find((version) => version > newest);
+  if (unknown === undefined) return;
+  throw new AppError(
+    "failed_precondition",
+    `The store was written by a newer version of Boxyard (schema ${unknown}, this one knows ${newest})`,
+    { reason: "store_too_new" },
+  );
+}

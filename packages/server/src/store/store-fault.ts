@@ -1,0 +1,43 @@
+import { AppError } from "@boxyard/core";
+import type { SQL } from "bun";
+
+/** Codes of what keeps a store from working, in SQLite and in PostgreSQL (its documentation, appendix A). */
+const FULL = /^(SQLITE_FULL|53100)$/;
+const BROKEN = /^(SQLITE_CORRUPT.*|SQLITE_NOTADB|XX00[12])$/;
+const DENIED = /^(28...|3D000|42501|SQLITE_PERM|SQLITE_READONLY.*|SQLITE_CANTOPEN.*|ERR_POSTGRES_(INVALID|UNSUPPORTED|UNKNOWN)_AUTH.*)$/;
+const AWAY = /^(SQLITE_IOERR.*|SQLITE_BUSY.*|SQLITE_LOCKED.*|08...|53...|57P0.|ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME).*)$/;
+
+interface DatabaseError {
+  readonly code?: unknown;
+  readonly errno?: unknown;
+}
+
+/** What an error of the database means to whoever runs the server; undefined if it is about one statement, not about the store. */
+export function storeFault(error: unknown): AppError | undefined {
+  const { code, errno } = error as DatabaseError;
+  const codes = [code, errno].filter((value): value is string => typeof value === "string");
+  const is = (pattern: RegExp) => codes.some((value) => pattern.test(value));
+  const said = error instanceof Error ? error.message : String(error);
+  const fault = (reason: string, message: string, kind: "unavailable" | "data_loss" = "unavailable") =>
+    new AppError(kind, message, { reason, cause: error });
+  if (is(FULL)) return fault("store_full", "The disk of the server's store is full; make room on it");
+  if (is(BROKEN))
+    return fault("store_broken", `The server's store is damaged, or no store at all (${said}); bring back a copy of it`, "data_loss");
+  if (is(DENIED)) return fault("store_denied", `The server's store can't be opened: ${said}`);
+  if (is(AWAY)) return fault("store_unavailable", `The server's store can't be reached: ${said}`);
+  return undefined;
+}
+
+/** `sql` whose statements throw what `storeFault` makes of their errors. */
+export function withStoreFaults(sql: SQL): SQL {
+  return new Proxy(sql, {
+    apply(target, self, args) {
+      const made: unknown = Reflect.apply(target as (...args: unknown[]) => unknown, self, args);
+      // Helpers such as `sql(values)` are no statements.
+      if (!(made instanceof Promise)) return made;
+      return made.catch((error: unknown) => {
+        throw storeFault(error) ?? error;
+      });
+    },
+  });
+}

@@ -1,0 +1,146 @@
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { SQL } from "bun";
+import { eventually } from "./eventually.ts";
+import { endsWithin, runProgram } from "./platform/child.ts";
+
+/** A real PostgreSQL (Debian's package `postgresql`) on loopback, with a folder of its own, run by the user whom the package brings. */
+export interface TestPostgres extends AsyncDisposable {
+  /** Makes an empty database and returns its address. */
+  database(): Promise<string>;
+  /** Ends it at once, as a crash would, and breaks all connections; `start` brings it back at the same address. */
+  crash(): Promise<void>;
+  start(): Promise<void>;
+}
+
+const USER = "boxyard";
+const STOP_MS = 10_000;
+
+export async function startPostgres(): Promise<TestPostgres> {
+  const postgres = new PostgresProcess();
+  try {
+    await postgres.init();
+    await postgres.start();
+    return postgres;
+  } catch (error) {
+    await postgres[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+class PostgresProcess implements TestPostgres {
+  private readonly folder = mkdtempSync(join(tmpdir(), "boxyard-postgres-"));
+  private readonly programs = programsFolder();
+  private readonly ids = idsOf("postgres");
+  private readonly port = freePort();
+  private child: Bun.Subprocess | undefined;
+  private databases = 0;
+
+  async init(): Promise<void> {
+    // It refuses to be root.
+    chownSync(this.folder, this.ids.uid, this.ids.gid);
+    chmodSync(this.folder, 0o700);
+    const argv = ["initdb", "-D", join(this.folder, "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions"];
+    const { exitCode, stdout, stderr } = await runProgram(this.asUser(argv), { env: ENV, cwd: "/" });
+    if (exitCode !== 0) throw new AppError("internal", `initdb failed: ${stdout}${stderr}`, { reason: "initdb" });
+  }
+
+  async start(): Promise<void> {
+    const settings = {
+      listen_addresses: "127.0.0.1",
+      port: this.port,
+      unix_socket_directories: this.folder,
+      dynamic_shared_memory_type: "mmap",
+      shared_buffers: "16MB",
+      max_connections: 60,
+      fsync: "off",
+    };
+    const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const log = Bun.file(join(this.folder, "..", `${this.folder.split("/").at(-1)}.log`));
+    const argv = this.asUser(["postgres", "-D", join(this.folder, "data"), ...options]);
+    const child = Bun.spawn(argv, { env: ENV, cwd: "/", stdin: "ignore", stdout: "ignore", stderr: log });
+    this.child = child;
+    await eventually("PostgreSQL answers", async () => {
+      if (child.exitCode !== null) throw new AppError("internal", `postgres ended: ${await log.text()}`, { reason: "postgres_ended" });
+      return this.answers();
+    });
+  }
+
+  async database(): Promise<string> {
+    const name = `test${++this.databases}`;
+    await this.withAdmin((sql) => sql.unsafe(`CREATE DATABASE ${name}`));
+    return this.url(name);
+  }
+
+  async crash(): Promise<void> {
+    const { child } = this;
+    this.child = undefined;
+    if (!child) return;
+    child.kill("SIGQUIT");
+    if (await endsWithin(child.exited, STOP_MS)) return;
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.crash();
+    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(`${this.folder}.log`, { force: true });
+  }
+
+  private url(database: string): string {
+    return `postgres://${USER}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  private answers(): Promise<boolean> {
+    return this.withAdmin((sql) => sql`SELECT 1`).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  private async withAdmin(work: (sql: SQL) => PromiseLike<unknown>): Promise<void> {
+    const sql = new SQL(this.url("postgres"), { max: 1 });
+    try {
+      await work(sql);
+    } finally {
+      await sql.close();
+    }
+  }
+
+  private asUser([program, ...args]: readonly string[]): string[] {
+    const { uid, gid } = this.ids;
+    // Should this process be killed, PostgreSQL goes with it.
+    const drop = ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups", "--pdeathsig=QUIT"];
+    return [...drop, join(this.programs, program ?? ""), ...args];
+  }
+}
+
+const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C" };
+
+/** Debian keeps the programs of each version in a folder of its own. */
+function programsFolder(): string {
+  const root = "/usr/lib/postgresql";
+  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(a) - Number(b)) : [];
+  const newest = versions.at(-1);
+  if (newest === undefined) throw new AppError("failed_precondition", "PostgreSQL is not installed (Debian package postgresql)");
+  return join(root, newest, "bin");
+}
+
+function idsOf(user: string): { uid: number; gid: number } {
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((text) => text.startsWith(`${user}:`));
+  const [, , uid, gid] = line?.split(":") ?? [];
+  if (uid === undefined || gid === undefined) throw new AppError("failed_precondition", `There is no user ${user}`);
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
