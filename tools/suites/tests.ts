@@ -28,8 +28,9 @@ export const unit: FileSuite = {
 
 export const contract: FileSuite = {
   name: "contract",
-  proves: "the fake driver and the SQLite store keep the contracts that the real ones keep",
+  proves: "the fake driver keeps the real one's contract, and the store keeps its own on SQLite and on PostgreSQL",
   limitMs: 120_000,
+  needs: ["needs"],
   files: (only) => testFiles(["packages/*/src/**/*contract.test.ts"], only),
   run: (context) => together(context, contract.files(context.only), 20_000),
 };
