@@ -10,6 +10,11 @@ export type ApiHandler = (request: Request) => Response | Promise<Response>;
 /** Bodies of the API are small: one that pauses for longer will not come. */
 const BODY_IDLE_MS = 30_000;
 
+/** Answers that are sent as they come into being; others are short. */
+const STREAMED = /^(text\/event-stream|application\/(x-ndjson|x-tar))(;|$)/;
+/** A client that takes nothing for longer has gone. */
+const STALL_MS = 120_000;
+
 /** A request that this server answers itself: its body is collected, within a limit. */
 export class ApiExchange implements Exchange {
   readonly bodyIdleMs = BODY_IDLE_MS;
@@ -79,7 +84,7 @@ export class ApiExchange implements Exchange {
     try {
       const response = await this.handler(this.toRequest());
       const fields = [...response.headers, ...CORS] as [string, string][];
-      if (response.headers.get("content-type")?.startsWith("text/event-stream") && response.body && !head) {
+      if (response.body && !head && STREAMED.test(response.headers.get("content-type") ?? "")) {
         await this.stream(response.status, fields, response.body);
         return;
       }
@@ -112,28 +117,45 @@ export class ApiExchange implements Exchange {
     });
   }
 
+  /** Once it has begun nothing else can be said: what fails then breaks the connection off. */
   private async stream(status: number, fields: [string, string][], body: ReadableStream<Uint8Array>): Promise<void> {
-    const chunked = this.request.minor === 1;
-    const head = ownResponse(status, fields, "", { close: !chunked || !this.request.keepAlive }).toString();
-    const text = head.replace(/Content-Length: 0\r\n/, chunked ? "Transfer-Encoding: chunked\r\n" : "");
-    this.client.write(Buffer.from(text, "latin1"));
+    const length = fields.find(([name]) => name.toLowerCase() === "content-length")?.[1];
+    const chunked = length === undefined && this.request.minor === 1;
+    const keep = this.request.keepAlive && (chunked || length !== undefined);
+    const plain = fields.filter(([name]) => name.toLowerCase() !== "content-length");
+    const framing = chunked ? "Transfer-Encoding: chunked\r\n" : length === undefined ? "" : `Content-Length: ${length}\r\n`;
+    const text = ownResponse(status, plain, "", { close: !keep }).toString();
+    this.client.write(Buffer.from(text.replace("Content-Length: 0\r\n", framing), "latin1"));
+    let left = Number(length);
     const reader = body.getReader();
-    this.gone.signal.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || this.gone.signal.aborted) break;
-      if (value.byteLength === 0) continue;
-      const frame = chunked ? Buffer.concat([Buffer.from(`${value.byteLength.toString(16)}\r\n`), value, Buffer.from("\r\n")]) : value;
-      if (!this.client.write(frame)) await this.drained();
+    const cancel = () => void reader.cancel().catch(() => {});
+    this.gone.signal.addEventListener("abort", cancel, { once: true });
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done || this.gone.signal.aborted) break;
+        if (value.byteLength === 0) continue;
+        left -= value.byteLength;
+        const frame = chunked ? Buffer.concat([Buffer.from(`${value.byteLength.toString(16)}\r\n`), value, Buffer.from("\r\n")]) : value;
+        if (!this.client.write(frame)) await this.drained();
+      }
+      if (this.gone.signal.aborted) return;
+      if (length !== undefined && left !== 0) throw new Error("the answer has another length than was said");
+    } catch {
+      // Whoever made the stream has told of its failure.
+      this.client.abort();
+      return;
     }
     if (chunked) this.client.write(Buffer.from("0\r\n\r\n"));
-    this.client.endResponse(chunked && this.request.keepAlive);
+    this.client.endResponse(keep);
   }
 
-  private drained(): Promise<void> {
-    return new Promise((resolve) => {
+  private async drained(): Promise<void> {
+    const stalled = setTimeout(() => this.client.abort(), STALL_MS);
+    await new Promise<void>((resolve) => {
       this.wake = resolve;
       if (this.gone.signal.aborted) resolve();
     });
+    clearTimeout(stalled);
   }
 }

@@ -1,7 +1,7 @@
 import type { ImageStore } from "@boxyard/driver";
 import { MEDIA, sha256 } from "./manifest.ts";
 import { configBytes, type ImageFacts, manifestBytes } from "./settings.ts";
-import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
+import { tarEnd, tarHeader, tarPadding, tarSize } from "./tar.ts";
 
 export interface ExportOptions {
   readonly image: ImageFacts;
@@ -14,6 +14,9 @@ export interface ExportOptions {
 export interface ExportedArchive {
   /** Digest of the image's manifest. */
   readonly digest: string;
+  /** Of the whole tar. */
+  readonly sizeBytes: number;
+  /** Nothing is done before it is read. */
   readonly tar: ReadableStream<Uint8Array>;
 }
 
@@ -30,12 +33,17 @@ export async function exportArchive({ image, images, signal, name }: ExportOptio
   const annotations = name === undefined ? {} : { annotations: { "org.opencontainers.image.ref.name": name } };
   const descriptor = { mediaType: MEDIA.manifest, digest, size: manifest.length, ...annotations };
   const index = JSON.stringify({ schemaVersion: 2, mediaType: MEDIA.index, manifests: [descriptor] });
+  const text = (value: string) => new TextEncoder().encode(value);
+  const documents: [string, Uint8Array][] = [
+    ["oci-layout", text(JSON.stringify({ imageLayoutVersion: "1.0.0" }))],
+    ["index.json", text(index)],
+    [blobPath(digest), manifest],
+    [blobPath(sha256(config)), config],
+  ];
+  const sizes = [...documents.map(([, data]) => data.length), ...layers.map(({ size }) => size)];
+  const sizeBytes = sizes.reduce((sum, size) => sum + tarSize(size), tarEnd().length);
   const parts = async function* (): AsyncGenerator<Uint8Array> {
-    const text = (value: string) => new TextEncoder().encode(value);
-    yield* file("oci-layout", text(JSON.stringify({ imageLayoutVersion: "1.0.0" })));
-    yield* file("index.json", text(index));
-    yield* file(blobPath(digest), manifest);
-    yield* file(blobPath(sha256(config)), config);
+    for (const [path, data] of documents) yield* file(path, data);
     for (const layer of layers) {
       yield tarHeader(blobPath(layer.digest), layer.size);
       for await (const piece of await images.exportLayer(layer.digest, { signal })) yield piece;
@@ -43,7 +51,7 @@ export async function exportArchive({ image, images, signal, name }: ExportOptio
     }
     yield tarEnd();
   };
-  return { digest, tar: streamOf(parts()) };
+  return { digest, sizeBytes, tar: streamOf(parts()) };
 }
 
 const blobPath = (digest: string): string => `blobs/sha256/${digest.slice(7)}`;
@@ -54,7 +62,8 @@ function* file(path: string, data: Uint8Array): Generator<Uint8Array> {
   yield tarPadding(data.length);
 }
 
-function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+/** A stream that takes a piece when one is asked for, and ends what makes them when nobody reads on. */
+export function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       async pull(controller) {

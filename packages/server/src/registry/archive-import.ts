@@ -1,4 +1,3 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
@@ -6,6 +5,7 @@ import { type InstalledImage, type InstallOptions, installImage } from "./instal
 import { badImage, type Descriptor, MAX_DOCUMENT_BYTES, MEDIA, sha256 } from "./manifest.ts";
 import type { BlobFile, Document, ImageSource } from "./source.ts";
 import { type ArchiveFile, readArchive } from "./tar.ts";
+import { withWorkFolder } from "./work-folder.ts";
 
 const BLOB = /^blobs\/sha256\/([0-9a-f]{64})$/;
 /** Most bytes of all files of an archive together by default. */
@@ -21,15 +21,11 @@ export interface ImportArchiveOptions extends InstallOptions {
 
 /** Brings an image from an OCI archive to this machine. Errors as for `pullImage`. */
 export async function importArchive(options: ImportArchiveOptions): Promise<InstalledImage> {
-  mkdirSync(options.folder, { recursive: true, mode: 0o700 });
-  const work = mkdtempSync(join(options.folder, "archive-"));
-  try {
+  return withWorkFolder(options.folder, async (work) => {
     const source = new ArchiveSource(work);
     await source.read(options.archive, options.maxBytes ?? DEFAULT_MAX_BYTES, options.signal);
     return await installImage(source, options);
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  });
 }
 
 class ArchiveSource implements ImageSource {

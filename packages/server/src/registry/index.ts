@@ -8,3 +8,4 @@ export * from "./push.ts";
 export * from "./reference.ts";
 export * from "./settings.ts";
 export { Transport, type TransportOptions } from "./transport.ts";
+export { removeWorkFolders } from "./work-folder.ts";

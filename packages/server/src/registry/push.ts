@@ -1,4 +1,4 @@
-import { createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { createWriteStream, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Transform } from "node:stream";
@@ -12,6 +12,7 @@ import { MEDIA, sha256 } from "./manifest.ts";
 import { type ImageReference, manifestName } from "./reference.ts";
 import { configBytes, type ImageFacts, type LayerBlob, manifestBytes } from "./settings.ts";
 import type { Transport } from "./transport.ts";
+import { withWorkFolder } from "./work-folder.ts";
 
 /** A blob up to this size goes up in one request, a larger one in pieces of this size, of which each can be sent again. */
 const PIECE_BYTES = 32 << 20;
@@ -101,17 +102,13 @@ class Push {
 
   private async packAndSend(diffId: string): Promise<LayerBlob> {
     const { images, folder, signal } = this.options;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const work = mkdtempSync(join(folder, "push-"));
-    try {
+    return withWorkFolder(folder, async (work) => {
       const path = join(work, "layer");
       const digest = await pack(await images.exportLayer(diffId, { signal }), path, signal);
       const { size } = statSync(path);
       if (!(await this.has(digest))) await this.send(path, size, digest);
       return { mediaType: MEDIA.layerGzip, digest, size };
-    } finally {
-      rmSync(work, { recursive: true, force: true });
-    }
+    });
   }
 
   private async has(digest: string): Promise<boolean> {

@@ -31,6 +31,8 @@ export function tarHeader(path: string, size: number): Uint8Array {
 }
 
 export const tarPadding = (size: number): Uint8Array => new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK);
+/** What a file takes in a tar, its header included. */
+export const tarSize = (size: number): number => BLOCK + size + tarPadding(size).length;
 export const tarEnd = (): Uint8Array => new Uint8Array(2 * BLOCK);
 
 /** A file of an archive as it comes; `body` must be read to its end before the next one. */

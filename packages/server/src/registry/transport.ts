@@ -6,6 +6,8 @@ import { isLoopback } from "./reference.ts";
 const CA_FILES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 /** How long a registry may be silent before its answer begins. */
 const ANSWER_MS = 60_000;
+/** What is sent goes out at least so fast, or the way is given up. */
+const LEAST_BYTES_PER_MS = 50;
 
 /** The machine's proxy knows nothing of this machine's own addresses. Bun takes `false` for none, which its types do not say. */
 const NO_PROXY = { proxy: false as unknown as string };
@@ -45,9 +47,10 @@ export class Transport {
   async fetch(url: URL, options: RequestOptions): Promise<Response> {
     const { signal, ...init } = options;
     signal.throwIfAborted();
-    // Only until the answer begins: a body may take hours.
+    // Only until the answer begins: its body may take hours.
     const silence = new AbortController();
-    const timer = setTimeout(() => silence.abort(), ANSWER_MS);
+    const sentBytes = init.body instanceof Uint8Array ? init.body.byteLength : 0;
+    const timer = setTimeout(() => silence.abort(), ANSWER_MS + sentBytes / LEAST_BYTES_PER_MS);
     try {
       return await fetch(url, {
         ...init,

@@ -5,7 +5,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { Pins } from "../images/pins.ts";
 import type { UploadTarget } from "../proxy/upload-exchange.ts";
-import { Downloads, Transport } from "../registry/index.ts";
+import { Downloads, removeWorkFolders, Transport } from "../registry/index.ts";
 import type { AgentClient } from "../sandboxes/agent-client.ts";
 import type { Lifecycle } from "../sandboxes/lifecycle.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
@@ -15,6 +15,7 @@ import { Builds } from "./builds/builds.ts";
 import { RegistryImages } from "./builds/registry-images.ts";
 import { MAX_UPLOAD_BYTES, UPLOAD_PATH, Uploads } from "./builds/uploads.ts";
 import { Catalog } from "./catalog.ts";
+import { TemplateImages } from "./images/template-images.ts";
 import type { Templates } from "./registry.ts";
 
 export interface TemplateServicesDeps {
@@ -33,6 +34,7 @@ export interface TemplateServices {
   readonly catalog: Catalog;
   readonly builds: Builds;
   readonly uploads: Uploads;
+  readonly templateImages: TemplateImages;
   /** Layers in the hands of work in progress. */
   readonly pins: Pins;
 }
@@ -42,13 +44,12 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
   const { config, store, templates, driver, lifecycle, clock } = deps;
   const uploads = new Uploads(join(config.dataFolder, "build-files"), clock, await store.getOrCreateMeta("upload-seed", newSeed));
   const pins = new Pins();
-  const images = new RegistryImages({
-    images: driver.images,
-    pins,
-    downloads: new Downloads(join(config.dataFolder, "downloads")),
-    transport: new Transport(),
-    ...(config.registry === undefined ? {} : { registry: config.registry }),
-  });
+  const folder = join(config.dataFolder, "downloads");
+  removeWorkFolders(folder);
+  const registry = config.registry === undefined ? {} : { registry: config.registry };
+  const shared = { images: driver.images, pins, transport: new Transport(), folder, ...registry };
+  const images = new RegistryImages({ ...shared, downloads: new Downloads(folder) });
+  const templateImages = new TemplateImages({ ...shared, templates, logger: deps.logger });
   const builds = new Builds({
     ...deps,
     uploads,
@@ -67,7 +68,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
     endBuilds: (id) => builds.endAll(id),
   });
-  return { catalog, builds, uploads, pins };
+  return { catalog, builds, uploads, pins, templateImages };
 }
 
 /** Takes what an address of `uploads.link` is for. */

@@ -1,5 +1,6 @@
 export * from "./common.ts";
 export * from "./document.ts";
+export * from "./image-transfer.ts";
 export * from "./key.ts";
 export * from "./routes.ts";
 export * from "./sandbox.ts";

@@ -1,6 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
+import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
 import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
@@ -146,4 +147,5 @@ export const routes = {
   ...templateRoutes,
   ...keyRoutes,
   ...buildRoutes,
+  ...imageRoutes,
 } as const;

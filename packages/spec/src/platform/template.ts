@@ -67,6 +67,10 @@ export const StartBuild = z
     fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
     fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
     fromImageRegistry: RegistryAccess.optional(),
+    fromArchive: z
+      .string()
+      .optional()
+      .openapi({ description: "OCI archive in place of an image: the hash under which it was uploaded, as files of COPY are" }),
     force: z.boolean().default(false),
     steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
     startCmd: z

@@ -5,6 +5,7 @@ import { mount } from "../route.ts";
 import { cancelBuild, getBuildFiles, getBuildLogs, getBuildStatus, startBuild } from "./builds.ts";
 import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
 import { createTemplate } from "./create.ts";
+import { exportTemplate, pushTemplate } from "./images.ts";
 import { getTemplate, listDefaultTemplates, listTemplates, listTemplatesV2 } from "./list.ts";
 import { assignTags, countTags, listTags, removeTags, tagExists } from "./tags.ts";
 
@@ -29,4 +30,6 @@ export function mountTemplates(app: Hono, context: ServerContext): void {
   mount(app, context, routes.updateTemplate, updateTemplate);
   mount(app, context, routes.updateTemplateV1, updateTemplate);
   mount(app, context, routes.deleteTemplate, deleteTemplate);
+  mount(app, context, routes.pushTemplate, pushTemplate);
+  mount(app, context, routes.exportTemplate, exportTemplate);
 }

@@ -251,7 +251,7 @@ export class Builds {
   }
 
   private async tidy(): Promise<void> {
-    const { store, clock, logger, uploads, driver } = this.deps;
+    const { store, clock, logger, uploads, driver, images } = this.deps;
     const { signal } = this.stopping;
     let rounds = 0;
     while (!signal.aborted) {
@@ -262,6 +262,7 @@ export class Builds {
         }
         await store.templates.pruneCached(clock.now() - KEEP_CACHE_MS);
         await uploads.prune();
+        images?.removeOld();
         if (++rounds % COLLECT_EVERY === 0 && driver.capabilities.images) await this.collect();
       } catch (error) {
         logger.error({ err: error }, "tidying up after builds failed");

@@ -18,9 +18,10 @@ export function toOrder(
   request: StartBuild,
   deps: { templates: Templates; uploads: Uploads },
 ): BuildOrder {
-  const { fromImage, fromTemplate, fromImageRegistry: access } = request;
+  const { fromImage, fromTemplate, fromArchive, fromImageRegistry: access } = request;
   if (fromImage !== undefined && fromTemplate !== undefined) throw refuse("fromTemplate: cannot go with fromImage");
-  if (fromImage === undefined && fromTemplate === undefined) throw refuse("fromImage: is required, or fromTemplate");
+  if (fromArchive !== undefined) checkArchive(request, teamId, deps.uploads);
+  else if (fromImage === undefined && fromTemplate === undefined) throw refuse("fromImage: is required, or fromTemplate");
   if (access && fromImage === undefined) throw refuse("fromImageRegistry: needs fromImage");
   for (const [i, step] of request.steps.entries()) checkStep(step, `steps.${i}`, teamId, deps.uploads);
   for (const field of ["startCmd", "readyCmd"] as const) if (request[field]?.includes("\0")) throw refuse(`${field}: must not hold NUL`);
@@ -37,6 +38,12 @@ export function toOrder(
     return { ...order, parent: { version: deps.templates.resolve(teamId, "base", "fromImage"), inherits: false } };
   }
   return order;
+}
+
+function checkArchive({ fromImage, fromTemplate, fromArchive = "" }: StartBuild, teamId: TeamId, uploads: Uploads): void {
+  if (fromImage !== undefined || fromTemplate !== undefined) throw refuse("fromArchive: cannot go with fromImage or fromTemplate");
+  checkHash(fromArchive, "fromArchive");
+  if (!uploads.has(teamId, fromArchive)) throw refuse(`fromArchive: no archive was uploaded under ${fromArchive}`);
 }
 
 /** How many arguments each kind of step takes. */

@@ -1,6 +1,15 @@
 import type { ImageStore } from "@boxyard/driver";
-import type { Pins } from "../../images/pins.ts";
-import { type Downloads, type PullProgress, parseImageReference, pullImage, type Transport } from "../../registry/index.ts";
+import type { Pin, Pins } from "../../images/pins.ts";
+import {
+  type Downloads,
+  type InstalledImage,
+  importArchive,
+  type PullProgress,
+  parseImageReference,
+  pullImage,
+  type Transport,
+} from "../../registry/index.ts";
+import { templateFactsOf } from "../images/template-image.ts";
 import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
 
 export interface RegistryImagesDeps {
@@ -8,14 +17,18 @@ export interface RegistryImagesDeps {
   readonly pins: Pins;
   readonly downloads: Downloads;
   readonly transport: Transport;
+  /** Folder for what is on its way. */
+  readonly folder: string;
   /** `HOST[:PORT][/PREFIX]` of names without a registry; without it such names are refused. */
   readonly registry?: string;
 }
 
 /** Lines of progress are at least this far apart, in per cent of the image. */
 const TELL_EVERY = 10;
+/** Parts of layers whose pull broke off are there for the next attempt, for so long. */
+const KEEP_PARTS_MS = 7 * 24 * 3600_000;
 
-/** Images from registries, for builds. */
+/** Images from registries and archives, for builds. */
 export class RegistryImages implements ImageSource {
   private readonly deps: RegistryImagesDeps;
 
@@ -28,9 +41,25 @@ export class RegistryImages implements ImageSource {
     const parsed = parseImageReference(reference, registry === undefined ? {} : { registry });
     const onProgress = teller(say);
     using installed = await pullImage({ ...deps, reference: parsed, signal, onProgress, ...(access ? { credentials: access } : {}) });
-    pin.add(installed.image.layers);
-    return { digest: installed.sourceDigest, layers: installed.image.layers, env: installed.settings.env };
+    return taken(installed, pin);
   }
+
+  async unpack(path: string, { signal, say, pin }: PullRequest): Promise<PulledImage> {
+    const { images, pins, folder } = this.deps;
+    say("reading the archive");
+    using installed = await importArchive({ archive: Bun.file(path).stream(), images, pins, folder, signal, onProgress: teller(say) });
+    const template = templateFactsOf(installed.settings);
+    return { ...taken(installed, pin), ...(template ? { template } : {}) };
+  }
+
+  removeOld(): void {
+    this.deps.downloads.removeOld(KEEP_PARTS_MS);
+  }
+}
+
+function taken({ image, sourceDigest, settings }: InstalledImage, pin: Pin): PulledImage {
+  pin.add(image.layers);
+  return { digest: sourceDigest, layers: image.layers, env: settings.env };
 }
 
 function teller(say: (line: string) => void): (progress: PullProgress) => void {

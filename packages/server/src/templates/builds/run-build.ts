@@ -6,7 +6,7 @@ import type { BuildRecord, Store, TemplateSpec, TemplateVersion } from "../../st
 import { BuildFailure } from "./build-failure.ts";
 import type { BuildLog } from "./build-log.ts";
 import { type Commands, FINALIZE, factsTar, specOf, tryStart } from "./finalize.ts";
-import type { ImageSource } from "./image-source.ts";
+import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
 import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "./scripts.ts";
 import { type Part, Session } from "./session.ts";
 import { type BuildState, chainKey, firstKey, imageOf } from "./state.ts";
@@ -32,6 +32,17 @@ export interface BuildOrder {
   readonly access?: RegistryAccess;
   /** What COPY steps take their files out of, by the step's index. */
   readonly copiedFrom: ReadonlyMap<number, TemplateVersion>;
+}
+
+/** What a build begins with. */
+interface Origin {
+  /** For people. */
+  readonly name: string;
+  readonly state: BuildState;
+  /** Made here, or on another server like this: ready for steps. */
+  readonly isTemplate: boolean;
+  /** Of the template whose start and ready command hold unless the build has its own. */
+  readonly inherited?: Commands;
 }
 
 const BASE: Part = { step: "base", prefix: "base" };
@@ -71,60 +82,71 @@ class BuildRun {
   }
 
   async run(): Promise<TemplateSpec> {
-    const { request, parent } = this.order;
-    let state = await this.base();
+    const { request } = this.order;
+    const origin = await this.origin();
+    let state = await this.base(origin);
     for (const [i, step] of request.steps.entries()) state = await this.step(step, i, state);
-    const inherited = parent?.inherits ? parent.version.spec : undefined;
+    const { inherited } = origin;
     const overrides = request.startCmd !== undefined || request.readyCmd !== undefined;
     const commands: Commands = overrides ? pick(request) : pick(inherited ?? {});
     return this.finalize(state, commands);
   }
 
+  /** What to build on, as it is. */
+  private async origin(): Promise<Origin> {
+    const { parent, request, teamId } = this.order;
+    const { fromArchive } = request;
+    if (parent) {
+      const { name, tag, spec } = parent.version;
+      this.session.pin.add(spec.image.layers);
+      return { name: `${name}:${tag}`, state: stateOf(spec), isTemplate: true, ...(parent.inherits ? { inherited: spec } : {}) };
+    }
+    const name = fromArchive === undefined ? (request.fromImage ?? "") : `archive ${fromArchive.slice(0, 12)}`;
+    const fetched = await this.fetch(name, (images, pull) => {
+      if (fromArchive === undefined) return images.pull(name, pull);
+      return images.unpack(this.deps.uploads.path(teamId, fromArchive), pull);
+    });
+    const { template, env } = fetched;
+    const image = await withinLimit(this.deps.driver, fetched.layers, this.session.signal);
+    await this.session.keep(image);
+    const { user, workdir } = template ?? { user: IMAGE_USER, workdir: `/home/${IMAGE_USER}` };
+    return { name, state: { image, env, user, workdir }, isTemplate: template !== undefined, ...(template ? { inherited: template } : {}) };
+  }
+
   /** The image to build on, made ready for the steps. That part is taken from the cache whatever is forced: no step is in it. */
-  private async base(): Promise<BuildState> {
-    const { parent, request } = this.order;
-    if (parent) this.session.pin.add(parent.version.spec.image.layers);
-    const state = parent ? stateOf(parent.version.spec) : await this.pull(request.fromImage ?? "");
-    const from = parent ? `${parent.version.name}:${parent.version.tag}` : request.fromImage;
-    this.key = firstKey(parent ? "template" : "image", state);
+  private async base({ name, state, isTemplate }: Origin): Promise<BuildState> {
+    this.key = firstKey(isTemplate ? "template" : "image", state);
     const forced = this.isForced;
     this.isForced = false;
-    const ready = await this.cached(`FROM ${from}`, BASE, state, async () => {
-      let image = state.image;
-      if (!parent) {
-        for (const line of (await this.session.script(image, PROVISION_SCRIPT, [], BASE, "preparing the image"))
-          .trim()
-          .split("\n")
-          .slice(-20)) {
-          if (line !== "") this.log.add(`[base] [stdout]: ${line}`, BASE.step);
-        }
-        await this.session.script(image, USER_SCRIPT, [IMAGE_USER, "true"], BASE, "making the user");
-        image = await this.session.commit(image);
-      }
+    const ready = await this.cached(`FROM ${name}`, BASE, state, async () => {
+      const image = isTemplate ? state.image : await this.provision(state.image);
       return { ...state, image: await this.openUp(image, BASE) };
     });
     this.isForced = forced;
     return ready;
   }
 
-  private async pull(reference: string): Promise<BuildState> {
+  /** Puts what sandboxes need into an image from elsewhere. */
+  private async provision(image: ImageRef): Promise<ImageRef> {
+    const printed = await this.session.script(image, PROVISION_SCRIPT, [], BASE, "preparing the image");
+    for (const line of printed.trim().split("\n").slice(-20)) {
+      if (line !== "") this.log.add(`[base] [stdout]: ${line}`, BASE.step);
+    }
+    await this.session.script(image, USER_SCRIPT, [IMAGE_USER, "true"], BASE, "making the user");
+    return this.session.commit(image);
+  }
+
+  private async fetch(name: string, get: (images: ImageSource, request: PullRequest) => Promise<PulledImage>): Promise<PulledImage> {
     const { images } = this.deps;
     const { access } = this.order;
-    if (!images) throw new BuildFailure(`fromImage: this server can't fetch '${reference}': it has no access to registries`, BASE.step);
+    const { signal, pin } = this.session;
+    if (!images) throw new BuildFailure(`fromImage: this server can't fetch '${name}': it has no access to registries`, BASE.step);
     const say = (line: string) => this.log.add(`[base] ${line}`, BASE.step);
     try {
-      const { layers, env } = await images.pull(reference, {
-        signal: this.session.signal,
-        pin: this.session.pin,
-        say,
-        ...(access ? { access } : {}),
-      });
-      const image = await withinLimit(this.deps.driver, layers, this.session.signal);
-      await this.session.keep(image);
-      return { image, env, user: IMAGE_USER, workdir: `/home/${IMAGE_USER}` };
+      return await get(images, { signal, pin, say, ...(access ? { access } : {}) });
     } catch (error) {
-      this.session.signal.throwIfAborted();
-      if (isAppError(error)) throw new BuildFailure(`failed to fetch the image '${reference}': ${error.message}`, BASE.step, error);
+      signal.throwIfAborted();
+      if (isAppError(error)) throw new BuildFailure(`failed to fetch the image '${name}': ${error.message}`, BASE.step, error);
       throw error;
     }
   }

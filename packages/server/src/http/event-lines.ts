@@ -1,0 +1,41 @@
+/** Something is sent at least so often, if only an empty line, so that neither client nor proxies take a long wait for a dead connection. */
+const BEAT_MS = 10_000;
+
+/** Tells of its progress, and comes to a last event; must not reject. */
+export type EventWork<E> = (tell: (event: E) => void, signal: AbortSignal) => Promise<E>;
+
+/**
+ * An answer of JSON lines: what `work` tells of, and at last what it comes to. Of events that the client has not taken in time only the newest
+ * is sent, so a slow client costs no memory. `work` begins when the answer is read, and is aborted when the client leaves.
+ */
+export function eventLines<E extends object>(work: EventWork<E>, signal: AbortSignal): Response {
+  const left = new AbortController();
+  let running: Promise<void> | undefined;
+  let changed = Promise.withResolvers<void>();
+  let newest: E | undefined;
+  let last: E | undefined;
+  const tell = (event: E) => {
+    newest = event;
+    changed.resolve();
+  };
+  const begin = async () => {
+    last = await work(tell, AbortSignal.any([signal, left.signal]));
+  };
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    running ??= begin();
+    if (last === undefined) await withinBeat(Promise.race([running, changed.promise]));
+    changed = Promise.withResolvers();
+    const event = last ?? newest;
+    newest = undefined;
+    controller.enqueue(new TextEncoder().encode(event === undefined ? "\n" : `${JSON.stringify(event)}\n`));
+    if (event !== undefined && event === last) controller.close();
+  };
+  const body = new ReadableStream<Uint8Array>({ pull, cancel: (reason) => left.abort(reason) }, { highWaterMark: 0 });
+  return new Response(body, { headers: { "Content-Type": "application/x-ndjson", "Cache-Control": "no-store" } });
+}
+
+async function withinBeat(promise: Promise<void>): Promise<void> {
+  const beat = Promise.withResolvers<void>();
+  const timer = setTimeout(beat.resolve, BEAT_MS);
+  await Promise.race([promise, beat.promise]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,14 @@
+import type { routes } from "@boxyard/spec/platform";
+import { eventLines } from "../event-lines.ts";
+import type { HandlerOf } from "../route.ts";
+
+/** `POST /boxyard/templates/{id}/push`: the push lives as long as its request does. */
+export const pushTemplate: HandlerOf<typeof routes.pushTemplate> = ({ body, caller, param, signal }, { templateImages }) =>
+  eventLines(templateImages.push(caller.teamId, param("templateID"), body), signal);
+
+/** `GET /boxyard/templates/{id}/archive`. */
+export const exportTemplate: HandlerOf<typeof routes.exportTemplate> = async ({ caller, param, signal }, { templateImages }) => {
+  const { tar, sizeBytes, digest } = await templateImages.export(caller.teamId, param("templateID"), signal);
+  const headers = { "Content-Type": "application/x-tar", "Content-Length": String(sizeBytes), "X-Image-Digest": digest };
+  return new Response(tar, { headers });
+};

@@ -1,0 +1,107 @@
+import { AppError, isAppError, type TeamId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { ImageStore } from "@boxyard/driver";
+import type { PushEvent, PushTemplate } from "@boxyard/spec/platform";
+import type { Pins } from "../../images/pins.ts";
+import {
+  type ExportedArchive,
+  exportArchive,
+  formatReference,
+  type LayerBlob,
+  type PushProgress,
+  parseImageReference,
+  pushImage,
+  streamOf,
+  type Transport,
+} from "../../registry/index.ts";
+import type { Templates } from "../registry.ts";
+import { imageOfTemplate } from "./template-image.ts";
+import { Turns } from "./turns.ts";
+
+/** Pushes and exports at work at once; each packs or reads whole layers, which is the machine's work. */
+const MAX_AT_ONCE = 4;
+/** Layers of which is known what they are packed. */
+const MAX_KNOWN_BLOBS = 10_000;
+
+export interface TemplateImagesDeps {
+  readonly templates: Templates;
+  readonly images: ImageStore;
+  readonly pins: Pins;
+  readonly transport: Transport;
+  /** Folder for layers on their way. */
+  readonly folder: string;
+  /** `HOST[:PORT][/PREFIX]` of names without a registry. */
+  readonly registry?: string;
+  readonly logger: Logger;
+}
+
+/** Does a push; tells of its progress and never rejects: what it comes to is the last event. */
+export type PushWork = (tell: (event: PushEvent) => void, signal: AbortSignal) => Promise<PushEvent>;
+
+/** Templates on their way out, as OCI images: to registries, and as archives. */
+export class TemplateImages {
+  private readonly deps: TemplateImagesDeps;
+  private readonly turns = new Turns(MAX_AT_ONCE);
+  private readonly blobs = new Map<string, LayerBlob>();
+
+  constructor(deps: TemplateImagesDeps) {
+    this.deps = deps;
+  }
+
+  /** Checks a push and gives the work. Throws `not_found`, `invalid_argument`. Credentials are in the request's memory alone. */
+  push(teamId: TeamId, text: string, { reference, registry: credentials }: PushTemplate): PushWork {
+    const { templates, registry: ours, images, transport, folder, logger } = this.deps;
+    const { spec, templateId } = templates.resolve(teamId, text);
+    const to = parseImageReference(reference, ours === undefined ? {} : { registry: ours });
+    if (to.digest !== undefined) {
+      const message = "reference: names a digest, which follows from the image; name a tag";
+      throw new AppError("invalid_argument", message, { reason: "invalid_image_reference" });
+    }
+    const about = { templateId, registry: to.registry, repository: to.repository };
+    return async (tell, signal) => {
+      try {
+        using _turn = await this.turns.enter(signal);
+        using _pin = this.deps.pins.hold(spec.image.layers);
+        const onProgress = (progress: PushProgress) => tell({ type: "progress", ...progress });
+        const image = imageOfTemplate(spec);
+        const options = { reference: to, image, images, transport, folder, signal, blobs: this.blobs, onProgress };
+        const { digest, blobs } = await pushImage({ ...options, ...(credentials ? { credentials } : {}) });
+        this.remember(blobs);
+        logger.info({ ...about, digest }, "template pushed");
+        return { type: "done", reference: formatReference(to), digest };
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ ...about, err: error }, "template not pushed");
+        const unknown = new AppError("internal", "The server could not push the template; its log says why");
+        const { code, reason, message } = isAppError(error) && error.code !== "internal" ? error : unknown;
+        return { type: "failed", code, reason, message };
+      }
+    };
+  }
+
+  /** A template as an archive. Throws `not_found`. */
+  async export(teamId: TeamId, text: string, signal: AbortSignal): Promise<ExportedArchive> {
+    const { templates, images, pins, logger } = this.deps;
+    const { spec, name, tag, templateId } = templates.resolve(teamId, text);
+    const archive = await exportArchive({ image: imageOfTemplate(spec), images, signal, name: `${name}:${tag}` });
+    const { turns } = this;
+    const pieces = async function* () {
+      try {
+        using _turn = await turns.enter(signal);
+        using _pin = pins.hold(spec.image.layers);
+        yield* archive.tar as unknown as AsyncIterable<Uint8Array>;
+      } catch (error) {
+        if (!signal.aborted) logger.error({ err: error, templateId }, "an export was broken off");
+        throw error;
+      }
+    };
+    return { ...archive, tar: streamOf(pieces()) };
+  }
+
+  private remember(blobs: ReadonlyMap<string, LayerBlob>): void {
+    for (const [diffId, blob] of blobs) this.blobs.set(diffId, blob);
+    for (const diffId of this.blobs.keys()) {
+      if (this.blobs.size <= MAX_KNOWN_BLOBS) return;
+      this.blobs.delete(diffId);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** Places for work that only so much of may go on at once; whoever finds none waits, first come, first served. */
+export class Turns {
+  private free: number;
+  private readonly waiting = new Set<() => void>();
+
+  constructor(places: number) {
+    this.free = places;
+  }
+
+  /** A place, until it is disposed of. Rejects with the signal's reason. */
+  async enter(signal: AbortSignal): Promise<Disposable> {
+    signal.throwIfAborted();
+    if (this.free > 0) this.free--;
+    else await this.wait(signal);
+    let mine = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (mine) this.leave();
+        mine = false;
+      },
+    };
+  }
+
+  private async wait(signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = () => {
+      // Who was let in already has the place; its work sees the signal.
+      if (this.waiting.delete(resolve)) reject(signal.reason);
+    };
+    this.waiting.add(resolve);
+    signal.addEventListener("abort", giveUp, { once: true });
+    await promise.finally(() => signal.removeEventListener("abort", giveUp));
+  }
+
+  private leave(): void {
+    const [next] = this.waiting;
+    if (!next) {
+      this.free++;
+      return;
+    }
+    this.waiting.delete(next);
+    next();
+  }
+}

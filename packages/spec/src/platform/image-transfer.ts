@@ -1,0 +1,60 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { body, errors, security } from "./route-parts.ts";
+import { RegistryAccess, TemplatePath } from "./template.ts";
+
+/* Templates out of the platform as OCI images. Operations of our own, so below a path that no client of others uses. */
+
+const tags = ["Images"];
+
+export const PushTemplate = z
+  .object({
+    reference: z.string().min(1, "must not be empty").max(512, "must have at most 512 characters").openapi({
+      description: "Where to: `HOST[:PORT]/NAME[:TAG]`",
+    }),
+    registry: RegistryAccess.optional().openapi({ description: "Used for this request, and kept nowhere" }),
+  })
+  .openapi("TemplatePush");
+export type PushTemplate = z.infer<typeof PushTemplate>;
+
+/** One line of a push's answer. The last one is `done` or `failed`; an answer without either was broken off. */
+export const PushEvent = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("progress"), layersDone: z.int(), layers: z.int(), bytesSent: z.int() }),
+    z.object({ type: z.literal("done"), reference: z.string(), digest: z.string() }),
+    z.object({ type: z.literal("failed"), code: z.string(), reason: z.string(), message: z.string() }),
+  ])
+  .openapi("TemplatePushEvent");
+export type PushEvent = z.infer<typeof PushEvent>;
+
+export const imageRoutes = {
+  pushTemplate: createRoute({
+    method: "post",
+    path: "/boxyard/templates/{templateID}/push",
+    tags,
+    security,
+    summary: "Push a template, or one of its tags, to a registry as an OCI image",
+    request: { params: TemplatePath, body: body(PushTemplate) },
+    responses: {
+      200: {
+        content: { "application/x-ndjson": { schema: PushEvent } },
+        description: "A line for each event; closing the connection ends the push",
+      },
+      ...errors(400, 404),
+    },
+  }),
+  exportTemplate: createRoute({
+    method: "get",
+    path: "/boxyard/templates/{templateID}/archive",
+    tags,
+    security,
+    summary: "A template, or one of its tags, as an OCI archive",
+    request: { params: TemplatePath },
+    responses: {
+      200: {
+        content: { "application/x-tar": { schema: z.string().openapi({ format: "binary" }) } },
+        description: "An OCI image layout in a tar",
+      },
+      ...errors(400, 404),
+    },
+  }),
+} as const;
