@@ -5,7 +5,7 @@ import { storeFault } from "./store-fault.ts";
 /** "boxy" in ASCII: keeps our lock apart from those of other programs in the database. */
 const LOCK_SPACE = 0x626f7879;
 /** A server that was killed lets go as soon as the database sees its connection closed. */
-const TAKE_MS = 5000;
+const TAKE_MS = 3000;
 const RETRY_MS = 100;
 const BEAT_MS = 5000;
 

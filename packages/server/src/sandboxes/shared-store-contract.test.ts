@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rm } from "node:fs/promises";
+import { startPostgres, type TestPostgres } from "@boxyard/testkit";
+import { TestServer } from "../testing/test-server.ts";
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, 60_000);
+afterAll(() => postgres?.[Symbol.asyncDispose]());
+
+test("a server on another data folder neither works on the same database at once, nor ends sandboxes that it does not have", async () => {
+  const env = { DATABASE_URL: await postgres.database() };
+  const first = await TestServer.start({ env });
+  const { sandboxID } = await first.create();
+  await expect(TestServer.start({ env })).rejects.toMatchObject({
+    reason: "store_in_use",
+    message: expect.stringContaining(first.config.dataFolder),
+  });
+  await first.stop();
+
+  const second = await TestServer.start({ env });
+  try {
+    expect(second.server.adoption).toMatchObject({ adopted: 0, removed: 0 });
+    expect((await second.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
+  } finally {
+    await second[Symbol.asyncDispose]();
+  }
+
+  const { world, config } = first;
+  await using again = await TestServer.start({ env, world, dataFolder: config.dataFolder });
+  expect(again.server.adoption).toMatchObject({ adopted: 1, removed: 0 });
+  expect((await again.call("GET", `/sandboxes/${sandboxID}`)).body).toMatchObject({ sandboxID, state: "running" });
+}, 30_000);
+
+test("a data folder that has lost its id does not take what is there for its own", async () => {
+  const env = { DATABASE_URL: await postgres.database() };
+  const first = await TestServer.start({ env });
+  await first.create();
+  await first.stop();
+  await rm(`${first.config.dataFolder}/node-id`);
+  await using again = await TestServer.start({ env, world: first.world, dataFolder: first.config.dataFolder });
+  expect(again.server.adoption).toMatchObject({ adopted: 0, removed: 1 });
+  await again.server.adoption.removals;
+  expect(first.world.sandboxes.size).toBe(0);
+});
