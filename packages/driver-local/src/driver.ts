@@ -8,6 +8,7 @@ import type {
   ExitStatus,
   Fingerprint,
   ImageStore,
+  NetworkSpec,
   ResourceStats,
   RuntimePhase,
   RuntimeStatus,
@@ -164,6 +165,15 @@ export class LocalDriver implements SandboxDriver {
     const now = readRecord(this.parts.paths.state(record.sandboxId));
     // Gone altogether: it was destroyed meanwhile.
     return now?.incarnation === record.incarnation ? this.exitOf(now) : { reason: "killed" };
+  }
+
+  setNetwork(handle: SandboxHandle, network: NetworkSpec): Promise<void> {
+    return this.queues.run(handle.sandboxId, async () => {
+      const record = this.find(handle);
+      if (this.phaseOf(record) !== "running") throw notFound(handle);
+      await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, network });
+      await this.parts.networks.change(record.lease, network);
+    });
   }
 
   freeze(handle: SandboxHandle): Promise<void> {

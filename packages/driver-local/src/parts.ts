@@ -24,6 +24,8 @@ export interface SandboxNetworks {
   adopt(leases: readonly NetworkLease[]): void;
   /** Between create and start: link, address, routes, rules, in the network namespace of process `netnsPid`. */
   attach(lease: NetworkLease, netnsPid: number, spec: NetworkSpec): Promise<void>;
+  /** Changes what an attached lease may reach, at once, for open connections too. Repeatable. */
+  change(lease: NetworkLease, spec: NetworkSpec): Promise<void>;
   /** Takes everything of a lease away and frees its address. Repeatable, works from the lease alone. */
   detach(lease: NetworkLease): Promise<void>;
   close(): Promise<void>;

@@ -457,6 +457,29 @@ function abilityTests(subject: Subject): void {
     TIMEOUT_MS,
   );
 
+  test(
+    "changes whom a running sandbox may speak with, repeatably, also after a restart of the server",
+    async () => {
+      const { driver } = subject();
+      const handle = await boot(subject());
+      if (!driver.capabilities.network) {
+        expect(await codeOf(driver.setNetwork(handle, { internetAccess: false }))).toBe("unimplemented");
+        return;
+      }
+      const address = await driver.address(handle);
+      for (const internetAccess of [false, false, true]) await driver.setNetwork(handle, { internetAccess });
+      await subject().reopen();
+      await subject().driver.recover(handle);
+      await subject().driver.setNetwork(handle, { internetAccess: false });
+      // The server itself reaches it whatever the rules say.
+      expect(await health(address)).toBe(204);
+      await subject().driver.signal(handle, "SIGKILL");
+      await subject().driver.wait(handle, never);
+      expect(await codeOf(subject().driver.setNetwork(handle, { internetAccess: true }))).toBe("not_found");
+    },
+    TIMEOUT_MS,
+  );
+
   test("refuses to give the machine back while sandboxes are left", async () => {
     const { driver } = subject();
     const handle = await driver.create(subject().spec(), never);

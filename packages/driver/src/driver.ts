@@ -4,6 +4,7 @@ import type {
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
+  NetworkSpec,
   ResourceStats,
   RuntimeStatus,
   SandboxHandle,
@@ -67,6 +68,12 @@ export interface SandboxDriver {
   /** `SIGKILL` ends the whole sandbox at once; `SIGTERM` asks its init. A sandbox that is not alive: `not_found`. */
   signal(handle: SandboxHandle, signal: Signal): Promise<void>;
   wait(handle: SandboxHandle, signal: AbortSignal): Promise<ExitStatus>;
+
+  /**
+   * Replaces whom a sandbox may speak with, at once: what is no longer allowed is cut off in open connections too. Repeatable; a sandbox that
+   * is not running: `not_found`. Needs the ability `network`.
+   */
+  setNetwork(handle: SandboxHandle, network: NetworkSpec): Promise<void>;
 
   /** Stops every process of the sandbox, the agent too; repeatable. */
   freeze(handle: SandboxHandle): Promise<void>;

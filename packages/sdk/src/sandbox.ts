@@ -114,7 +114,7 @@ export class Sandbox {
     return calls.getSandboxMetrics(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
   }
 
-  /** Replaces a sandbox's rules of what may leave it. */
+  /** Replaces a sandbox's rules of what may leave it, at once and for open connections too. */
   static updateNetwork(sandboxId: string, update: calls.NetworkUpdate, opts: ConnectionOptions = {}): Promise<void> {
     return calls.updateSandboxNetwork(new ApiClient(resolveConfig(opts)), sandboxId, update, {});
   }
@@ -148,7 +148,7 @@ export class Sandbox {
     return calls.setSandboxTimeout(this.api, this.sandboxId, timeoutMs, opts);
   }
 
-  /** Replaces the rules of what may leave the sandbox. An `UnsupportedError` when the server has no such operation. */
+  /** Replaces the rules of what may leave the sandbox, at once and for open connections too. The server refuses what it cannot enforce. */
   updateNetwork(update: calls.NetworkUpdate, opts: RequestOptions = {}): Promise<void> {
     return calls.updateSandboxNetwork(this.api, this.sandboxId, update, opts);
   }

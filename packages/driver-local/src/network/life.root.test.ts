@@ -97,6 +97,32 @@ async function traces(): Promise<string> {
   return found.flat().filter(Boolean).join("\n");
 }
 
+describe("change", () => {
+  test("closes and opens the way out of a sandbox that runs, and outlives the process", async () => {
+    const first = await openOne();
+    const { standIn, lease } = await plugIn(first, "changing");
+    const { standIn: other } = await plugIn(first, "other");
+    expect(await reachesOutside(standIn)).toBe(true);
+    await first.change(lease, { internetAccess: false });
+    await first.change(lease, { internetAccess: false });
+    expect([await reachesOutside(standIn), await reachesOutside(other)]).toEqual([false, true]);
+    await first.close();
+    const second = await openOne();
+    second.adopt([lease]);
+    expect(await reachesOutside(standIn)).toBe(false);
+    await second.change(lease, INTERNET);
+    expect(await reachesOutside(standIn)).toBe(true);
+  });
+
+  test("is refused for a lease that was taken away", async () => {
+    const networks = await openOne();
+    const { standIn, lease } = await plugIn(networks, "gone");
+    await standIn.end();
+    await networks.detach(lease);
+    await expect(networks.change(lease, INTERNET)).rejects.toMatchObject({ reason: "unknown_lease" });
+  });
+});
+
 describe("attach and detach", () => {
   test("are quick, and complete once the processes have ended", async () => {
     const networks = await openOne();

@@ -12,9 +12,9 @@ import { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
 import { Forwarding } from "./forwarding.ts";
 import { assertNoOverlap, type MachineFacts, readMachine } from "./machine.ts";
-import { findLink, listAddresses, listLinks } from "./netlink/route.ts";
+import { findLink, listAddresses, listLinks, setLinkGroup } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { addressOfLink, GROUP, leaseIndex, leaseLink, makePlan, type Plan } from "./plan.ts";
+import { addressOfLink, GROUP, groupFor, leaseIndex, leaseLink, makePlan, type Plan } from "./plan.ts";
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
@@ -196,6 +196,14 @@ class Networks implements SandboxNetworks {
     this.pool.reserve(address);
     this.hold(lease.address, lease, spec.internetAccess, process);
     plug(kernel, plan, { address, pid: netnsPid, mtu: this.mtu, online: spec.internetAccess });
+  }
+
+  async change(lease: NetworkLease, { internetAccess }: NetworkSpec): Promise<void> {
+    const address = this.addressOf(lease);
+    // One message, and the rules see every packet's link in its new group: connections that are open are refused from the next packet on.
+    this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), groupFor(internetAccess)));
+    const held = this.held.get(lease.address);
+    if (held) held.asker.internetAccess = internetAccess;
   }
 
   async detach(lease: NetworkLease): Promise<void> {

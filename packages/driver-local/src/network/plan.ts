@@ -36,6 +36,9 @@ export const GROUP = {
   doomed: 3,
 } as const;
 
+/** The group of a sandbox's link. */
+export const groupFor = (internetAccess: boolean): number => (internetAccess ? GROUP.online : GROUP.offline);
+
 /** "by" in ASCII and two bytes that nobody else uses. */
 const HOST_GROUP = 0x62790b0d;
 const INSTANCE = /^[0-9a-f]{8}$/;

@@ -4,7 +4,7 @@ import type { Address } from "./addresses.ts";
 import { IFF, linkUp, newAddress, newGatewayRoute, newLinkRoute, newNeighbour, newVethPair } from "./netlink/route.ts";
 import { settleLink } from "./netlink/settle.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { GROUP, leaseIndex, leaseLink, macOf, type Plan } from "./plan.ts";
+import { groupFor, leaseIndex, leaseLink, macOf, type Plan } from "./plan.ts";
 import type { Kernel } from "./router.ts";
 import { writeSysctl } from "./sysctl.ts";
 
@@ -33,7 +33,7 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
       return new NetlinkSocket(NETLINK_ROUTE);
     });
     const index = leaseIndex(plan, address);
-    const group = lease.online ? GROUP.online : GROUP.offline;
+    const group = groupFor(lease.online);
     kernel.router.request(
       newVethPair(
         { name: leaseLink(address), mac: macOf("router", address), index, flags: IFF.UP | IFF.NOARP, group },

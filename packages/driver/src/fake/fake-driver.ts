@@ -5,6 +5,7 @@ import type {
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
+  NetworkSpec,
   ResourceStats,
   RuntimeStatus,
   SandboxHandle,
@@ -21,7 +22,7 @@ const absent = (verb: string) => new AppError("unimplemented", `The fake driver 
 /** A driver whose sandboxes are small servers on loopback. Faults are scripted through `world.faults`. */
 export class FakeDriver implements SandboxDriver {
   readonly name = "fake";
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: false, images: true };
+  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, images: true };
   readonly images: FakeImages;
   readonly world: FakeWorld;
   /** Sandboxes that this object made or recovered; others need `recover` first, as with a real driver after a restart. */
@@ -132,6 +133,12 @@ export class FakeDriver implements SandboxDriver {
       } finally {
         signal.removeEventListener("abort", onAbort);
       }
+    });
+  }
+
+  setNetwork(handle: SandboxHandle, network: NetworkSpec): Promise<void> {
+    return this.world.faults.around("setNetwork", undefined, async () => {
+      this.findAlive(handle).network = network;
     });
   }
 

@@ -11,6 +11,7 @@ export type FaultVerb =
   | "address"
   | "signal"
   | "wait"
+  | "setNetwork"
   | "freeze"
   | "thaw"
   | "destroy"

@@ -1,5 +1,5 @@
 import type { LayerInfo } from "../images.ts";
-import type { ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
+import type { ExitStatus, NetworkSpec, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 
@@ -7,6 +7,8 @@ import { Faults } from "./faults.ts";
 export interface FakeSandbox {
   readonly handle: SandboxHandle;
   readonly spec: SandboxSpec;
+  /** As the spec says, or as `setNetwork` did since. */
+  network: NetworkSpec;
   phase: RuntimePhase;
   frozen: boolean;
   /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
@@ -42,6 +44,7 @@ export class FakeWorld {
     const sandbox: FakeSandbox = {
       handle: { driver, sandboxId: spec.sandboxId, incarnation: spec.incarnation },
       spec,
+      network: spec.network,
       phase: "created",
       frozen: false,
       halfMade: false,

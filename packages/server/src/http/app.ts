@@ -12,6 +12,7 @@ import { killSandbox } from "./sandboxes/kill.ts";
 import { listSandboxes, listSandboxesV2 } from "./sandboxes/list.ts";
 import { getSandboxLogs, getSandboxLogsV2 } from "./sandboxes/logs.ts";
 import { getMetrics, listMetrics } from "./sandboxes/metrics.ts";
+import { updateNetwork } from "./sandboxes/network.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
@@ -39,6 +40,7 @@ export function createApp(context: ServerContext): Hono {
   mount(app, context, routes.resumeSandbox, resumeSandbox);
   mount(app, context, routes.setTimeout, setTimeout);
   mount(app, context, routes.refreshSandbox, refreshSandbox);
+  mount(app, context, routes.updateNetwork, updateNetwork);
   mount(app, context, routes.getSandboxLogs, getSandboxLogs);
   mount(app, context, routes.getSandboxLogsV2, getSandboxLogsV2);
   mountTemplates(app, context);

@@ -55,6 +55,8 @@ export async function takeBack(
     const status = await driver.recover(handle);
     if (status.phase === "stopped") return status.exit?.reason ?? "unknown";
     if (status.phase !== "running") return "half_made";
+    // Only a server that died in the midst of a change leaves another state than the record's.
+    if (driver.capabilities.network) await driver.setNetwork(handle, { internetAccess: record.facts.internetAccess });
     lifecycle.adopt(record, await driver.address(handle));
     events.adopted(record.id);
     return "adopted";

@@ -22,12 +22,8 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
   (b) => (b.mcp ? absent("mcp") : undefined),
   (b) => (b.iam && Object.keys(b.iam).length > 0 ? absent("iam") : undefined),
   (b) => (b.volumeMounts && b.volumeMounts.length > 0 ? absent("volumeMounts") : undefined),
-  (b) => (b.network?.egressProxy ? absent("network.egressProxy") : undefined),
-  (b) => (b.network?.rules && Object.keys(b.network.rules).length > 0 ? absent("network.rules") : undefined),
+  ({ network }) => (network ? checkEgress(network) : undefined),
   (b) => (b.network?.httpsPorts?.length ? absent("network.httpsPorts") : undefined),
-  (b) => (b.network?.dnsServers ? absent("network.dnsServers") : undefined),
-  (b) => (b.network?.allowOut?.length ? absent("network.allowOut") : undefined),
-  (b) => (b.network?.denyOut?.some((entry) => !ALL_TRAFFIC.has(entry)) ? absent("network.denyOut (anything but 0.0.0.0/0)") : undefined),
   (b) =>
     b.network?.maskRequestHost && !isHost(b.network.maskRequestHost) ? refuse("network.maskRequestHost: must be host[:port]") : undefined,
   (b) => {
@@ -40,6 +36,25 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
 ];
 
 const ALL_TRAFFIC = new Set(["0.0.0.0/0", "::/0"]);
+
+type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
+
+/** What the server cannot enforce yet of what may leave a sandbox. */
+function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egress): AppError | undefined {
+  if (egressProxy) return absent("network.egressProxy");
+  if (rules && Object.keys(rules).length > 0) return absent("network.rules");
+  if (dnsServers) return absent("network.dnsServers");
+  if (allowOut?.length) return absent("network.allowOut");
+  return denyOut?.some((entry) => !ALL_TRAFFIC.has(entry)) ? absent("network.denyOut (anything but 0.0.0.0/0)") : undefined;
+}
+
+/** Whether anything may leave a sandbox. Throws `invalid_argument` for rules that the server cannot enforce. */
+export function allowsInternet(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): boolean {
+  const problem = wanted.network && checkEgress(wanted.network);
+  if (problem) throw problem;
+  return wanted.allow_internet_access !== false && !wanted.network?.denyOut?.length;
+}
+
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
 
 /** A body that has the right shape, as a checked request. Throws `invalid_argument` with the field named. */
@@ -56,7 +71,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     timeoutMs: body.timeout * 1000,
     metadata: body.metadata ?? {},
     envVars: body.envVars ?? {},
-    internetAccess: body.allow_internet_access !== false && !network?.denyOut?.length,
+    internetAccess: allowsInternet(body),
     allowPublicTraffic: network?.allowPublicTraffic !== false,
     ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
   };

@@ -112,9 +112,7 @@ export class Lifecycle {
 
   /** Moves the end to now + `timeoutMs`, or with `extendOnly` only if that is later. Throws `not_found`. */
   async setTimeout(teamId: TeamId, id: SandboxId, timeoutMs: number, extendOnly = false): Promise<SandboxRecord> {
-    this.findRunning(teamId, id);
-    return this.queues.run(id, async () => {
-      const live = this.findRunning(teamId, id);
+    return this.whileRunning(teamId, id, async (live) => {
       const wanted = this.deps.clock.now() + Math.max(0, timeoutMs);
       if (extendOnly && wanted <= live.record.endAt) return live.record;
       const done = await this.deps.store.updateSandbox(id, ["running"], { endAt: wanted });
@@ -123,6 +121,12 @@ export class Lifecycle {
       this.evictor.set(id, wanted);
       return live.record;
     });
+  }
+
+  /** Works on a running sandbox in its turn: nothing else happens to it meanwhile. Throws `not_found`. */
+  async whileRunning<T>(teamId: TeamId, id: SandboxId, work: (live: LiveSandbox) => Promise<T>): Promise<T> {
+    this.findRunning(teamId, id);
+    return this.queues.run(id, () => work(this.findRunning(teamId, id)));
   }
 
   /** Ends a sandbox of a team and removes all of it. Throws `not_found` if there is none, or it is ending already. */

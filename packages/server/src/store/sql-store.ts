@@ -16,6 +16,7 @@ const COLUMNS: Readonly<Record<keyof SandboxChange, string>> = {
   endAt: "end_at",
   endedAt: "ended_at",
   incarnation: "incarnation",
+  facts: "spec",
 };
 
 /** Sandboxes that are forgotten in one go; the next sweep forgets more. */
@@ -141,7 +142,9 @@ export class SqlStore implements Store {
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean> {
     const values: Record<string, unknown> = {};
-    for (const [name, value] of Object.entries(change)) values[COLUMNS[name as keyof SandboxChange]] = value;
+    for (const [name, value] of Object.entries(change)) {
+      values[COLUMNS[name as keyof SandboxChange]] = name === "facts" ? JSON.stringify(value) : value;
+    }
     const rows = await this.sql`UPDATE sandboxes SET ${this.sql(values)} WHERE id = ${id} AND state IN ${this.sql([...from])} RETURNING id`;
     return rows.length === 1;
   }

@@ -51,4 +51,4 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export type SandboxChange = Partial<Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation">>;
+export type SandboxChange = Partial<Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "facts">>;

@@ -15,6 +15,10 @@ export const NetworkConfig = z
   })
   .openapi("SandboxNetworkConfig");
 
+export const NetworkUpdate = NetworkConfig.pick({ allowOut: true, denyOut: true, egressProxy: true, dnsServers: true, rules: true })
+  .extend({ allow_internet_access: z.boolean().nullish().openapi({ description: "false: nothing leaves the sandbox; true by default" }) })
+  .openapi("SandboxNetworkUpdateConfig");
+
 const newSandbox = {
   templateID: z.string().min(1, "must not be empty").max(512).openapi({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
   metadata: StringMap.optional(),

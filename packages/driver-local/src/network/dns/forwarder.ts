@@ -20,8 +20,8 @@ export const DNS_LIMITS = {
 /** A sandbox, as the forwarder sees it. A new object for every lease, so that a late answer never reaches the next holder of an address. */
 export interface Asker {
   readonly address: string;
-  /** False: every question is refused at once. */
-  readonly internetAccess: boolean;
+  /** False: every question is refused at once, on open connections too. Changes with the sandbox's rules. */
+  internetAccess: boolean;
 }
 
 export interface ForwarderOptions {

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newSandboxId } from "@boxyard/core";
+import { FakeWorld } from "@boxyard/driver/fake";
+import { TestServer } from "../../testing/test-server.ts";
+
+let world: FakeWorld;
+let s: TestServer;
+let id: string;
+
+beforeEach(async () => {
+  world = new FakeWorld();
+  s = await TestServer.start({ world });
+  id = (await s.create()).sandboxID;
+});
+afterEach(() => s[Symbol.asyncDispose]());
+
+const put = (body: unknown, of = id) => s.call("PUT", `/sandboxes/${of}/network`, body);
+const inForce = () => world.sandboxes.get(id)?.network.internetAccess;
+const shown = async () => (await s.call("GET", `/sandboxes/${id}`)).body.allowInternetAccess;
+
+test("each update replaces all that was set before", async () => {
+  for (const [body, open] of [
+    [{ allow_internet_access: false }, false],
+    [{}, true],
+    [{ denyOut: ["0.0.0.0/0"] }, false],
+    [{ denyOut: ["0.0.0.0/0"], allow_internet_access: true }, false],
+    [{ allowOut: [], denyOut: [], allow_internet_access: null }, true],
+  ] as const) {
+    expect((await put(body)).status).toBe(204);
+    expect([body, inForce(), await shown()]).toEqual([body, open, open]);
+  }
+});
+
+test("what cannot be enforced is refused by name, and nothing changes", async () => {
+  await put({ allow_internet_access: false });
+  for (const [body, named] of [
+    [{ allowOut: ["1.2.3.4"] }, "network.allowOut"],
+    [{ denyOut: ["1.2.3.4"] }, "network.denyOut"],
+    [{ egressProxy: { address: "a:1" } }, "network.egressProxy"],
+    [{ rules: { "a.example": [] } }, "network.rules"],
+    [{ dnsServers: ["1.1.1.1"] }, "network.dnsServers"],
+    [{ allow_internet_access: "no" }, "allow_internet_access"],
+  ] as const) {
+    const refused = await put(body);
+    expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining(named)]);
+  }
+  expect((await s.call("PUT", `/sandboxes/${id}/network`)).status).toBe(400);
+  expect([inForce(), await shown()]).toEqual([false, false]);
+});
+
+test("of a sandbox that is not there is 404, with a bad id 400", async () => {
+  expect((await put({}, newSandboxId())).status).toBe(404);
+  expect((await put({}, "nonsense")).status).toBe(400);
+  await s.call("DELETE", `/sandboxes/${id}`);
+  expect((await put({})).status).toBe(404);
+});
+
+test("a driver that fails leaves the rules as they were, in the record too", async () => {
+  world.faults.add("setNetwork", { kind: "fail" });
+  expect((await put({ allow_internet_access: false })).status).toBe(500);
+  expect([inForce(), await shown()]).toEqual([true, true]);
+  expect((await s.server.context.store.listLiving()).map(({ facts }) => facts.internetAccess)).toEqual([true]);
+});
+
+test("a server that takes a sandbox back enforces what is written", async () => {
+  const dataFolder = await mkdtemp(join(tmpdir(), "boxyard-network-"));
+  const first = await TestServer.start({ world, dataFolder });
+  id = (await first.create()).sandboxID;
+  expect((await first.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false })).status).toBe(204);
+  // As if the earlier server had died between the store and the driver.
+  const sandbox = world.sandboxes.get(id);
+  if (sandbox) sandbox.network = { internetAccess: true };
+  await first.stop();
+  await using second = await TestServer.start({ world, dataFolder });
+  expect(inForce()).toBe(false);
+  expect((await second.call("GET", `/sandboxes/${id}`)).body.allowInternetAccess).toBe(false);
+});
