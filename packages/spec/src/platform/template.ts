@@ -5,6 +5,8 @@ export const MAX_NAME_LENGTH = 128;
 const MAX_INT32 = 2 ** 31 - 1;
 const MAX_TAGS = 100;
 const MAX_STEPS = 1000;
+const MAX_STAGES = 100;
+const MAX_SOURCES = 10_000;
 
 const name = z.string().max(MAX_NAME_LENGTH, `must have at most ${MAX_NAME_LENGTH} characters`);
 const tagList = z.array(z.string()).max(MAX_TAGS, `must hold at most ${MAX_TAGS} tags`);
@@ -38,6 +40,31 @@ export const RequestedTemplate = z
   .openapi("TemplateRequestResponseV3");
 export type RequestedTemplate = z.infer<typeof RequestedTemplate>;
 
+const stageName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255}$/, "must be letters, digits and _ . : / @ -");
+
+/** What our own client adds for the sake of Dockerfiles; no other client sends these. */
+const dockerfileFields = {
+  fromStage: stageName.optional().openapi({ description: "COPY: as `from`, out of an earlier one of `stages`" }),
+  sources: z
+    .array(
+      z.object({
+        path: z
+          .string()
+          .min(1, "must not be empty")
+          .max(4096)
+          .openapi({ description: "In the archive; of `from` and `fromStage` a pattern" }),
+        name: z.string().min(1, "must not be empty").max(255).optional().openapi({ description: "Under which a file arrives in a folder" }),
+        extract: z.boolean().optional().openapi({ description: "It is an archive to be unpacked in the destination" }),
+      }),
+    )
+    .min(1, "must not be empty")
+    .max(MAX_SOURCES, `must hold at most ${MAX_SOURCES} paths`)
+    .optional()
+    .openapi({ description: "COPY and ADD: what to copy in place of the first argument, with the meaning that Dockerfiles give it" }),
+  env: z.record(z.string(), z.string()).optional().openapi({ description: "RUN: variables of this step alone; the template's own win" }),
+  text: z.string().max(8192).optional().openapi({ description: "How logs show the step, in place of its arguments" }),
+};
+
 export const TemplateStep = z
   .object({
     type: z.string().openapi({ description: "RUN, COPY, ADD, ENV, ARG, WORKDIR or USER", example: "RUN" }),
@@ -48,6 +75,7 @@ export const TemplateStep = z
       .max(512)
       .optional()
       .openapi({ description: "COPY: template out of whose files it copies, in place of `filesHash`; the source is a path in it" }),
+    ...dockerfileFields,
     force: z.boolean().default(false),
   })
   .openapi("TemplateStep");
@@ -61,6 +89,18 @@ export const RegistryAccess = z
   ])
   .openapi("FromImageRegistry");
 export type RegistryAccess = z.infer<typeof RegistryAccess>;
+
+/** A stage of a Dockerfile: steps whose files later stages, and the template itself, copy out. */
+export const BuildStage = z
+  .object({
+    name: stageName,
+    fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
+    fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
+    fromImageRegistry: RegistryAccess.optional(),
+    steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
+  })
+  .openapi("TemplateBuildStage");
+export type BuildStage = z.infer<typeof BuildStage>;
 
 export const StartBuild = z
   .object({
@@ -81,6 +121,7 @@ export const StartBuild = z
       .string()
       .max(1 << 17)
       .optional(),
+    stages: z.array(BuildStage).max(MAX_STAGES, `must hold at most ${MAX_STAGES} stages`).default([]),
   })
   .openapi("TemplateBuildStartV2");
 export type StartBuild = z.infer<typeof StartBuild>;

@@ -87,6 +87,37 @@ describe("a build", () => {
     expect(s.world.sandboxes.size).toBe(0);
   });
 
+  test("runs its stages first, copies out of them, and takes them from the cache by themselves", async () => {
+    const stages = [
+      { name: "one", fromImage: "e2bdev/base", steps: [run("in one", { env: { V: "$FROM_TEMPLATE!", FROM_TEMPLATE: "no" } })] },
+      { name: "two", fromTemplate: "base", steps: [{ type: "COPY", fromStage: "one", args: ["/a", "/b"] }, run("in two")] },
+    ];
+    const steps = [{ type: "COPY", fromStage: "two", args: ["/a", "/b"], text: "--from=two /a /b" }, run("last")];
+    const built = await bench.build("staged", { stages, steps });
+    expect([built.status, built.reason]).toEqual(["ready", undefined]);
+    expect(bench.commands).toEqual(["in one", "in two", "last"]);
+    expect(bench.ran[0]?.envs).toEqual({ FROM_TEMPLATE: "1", V: "1!" });
+    expect(strip(await bench.log(built.of)).filter((line) => /^\[|^CACHED/.test(line))).toEqual([
+      "CACHED [one base] FROM base:default",
+      "[one 1/1] RUN in one",
+      "CACHED [two base] FROM base:default",
+      "[two 1/2] COPY /a /b",
+      "[two 2/2] RUN in two",
+      "CACHED [base] FROM base:default",
+      "[builder 1/2] COPY --from=two /a /b",
+      "[builder 2/2] RUN last",
+      "[finalize] Finalizing template",
+    ]);
+    bench.ran.length = 0;
+    stages[1]?.steps.splice(1, 1, run("in two, new"));
+    await bench.build("staged", { stages, steps });
+    expect(bench.commands).toEqual(["in two, new", "last"]);
+    bench.answer = ({ args }) => (args.at(-1) === "bad" ? { exitCode: 1 } : undefined);
+    stages[0]?.steps.push(run("bad"));
+    const failed = await bench.build("staged", { stages, steps });
+    expect(failed.reason).toMatchObject({ step: "one:2", message: "failed to run command 'bad': exit status 1" });
+  });
+
   test("names a user that is not there", async () => {
     bench.answer = ({ user }) => (user === "nobody-here" ? { error: { code: "unauthenticated", message: "x" } } : undefined);
     const { reason } = await bench.build("user", { steps: [{ type: "RUN", args: ["id", "nobody-here"] }] });
@@ -249,6 +280,19 @@ describe("what a start refuses", () => {
     [{ steps: [{ type: "COPY", args: ["a", "b"], filesHash: HASH }] }, `steps.0.filesHash: no files were uploaded under ${HASH}`],
     [{ steps: [{ type: "COPY", args: ["a", "b", "", "u+x"], filesHash: HASH }] }, "steps.0.args.3: 'u+x' is not a mode in octal digits"],
     [{ startCmd: "a\0" }, "startCmd: must not hold NUL"],
+    [{ steps: [{ type: "COPY", args: ["a", "b"], fromStage: "x" }] }, "steps.0.fromStage: there is no stage 'x' before this one"],
+    [{ steps: [{ type: "COPY", args: ["a", "b"], fromStage: "x", from: "base" }] }, "steps.0.fromStage: cannot go with from"],
+    [{ steps: [run("a", { fromStage: "x" })] }, "steps.0.fromStage: is for COPY alone"],
+    [{ steps: [run("a", { sources: [{ path: "x" }] })] }, "steps.0.sources: is for COPY and ADD alone"],
+    [{ steps: [run("a", { env: { "A=": "" } })] }, "steps.0.env: 'A=' is not a variable name"],
+    [{ steps: [run("a", { env: { A: "b".repeat(1 << 17) } })] }, "steps.0.env: must have at most 131072 bytes"],
+    [{ steps: [{ type: "ENV", args: [], env: { A: "" } }] }, "steps.0.env: is for RUN alone"],
+    [{ steps: [{ type: "COPY", args: ["a", "b"], sources: [{ path: "a/../b" }] }] }, "steps.0.sources.0.path: must not hold '..'"],
+    [{ steps: [{ type: "COPY", args: ["a", "b"], sources: [{ path: "a", name: ".." }] }] }, "steps.0.sources.0.name: is not the name"],
+    [{ stages: [{ name: "a b", fromTemplate: "base" }] }, "validation error: stages.0.name: must be letters"],
+    [{ stages: [{ name: "a" }] }, "stages.0.fromImage: is required, or fromTemplate"],
+    [{ stages: [{ name: "a", fromTemplate: "base", steps: [run("a\0")] }] }, "stages.0.steps.0.args.0: must not hold NUL"],
+    [{ stages: [1, 2].map(() => ({ name: "a", fromTemplate: "base" })) }, "stages.1.name: there are two stages 'a'"],
   ])("%j", async (body, message) => {
     const of = await bench.request("refused");
     const reply = await bench.start(of, body);

@@ -7,11 +7,13 @@ import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } f
 import type { Templates } from "../registry.ts";
 import { BuildFailure } from "./build-failure.ts";
 import { BuildLog } from "./build-log.ts";
+import type { BuildOrder } from "./build-order.ts";
 import { toOrder } from "./order.ts";
-import { type BuildOrder, type RunBuildDeps, runBuild } from "./run-build.ts";
+import { runBuild } from "./run-build.ts";
+import type { StageDeps } from "./stage-run.ts";
 import type { BuildState } from "./state.ts";
 
-export interface BuildsDeps extends RunBuildDeps {
+export interface BuildsDeps extends StageDeps {
   readonly templates: Templates;
   /** Layers that nobody may remove meanwhile. */
   readonly pins: Pins;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { withoutPattern } from "./copy-step.ts";
 import { expand, variablesOf } from "./expand.ts";
-import { withoutPattern } from "./steps.ts";
 
 const values: Record<string, string> = { A: "one", EMPTY: "", PATH_X: "/x" };
 

@@ -1,7 +1,7 @@
 /* Shell scripts that build steps run as root inside. Arguments come as $1, $2 …, so nothing in them is ever read as code. */
 
-/** First part of a path that is not there yet: what a new folder's owner is given. */
-const FIRST_MISSING = `first_missing() {
+/** Shell function. First part of a path that is not there yet: what a new folder's owner is given. */
+export const FIRST_MISSING = `first_missing() {
   missing= p=$1
   while [ ! -d "$p" ]; do missing=$p; p=$(dirname -- "$p"); done
 }
@@ -52,56 +52,6 @@ if [ "$2" = true ]; then
 fi
 [ -n "$changed" ] || echo unchanged
 echo "$line" | { IFS=: read -r n _ _ _ _ home _; echo "$n $home"; }
-`;
-
-/** COPY archive folder source destination owner mode: the rules of wire.md 5.4. */
-export const COPY_SCRIPT = `set -e
-archive=$1 work=$2 source=$3 destination=$4 owner=$5 mode=$6
-${FIRST_MISSING}
-rm -rf -- "$work"
-mkdir -p -- "$work"
-same= ; tar --help 2>&1 | grep -q no-overwrite-dir && same=gnu
-magic=$(od -An -tx1 -N2 "$archive" 2>/dev/null | tr -d ' ')
-zip=; [ "$magic" = 1f8b ] && zip=z
-if [ "$same" = gnu ]; then tar -x\${zip}pf "$archive" -C "$work" --no-same-owner; else tar -x\${zip}f "$archive" -C "$work"; fi
-rm -f -- "$archive"
-from=$work
-[ -z "$source" ] || from=$work/$source
-if [ ! -e "$from" ] && [ ! -L "$from" ]; then echo "$source is not among the files that were uploaded" >&2; exit 1; fi
-chown -Rh -- "$owner" "$from"
-[ -z "$mode" ] || { [ -L "$from" ] || chmod -R -- "$mode" "$from"; }
-into() {
-  first_missing "$1"
-  if [ -n "$missing" ]; then mkdir -p -- "$1"; chown -R -- "$owner" "$missing"; fi
-}
-if [ -d "$from" ] && [ ! -L "$from" ]; then
-  into "$destination"
-  if [ "$same" = gnu ]; then
-    tar -C "$from" -cf - . | tar -C "$destination" -xpf - --no-overwrite-dir --keep-directory-symlink
-  else
-    cp -a "$from/." "$destination/"
-  fi
-else
-  case $destination in
-    */) into "$destination"; destination=$destination$(basename -- "$from") ;;
-    *) into "$(dirname -- "$destination")" ;;
-  esac
-  if [ -d "$destination" ] && [ ! -L "$destination" ]; then destination=$destination/$(basename -- "$from"); fi
-  mv -f -- "$from" "$destination"
-fi
-rm -rf -- "$work"
-`;
-
-/**
- * Packs what a COPY out of another image takes: archive pattern. The pattern may match several paths. Through a pipe,
- * since on overlay a file and a folder of different layers may have the same inode number, and tar leaves out what looks like its archive.
- */
-export const PACK_SCRIPT = `set -e
-mkdir -p -- "$(dirname -- "$1")"
-cd /
-IFS=
-{ tar -cf - -- $2 || : >"$1.failed"; } | cat >"$1"
-[ ! -e "$1.failed" ]
 `;
 
 /**

@@ -1,0 +1,128 @@
+import { FIRST_MISSING } from "./scripts.ts";
+
+/*
+ * Shell scripts of COPY, which run as root inside. They need no more than a POSIX shell, and the tar of GNU or of busybox.
+ */
+
+/**
+ * COPY archive folder source destination owner mode [list keep]: the rules of wire.md 5.4. With a list (a line with a flag and the path in the
+ * archive, then one with the name it arrives under) those of Dockerfiles: folders give their content, and what has the flag `x` is unpacked,
+ * with its own owners if `keep` is set.
+ */
+export const COPY_SCRIPT = `set -e
+archive=$1 work=$2 source=$3 destination=$4 owner=$5 mode=$6 list=\${7-} keep=\${8-}
+${FIRST_MISSING}
+rm -rf -- "$work"
+mkdir -p -- "$work/files"
+same= ; tar --help 2>&1 | grep -q no-overwrite-dir && same=gnu
+magic=$(od -An -tx1 -N2 "$archive" 2>/dev/null | tr -d ' ')
+zip=; [ "$magic" = 1f8b ] && zip=z
+if [ "$same" = gnu ]; then tar -x\${zip}pf "$archive" -C "$work/files" --no-same-owner; else tar -x\${zip}f "$archive" -C "$work/files"; fi
+rm -f -- "$archive"
+into() {
+  first_missing "$1"
+  if [ -n "$missing" ]; then mkdir -p -- "$1"; chown -R -- "$owner" "$missing"; fi
+}
+merge() {
+  into "$destination"
+  if [ "$same" = gnu ]; then
+    tar -C "$1" -cf - . | tar -C "$destination" -xpf - --no-overwrite-dir --keep-directory-symlink
+  else
+    cp -a "$1/." "$destination/"
+  fi
+}
+unpack() {
+  rm -rf -- "$work/unpacked"
+  mkdir -- "$work/unpacked"
+  if [ "$same" = gnu ]; then tar -xpf "$1" -C "$work/unpacked" --numeric-owner; else tar -xpf "$1" -C "$work/unpacked"; fi
+  [ -n "$keep" ] || chown -Rh -- "$owner" "$work/unpacked"
+  merge "$work/unpacked"
+}
+place() {
+  from=$1 to=$destination
+  if [ ! -e "$from" ] && [ ! -L "$from" ]; then echo "$3 is not among the files that were uploaded" >&2; exit 1; fi
+  chown -Rh -- "$owner" "$from"
+  [ -z "$mode" ] || { [ -L "$from" ] || chmod -R -- "$mode" "$from"; }
+  if [ -d "$from" ] && [ ! -L "$from" ]; then merge "$from"; return; fi
+  case $to in
+    */) into "$to"; to=$to$2 ;;
+    *) into "$(dirname -- "$to")" ;;
+  esac
+  if [ -d "$to" ] && [ ! -L "$to" ]; then to=$to/$2; fi
+  if [ -z "$list" ]; then mv -f -- "$from" "$to"; return; fi
+  # It may be part of another source too.
+  [ -d "$to" ] || rm -f -- "$to"
+  cp -a -- "$from" "$to"
+}
+if [ -z "$list" ]; then
+  from=$work/files
+  [ -z "$source" ] || from=$work/files/$source
+  place "$from" "$(basename -- "$from")" "$source"
+else
+  while IFS= read -r path && IFS= read -r name; do
+    case $path in
+      x*) unpack "$work/files/\${path#??}" ;;
+      *) place "$work/files/\${path#??}" "$name" "$name" ;;
+    esac
+  done <"$list"
+fi
+rm -rf -- "$work"
+`;
+
+/**
+ * Packs what a COPY out of another image takes: archive pattern. The pattern may match several paths. Through a pipe,
+ * since on overlay a file and a folder of different layers may have the same inode number, and tar leaves out what looks like its archive.
+ */
+export const PACK_SCRIPT = `set -e
+mkdir -p -- "$(dirname -- "$1")"
+cd /
+IFS=
+{ tar -cf - -- $2 || : >"$1.failed"; } | cat >"$1"
+[ ! -e "$1.failed" ]
+`;
+
+/**
+ * The same for Dockerfiles: archive list pattern…. A pattern matches dot files too, and a link that it names stands for what it points to. The
+ * list is as COPY_SCRIPT takes it.
+ */
+export const PACK_EACH_SCRIPT = `set -e
+archive=$1 list=$2
+shift 2
+mkdir -p -- "$(dirname -- "$archive")"
+: >"$list"
+: >"$list.tar"
+take() {
+  real=$1
+  if [ -L "$real" ]; then real=$(readlink -f -- "$real") || real=; fi
+  if [ -z "$real" ] || [ ! -e "$real" ]; then echo "$1 is a link to nothing" >&2; exit 1; fi
+  lines=$(printf '%s' "$real$1" | wc -l)
+  if [ "$lines" -gt 0 ]; then echo "a name with a line's end in it cannot be copied" >&2; exit 1; fi
+  printf './%s\\n' "\${real#/}" >>"$list.tar"
+  printf -- '- ./%s\\n%s\\n' "\${real#/}" "\${1##*/}" >>"$list"
+}
+each() (
+  part=\${2%%/*}
+  case $2 in */*) rest=\${2#*/} ;; *) rest= ;; esac
+  if [ -z "$part" ]; then
+    if [ -n "$rest" ]; then each "$1" "$rest"; else take "\${1:-/}"; fi
+    exit
+  fi
+  for file in "$1"/* "$1"/.*; do
+    name=\${file##*/}
+    case $name in .|..) continue ;; esac
+    case $name in $part) ;; *) continue ;; esac
+    [ -e "$file" ] || [ -L "$file" ] || continue
+    if [ -z "$rest" ]; then take "$file"; elif [ -d "$file" ]; then each "$file" "$rest"; fi
+  done
+)
+for pattern in "$@"; do
+  before=$(wc -c <"$list")
+  each "" "\${pattern#/}"
+  if [ "$(wc -c <"$list")" -eq "$before" ]; then echo "there is no $pattern" >&2; exit 1; fi
+done
+cd /
+skip="--exclude=./proc/* --exclude=./sys/* --exclude=./dev/* --exclude=./.boxyard --exclude=./run/boxyard-build"
+set -f
+{ tar -cf - $skip -T "$list.tar" || : >"$archive.failed"; } | cat >"$archive"
+[ ! -e "$archive.failed" ]
+`;
