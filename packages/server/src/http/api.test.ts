@@ -38,6 +38,14 @@ describe("errors", () => {
     ],
     ["POST", "/sandboxes", { templateID: "base", envVars: { "a=b": "" } }, {}, 400, "envVars: 'a=b' is not a variable name"],
     ["POST", "/sandboxes", { templateID: "base", autoPauseMemory: false }, {}, 400, "autoPauseMemory: false needs autoPause"],
+    [
+      "POST",
+      "/sandboxes",
+      { templateID: "base", secure: false, network: { allowPublicTraffic: false } },
+      {},
+      400,
+      "network.allowPublicTraffic: false needs a sandbox that is secure",
+    ],
     ["POST", "/sandboxes", { templateID: "base", autoPause: true }, {}, 400, "autoPause: this server does not have this yet"],
     [
       "POST",

@@ -15,6 +15,8 @@ const PUBLIC_REASONS = new Set([
   "sandbox_capacity_unavailable",
   "sandbox_placement_timeout",
   "sandbox_create_failed",
+  "store_full",
+  "store_unavailable",
   "no_such_route",
   "key_not_found",
   "last_key",

@@ -61,3 +61,22 @@ test("more keys: shown once, revoked at once, and the revoked first one stays re
   await ensureFirstKey(store, folder, 9);
   expect((await keys.list(caller)).map(({ name }) => name)).toEqual(["ci"]);
 });
+
+test("a key that is revoked while it is being looked up is not remembered", async () => {
+  const first = await ensureFirstKey(store, folder, 1);
+  const keys = new Keys(store, new FakeClock(5));
+  const caller = await keys.authenticate(first.key);
+  const { key, record } = await keys.create(caller, "ci");
+  const { findKey } = store;
+  const held = Promise.withResolvers<void>();
+  store.findKey = async (hash) => {
+    const found = await findKey.call(store, hash);
+    await held.promise;
+    return found;
+  };
+  const inFlight = keys.authenticate(key);
+  await keys.revoke(caller, record.id);
+  held.resolve();
+  await inFlight.catch(() => {});
+  await expect(keys.authenticate(key)).rejects.toMatchObject({ reason: "api_key_invalid" });
+});

@@ -15,6 +15,7 @@ export interface Caller {
 /** Slug of the one team that exists until teams come. */
 export const DEFAULT_TEAM = "default";
 
+/** Also how long a key is still taken that somebody removes from the store by hand. */
 const CACHE_MS = 10_000;
 const MAX_CACHED = 1000;
 /** Keys of one team. */
@@ -25,6 +26,8 @@ export class Keys {
   private readonly store: Store;
   private readonly clock: Clock;
   private readonly cache = new Map<string, { caller: Caller; until: number }>();
+  /** Keys taken away so far: whoever looked one up before that must not remember it after it. */
+  private revoked = 0;
 
   constructor(store: Store, clock: Clock) {
     this.store = store;
@@ -39,6 +42,7 @@ export class Keys {
     const now = this.clock.monotonic();
     const cached = this.cache.get(hash);
     if (cached && cached.until > now) return cached.caller;
+    const { revoked } = this;
     const record = await this.store.findKey(hash);
     if (!record) {
       this.cache.delete(hash);
@@ -46,7 +50,7 @@ export class Keys {
     }
     const caller: Caller = { teamId: record.teamId, keyId: record.id };
     if (this.cache.size >= MAX_CACHED) this.cache.clear();
-    this.cache.set(hash, { caller, until: now + CACHE_MS });
+    if (revoked === this.revoked) this.cache.set(hash, { caller, until: now + CACHE_MS });
     void this.store.touchKey(record.id, this.clock.now()).catch(() => {});
     return caller;
   }
@@ -68,7 +72,7 @@ export class Keys {
   }
 
   /**
-   * Takes a key away from its holder, at once on this server. Throws `not_found`, or `failed_precondition` for the last one: nobody could make
+   * Takes a key away from its holder, at once: a store has one server. Throws `not_found`, or `failed_precondition` for the last one: nobody could make
    * another.
    */
   async revoke({ teamId }: Caller, id: string): Promise<void> {
@@ -77,6 +81,7 @@ export class Keys {
       if (isLast) throw new AppError("failed_precondition", "This is the last API key; create another first", { reason: "last_key" });
       throw new AppError("not_found", `There is no API key '${id.slice(0, 100)}'`, { reason: "key_not_found" });
     }
+    this.revoked += 1;
     for (const [hash, { caller }] of this.cache) if (caller.keyId === id) this.cache.delete(hash);
   }
 }

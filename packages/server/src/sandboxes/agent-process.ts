@@ -19,9 +19,12 @@ export interface ProcessRequest {
   readonly limitMs?: number;
 }
 
+/** Takes output; no more comes until what it returns is settled. */
+export type TakeOutput = (bytes: Uint8Array) => void | Promise<void>;
+
 export interface ProcessOutput {
-  readonly stdout?: (bytes: Uint8Array) => void;
-  readonly stderr?: (bytes: Uint8Array) => void;
+  readonly stdout?: TakeOutput;
+  readonly stderr?: TakeOutput;
 }
 
 /** How a process ended: its exit code, or -1 and what ended it. */
@@ -219,8 +222,8 @@ function parse(json: string): Record<string, unknown> {
 
 async function follow(events: AsyncGenerator<ProcessEvent, void>, output: ProcessOutput): Promise<ProcessEnd> {
   for await (const { data, end } of events) {
-    if (typeof data?.stdout === "string") output.stdout?.(Buffer.from(data.stdout, "base64"));
-    if (typeof data?.stderr === "string") output.stderr?.(Buffer.from(data.stderr, "base64"));
+    if (typeof data?.stdout === "string") await output.stdout?.(Buffer.from(data.stdout, "base64"));
+    if (typeof data?.stderr === "string") await output.stderr?.(Buffer.from(data.stderr, "base64"));
     if (end) {
       const exitCode = typeof end.exitCode === "number" ? end.exitCode : 0;
       return { exitCode, status: String(end.error ?? end.status ?? `exit status ${exitCode}`).slice(0, 200) };

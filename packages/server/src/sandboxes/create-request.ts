@@ -10,13 +10,18 @@ const absent = (field: string) => refuse(`${field}: this server does not have th
 const isEnvName = (name: string) => name !== "" && !name.includes("=") && !name.includes("\0");
 const MAX_MAP_BYTES = 128 << 10;
 
-type Body = Omit<NewSandbox, "secure">;
+/** The second version has no `secure`: every sandbox is. */
+type Body = NewSandbox;
 
 /** Checks of one field or of several together, in the order in which they are made. Features that are absent are refused, never ignored. */
 const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
   (b) => (b.timeout <= 0 ? refuse("timeout: Timeout must be greater than 0") : undefined),
   (b) => (b.autoPauseMemory === false && !b.autoPause ? refuse("autoPauseMemory: false needs autoPause") : undefined),
   (b) => (b.autoPauseMemory === false && b.autoResume?.enabled ? refuse("autoPauseMemory: false cannot go with autoResume") : undefined),
+  (b) =>
+    b.secure === false && b.network?.allowPublicTraffic === false
+      ? refuse("network.allowPublicTraffic: false needs a sandbox that is secure")
+      : undefined,
   (b) => (b.autoPause ? absent("autoPause") : undefined),
   (b) => (b.autoResume?.enabled ? absent("autoResume") : undefined),
   (b) => (b.mcp ? absent("mcp") : undefined),

@@ -41,7 +41,8 @@ export class Idempotency {
       try {
         return await make(id);
       } catch (error) {
-        await this.store.dropKey(teamId, key, id);
+        // A claim that stays, because the store is away, is one that a dying server left: the next request with the key takes it over.
+        await this.store.dropKey(teamId, key, id).catch(() => {});
         throw error;
       }
     } finally {

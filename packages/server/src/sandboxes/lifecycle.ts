@@ -157,9 +157,15 @@ export class Lifecycle {
     });
   }
 
-  /** Takes back a sandbox that an earlier server made: running, or to be removed. */
+  /** Does something with a running sandbox when it is its turn; nothing, and undefined, if it does not run any more then. */
+  async inTurn<T>(live: LiveSandbox, work: () => Promise<T>): Promise<T | undefined> {
+    const { id } = live.record;
+    return this.queues.run(id, async () => (this.living.get(id) === live && live.state === "running" ? work() : undefined));
+  }
+
+  /** Takes back a sandbox that an earlier server made: running, or to be removed. One that is known keeps what waits for its turn. */
   adopt(record: SandboxRecord, address: AgentAddress | undefined): LiveSandbox {
-    const live = new LiveSandbox(record, this.deps.driver.name);
+    const live = this.living.get(record.id) ?? new LiveSandbox(record, this.deps.driver.name);
     this.living.set(record.id, live);
     if (address) this.publish(live, address);
     return live;

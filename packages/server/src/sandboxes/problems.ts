@@ -12,6 +12,8 @@ export function createFailure(error: unknown, signals: { caller: AbortSignal; en
     return new AppError("aborted", "The sandbox was ended while it was being created", { reason: "ended_during_create", cause: error });
   }
   if (signals.caller.aborted) return new AppError("canceled", "The client has gone", { reason: "client_gone", cause: error });
+  // Ours already, and truer than that there is no room.
+  if (error instanceof AppError && error.reason.startsWith("store_")) return error;
   if (isTimeout(error) || isAppError(error, "deadline_exceeded")) {
     return new AppError("deadline_exceeded", "The sandbox did not start in time; nothing of it is left", {
       reason: "sandbox_placement_timeout",

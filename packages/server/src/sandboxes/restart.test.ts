@@ -246,3 +246,41 @@ describe("an idempotency key", () => {
     expect([...place.world.sandboxes.keys()]).toEqual([again.body.sandboxID]);
   });
 });
+
+describe("a sandbox that the driver could not speak for at the start", () => {
+  test("is taken back in its turn: an end that is asked for meanwhile ends it", async () => {
+    await using place = await new Place();
+    const first = await place.boot();
+    const { sandboxID } = await first.create();
+    await place.crash(first);
+    place.world.faults.add("recover", { kind: "fail" });
+    const second = await place.boot();
+    expect(second.server.adoption).toMatchObject({ adopted: 0, removed: 0 });
+    place.world.faults.add("recover", { kind: "delay", delayMs: 50 });
+    const sweeping = second.server.sweep.once();
+    while (place.world.faults.calls.at(-1) !== "recover") await Bun.sleep(1);
+    expect((await second.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(204);
+    await sweeping;
+    expect(place.world.sandboxes.size).toBe(0);
+    expect(second.server.context.lifecycle.deps.routes.find(sandboxID)).toBeUndefined();
+    expect((await second.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
+  });
+
+  test("answers again after it, with the time that it was given meanwhile", async () => {
+    await using place = await new Place();
+    const first = await place.boot();
+    const { sandboxID } = await first.create({ timeout: 100 });
+    await place.crash(first);
+    place.world.faults.add("recover", { kind: "fail" });
+    const second = await place.boot();
+    place.world.faults.add("recover", { kind: "delay", delayMs: 50 });
+    const sweeping = second.server.sweep.once();
+    while (place.world.faults.calls.at(-1) !== "recover") await Bun.sleep(1);
+    expect((await second.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 1000 })).status).toBe(204);
+    await sweeping;
+    const health = await fetch(`${second.url}/health`, { headers: { "E2b-Sandbox-Id": sandboxID, "E2b-Sandbox-Port": "49983" } });
+    expect(health.status).toBe(204);
+    const { endAt } = second.server.context.lifecycle.find(sandboxID as SandboxId)?.record ?? { endAt: 0 };
+    expect(endAt).toBeGreaterThan(Date.now() + 900_000);
+  });
+});

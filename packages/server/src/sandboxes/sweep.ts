@@ -89,7 +89,8 @@ export class Sweep {
 
   /** A sandbox that the driver could not speak for when this server started. */
   private async takeBackLate(live: LiveSandbox): Promise<void> {
-    const outcome = await takeBack(this.lifecycle, live.record, live.handle);
-    if (outcome !== "adopted" && outcome !== "later") await this.lifecycle.end(live, outcome).catch(() => {});
+    // In its turn: what its owner does to it meanwhile (ending it, giving it more time) comes before or after, not in between.
+    const outcome = await this.lifecycle.inTurn(live, () => takeBack(this.lifecycle, live.record, live.handle));
+    if (outcome !== undefined && outcome !== "adopted" && outcome !== "later") await this.lifecycle.end(live, outcome).catch(() => {});
   }
 }

@@ -39,14 +39,30 @@ export class Templates {
   /** Of the template files: what is built on them, or seeded again, needs them, wherever their tags point to. */
   readonly shippedLayers = new Set<string>();
   private byId = new Map<TemplateId, Template>();
+  /** The last read that was asked for; `next` is it as long as it has not begun. */
+  private last: Promise<void> = Promise.resolve();
+  private next: Promise<void> | undefined;
 
   constructor(store: Store, clock: Clock) {
     this.store = store;
     this.clock = clock;
   }
 
-  /** Reads the store again; call it after every change. */
-  async load(): Promise<void> {
+  /**
+   * Reads the store again; call it after every change. One read at a time, and each caller gets one that begins after its call: of two at
+   * once the older could end last, and bring back what was before a change.
+   */
+  load(): Promise<void> {
+    this.next ??= this.last = this.last
+      .catch(() => {})
+      .then(() => {
+        this.next = undefined;
+        return this.read();
+      });
+    return this.next;
+  }
+
+  private async read(): Promise<void> {
     const [records, versions] = await Promise.all([this.store.templates.list(), this.store.templates.listVersions()]);
     const byTemplate = Map.groupBy(versions, (version) => version.templateId);
     this.byId = new Map(records.map((record) => [record.id, { record, versions: byTemplate.get(record.id) ?? [] }]));

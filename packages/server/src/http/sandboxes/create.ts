@@ -4,7 +4,7 @@ import type { Handler } from "../route.ts";
 import { json, presentSandbox } from "./present.ts";
 
 /** `POST /sandboxes` and `POST /v2/sandboxes`, which differ by their schema only (wire.md 2.2). */
-export function createSandbox(version: "v1" | "v2"): Handler<Omit<NewSandbox, "secure">> {
+export function createSandbox(version: "v1" | "v2"): Handler<NewSandbox> {
   return async ({ body, caller, header, signal }, context) => {
     const { lifecycle, templates, idempotency, gate, config } = context;
     const wanted = toCreateSandbox(body, caller.teamId, templates.resolve(caller.teamId, body.templateID), config.maxTimeoutHours);

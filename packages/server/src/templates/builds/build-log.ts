@@ -4,8 +4,11 @@ import type { BuildLogLevel, BuildLogLine, TemplateStore } from "../../store/ind
 const FLUSH_MS = 100;
 const MAX_LINES = 100_000;
 const MAX_LINE_LENGTH = 8192;
-/** Lines that wait to be written; a build that is quicker than the store waits. */
+/** Written in one go. */
 const BATCH = 500;
+/** What may wait to be written; a build that is quicker than the store waits for it then. */
+const MAX_PENDING_LINES = 2000;
+const MAX_PENDING_CHARS = 2 << 20;
 
 /** Writes the log of one build, in order and in batches. */
 export class BuildLog {
@@ -13,6 +16,7 @@ export class BuildLog {
   private readonly store: TemplateStore;
   private readonly clock: Clock;
   private pending: BuildLogLine[] = [];
+  private pendingChars = 0;
   private place = 0;
   private count = 0;
   private timer: Timer | undefined;
@@ -27,12 +31,20 @@ export class BuildLog {
 
   /** Adds a line. After 100,000 of them one says so, and no more are kept but warnings and errors. */
   add(message: string, step?: string, level: BuildLogLevel = "info"): void {
+    // What the store did not take fails the build; more of it is of no use.
+    if (this.failure !== undefined) return;
     this.count += 1;
     const isCut = this.count > MAX_LINES && (level === "info" || level === "debug");
     if (isCut && this.count > MAX_LINES + 1) return;
-    const text = isCut ? `The log is longer than ${MAX_LINES} lines; what follows is not kept` : message;
-    this.pending.push({ at: this.clock.now(), level, message: text.slice(0, MAX_LINE_LENGTH), ...(step === undefined ? {} : { step }) });
+    const text = (isCut ? `The log is longer than ${MAX_LINES} lines; what follows is not kept` : message).slice(0, MAX_LINE_LENGTH);
+    this.pending.push({ at: this.clock.now(), level, message: text, ...(step === undefined ? {} : { step }) });
+    this.pendingChars += text.length;
     this.timer ??= setTimeout(() => void this.flush().catch(() => {}), FLUSH_MS);
+  }
+
+  /** To be waited for before more output is taken: a command can print quicker than the store writes. Never throws. */
+  async room(): Promise<void> {
+    if (this.pending.length >= MAX_PENDING_LINES || this.pendingChars >= MAX_PENDING_CHARS) await this.flush().catch(() => {});
   }
 
   /** Writes what is pending. Throws when the store did not take it. */
@@ -47,10 +59,12 @@ export class BuildLog {
   private async write(): Promise<void> {
     while (this.pending.length > 0 && this.failure === undefined) {
       const lines = this.pending.splice(0, BATCH);
+      this.pendingChars -= lines.reduce((sum, { message }) => sum + message.length, 0);
       const at = this.place;
       this.place += lines.length;
       await this.store.addLogs(this.buildId, at, lines).catch((error: unknown) => {
         this.failure = error;
+        this.pending = [];
       });
     }
   }

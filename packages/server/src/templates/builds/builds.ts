@@ -1,4 +1,4 @@
-import { AppError, isAppError, type TeamId, type TemplateId } from "@boxyard/core";
+import { AppError, isAppError, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { StartBuild } from "@boxyard/spec/platform";
 import { type Collected, collectLayers } from "../../images/collect.ts";
@@ -48,6 +48,8 @@ export class Builds {
   private readonly deps: BuildsDeps;
   private readonly queue: Job[] = [];
   private readonly working = new Map<string, Job>();
+  /** Starting and cancelling of one build come one after the other: in between it is neither waiting nor at work. */
+  private readonly turns = new SerialQueues<string>();
   private readonly stopping = new AbortController();
   private tidying: Promise<void> | undefined;
 
@@ -93,29 +95,42 @@ export class Builds {
         details: { retryAfter: 10 },
       });
     }
-    const now = clock.now();
-    if (!(await store.templates.updateBuild(buildId, ["waiting"], { status: "building", startedAt: now, updatedAt: now }))) {
-      throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
-    }
+    await this.turns.run(buildId, async () => {
+      const now = clock.now();
+      if (!(await store.templates.updateBuild(buildId, ["waiting"], { status: "building", startedAt: now, updatedAt: now }))) {
+        throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
+      }
+      this.enqueue(order);
+    });
+  }
+
+  private enqueue(order: BuildOrder): void {
+    const { store, clock } = this.deps;
+    const { id, templateId } = order.build;
     for (const job of this.jobs()) {
-      if (job.order.build.templateId === build.templateId)
-        job.cancel.abort(new BuildFailure("A newer build of the same template was started"));
+      if (job.order.build.templateId === templateId) job.cancel.abort(new BuildFailure("A newer build of the same template was started"));
     }
-    this.queue.push({ order, log: new BuildLog(buildId, store.templates, clock), cancel: new AbortController(), done: Promise.resolve() });
+    this.queue.push({ order, log: new BuildLog(id, store.templates, clock), cancel: new AbortController(), done: Promise.resolve() });
     this.next();
   }
 
   /** Ends a build that has not ended. Throws `failed_precondition` when it has. */
   async cancel(teamId: TeamId, templateText: string, buildId: string): Promise<void> {
     const build = await this.find(teamId, templateText, buildId);
+    const hasEnded = (status: BuildRecord["status"]) =>
+      new AppError("failed_precondition", `The build has ended already: ${status}`, { reason: "build_ended" });
+    if (build.status === "ready" || build.status === "error") throw hasEnded(build.status);
     const reason = new BuildFailure("The build was cancelled");
-    if (build.status === "waiting") await this.fail(build, reason.message, undefined, ["waiting"]);
-    else if (build.status === "building")
+    await this.turns.run(buildId, async () => {
+      if (await this.fail(build, reason.message, undefined, ["waiting"])) return;
       await this.stop(
         this.jobs().filter((job) => job.order.build.id === buildId),
         reason,
       );
-    else throw new AppError("failed_precondition", `The build has ended already: ${build.status}`, { reason: "build_ended" });
+      // It may have come to its end just before.
+      const after = await this.deps.store.templates.getBuild(buildId);
+      if (after?.status === "ready") throw hasEnded(after.status);
+    });
   }
 
   /** Ends every build of a template. */
@@ -245,11 +260,11 @@ export class Builds {
     message: string,
     step?: string,
     from: readonly BuildRecord["status"][] = ["building"],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { store, clock } = this.deps;
     const now = clock.now();
     const reason = { message, ...(step === undefined ? {} : { step }) };
-    await store.templates.updateBuild(build.id, from, { status: "error", reason, updatedAt: now, finishedAt: now });
+    return store.templates.updateBuild(build.id, from, { status: "error", reason, updatedAt: now, finishedAt: now });
   }
 
   private async tidy(): Promise<void> {

@@ -35,7 +35,7 @@ export async function tryStart(
     if (startCmd) {
       log.add(`Running start command: ${startCmd}`, FINALIZE.step);
       const [out, err] = [session.cutter("stdout", FINALIZE, "start"), session.cutter("stderr", FINALIZE, "start")];
-      const running = await workspace.start(shell(startCmd), { stdout: (b) => out.push(b), stderr: (b) => err.push(b) }, signal);
+      const running = await workspace.start(shell(startCmd), { stdout: session.taking(out), stderr: session.taking(err) }, signal);
       failed = running.ended.then(({ exitCode, status }) => {
         if (exitCode === 0) return new Promise<never>(() => {});
         throw new BuildFailure(

@@ -1,6 +1,7 @@
 import { AppError, isAppError } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { Pin } from "../../images/pins.ts";
+import type { TakeOutput } from "../../sandboxes/agent-process.ts";
 import type { BuildRecord } from "../../store/index.ts";
 import { BuildFailure, shown } from "./build-failure.ts";
 import { type BuildLog, LineCutter } from "./build-log.ts";
@@ -87,7 +88,7 @@ export class Session {
       envs: await this.environment(state),
       limitMs: RUN_LIMIT_MS,
     };
-    const output = { stdout: (b: Uint8Array) => cutters.stdout.push(b), stderr: (b: Uint8Array) => cutters.stderr.push(b) };
+    const output = { stdout: this.taking(cutters.stdout), stderr: this.taking(cutters.stderr) };
     let failure: string;
     try {
       const { exitCode, status } = await workspace.exec(request, output, this.signal);
@@ -136,6 +137,14 @@ export class Session {
 
   cutter(stream: "stdout" | "stderr", part: Part, prefix = part.prefix): LineCutter {
     return new LineCutter((line) => this.log.add(`[${prefix}] [${stream}]: ${line}`, part.step));
+  }
+
+  /** Hands output to a cutter, no quicker than the log is written. */
+  taking(cutter: LineCutter): TakeOutput {
+    return (bytes) => {
+      cutter.push(bytes);
+      return this.log.room();
+    };
   }
 
   async close(): Promise<void> {
