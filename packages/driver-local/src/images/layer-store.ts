@@ -25,6 +25,9 @@ export interface VolumeFacts {
   readonly leaveOut: readonly string[];
 }
 
+/** Runs `work` with the volume at rest; it may change again once that has settled. */
+export type Still = <T>(work: (facts: VolumeFacts) => Promise<T>) => Promise<T>;
+
 type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "folder" | "maxBytes" | "maxEntries"> : never;
 
 /** The layers of a mounted pool. Knows nothing of sandboxes. */
@@ -66,9 +69,18 @@ export class LayerStore {
     return this.make(job, options, { source, signal, ...(onProgress && { onProgress }) });
   }
 
-  /** `onCopied`: from here on the volume may change. */
-  commit(facts: VolumeFacts, options: MakeLayerOptions, onCopied: () => void): Promise<LayerInfo> {
-    return this.make({ kind: "commit", ...facts }, options, { signal: options.signal, onCopied });
+  /** Waits for its place first, then for the volume: whoever else wants the volume waits for a copy, never for other layers. */
+  commit(still: Still, options: MakeLayerOptions): Promise<LayerInfo> {
+    const { signal } = options;
+    return this.gate.run(signal, async () => {
+      const { made } = await still(async (facts) => {
+        const copied = Promise.withResolvers<void>();
+        const made = this.makeNow({ kind: "commit", ...facts }, options, { signal, onCopied: () => copied.resolve() });
+        await Promise.race([copied.promise, made.catch(() => {})]);
+        return { made };
+      });
+      return made;
+    });
   }
 
   async merge(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo> {
@@ -90,18 +102,20 @@ export class LayerStore {
     takeAway(this.dataDir, digest)?.();
   }
 
-  private async make(job: MakeJob, { maxBytes, maxEntries }: MakeLayerOptions, options: WorkerOptions): Promise<LayerInfo> {
-    return this.gate.run(options.signal, async () => {
-      const making = await Making.begin(this.dataDir);
-      try {
-        const bounds = { maxBytes: maxBytes ?? DEFAULT_MAX_LAYER_BYTES, maxEntries: maxEntries ?? DEFAULT_MAX_LAYER_ENTRIES };
-        const digest = await runWorker({ ...job, folder: making.folder, ...bounds }, options);
-        await making.publish(digest);
-        return this.get(digest);
-      } finally {
-        making.end();
-      }
-    });
+  private make(job: MakeJob, bounds: MakeLayerOptions, options: WorkerOptions): Promise<LayerInfo> {
+    return this.gate.run(options.signal, () => this.makeNow(job, bounds, options));
+  }
+
+  private async makeNow(job: MakeJob, { maxBytes, maxEntries }: MakeLayerOptions, options: WorkerOptions): Promise<LayerInfo> {
+    const making = await Making.begin(this.dataDir);
+    try {
+      const bounds = { maxBytes: maxBytes ?? DEFAULT_MAX_LAYER_BYTES, maxEntries: maxEntries ?? DEFAULT_MAX_LAYER_ENTRIES };
+      const digest = await runWorker({ ...job, folder: making.folder, ...bounds }, options);
+      await making.publish(digest);
+      return this.get(digest);
+    } finally {
+      making.end();
+    }
   }
 
   private treeOf(digest: string): string {

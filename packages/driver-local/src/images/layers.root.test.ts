@@ -306,7 +306,7 @@ describe("a sandbox's volume", () => {
     return path;
   }
   const commit = (path: string, leaveOut: readonly string[] = []) =>
-    store.commit({ volume: path, uidBase: BASE, leaveOut }, { signal }, () => {});
+    store.commit((work) => work({ volume: path, uidBase: BASE, leaveOut }), { signal });
 
   test("becomes a layer with plain owners, links, capabilities and marks", async () => {
     const path = await volume(

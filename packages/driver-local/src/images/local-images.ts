@@ -59,14 +59,7 @@ export class LocalImages implements ImageStore {
       throw new AppError("invalid_argument", "Too many paths to leave out of a layer; name their folder", { reason: "too_many_paths" });
     }
     const leaveOut = [...OWN_FILES, GUEST_FOLDER, ...(options.leaveOut ?? [])];
-    // Within the sandbox's turn only until the snapshot is made; reading it takes longer and disturbs nobody.
-    const layer = await this.sandboxes.still(handle, async ({ volume, uidBase }) => {
-      const copied = Promise.withResolvers<void>();
-      const made = this.store.commit({ volume, uidBase, leaveOut }, options, () => copied.resolve());
-      await Promise.race([copied.promise, made.catch(() => {})]);
-      return { made };
-    });
-    return layer.made;
+    return this.store.commit((work) => this.sandboxes.still(handle, (facts) => work({ ...facts, leaveOut })), options);
   }
 
   mergeLayers(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo> {

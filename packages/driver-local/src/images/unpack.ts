@@ -18,7 +18,7 @@ import {
   utimesAt,
   writeAll,
 } from "../sys/at.ts";
-import { hasErrno, KernelError } from "../sys/errors.ts";
+import { hasErrno } from "../sys/errors.ts";
 import { close, O } from "../sys/libc.ts";
 import { joinPath, partsOf, show } from "./byte-paths.ts";
 import { finishFile, setAttributes, setOpaque, timeOf } from "./entry-facts.ts";
@@ -26,6 +26,7 @@ import { Folders } from "./folders.ts";
 import type { SkeletonWriter } from "./skeleton.ts";
 import { BadTar } from "./tar/header.ts";
 import type { TarEntry, TarSink } from "./tar/reader.ts";
+import { explained, TooManyEntries } from "./unpack-errors.ts";
 
 const WHITEOUT = ".wh.";
 const META = ".wh..wh.";
@@ -279,30 +280,4 @@ export class Unpacker implements TarSink {
     }
     this.replaced.push({ path, before: this.target.skeleton.contents, file });
   }
-}
-
-/** Beyond the number of entries that was allowed. */
-export class TooManyEntries extends Error {}
-
-/** Kernel errors that a tar of sound sense would not meet; they say something of the tar, not of the machine. */
-const TAR_ERRORS = [
-  "ENOTDIR",
-  "EISDIR",
-  "ELOOP",
-  "ENOENT",
-  "EEXIST",
-  "ENOTEMPTY",
-  "ENAMETOOLONG",
-  "EMLINK",
-  "EINVAL",
-  "E2BIG",
-  "ERANGE",
-  "EXDEV",
-];
-
-function explained(path: string, error: unknown): unknown {
-  if (error instanceof KernelError && TAR_ERRORS.includes(error.code)) {
-    return new BadTar(`${show(path)} cannot be unpacked: ${error.message.slice(0, 300)}`);
-  }
-  return error;
 }

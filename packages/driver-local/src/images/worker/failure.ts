@@ -2,7 +2,7 @@ import { AppError, isAppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import { hasErrno } from "../../sys/errors.ts";
 import { BadTar } from "../tar/header.ts";
-import { TooManyEntries } from "../unpack.ts";
+import { TooManyEntries } from "../unpack-errors.ts";
 import type { Message } from "./jobs.ts";
 
 /** Errors of zlib and zstd: what came is not what its first bytes said. */

@@ -42,7 +42,11 @@ export async function runWorker(job: Exclude<Job, { kind: "export" }>, options: 
   }
   const kill = () => child.kill("SIGKILL");
   signal.addEventListener("abort", kill, { once: true });
-  const feeding = source && "getReader" in source && input.write !== undefined ? feed(source, input.write, signal) : undefined;
+  // A source that gives nothing more must not outlast the worker that it is for.
+  const ended = new AbortController();
+  void child.exited.then(() => ended.abort());
+  const fed = AbortSignal.any([signal, ended.signal]);
+  const feeding = source && "getReader" in source && input.write !== undefined ? feed(source, input.write, fed) : undefined;
   try {
     const [result, stderr] = await Promise.all([outcome(child.stdout, options), lastText(child.stderr), child.exited]);
     signal.throwIfAborted();
@@ -77,7 +81,7 @@ async function feed(stream: ReadableStream<Uint8Array>, fd: number, signal: Abor
     }
   } catch (cause) {
     const gone = (cause as { code?: unknown }).code === "EPIPE";
-    await reader.cancel(cause).catch(() => {});
+    void reader.cancel(cause).catch(() => {});
     // The worker has ended and says itself why.
     return gone ? undefined : { cause };
   } finally {
@@ -129,17 +133,27 @@ export function exportStream(job: Extract<Job, { kind: "export" }>, signal: Abor
   const errors = lastText(child.stderr);
   const kill = () => child.kill("SIGKILL");
   signal.addEventListener("abort", kill, { once: true });
-  const finish = async () => {
+  let reading: Promise<{ bytesRead: number }> | undefined;
+  let finished: Promise<void> | undefined;
+  const finish = () => {
+    finished ??= end();
+    return finished;
+  };
+  const end = async () => {
     signal.removeEventListener("abort", kill);
     kill();
     await child.exited;
+    // The descriptor's number may be somebody else's once it is closed: nobody may be about to read from it.
+    await reading?.catch(() => {});
     close(tar.read);
   };
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const buffer = new Uint8Array(PIECE_BYTES);
-        const { bytesRead } = await read(tar.read, buffer, 0, buffer.length, null);
+        reading = read(tar.read, buffer, 0, buffer.length, null);
+        const { bytesRead } = await reading;
+        if (finished) return;
         if (bytesRead > 0) return controller.enqueue(buffer.subarray(0, bytesRead));
         const code = await child.exited;
         const text = await errors;

@@ -2,10 +2,11 @@ import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { hasErrno } from "../../sys/libc.ts";
 import { FrameReader, frame } from "./exchange.ts";
+import { FairShare } from "./fair-share.ts";
 import type { Resolver } from "./resolver.ts";
 import { MAX_QUERY_BYTES, makeError, parseQuery, type Query, RCODE } from "./wire.ts";
 
-/** Bounds of what sandboxes can make the server hold. Each question in flight costs one socket and about 10 KiB. */
+/** Bounds of what sandboxes can make the server hold, shared out by `FairShare`. Each question in flight costs one socket and about 10 KiB. */
 export const DNS_LIMITS = {
   inFlight: 1024,
   inFlightPerLease: 64,
@@ -39,6 +40,7 @@ export interface ForwarderOptions {
 
 interface Connection {
   asker: Asker;
+  leave: () => void;
   reader: FrameReader;
   unsent: Uint8Array;
   idle: ReturnType<typeof setTimeout>;
@@ -53,10 +55,8 @@ export class Forwarder {
   private readonly options: ForwarderOptions;
   private udp: UdpServer | undefined;
   private tcp: TcpServer | undefined;
-  private readonly inFlight = new Map<Asker, number>();
-  private readonly connections = new Map<Asker, number>();
-  private totalInFlight = 0;
-  private totalConnections = 0;
+  private readonly questions = new FairShare<Asker>(DNS_LIMITS.inFlight, DNS_LIMITS.inFlightPerLease);
+  private readonly connections = new FairShare<Asker>(DNS_LIMITS.connections, DNS_LIMITS.connectionsPerLease);
   private readonly closing = new AbortController();
 
   constructor(options: ForwarderOptions) {
@@ -95,7 +95,7 @@ export class Forwarder {
 
   /** Questions being answered and TCP connections open, for tests and metrics. */
   get load(): { inFlight: number; connections: number } {
-    return { inFlight: this.totalInFlight, connections: this.totalConnections };
+    return { inFlight: this.questions.taken, connections: this.connections.taken };
   }
 
   private listenUdp(): Promise<UdpServer> {
@@ -135,21 +135,19 @@ export class Forwarder {
     if (!parsed) return undefined;
     if ("refusal" in parsed) return parsed.refusal;
     if (!asker.internetAccess) return makeError(parsed.query, RCODE.REFUSED);
-    const mine = this.inFlight.get(asker) ?? 0;
-    if (this.totalInFlight >= DNS_LIMITS.inFlight || mine >= DNS_LIMITS.inFlightPerLease) return makeError(parsed.query, RCODE.SERVFAIL);
-    this.inFlight.set(asker, mine + 1);
-    this.totalInFlight++;
+    const gaveUp = new AbortController();
+    const leave = this.questions.enter(asker, () => gaveUp.abort());
+    if (!leave) return makeError(parsed.query, RCODE.SERVFAIL);
     try {
-      return await this.resolveSafely(parsed.query, overUdp);
+      return await this.resolveSafely(parsed.query, overUdp, AbortSignal.any([this.closing.signal, gaveUp.signal]));
     } finally {
-      this.totalInFlight--;
-      decrement(this.inFlight, asker);
+      leave();
     }
   }
 
-  private async resolveSafely(query: Query, overUdp: boolean): Promise<Uint8Array> {
+  private async resolveSafely(query: Query, overUdp: boolean, signal: AbortSignal): Promise<Uint8Array> {
     try {
-      return await this.options.resolver.resolve(query, overUdp, this.closing.signal);
+      return await this.options.resolver.resolve(query, overUdp, signal);
     } catch (error) {
       this.options.logger.warn({ err: error }, "a name could not be resolved");
       return makeError(query, RCODE.SERVFAIL);
@@ -176,15 +174,13 @@ export class Forwarder {
   private onOpen(socket: TcpSocket): void {
     socket.data = undefined;
     const asker = this.options.askerOf(socket.remoteAddress);
-    const mine = asker ? (this.connections.get(asker) ?? 0) : 0;
-    if (!asker || mine >= DNS_LIMITS.connectionsPerLease || this.totalConnections >= DNS_LIMITS.connections) {
+    const leave = asker && this.connections.enter(asker, () => socket.terminate());
+    if (!leave) {
       socket.terminate();
       return;
     }
-    this.connections.set(asker, mine + 1);
-    this.totalConnections++;
     const idle = setTimeout(() => socket.terminate(), DNS_LIMITS.idleMs);
-    socket.data = { asker, reader: new FrameReader(MAX_QUERY_BYTES), unsent: new Uint8Array(0), idle };
+    socket.data = { asker, leave, reader: new FrameReader(MAX_QUERY_BYTES), unsent: new Uint8Array(0), idle };
   }
 
   private onData(socket: TcpSocket, data: Uint8Array): void {
@@ -223,13 +219,6 @@ export class Forwarder {
     if (!connection) return;
     socket.data = undefined;
     clearTimeout(connection.idle);
-    this.totalConnections--;
-    decrement(this.connections, connection.asker);
+    connection.leave();
   }
-}
-
-function decrement(counts: Map<Asker, number>, asker: Asker): void {
-  const left = (counts.get(asker) ?? 1) - 1;
-  if (left > 0) counts.set(asker, left);
-  else counts.delete(asker);
 }

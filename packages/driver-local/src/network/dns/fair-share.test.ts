@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test";
+import { FairShare } from "./fair-share.ts";
+
+const nothing = () => {};
+
+test("holders beyond their own bound, and beyond the whole, do without", () => {
+  const share = new FairShare<string>(3, 2);
+  expect(share.enter("a", nothing)).toBeFunction();
+  const leave = share.enter("a", nothing);
+  expect(share.enter("a", nothing)).toBeUndefined();
+  expect(share.enter("b", nothing)).toBeFunction();
+  expect(share.enter("b", nothing)).toBeUndefined();
+  leave?.();
+  leave?.();
+  expect(share.taken).toBe(2);
+  expect(share.enter("b", nothing)).toBeFunction();
+});
+
+test("one who has few gets the oldest place of the one who has most", () => {
+  const share = new FairShare<string>(6, 4);
+  const given: string[] = [];
+  const leaves = [1, 2, 3, 4].map((n) => share.enter("greedy", () => given.push(`greedy ${n}`)));
+  for (const n of [1, 2]) share.enter("other", () => given.push(`other ${n}`));
+  expect(share.enter("modest", nothing)).toBeFunction();
+  expect([given, share.taken]).toEqual([["greedy 1"], 6]);
+  // What was taken away is not given back a second time.
+  leaves[0]?.();
+  expect(share.taken).toBe(6);
+  expect(share.enter("modest", nothing)).toBeFunction();
+  expect(given).toEqual(["greedy 1", "greedy 2"]);
+  // Two each: to take from one another would help nobody.
+  expect(share.enter("modest", nothing)).toBeUndefined();
+});
+
+test("however many are greedy, a newcomer gets a place", () => {
+  const share = new FairShare<number>(1024, 64);
+  for (let holder = 0; holder < 40; holder++) for (let i = 0; i < 64; i++) share.enter(holder, nothing);
+  expect(share.taken).toBe(1024);
+  for (let newcomer = 100; newcomer < 300; newcomer++) expect(share.enter(newcomer, nothing)).toBeFunction();
+  expect(share.taken).toBe(1024);
+});
