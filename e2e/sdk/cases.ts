@@ -287,4 +287,17 @@ const FILES: readonly Case[] = [
   ],
 ];
 
-export const CASES: readonly Case[] = [...COMMANDS, ...TERMINALS, ...FILES, ...STREAMS];
+const NOT_YET: readonly Case[] = [
+  [
+    "pause, forks and snapshots: a server that cannot yet says so, and the sandbox goes on",
+    async ({ sdk, sandbox }) => {
+      for (const call of [sandbox.pause(), sandbox.fork(), sandbox.createSnapshot({ name: "mine" })]) {
+        assert.deepEqual([(await failure(call, sdk.UnsupportedError)).code], ["unimplemented"]);
+      }
+      await sandbox.resume();
+      assert.equal((await sandbox.commands.run("echo on")).stdout, "on\n");
+    },
+  ],
+];
+
+export const CASES: readonly Case[] = [...COMMANDS, ...TERMINALS, ...FILES, ...NOT_YET, ...STREAMS];

@@ -47,10 +47,12 @@ export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pt
 export type { RequestOptions } from "./request-scope.ts";
 export {
   type FileUrlOpts,
+  type ForkResult,
   Sandbox,
   type SandboxConnectOpts,
   type SandboxCreateOpts,
   type SandboxListOpts,
+  type SnapshotListOpts,
 } from "./sandbox.ts";
 export type {
   CreateOptions,
@@ -61,7 +63,8 @@ export type {
   NetworkOptions,
   NetworkUpdate,
 } from "./sandbox-api.ts";
-export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState } from "./sandbox-info.ts";
+export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox-info.ts";
+export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./snapshot-api.ts";
 export type { UploadProgress } from "./upload-parts.ts";
 export { SDK_VERSION } from "./version.ts";
 export type { FileEvent, FileEventType, WatchHandle, WatchOpts } from "./watch.ts";

@@ -78,12 +78,12 @@ export interface ListOptions extends RequestOptions {
   readonly nextToken?: string | undefined;
 }
 
-const NO_SANDBOX = "sandbox_not_found";
+export const NO_SANDBOX = "sandbox_not_found";
 
 /** A lifetime as the API takes it: whole seconds, rounded up. */
 export const lifetimeSeconds = (timeoutMs: number): number => Math.ceil(timeoutMs / 1000);
 
-const sandboxPath = (id: string, rest = ""): string => `/sandboxes/${encodeURIComponent(id)}${rest}`;
+export const sandboxPath = (id: string, rest = ""): string => `/sandboxes/${encodeURIComponent(id)}${rest}`;
 
 /** What is given up while it is under way is undone in the background, unless the caller named the creation and may come back for it. */
 export async function createSandbox(api: ApiClient, opts: CreateOptions, options: RequestOptions): Promise<SandboxAccess> {

@@ -51,6 +51,13 @@ export interface SandboxLogEntry {
   readonly fields: Readonly<Record<string, string>>;
 }
 
+/** A state of a sandbox that is kept; `Sandbox.create(snapshotId)` makes a sandbox of it. */
+export interface SnapshotInfo {
+  readonly snapshotId: string;
+  /** Full names, if it was given one. */
+  readonly names: readonly string[];
+}
+
 type Json = Readonly<Record<string, unknown>>;
 
 const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
@@ -70,6 +77,12 @@ export function accessFromJson(value: unknown): SandboxAccess {
     domain: text(json.domain),
     trafficAccessToken: text(json.trafficAccessToken),
   };
+}
+
+export function snapshotFromJson(value: unknown): SnapshotInfo {
+  const json = (value ?? {}) as Json;
+  const names = Array.isArray(json.names) ? json.names.filter((name) => typeof name === "string") : [];
+  return { snapshotId: required(text(json.snapshotID), "snapshotID"), names };
 }
 
 export function infoFromJson(value: unknown): SandboxInfo {

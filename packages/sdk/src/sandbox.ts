@@ -4,7 +4,7 @@ import { ApiClient } from "./api-client.ts";
 import { asyncDispose } from "./async-dispose.ts";
 import { Commands } from "./commands.ts";
 import { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "./config.ts";
-import { ConnectionError, InvalidArgumentError } from "./errors.ts";
+import { type BoxyardError, ConnectionError, InvalidArgumentError } from "./errors.ts";
 import { Files } from "./files.ts";
 import { Git } from "./git.ts";
 import { probeOf } from "./lost-connection.ts";
@@ -12,8 +12,9 @@ import { Paginator } from "./paginator.ts";
 import { Pty } from "./pty.ts";
 import type { RequestOptions } from "./request-scope.ts";
 import * as calls from "./sandbox-api.ts";
-import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics } from "./sandbox-info.ts";
+import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
 import { signFileUrl } from "./signature.ts";
+import * as snapshots from "./snapshot-api.ts";
 
 export interface SandboxCreateOpts extends ConnectionOptions, calls.CreateOptions {}
 
@@ -23,6 +24,13 @@ export interface SandboxConnectOpts extends ConnectionOptions {
 }
 
 export interface SandboxListOpts extends ConnectionOptions, calls.ListOptions {}
+
+export interface SnapshotListOpts extends ConnectionOptions, snapshots.SnapshotListOptions {}
+
+/** One of the copies that `fork` was asked for, or why there is none. */
+export type ForkResult =
+  | { readonly sandbox: Sandbox; readonly error?: undefined }
+  | { readonly sandbox?: undefined; readonly error: BoxyardError };
 
 export interface FileUrlOpts {
   /** Who reads or owns. Default: the user of the template. */
@@ -106,6 +114,22 @@ export class Sandbox {
     return calls.setSandboxTimeout(new ApiClient(resolveConfig(opts)), sandboxId, timeoutMs, {});
   }
 
+  /** Pauses a sandbox by id; see {@link Sandbox.pause}. */
+  static pause(sandboxId: string, opts: ConnectionOptions & snapshots.PauseOptions = {}): Promise<boolean> {
+    return snapshots.pauseSandbox(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+  }
+
+  /** All snapshots of this API key's team: `for await (const info of Sandbox.listSnapshots())`. */
+  static listSnapshots(opts: SnapshotListOpts = {}): Paginator<SnapshotInfo> {
+    const api = new ApiClient(resolveConfig(opts));
+    return new Paginator((nextToken) => snapshots.listSnapshots(api, { ...opts, nextToken }, {}), opts.nextToken);
+  }
+
+  /** Deletes a snapshot; sandboxes made from it go on. False when there is no such snapshot. */
+  static deleteSnapshot(snapshotId: string, opts: ConnectionOptions = {}): Promise<boolean> {
+    return snapshots.deleteSnapshot(new ApiClient(resolveConfig(opts)), snapshotId, {});
+  }
+
   /** Samples of what a sandbox uses, oldest first. */
   static getMetrics(
     sandboxId: string,
@@ -146,6 +170,30 @@ export class Sandbox {
   /** Sets the lifetime, in milliseconds from now; longer or shorter than it was. */
   setTimeout(timeoutMs: number, opts: RequestOptions = {}): Promise<void> {
     return calls.setSandboxTimeout(this.api, this.sandboxId, timeoutMs, opts);
+  }
+
+  /**
+   * Stops the sandbox and keeps its state, memory included, until {@link Sandbox.resume} or `Sandbox.connect`. False when it was paused already.
+   * An `UnsupportedError` where the server cannot do it, as with all that follows from it: resume, forks, snapshots.
+   */
+  pause(opts: RequestOptions & snapshots.PauseOptions = {}): Promise<boolean> {
+    return snapshots.pauseSandbox(this.api, this.sandboxId, opts, opts);
+  }
+
+  /** Goes on after a pause, with at least this lifetime from now (default 300000 ms). One that runs goes on running. */
+  async resume(opts: RequestOptions & { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    await calls.connectSandbox(this.api, this.sandboxId, opts.timeoutMs, opts);
+  }
+
+  /** Makes running copies of the sandbox as it is now, memory included; it goes on itself. One result for each. */
+  async fork(opts: RequestOptions & snapshots.ForkOptions = {}): Promise<ForkResult[]> {
+    const forks = await snapshots.forkSandbox(this.api, this.sandboxId, opts, opts);
+    return forks.map((fork) => ("error" in fork ? fork : { sandbox: new Sandbox(this.api, fork.access) }));
+  }
+
+  /** Keeps the sandbox's state as it is now; it goes on. `Sandbox.create(snapshotId)` makes sandboxes of it. */
+  createSnapshot(opts: RequestOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return snapshots.createSnapshot(this.api, this.sandboxId, opts, opts);
   }
 
   /** Replaces the rules of what may leave the sandbox, at once and for open connections too. The server refuses what it cannot enforce. */

@@ -15,6 +15,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "port", summary: "Forward a local port to a port in a sandbox", load: () => import("./port.ts") },
   { name: "watch", summary: "Show changes in a folder of a sandbox", load: () => import("./watch.ts") },
   { name: "sandbox", summary: "Create, list, look at and end sandboxes", load: () => import("./sandbox.ts") },
+  { name: "snapshot", summary: "Keep states of sandboxes, list and delete them", load: () => import("./snapshot.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
   { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },
   { name: "up", summary: "Start the server on this machine", load: () => import("./up.ts") },

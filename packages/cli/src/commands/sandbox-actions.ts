@@ -105,6 +105,32 @@ export async function kill(ids: readonly string[], options: KillOptions, context
   await Promise.all(Array.from({ length: KILLS_AT_ONCE }, worker));
 }
 
+export interface ForkOptions {
+  readonly count: number;
+  readonly timeout: number;
+}
+
+export async function pause(id: string, options: { memory: boolean }, context: CliContext): Promise<void> {
+  const paused = await Sandbox.pause(id, { ...(await connection(context)), ...(options.memory ? {} : { keepMemory: false }) });
+  context.output.note(paused ? `sandbox ${id} is paused` : `sandbox ${id} was paused already`);
+}
+
+export async function resume(id: string, options: { timeout: number }, context: CliContext): Promise<void> {
+  await Sandbox.connect(id, { ...(await connection(context)), timeoutMs: options.timeout * 1000 });
+  context.output.note(`sandbox ${id} runs`);
+}
+
+export async function fork(id: string, options: ForkOptions, context: CliContext): Promise<void> {
+  const sandbox = await Sandbox.connect(id, { ...(await connection(context)), timeoutMs: 1000 });
+  for (const { sandbox: copy, error } of await sandbox.fork({ count: options.count, timeoutMs: options.timeout * 1000 })) {
+    if (copy) await context.output.line(copy.sandboxId);
+    else {
+      context.output.note(error.message);
+      context.exitCode = EXIT.failure;
+    }
+  }
+}
+
 export async function timeout(id: string, seconds: number, context: CliContext): Promise<void> {
   await Sandbox.setTimeout(id, seconds * 1000, await connection(context));
   context.output.note(`sandbox ${id} ends in ${duration(seconds * 1000)}`);

@@ -23,6 +23,8 @@ export function configure(command: Command, context: CliContext): void {
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox kill SANDBOX\n  $ boxyard sandbox kill --all --metadata task=42")
     .action((ids: string[], options: actions.KillOptions) => actions.kill(ids, options, context));
 
+  configureLife(command, context);
+
   command
     .command("timeout <sandbox> <seconds>")
     .description("Set how long a sandbox lives from now on; longer or shorter than before.")
@@ -43,6 +45,28 @@ export function configure(command: Command, context: CliContext): void {
     .option("--search <text>", "only lines that hold this text")
     .option("--json", "print each line as JSON")
     .action((id: string, options: LogsOptions) => logs(id, options, context));
+}
+
+function configureLife(command: Command, context: CliContext): void {
+  command
+    .command("pause <sandbox>")
+    .description("Stop a sandbox and keep its state, to be resumed.")
+    .option("--no-memory", "keep the disk only: a resume starts it anew")
+    .action((id: string, options: { memory: boolean }) => actions.pause(id, options, context));
+
+  command
+    .command("resume <sandbox>")
+    .description("Go on with a paused sandbox.")
+    .option("--timeout <seconds>", "lifetime from now, at least: seconds, or 15m, 2h", parseSeconds, 300)
+    .action((id: string, options: { timeout: number }) => actions.resume(id, options, context));
+
+  command
+    .command("fork <sandbox>")
+    .description("Make running copies of a sandbox as it is now, and print their ids.")
+    .option("--count <count>", "how many", parseCount, 1)
+    .option("--timeout <seconds>", "lifetime of each: seconds, or 15m, 2h", parseSeconds, 300)
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox fork SANDBOX --count 3")
+    .action((id: string, options: actions.ForkOptions) => actions.fork(id, options, context));
 }
 
 function configureCreate(command: Command, context: CliContext): void {

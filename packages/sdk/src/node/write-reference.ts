@@ -30,6 +30,10 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
     ],
   },
   {
+    title: "Pause, forks and snapshots",
+    names: ["PauseOptions", "ForkOptions", "ForkResult", "SnapshotOptions", "SnapshotInfo", "SnapshotListOpts", "SnapshotListOptions"],
+  },
+  {
     title: "Commands",
     names: [
       "Commands",

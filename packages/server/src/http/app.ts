@@ -15,6 +15,7 @@ import { getMetrics, listMetrics } from "./sandboxes/metrics.ts";
 import { updateNetwork } from "./sandboxes/network.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
+import { listSnapshots, notYetOf } from "./sandboxes/snapshots.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
 import { mountTemplates } from "./templates/index.ts";
 
@@ -41,6 +42,10 @@ export function createApp(context: ServerContext): Hono {
   mount(app, context, routes.setTimeout, setTimeout);
   mount(app, context, routes.refreshSandbox, refreshSandbox);
   mount(app, context, routes.updateNetwork, updateNetwork);
+  mount(app, context, routes.pauseSandbox, notYetOf("pause sandboxes"));
+  mount(app, context, routes.forkSandbox, notYetOf("fork sandboxes"));
+  mount(app, context, routes.createSnapshot, notYetOf("make snapshots"));
+  mount(app, context, routes.listSnapshots, listSnapshots);
   mount(app, context, routes.getSandboxLogs, getSandboxLogs);
   mount(app, context, routes.getSandboxLogsV2, getSandboxLogsV2);
   mountTemplates(app, context);

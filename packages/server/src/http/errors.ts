@@ -18,6 +18,7 @@ const PUBLIC_REASONS = new Set([
   "store_full",
   "store_unavailable",
   "no_such_route",
+  "not_yet",
   "key_not_found",
   "last_key",
 ]);
@@ -26,7 +27,8 @@ const PUBLIC_REASONS = new Set([
 export function errorResponse(error: unknown, logger: Logger): Response {
   const known = error instanceof AppError ? error : new AppError("internal", "Internal server error", { cause: error });
   const status = STATUS_BY_REASON[known.reason] ?? HTTP_STATUS[known.code];
-  if (status >= 500) logger.error({ err: known, status }, "request failed");
+  // 501 is a plain answer to a wish, no failure.
+  if (status >= 500 && status !== 501) logger.error({ err: known, status }, "request failed");
   const headers = new Headers({ "Content-Type": "application/json; charset=utf-8" });
   const { retryAfter, shouldRetry, allow } = known.details;
   if (status === 429 || typeof retryAfter === "number") headers.set("Retry-After", String(typeof retryAfter === "number" ? retryAfter : 1));

@@ -5,4 +5,5 @@ export * from "./key.ts";
 export * from "./routes.ts";
 export * from "./sandbox.ts";
 export * from "./sandbox-log.ts";
+export * from "./snapshot-routes.ts";
 export * from "./template.ts";

@@ -16,6 +16,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   422: "The idempotency key was used with another body",
   429: "Too many; wait for Retry-After",
   500: "Our fault",
+  501: "This server cannot do that yet",
   503: "Busy, nothing has changed; repeat later",
   504: "Too slow, nothing is left; repeat later",
 };

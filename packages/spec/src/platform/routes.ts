@@ -6,6 +6,7 @@ import { keyRoutes } from "./key.ts";
 import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
+import { snapshotRoutes } from "./snapshot-routes.ts";
 import { templateRoutes } from "./template-routes.ts";
 
 const tags = ["Sandboxes"];
@@ -152,6 +153,7 @@ export const routes = {
     request: { params: SandboxPath, body: body(s.NetworkUpdate) },
     responses: { 204: none("In force, for open connections too"), ...errors(400, 404, 409) },
   }),
+  ...snapshotRoutes,
   ...sandboxLogRoutes,
   ...templateRoutes,
   ...keyRoutes,

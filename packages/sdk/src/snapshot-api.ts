@@ -1,0 +1,120 @@
+import type { ApiClient } from "./api-client.ts";
+import { type BoxyardError, ConflictError } from "./errors.ts";
+import { withQuery } from "./file-transfer.ts";
+import { errorFromResponse } from "./http-errors.ts";
+import type { RequestOptions } from "./request-scope.ts";
+import { getSandboxInfo, lifetimeSeconds, NO_SANDBOX, type Page, sandboxPath } from "./sandbox-api.ts";
+import { accessFromJson, type SandboxAccess, type SnapshotInfo, snapshotFromJson } from "./sandbox-info.ts";
+
+export interface PauseOptions {
+  /** False: only the disk is kept, and a resume starts the sandbox anew from it. Default true. */
+  readonly keepMemory?: boolean | undefined;
+}
+
+/** True when the sandbox was paused by this, false when it was paused already. */
+export async function pauseSandbox(api: ApiClient, id: string, pause: PauseOptions, options: RequestOptions): Promise<boolean> {
+  try {
+    return await api.send({
+      method: "POST",
+      path: sandboxPath(id, "/pause"),
+      what: `pause sandbox ${id}`,
+      notFoundReason: NO_SANDBOX,
+      options,
+      body: pause.keepMemory === undefined ? {} : { memory: pause.keepMemory },
+      read: async () => true,
+    });
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error;
+    if ((await getSandboxInfo(api, id, options)).state === "paused") return false;
+    throw error;
+  }
+}
+
+export interface ForkOptions {
+  /** How many; 1 to 100. Default 1. */
+  readonly count?: number | undefined;
+  /** Lifetime of each in milliseconds from now. Default 300000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What became of one of the wanted copies. */
+export type Forked = { readonly access: SandboxAccess } | { readonly error: BoxyardError };
+
+export function forkSandbox(api: ApiClient, id: string, fork: ForkOptions, options: RequestOptions): Promise<Forked[]> {
+  const what = `fork sandbox ${id}`;
+  return api.send({
+    method: "POST",
+    path: sandboxPath(id, "/fork"),
+    what,
+    notFoundReason: NO_SANDBOX,
+    options,
+    body: { count: fork.count ?? 1, timeout: lifetimeSeconds(fork.timeoutMs ?? 300_000) },
+    read: async (response) => Promise.all(((await response.json()) as unknown[]).map((entry) => forked(entry, what))),
+  });
+}
+
+async function forked(entry: unknown, what: string): Promise<Forked> {
+  const { sandbox, error } = (entry ?? {}) as { sandbox?: unknown; error?: { code?: unknown } };
+  if (!error) return { access: accessFromJson(sandbox) };
+  const { code } = error;
+  const status = typeof code === "number" && code >= 400 && code < 600 ? code : 500;
+  return { error: await errorFromResponse(new Response(JSON.stringify(error), { status }), what) };
+}
+
+export interface SnapshotOptions {
+  /** A name to find it by; the same name again keeps a new state under it. */
+  readonly name?: string | undefined;
+}
+
+export function createSnapshot(api: ApiClient, id: string, snapshot: SnapshotOptions, options: RequestOptions): Promise<SnapshotInfo> {
+  return api.send({
+    method: "POST",
+    path: sandboxPath(id, "/snapshots"),
+    what: `snapshot sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    options,
+    body: snapshot.name === undefined ? {} : { name: snapshot.name },
+    read: async (response) => snapshotFromJson(await response.json()),
+  });
+}
+
+export interface SnapshotListOptions extends RequestOptions {
+  /** Only those of this sandbox. */
+  readonly sandboxId?: string | undefined;
+  /** Only this one: a name, `name:tag`, or an id. */
+  readonly name?: string | undefined;
+  /** Page size, 1 to 100. Default 100. */
+  readonly limit?: number | undefined;
+  /** Where to go on, from an earlier page. */
+  readonly nextToken?: string | undefined;
+}
+
+export function listSnapshots(api: ApiClient, opts: SnapshotListOptions, options: RequestOptions): Promise<Page<SnapshotInfo>> {
+  const query = new URLSearchParams();
+  if (opts.sandboxId) query.set("sandboxID", opts.sandboxId);
+  if (opts.name) query.set("name", opts.name);
+  if (opts.limit !== undefined) query.set("limit", String(opts.limit));
+  if (opts.nextToken) query.set("nextToken", opts.nextToken);
+  return api.send({
+    method: "GET",
+    path: `/snapshots${withQuery(query)}`,
+    what: "list snapshots",
+    options,
+    read: async (response) => {
+      const items = ((await response.json()) as unknown[]).map(snapshotFromJson);
+      return { items, nextToken: response.headers.get("x-next-token") ?? undefined };
+    },
+  });
+}
+
+/** False when there was no such snapshot. */
+export function deleteSnapshot(api: ApiClient, snapshotId: string, options: RequestOptions): Promise<boolean> {
+  return api.send({
+    method: "DELETE",
+    path: `/templates/${encodeURIComponent(snapshotId)}`,
+    what: `delete snapshot ${snapshotId}`,
+    options,
+    accept: [404],
+    read: async (response, repeated) => response.status !== 404 || repeated,
+  });
+}

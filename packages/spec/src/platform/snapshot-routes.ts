@@ -1,0 +1,69 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { SandboxPath, Seconds } from "./common.ts";
+import { body, errors, json, none, page, security } from "./route-parts.ts";
+import { Sandbox } from "./sandbox.ts";
+
+const tags = ["Sandboxes"];
+
+export const SandboxPause = z
+  .object({ memory: z.boolean().default(true), requireHealthyGuest: z.boolean().default(false) })
+  .openapi("SandboxPauseRequest");
+export const SandboxFork = z
+  .object({
+    timeout: Seconds.default(300),
+    count: z.int("must be a whole number").min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(1),
+  })
+  .openapi("SandboxForkRequest");
+export const SandboxForkResult = z
+  .object({ sandbox: Sandbox.optional(), error: z.object({ code: z.int(), message: z.string() }).optional() })
+  .openapi("SandboxForkResult");
+export const NewSnapshot = z
+  .object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) })
+  .openapi("SandboxSnapshotRequest");
+export const SnapshotInfo = z.object({ snapshotID: z.string(), names: z.array(z.string()) }).openapi("SnapshotInfo");
+const SnapshotsQuery = z.object({
+  sandboxID: z.string().optional(),
+  name: z.string().optional(),
+  limit: z.coerce.number().int().min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(100),
+  nextToken: z.string().max(512).optional(),
+});
+
+/** What needs a sandbox's memory on disk (contract/wire.md 2.3). This server has the operations' shapes, and answers 501: no driver can do it yet. */
+export const snapshotRoutes = {
+  pauseSandbox: createRoute({
+    method: "post",
+    path: "/sandboxes/{sandboxID}/pause",
+    tags,
+    security,
+    summary: "Pause a sandbox",
+    request: { params: SandboxPath, body: body(SandboxPause, false) },
+    responses: { 204: none("It is paused, and can be resumed"), ...errors(400, 404, 409, 501, 503) },
+  }),
+  forkSandbox: createRoute({
+    method: "post",
+    path: "/sandboxes/{sandboxID}/fork",
+    tags,
+    security,
+    summary: "Make copies of a running sandbox",
+    request: { params: SandboxPath, body: body(SandboxFork, false) },
+    responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 501, 503) },
+  }),
+  createSnapshot: createRoute({
+    method: "post",
+    path: "/sandboxes/{sandboxID}/snapshots",
+    tags,
+    security,
+    summary: "Keep the state of a running sandbox, to make others from it",
+    request: { params: SandboxPath, body: body(NewSnapshot) },
+    responses: { 201: json(SnapshotInfo, "It is kept"), ...errors(400, 404, 409, 501, 503) },
+  }),
+  listSnapshots: createRoute({
+    method: "get",
+    path: "/snapshots",
+    tags,
+    security,
+    summary: "List snapshots, in pages",
+    request: { query: SnapshotsQuery },
+    responses: { 200: { ...json(z.array(SnapshotInfo), "One page"), headers: page }, ...errors(400, 501) },
+  }),
+} as const;
