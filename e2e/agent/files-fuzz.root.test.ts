@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { type Dice, mutate, rounds } from "./support/dice.ts";
 import { AGENT_PID, asRoot, download, openFiles, postCompose, put } from "./support/files.ts";
 import { unary } from "./support/rpc.ts";
 
@@ -10,7 +11,6 @@ import { unary } from "./support/rpc.ts";
  */
 
 setDefaultTimeout(120_000);
-const ROUND_MS = 3_000;
 
 let agent: AgentUnderTest;
 let before = 0;
@@ -29,27 +29,6 @@ afterEach(async () => {
   for (let i = 0; i < 100 && (await openFiles(agent)) > before; i++) await Bun.sleep(20);
   expect([await openFiles(agent), await asRoot(agent, "find /home -name '.boxyard-*' | wc -l")]).toEqual([before, "0"]);
 });
-
-/** Repeatable random numbers. */
-class Dice {
-  private state: number;
-  constructor(seed: number) {
-    this.state = seed;
-  }
-  below(n: number): number {
-    this.state = (Math.imul(this.state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((this.state / 2 ** 32) * n);
-  }
-  pick<T>(from: readonly T[]): T {
-    return from[this.below(from.length)] as T;
-  }
-}
-
-/** Calls `round` with a new seed until the time is over. */
-async function rounds(round: (dice: Dice, seed: number) => Promise<void>): Promise<void> {
-  const deadline = Date.now() + ROUND_MS;
-  for (let seed = 1; Date.now() < deadline; seed++) await round(new Dice(seed), seed);
-}
 
 const MAZE = `
   rm -rf /home/user/maze /home/elsewhere/*; mkdir -p /home/user/maze/d/e /home/elsewhere/o && cd /home/user/maze
@@ -199,14 +178,6 @@ describe("paths", () => {
 describe("bodies", () => {
   const valid = (dice: Dice) =>
     `--bnd\r\nContent-Disposition: form-data; name="file"; filename="fuzz/${dice.below(5)}"\r\nContent-Type: text/plain\r\n\r\n${"data ".repeat(dice.below(50))}\r\n`;
-
-  function mutate(dice: Dice, text: string): Buffer<ArrayBuffer> {
-    const bytes = Buffer.from(text, "latin1") as Buffer<ArrayBuffer>;
-    for (let i = dice.below(6); i > 0; i--)
-      bytes[dice.below(bytes.length)] = dice.pick([0, 10, 13, 34, 45, 58, 59, 61, 92, 128, 255, dice.below(47)]);
-    const cut = dice.below(3) === 0 ? dice.below(bytes.length) : bytes.length;
-    return bytes.subarray(0, cut) as Buffer<ArrayBuffer>;
-  }
 
   const post = (body: Buffer<ArrayBuffer>, headers: Record<string, string>) =>
     fetch(`${agent.baseUrl}/files`, { method: "POST", headers: { ...authorised(agent), ...headers }, body });

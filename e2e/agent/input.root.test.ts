@@ -91,6 +91,18 @@ describe("SendInput and CloseStdin", () => {
     expect((await waiting).body.code).toBe("internal");
     await collect(open);
   });
+
+  test("a process that has closed its input and runs on: internal, however often it is tried", async () => {
+    const open = await start(agent, { process: { cmd: "sh", args: ["-c", "exec 0<&-; echo closed; exec sleep 30"] } });
+    const pid = await firstPid(open);
+    await readUntil(open, (soFar) => soFar.stdout === "closed\n");
+    const input = { stdin: Buffer.alloc(100_000).toString("base64") };
+    const answers = await Promise.all([1, 2, 3].map(() => call("SendInput", { process: { pid }, input })));
+    expect(answers.map(({ body }) => body.code)).toEqual(["internal", "internal", "internal"]);
+    expect((await call("SendInput", { process: { pid }, input })).body.code).toBe("internal");
+    await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
+    await collect(open);
+  });
 });
 
 /** A request body that can be written bit by bit. */

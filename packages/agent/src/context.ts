@@ -2,6 +2,7 @@ import { systemClock } from "@boxyard/core";
 import { filesystemService, processService } from "@boxyard/spec/agent";
 import { SandboxState } from "./access/sandbox-state.ts";
 import { SystemUsers } from "./access/users.ts";
+import { BodyBudget } from "./body/budget.ts";
 import { CommandCgroups } from "./cgroup/command-cgroups.ts";
 import { Freezer } from "./cgroup/freezer.ts";
 import type { AgentConfig } from "./config.ts";
@@ -11,6 +12,7 @@ import { freezeRoute, unfreezeRoute } from "./http/freeze.ts";
 import { envsRoute, healthRoute } from "./http/health.ts";
 import { initRoute } from "./http/init.ts";
 import { metricsRoute } from "./http/metrics.ts";
+import { LIMITS } from "./limits.ts";
 import { LogRing } from "./log-ring.ts";
 import { CgroupOomCounter } from "./metrics/oom-counter.ts";
 import { readLimits } from "./metrics/sandbox-limits.ts";
@@ -34,6 +36,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
     users: new SystemUsers(config.etcDir),
     clock,
     limits: readLimits(config.hostDir),
+    bodies: bodyBudget(),
     log: (message, error) => log.add(message, error),
   };
   const freezer = new Freezer(config.cgroupRoot, clock);
@@ -48,7 +51,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
         healthRoute,
         envsRoute(state),
         metricsRoute(usage),
-        initRoute({ ...config, state, freezer, initKey }),
+        initRoute({ ...config, state, freezer, bodies: ctx.bodies, initKey }),
         freezeRoute(freezer),
         unfreezeRoute(freezer),
         ...fileRoutes(ctx),
@@ -56,4 +59,10 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
       rpc: [...endpointsOf(processService, process), ...endpointsOf(filesystemService, filesystemHandlers(ctx))],
     },
   };
+}
+
+function bodyBudget(): BodyBudget {
+  const { bodiesBytes, bodyFreeBytes, bodiesWaitMs, bodiesCollectBytes } = LIMITS;
+  const limits = { totalBytes: bodiesBytes, freeBytes: bodyFreeBytes, waitMs: bodiesWaitMs, collectBytes: bodiesCollectBytes };
+  return new BodyBudget(limits, () => Bun.gc(true));
 }

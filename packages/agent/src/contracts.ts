@@ -1,4 +1,6 @@
 import { AppError, type Clock, HTTP_STATUS } from "@boxyard/core";
+import type { BodyBudget } from "./body/budget.ts";
+import { BODY_IDLE } from "./body/read-body.ts";
 
 /*
  * What the parts of the agent share: the context that every operation gets, the shape of an HTTP route and of an RPC handler, and how
@@ -51,6 +53,8 @@ export interface AgentContext {
   readonly users: Users;
   readonly clock: Clock;
   readonly limits: SandboxLimits;
+  /** What bodies that are read whole may take. */
+  readonly bodies: BodyBudget;
   /** Keeps a line in a bounded ring in memory; never writes to stdout, which the sandbox could read. */
   log(message: string, error?: unknown): void;
 }
@@ -62,8 +66,6 @@ export interface HttpCall {
   readonly signal: AbortSignal;
   /** The query, decoded; a broken percent escape stays as it was sent. */
   readonly query: URLSearchParams;
-  /** Ends the connection when nothing moves on it for so long; 0 (the default) means never. At most 255. */
-  setIdleTimeout(seconds: number): void;
 }
 
 /**
@@ -172,16 +174,21 @@ const CODE_OF_STATUS: Readonly<Record<number, AppError["code"]>> = {
 };
 
 /** The error answer of the HTTP side: `{"code": <status>, "message": …}`. */
-export function jsonError(status: number, message: string): Response {
+export function jsonError(status: number, message: string, headers: Readonly<Record<string, string>> = {}): Response {
   return Response.json(
     { code: status, message },
-    { status, headers: { "Content-Type": "application/json; charset=utf-8", "X-Content-Type-Options": "nosniff" } },
+    { status, headers: { "Content-Type": "application/json; charset=utf-8", "X-Content-Type-Options": "nosniff", ...headers } },
   );
+}
+
+/** What an answer to a client that stopped sending says: the rest will not be read, and what waits for it is let go with the connection. */
+export function closing(error: unknown): Readonly<Record<string, string>> {
+  return error instanceof AppError && error.reason === BODY_IDLE ? { Connection: "close" } : {};
 }
 
 /** Any failure of an HTTP route as its answer. What is not an `AppError` says nothing but 500: its text may hold what is not the caller's. */
 export function httpErrorOf(error: unknown): Response {
   if (!(error instanceof AppError)) return jsonError(500, "internal error");
-  const status = error.details.httpStatus;
-  return jsonError(typeof status === "number" ? status : HTTP_STATUS[error.code], error.message);
+  const status = error.reason === BODY_IDLE ? 408 : error.details.httpStatus;
+  return jsonError(typeof status === "number" ? status : HTTP_STATUS[error.code], error.message, closing(error));
 }

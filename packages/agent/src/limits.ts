@@ -2,6 +2,18 @@
 export const LIMITS = {
   /** One RPC message, also each of a stream. Base64 makes it a third more than the input it carries. */
   messageBytes: 64 * 1024 * 1024,
+  /** All bodies that are held whole, with the messages made of them, over all requests; beyond, a request waits, then it is refused. */
+  bodiesBytes: 96 * 1024 * 1024,
+  bodiesWaitMs: 10_000,
+  bodiesCollectBytes: 16 * 1024 * 1024,
+  /** So much of each body is not counted: small requests are served however many large ones there are. */
+  bodyFreeBytes: 64 * 1024,
+  /** A body, or a message that has begun, of which nothing comes for so long, or not all within the longer time, is given up. */
+  bodyIdleMs: 60_000,
+  bodyWholeMs: 600_000,
+  /** Values in one JSON text. One of few bytes is not even looked through. */
+  jsonValues: 1_000_000,
+  jsonUncheckedBytes: 256 * 1024,
   /** Body of `/init`: environment and CA bundle. */
   initBytes: 4 * 1024 * 1024,
   /** One data event: contract/wire.md 4.3. */

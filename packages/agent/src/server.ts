@@ -26,8 +26,8 @@ export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): B
     idleTimeout: 0,
     maxRequestBodySize: MAX_BODY_BYTES,
     development: false,
-    async fetch(request, server) {
-      return preflight(request) ?? withCors(request, await answer(ctx, table, request, server));
+    async fetch(request) {
+      return preflight(request) ?? withCors(request, await answer(ctx, table, request));
     },
     error(error) {
       ctx.log("request failed", error);
@@ -36,7 +36,7 @@ export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): B
   });
 }
 
-async function answer(ctx: AgentContext, table: RouteTable, request: Request, server: Bun.Server<undefined>): Promise<Response> {
+async function answer(ctx: AgentContext, table: RouteTable, request: Request): Promise<Response> {
   const url = new URL(request.url);
   const path = decoded(url.pathname);
   const route = table.route(request.method, path);
@@ -44,7 +44,7 @@ async function answer(ctx: AgentContext, table: RouteTable, request: Request, se
   if (!isExempt && !hasAccess(ctx.state, request.headers)) return jsonError(401, NO_TOKEN);
   const endpoint = table.endpoint(path);
   if (endpoint && request.method === "POST") return answerRpc(ctx, endpoint, request);
-  if (route) return answerHttp(ctx, route, request, url, server);
+  if (route) return answerHttp(ctx, route, request, url);
   const methods = endpoint ? ["POST"] : table.methods(path);
   if (methods.length === 0) return jsonError(404, `no such path: ${path}`);
   const response = jsonError(405, `${request.method} is not possible here`);
@@ -52,21 +52,9 @@ async function answer(ctx: AgentContext, table: RouteTable, request: Request, se
   return response;
 }
 
-async function answerHttp(
-  ctx: AgentContext,
-  route: HttpRoute,
-  request: Request,
-  url: URL,
-  server: Bun.Server<undefined>,
-): Promise<Response> {
+async function answerHttp(ctx: AgentContext, route: HttpRoute, request: Request, url: URL): Promise<Response> {
   try {
-    const call = {
-      request,
-      signal: request.signal,
-      query: url.searchParams,
-      setIdleTimeout: (seconds: number) => server.timeout(request, seconds),
-    };
-    return await route.handle(call);
+    return await route.handle({ request, signal: request.signal, query: url.searchParams });
   } catch (error) {
     if (!(error instanceof AppError) || error.code === "internal") ctx.log(`${route.method} ${route.path} failed`, error);
     return httpErrorOf(error);

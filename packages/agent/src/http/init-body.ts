@@ -1,5 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { AgentInitRequest, Timestamp } from "@boxyard/spec/agent";
+import { parseJson } from "../body/json.ts";
 import { checkEnvironment } from "../process/environment.ts";
 import { parseTimestamp } from "../rpc/codec.ts";
 
@@ -34,7 +35,7 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> {
   if (bytes.length === 0) return {};
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    value = parseJson(bytes);
   } catch (error) {
     throw new AppError("invalid_argument", "the body is not JSON", { reason: "bad_json", cause: error });
   }

@@ -3,15 +3,17 @@ import { ENVD_VERSION } from "@boxyard/spec";
 import { INIT_KEY_HEADER } from "@boxyard/spec/agent";
 import type { SandboxState } from "../access/sandbox-state.ts";
 import { sameSecret } from "../access/token.ts";
+import type { BodyBudget } from "../body/budget.ts";
+import { bodyRules, readBody } from "../body/read-body.ts";
 import type { Freezer } from "../cgroup/freezer.ts";
 import type { HttpRoute } from "../contracts.ts";
 import { LIMITS } from "../limits.ts";
-import { readBody } from "../rpc/request.ts";
 import { type InitBody, parseInitBody } from "./init-body.ts";
 
 export interface InitDeps {
   readonly state: SandboxState;
   readonly freezer: Freezer;
+  readonly bodies: BodyBudget;
   /** Undefined: nobody may initialise this agent. */
   readonly initKey: string | undefined;
   readonly runDir: string;
@@ -34,7 +36,7 @@ export function initRoute(deps: InitDeps): HttpRoute {
       if (deps.initKey === undefined || !sameSecret(key, deps.initKey)) {
         throw new AppError("unauthenticated", "the init key is missing or wrong", { reason: "bad_init_key" });
       }
-      const body = parseInitBody(await readBody(request, LIMITS.initBytes));
+      const body = await readInitBody(deps, request);
       try {
         if (deps.state.acceptTime(body.time)) await apply(deps, body);
       } finally {
@@ -43,6 +45,15 @@ export function initRoute(deps: InitDeps): HttpRoute {
       return new Response(null, { status: 204, headers: { "Cache-Control": "no-store", "X-Envd-Version": ENVD_VERSION } });
     },
   };
+}
+
+async function readInitBody({ bodies }: InitDeps, request: Request): Promise<InitBody> {
+  const claim = bodies.claim();
+  try {
+    return parseInitBody(await readBody(request, bodyRules(claim, { maxBytes: LIMITS.initBytes })));
+  } finally {
+    claim.release();
+  }
 }
 
 async function apply({ state, runDir, etcDir, caBundlePath }: InitDeps, body: InitBody): Promise<void> {

@@ -21,6 +21,8 @@ export class InputQueue {
   private tail: Promise<unknown> = Promise.resolve();
   private pendingBytes = 0;
   private isClosed = false;
+  /** The process's side is gone. The runtime's sink tells it once and takes everything after that. */
+  private failure: AppError | undefined;
 
   private constructor(port: InputPort) {
     this.port = port;
@@ -67,9 +69,11 @@ export class InputQueue {
 
   private async put(bytes: Uint8Array): Promise<void> {
     try {
+      if (this.failure) throw this.failure;
       await this.port.write(bytes);
     } catch (error) {
-      throw new AppError("internal", "the process has closed its input", { reason: "input_closed", cause: error });
+      this.failure ??= new AppError("internal", "the process has closed its input", { reason: "input_closed", cause: error });
+      throw this.failure;
     } finally {
       this.pendingBytes -= bytes.length;
     }
@@ -80,6 +84,9 @@ export function closedError(): AppError {
   return new AppError("internal", "the process was started without input, or its input is closed", { reason: "input_closed" });
 }
 
+/** What a pipe takes at once, by default. */
+const SINK_BYTES = 64 * 1024;
+
 class PipePort implements InputPort {
   private readonly fd: number;
   private readonly sink: Bun.FileSink;
@@ -89,10 +96,13 @@ class PipePort implements InputPort {
     this.sink = Bun.file(fd).writer({ highWaterMark: 1 });
   }
 
+  /** Bit by bit: the sink copies what it can't pass on at once. */
   async write(bytes: Uint8Array): Promise<void> {
-    const pending = this.sink.write(bytes);
-    await this.sink.flush();
-    await pending;
+    for (let at = 0; at < bytes.length; at += SINK_BYTES) {
+      const pending = this.sink.write(bytes.subarray(at, at + SINK_BYTES));
+      await this.sink.flush();
+      await pending;
+    }
   }
 
   /** Nothing to do: the write fails by itself when the last reader of the pipe has gone. */

@@ -1,5 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { EnumTable, FieldTable, MessageTable, Timestamp } from "@boxyard/spec/agent";
+import { parseJson } from "../body/json.ts";
 
 /*
  * Proto3 JSON by table (`spec/src/agent/table.ts`): decoding takes lowerCamelCase and the proto's own names, numbers for enums, strings
@@ -7,14 +8,12 @@ import type { EnumTable, FieldTable, MessageTable, Timestamp } from "@boxyard/sp
  * `invalid_argument` and the path of the member. Encoding leaves defaults out. Depth is bounded by the tables, which are not recursive.
  */
 
-const DECODER = new TextDecoder("utf-8", { fatal: true });
-
 /** Text to a message. Throws `invalid_argument`. An empty body is the empty message. */
 export function decodeMessage<T>(table: MessageTable<T>, body: Uint8Array): T {
   if (body.length === 0) return readMessage(table, {}, table.name) as T;
   let value: unknown;
   try {
-    value = JSON.parse(DECODER.decode(body));
+    value = parseJson(body);
   } catch (error) {
     throw new AppError("invalid_argument", `${table.name}: the body is not JSON in UTF-8`, { reason: "bad_json", cause: error });
   }

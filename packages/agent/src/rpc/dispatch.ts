@@ -1,8 +1,11 @@
 import { AppError } from "@boxyard/core";
 import type { MethodKind, MethodTable } from "@boxyard/spec/agent";
+import type { BodyClaim } from "../body/budget.ts";
+import { bodyRules, readBody } from "../body/read-body.ts";
 import {
   type AgentContext,
   type ClientStreamHandler,
+  closing,
   EncodedMessage,
   type RpcCall,
   type ServerStreamHandler,
@@ -12,7 +15,7 @@ import { after } from "../timers.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
 import { envelope, FLAG_END, readEnvelopes } from "./envelope.ts";
 import { endOfStream, unaryError } from "./errors.ts";
-import { basicUser, checkProtocol, keepaliveOf, readBody, timeoutOf } from "./request.ts";
+import { basicUser, checkProtocol, keepaliveOf, timeoutOf } from "./request.ts";
 import { serverStreamBody } from "./server-stream.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the types of a method meet those of its handler where services are added, and are gone here.
@@ -38,8 +41,10 @@ export function endpointsOf(service: ServiceTable, handlers: Readonly<Record<str
   return Object.entries(service.methods).map(([name, method]) => [`/${service.name}/${name}`, { method, handler: handlers[name] }]);
 }
 
+type RpcContext = Pick<AgentContext, "log" | "bodies">;
+
 /** Answers one call; never throws. Access control is done. */
-export async function answerRpc(ctx: Pick<AgentContext, "log">, endpoint: RpcEndpoint, request: Request): Promise<Response> {
+export async function answerRpc(ctx: RpcContext, endpoint: RpcEndpoint, request: Request): Promise<Response> {
   const kind = endpoint.method.kind;
   const expected = kind === "unary" ? UNARY_TYPE : STREAM_TYPE;
   const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
@@ -92,13 +97,11 @@ function note(ctx: Pick<AgentContext, "log">, error: unknown): void {
   if (!(error instanceof AppError) || error.code === "internal") ctx.log("rpc failed", error);
 }
 
-async function answerUnary(ctx: Pick<AgentContext, "log">, { method, handler }: RpcEndpoint, request: Request): Promise<Response> {
+async function answerUnary(ctx: RpcContext, endpoint: RpcEndpoint, request: Request): Promise<Response> {
   try {
     const call = openCall(request, false, false);
     try {
-      const input = decodeMessage(method.input, await readBody(request));
-      const output = await untilAborted(Promise.resolve((handler as UnaryHandler<unknown, unknown>)(input, call)), call.signal);
-      const body = output instanceof EncodedMessage ? new Blob([...output.pieces]) : encodeMessage(method.output, output);
+      const body = await untilAborted(runUnary(ctx, endpoint, request, call), call.signal);
       return new Response(body, { headers: call.responseHeaders });
     } finally {
       call.close();
@@ -109,17 +112,30 @@ async function answerUnary(ctx: Pick<AgentContext, "log">, { method, handler }: 
   }
 }
 
-function streamFailure(ctx: Pick<AgentContext, "log">, error: unknown): Response {
-  note(ctx, error);
-  return new Response(Buffer.from(envelope(FLAG_END, endOfStream(error))), { headers: STREAM_HEADERS });
+/** Lives on when its client has left or its time is over; what the handler still works with stays claimed until it has ended. */
+async function runUnary(ctx: RpcContext, { method, handler }: RpcEndpoint, request: Request, call: RpcCall): Promise<Blob | string> {
+  const claim = ctx.bodies.claim();
+  try {
+    const input = decodeMessage(method.input, await readBody(request, bodyRules(claim)));
+    call.signal.throwIfAborted();
+    const output = await (handler as UnaryHandler<unknown, unknown>)(input, call);
+    return output instanceof EncodedMessage ? new Blob([...output.pieces]) : encodeMessage(method.output, output);
+  } finally {
+    claim.release();
+  }
 }
 
-async function answerServerStream(ctx: Pick<AgentContext, "log">, { method, handler }: RpcEndpoint, request: Request): Promise<Response> {
+function streamFailure(ctx: Pick<AgentContext, "log">, error: unknown): Response {
+  note(ctx, error);
+  return new Response(Buffer.from(envelope(FLAG_END, endOfStream(error))), { headers: { ...STREAM_HEADERS, ...closing(error) } });
+}
+
+async function answerServerStream(ctx: RpcContext, { method, handler }: RpcEndpoint, request: Request): Promise<Response> {
   const { open, keepalive, ownsTimeout } = handler as ServerStreamHandler<unknown, unknown>;
   let call: OpenCall | undefined;
   try {
     call = openCall(request, true, ownsTimeout ?? false);
-    const input = decodeMessage(method.input, await onlyMessage(request));
+    const input = await untilAborted(onlyMessage(ctx, method, request), call.signal);
     const body = serverStreamBody(open(input, call), {
       output: method.output,
       keepalive,
@@ -136,18 +152,23 @@ async function answerServerStream(ctx: Pick<AgentContext, "log">, { method, hand
   }
 }
 
-async function onlyMessage(request: Request): Promise<Uint8Array> {
-  for await (const message of readEnvelopes(request.body as ReadableStream<Uint8Array> | null)) return message;
-  throw new AppError("invalid_argument", "the request holds no message", { reason: "bad_envelope" });
+async function onlyMessage(ctx: RpcContext, method: AnyMethod, request: Request): Promise<unknown> {
+  const claim = ctx.bodies.claim();
+  try {
+    const body = request.body as ReadableStream<Uint8Array> | null;
+    for await (const message of readEnvelopes(body, bodyRules(claim), "one")) return decodeMessage(method.input, message);
+    throw new AppError("invalid_argument", "the request holds no message", { reason: "bad_envelope" });
+  } finally {
+    claim.release();
+  }
 }
 
-async function answerClientStream(ctx: Pick<AgentContext, "log">, { method, handler }: RpcEndpoint, request: Request): Promise<Response> {
+async function answerClientStream(ctx: RpcContext, endpoint: RpcEndpoint, request: Request): Promise<Response> {
   try {
     const call = openCall(request, true, false);
     try {
-      const inputs = decoded(method, request);
-      const output = await untilAborted((handler as ClientStreamHandler<unknown, unknown>)(inputs, call), call.signal);
-      const bytes = [envelope(0, encodeMessage(method.output, output)), envelope(FLAG_END, endOfStream())];
+      const output = await untilAborted(runClientStream(ctx, endpoint, request, call), call.signal);
+      const bytes = [envelope(0, encodeMessage(endpoint.method.output, output)), envelope(FLAG_END, endOfStream())];
       return new Response(Buffer.concat(bytes), { headers: STREAM_HEADERS });
     } finally {
       call.close();
@@ -157,6 +178,17 @@ async function answerClientStream(ctx: Pick<AgentContext, "log">, { method, hand
   }
 }
 
-async function* decoded(method: AnyMethod, request: Request): AsyncGenerator<unknown> {
-  for await (const message of readEnvelopes(request.body as ReadableStream<Uint8Array> | null)) yield decodeMessage(method.input, message);
+/** As `runUnary`: the message that the handler is at stays claimed until it asks for the next. */
+async function runClientStream(ctx: RpcContext, { method, handler }: RpcEndpoint, request: Request, call: RpcCall): Promise<unknown> {
+  const claim = ctx.bodies.claim();
+  try {
+    return await (handler as ClientStreamHandler<unknown, unknown>)(decoded(method, request, claim), call);
+  } finally {
+    claim.release();
+  }
+}
+
+async function* decoded(method: AnyMethod, request: Request, claim: BodyClaim): AsyncGenerator<unknown> {
+  const body = request.body as ReadableStream<Uint8Array> | null;
+  for await (const message of readEnvelopes(body, bodyRules(claim))) yield decodeMessage(method.input, message);
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { isAppError } from "@boxyard/core";
+import { BodyBudget } from "../body/budget.ts";
+import { bodyRules } from "../body/read-body.ts";
 import { envelope, readEnvelopes } from "./envelope.ts";
 import { dataEnvelope } from "./process/data-envelope.ts";
 
@@ -14,7 +16,11 @@ async function read(chunks: readonly Uint8Array[], maxBytes?: number): Promise<s
     },
   });
   const messages: string[] = [];
-  for await (const message of readEnvelopes(body, maxBytes)) messages.push(text(message));
+  const rules = bodyRules(
+    new BodyBudget({ totalBytes: 8_000_000, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}).claim(),
+    maxBytes === undefined ? {} : { maxBytes },
+  );
+  for await (const message of readEnvelopes(body, rules)) messages.push(text(message));
   return messages;
 }
 
@@ -52,6 +58,69 @@ describe("readEnvelopes", () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 });
+
+describe("the budget of readEnvelopes", () => {
+  /** A body that is fed by hand, and its reader. */
+  function open(kind: "one" | "many", times: { idleMs?: number; wholeMs?: number } = {}) {
+    const budget = new BodyBudget({ totalBytes: 100, freeBytes: 0, waitMs: 20, collectBytes: 1e9 }, () => {});
+    const claim = budget.claim();
+    let feed = (_: Uint8Array) => {};
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        feed = (bytes) => controller.enqueue(bytes);
+      },
+    });
+    return { budget, claim, feed, messages: readEnvelopes(body, bodyRules(claim, times), kind) };
+  }
+
+  test("a message is claimed from its header on until the next is asked for", async () => {
+    const { budget, feed, messages } = open("many");
+    const first = messages.next();
+    feed(envelope(0, "x".repeat(50)).subarray(0, 10));
+    await eventually(() => budget.usedBytes === 55);
+    feed(envelope(0, "x".repeat(50)).subarray(10));
+    expect((await first).value?.length).toBe(50);
+    expect(budget.usedBytes).toBe(55);
+    const second = messages.next();
+    await eventually(() => budget.usedBytes === 0);
+    feed(envelope(0, "y"));
+    expect((await second).value?.length).toBe(1);
+  });
+
+  test("without room a message is resource_exhausted before it is read", async () => {
+    const { budget, feed, messages } = open("many");
+    const other = budget.claim();
+    await other.hold(60);
+    feed(envelope(0, "x".repeat(50)).subarray(0, 10));
+    expect(await messages.next().catch((error) => isAppError(error, "bodies_full"))).toBe(true);
+  });
+
+  test("a client that stops within a message is given up; between messages it may take its time", async () => {
+    const { feed, messages } = open("many", { idleMs: 20 });
+    const next = messages.next();
+    await Bun.sleep(60);
+    feed(envelope(0, "one"));
+    expect((await next).value?.length).toBe(3);
+    const broken = messages.next();
+    feed(envelope(0, "two").subarray(0, 6));
+    expect(await broken.catch((error) => isAppError(error, "body_idle"))).toBe(true);
+  });
+
+  test("where only one message is to come, its beginning may not be late either; nor may it come drop by drop", async () => {
+    const late = open("one", { idleMs: 20 });
+    expect(await late.messages.next().catch((error) => isAppError(error, "body_idle"))).toBe(true);
+    const slow = open("one", { wholeMs: 50 });
+    slow.feed(envelope(0, "x".repeat(90)).subarray(0, 6));
+    const dripping = setInterval(() => slow.feed(new Uint8Array(1)), 5);
+    expect(await slow.messages.next().catch((error) => isAppError(error, "body_idle"))).toBe(true);
+    clearInterval(dripping);
+  });
+});
+
+/** A level that is reached some turns of the loop later. */
+async function eventually(reached: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 5_000; !reached(); await Bun.sleep(1)) if (Date.now() > deadline) throw new Error("not reached");
+}
 
 test("a data event is one envelope with the bytes in base64", () => {
   for (const kind of ["stdout", "stderr", "pty"] as const) {

@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import { LIMITS } from "../limits.ts";
+import { type BodyRules, ChunkReader } from "../body/read-body.ts";
 
 /** Envelopes of the Connect protocol's streams: one byte of flags, four of length (big-endian), then JSON. */
 export const FLAG_COMPRESSED = 0x01;
@@ -26,19 +26,44 @@ export function writeHeader(bytes: Uint8Array, flags: number, length: number): v
 
 /**
  * Takes envelopes off a body as its chunks arrive, whatever their borders. Refuses compression, foreign flags, messages above
- * `maxBytes` (before holding them) and a body that ends within an envelope.
+ * `maxBytes` (before holding them) and a body that ends within an envelope. What it holds is claimed, with the message it gave until the
+ * next one is asked for; the claim stays the caller's to release. Between messages there is no bound on time, unless there is only one.
  */
 export async function* readEnvelopes(
   body: ReadableStream<Uint8Array> | null,
-  maxBytes: number = LIMITS.messageBytes,
+  rules: BodyRules,
+  kind: "one" | "many" = "many",
 ): AsyncGenerator<Uint8Array> {
   if (!body) return;
   const parts = new Parts();
-  for await (const chunk of body) {
-    parts.add(chunk);
-    for (let message = takeMessage(parts, maxBytes); message; message = takeMessage(parts, maxBytes)) yield message;
+  const chunks = new ChunkReader(body, rules);
+  try {
+    for (;;) {
+      const message = takeMessage(parts, rules.maxBytes);
+      if (message) {
+        yield message;
+        await rules.claim.hold(parts.length);
+        continue;
+      }
+      await rules.claim.hold(Math.max(parts.length, wholeBytes(parts)));
+      const chunk = await (parts.length === 0 && kind === "many" ? chunks.begin() : chunks.next());
+      if (!chunk) break;
+      parts.add(chunk);
+    }
+  } finally {
+    chunks.end();
   }
   if (parts.length > 0) throw new AppError("invalid_argument", "the stream ended within an envelope", { reason: "bad_envelope" });
+}
+
+/** Size of the envelope that has begun, 0 while its header is not there. */
+function wholeBytes(parts: Parts): number {
+  const header = parts.peek(HEADER_BYTES);
+  return header ? HEADER_BYTES + lengthOf(header) : 0;
+}
+
+function lengthOf(header: Uint8Array): number {
+  return new DataView(header.buffer, header.byteOffset).getUint32(1);
 }
 
 function takeMessage(parts: Parts, maxBytes: number): Uint8Array | undefined {
@@ -47,7 +72,7 @@ function takeMessage(parts: Parts, maxBytes: number): Uint8Array | undefined {
   const flags = header[0] ?? 0;
   if (flags & FLAG_COMPRESSED) throw new AppError("unimplemented", "compressed messages are not supported", { reason: "compressed" });
   if (flags !== 0) throw new AppError("invalid_argument", `an envelope has unknown flags ${flags}`, { reason: "bad_envelope" });
-  const length = new DataView(header.buffer, header.byteOffset).getUint32(1);
+  const length = lengthOf(header);
   if (length > maxBytes) {
     throw new AppError("resource_exhausted", `a message of ${length} bytes is more than the limit of ${maxBytes}`, { reason: "too_large" });
   }

@@ -1,4 +1,5 @@
 import { AppError, HTTP_STATUS } from "@boxyard/core";
+import { closing } from "../contracts.ts";
 
 /** The `error` object of the Connect protocol. What is not an `AppError` says nothing but that it is ours to mend. */
 export function connectError(error: unknown): { code: string; message: string } {
@@ -10,7 +11,7 @@ export function connectError(error: unknown): { code: string; message: string } 
 export function unaryError(error: unknown): Response {
   const body = connectError(error);
   const status = error instanceof AppError ? HTTP_STATUS[error.code] : 500;
-  return Response.json(body, { status });
+  return Response.json(body, { status, headers: closing(error) });
 }
 
 /** The last envelope of a stream, with or without an error. */

@@ -47,23 +47,3 @@ export function checkProtocol(headers: Headers, stream: boolean): void {
     });
   }
 }
-
-/** The body, at most `maxBytes` of it; more is `resource_exhausted`. */
-export async function readBody(request: Request, maxBytes: number = LIMITS.messageBytes): Promise<Uint8Array> {
-  const length = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (length > maxBytes) throw tooLarge(maxBytes);
-  if (length <= maxBytes) return new Uint8Array(await request.arrayBuffer());
-  if (!request.body) return new Uint8Array(0);
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of request.body) {
-    total += chunk.length;
-    if (total > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-}
-
-function tooLarge(maxBytes: number): AppError {
-  return new AppError("resource_exhausted", `the body is more than the limit of ${maxBytes} bytes`, { reason: "too_large" });
-}

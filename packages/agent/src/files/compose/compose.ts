@@ -8,7 +8,7 @@ import { StagedFile, staged } from "../staged-file.ts";
 import { errnoOf, fileError, guarded } from "../sys/errno.ts";
 import { TimeSlice } from "../time-slice.ts";
 import { Appender } from "./append.ts";
-import { readComposeRequest } from "./request.ts";
+import { type ComposeRequest, readComposeRequest } from "./request.ts";
 import { checkSource, checkUnchanged, deleteSource, openSource, type Source, sameFile } from "./sources.ts";
 
 /**
@@ -16,7 +16,15 @@ import { checkSource, checkUnchanged, deleteSource, openSource, type Source, sam
  * written before everything is checked; the destination changes at once and whole; sources go away only after that.
  */
 export async function compose(ctx: AgentContext, call: HttpCall): Promise<Response> {
-  const request = await readComposeRequest(call.request);
+  const claim = ctx.bodies.claim();
+  try {
+    return await run(ctx, await readComposeRequest(call.request, claim));
+  } finally {
+    claim.release();
+  }
+}
+
+async function run(ctx: AgentContext, request: ComposeRequest): Promise<Response> {
   const user = lookUpUser(ctx, actingName(ctx, request.username));
   const destination = resolvePath(ctx.state, user, request.destination);
   const existing = checkDestination(destination);

@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
+import { BodyBudget } from "../../body/budget.ts";
 import { LIMITS } from "../limits.ts";
 import { readComposeRequest } from "./request.ts";
 
 const request = (source_paths: unknown[]) =>
   readComposeRequest(
     new Request("http://agent/files/compose", { method: "POST", body: JSON.stringify({ source_paths, destination: "d" }) }),
+    new BodyBudget({ totalBytes: LIMITS.composeBodyBytes, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}).claim(),
   );
 
 test("takes as many sources as are allowed and no more, whatever they are", async () => {

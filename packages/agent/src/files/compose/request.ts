@@ -1,3 +1,7 @@
+import { isAppError } from "@boxyard/core";
+import type { BodyClaim } from "../../body/budget.ts";
+import { parseJson } from "../../body/json.ts";
+import { bodyRules, readBody } from "../../body/read-body.ts";
 import { httpFailure } from "../../contracts.ts";
 import { LIMITS } from "../limits.ts";
 
@@ -10,9 +14,9 @@ export interface ComposeRequest {
 
 const invalid = (why: string, cause?: unknown) => httpFailure(400, `invalid request body: ${why}`, cause);
 
-/** Reads and checks the body. Throws 400 with the member that is wrong. */
-export async function readComposeRequest(request: Request): Promise<ComposeRequest> {
-  const body = await parse(request);
+/** Reads and checks the body, and claims what it takes. Throws 400 with the member that is wrong. */
+export async function readComposeRequest(request: Request, claim: BodyClaim): Promise<ComposeRequest> {
+  const body = await parse(request, claim);
   const { source_paths: sources, destination, username } = body;
   if (Array.isArray(sources) && sources.length > LIMITS.composeSources) {
     throw httpFailure(400, `source_paths must not have more than ${LIMITS.composeSources} items`);
@@ -29,29 +33,22 @@ function isStrings(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-async function parse(request: Request): Promise<Record<string, unknown>> {
-  const text = await bounded(request);
+async function parse(request: Request, claim: BodyClaim): Promise<Record<string, unknown>> {
+  const bytes = await bounded(request, claim);
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parseJson(bytes);
   } catch (error) {
-    throw invalid("not valid JSON", error);
+    throw invalid("not valid JSON in UTF-8", error);
   }
   if (typeof body !== "object" || body === null || Array.isArray(body)) throw invalid("not a JSON object");
   return body as Record<string, unknown>;
 }
 
-async function bounded(request: Request): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > LIMITS.composeBodyBytes) throw invalid(`larger than ${LIMITS.composeBodyBytes} bytes`);
-    chunks.push(chunk);
-  }
+async function bounded(request: Request, claim: BodyClaim): Promise<Uint8Array> {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+    return await readBody(request, bodyRules(claim, { maxBytes: LIMITS.composeBodyBytes }));
   } catch (error) {
-    throw invalid("not valid UTF-8", error);
+    throw isAppError(error, "too_large") ? invalid(`larger than ${LIMITS.composeBodyBytes} bytes`, error) : error;
   }
 }

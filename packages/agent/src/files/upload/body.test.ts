@@ -27,7 +27,7 @@ describe("chunksOf", () => {
     const late = chunks.next();
     late.catch(() => {});
     await clock.advance(LIMITS.uploadIdleMs);
-    await expect(late).rejects.toThrow(expect.objectContaining({ details: { httpStatus: 408 } }));
+    await expect(late).rejects.toThrow(expect.objectContaining({ reason: "body_idle" }));
     expect(cancelled).toBe(true);
   });
 
@@ -84,7 +84,7 @@ test("a client that stops sending is given up, also on a real connection", async
   const leaving = new AbortController();
   const silent = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(10)) });
   const request = fetch(server.url, { method: "POST", body: silent, signal: leaving.signal }).catch(() => {});
-  expect(await outcome.promise).toMatchObject({ details: { httpStatus: 408 } });
+  expect(await outcome.promise).toMatchObject({ reason: "body_idle" });
   leaving.abort();
   await request;
   await server.stop(true);

@@ -1,5 +1,6 @@
 import type { Clock } from "@boxyard/core";
 import { AppError } from "@boxyard/core";
+import { BODY_IDLE } from "../../body/read-body.ts";
 import { httpFailure } from "../../contracts.ts";
 import { LIMITS } from "../limits.ts";
 
@@ -18,7 +19,8 @@ export function codingOf(headers: Headers): BodyCoding {
   throw httpFailure(400, `error decompressing request body: unsupported content encoding '${coding}', supported: gzip, identity`);
 }
 
-const silence = () => httpFailure(408, `upload aborted: no data for ${LIMITS.uploadIdleMs / 1000} seconds`);
+const silence = () =>
+  new AppError("deadline_exceeded", `upload aborted: no data for ${LIMITS.uploadIdleMs / 1000} seconds`, { reason: BODY_IDLE });
 
 /** Rejects when `moved` was not called for the idle time. `stop` ends the watch; a stopped watch never settles. */
 export function idleWatch(clock: Clock, idleMs: number = LIMITS.uploadIdleMs) {

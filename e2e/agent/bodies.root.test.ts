@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { AGENT_PID, asRoot } from "./support/files.ts";
+import { unary } from "./support/rpc.ts";
+import { collect, firstPid, run, start } from "./support/run.ts";
+
+setDefaultTimeout(60_000);
+
+let agent: AgentUnderTest;
+beforeAll(async () => {
+  agent = await startAgent();
+});
+afterAll(() => agent.stop());
+
+const MIB = 1024 * 1024;
+const peakMiB = async () => Number(await asRoot(agent, `${AGENT_PID}; awk '/VmHWM/{print $2}' /proc/$pid/status`)) / 1024;
+
+describe("bodies that are held whole", () => {
+  test("however many large ones come at once, the agent's memory stays bounded, small requests are served, and nothing is kept", async () => {
+    const open = await start(agent, { process: { cmd: "sleep", args: ["300"] } });
+    const pid = await firstPid(open);
+    const before = await peakMiB();
+    const body = JSON.stringify({ process: { pid }, input: { stdin: Buffer.alloc(30 * MIB).toString("base64") } });
+    const sent = Array.from({ length: 20 }, () => unary(agent, "process.Process/SendInput", body));
+    // As much as may be held is held, by a process that never reads.
+    for (const deadline = Date.now() + 5_000; Date.now() < deadline && (await peakMiB()) < before + 100; );
+    expect((await run(agent, "echo served")).stdout).toBe("served\n");
+    expect((await fetch(`${agent.baseUrl}/metrics`, { headers: authorised(agent) })).status).toBe(200);
+    await unary(agent, "process.Process/SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
+    await collect(open);
+    for (const { status } of await Promise.all(sent)) expect([404, 429, 500]).toContain(status);
+    expect((await peakMiB()) - before).toBeLessThan(600);
+    const cat = await start(agent, { process: { cmd: "sh", args: ["-c", "wc -c"] } });
+    const again = { process: { pid: await firstPid(cat) }, input: { stdin: Buffer.alloc(30 * MIB).toString("base64") } };
+    expect((await unary(agent, "process.Process/SendInput", again)).status).toBe(200);
+    await unary(agent, "process.Process/CloseStdin", { process: again.process });
+    expect((await collect(cat)).stdout).toBe(`${30 * MIB}\n`);
+  });
+
+  test("a text of few bytes that stands for very many values is refused before they are made", async () => {
+    const before = await peakMiB();
+    const values = `{"x":[${"{},".repeat(8 * MIB)}{}]}`;
+    expect((await unary(agent, "process.Process/List", values)).body.code).toBe("invalid_argument");
+    const compose = { method: "POST", headers: { ...authorised(agent), "Content-Type": "application/json" } };
+    expect((await fetch(`${agent.baseUrl}/files/compose`, { ...compose, body: values.slice(0, 12 * MIB) })).status).toBe(400);
+    expect((await peakMiB()) - before).toBeLessThan(300);
+  });
+});

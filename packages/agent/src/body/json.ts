@@ -1,0 +1,38 @@
+import { LIMITS } from "../limits.ts";
+
+const DECODER = new TextDecoder("utf-8", { fatal: true });
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const BRACKET = 0x5b;
+const BRACE = 0x7b;
+
+/**
+ * JSON in UTF-8 to its value. Throws for anything else, and for more values than a message can need: two bytes of text make an object of a
+ * hundred, and the memory of a sandbox is not the sender's to fill.
+ */
+export function parseJson(bytes: Uint8Array): unknown {
+  if (bytes.length > LIMITS.jsonUncheckedBytes && hasTooManyValues(bytes)) throw new SyntaxError("too many values");
+  return JSON.parse(DECODER.decode(bytes));
+}
+
+/** Counts what begins a value, outside of texts, which it leaps over: they are nearly all of what a large message is made of. */
+function hasTooManyValues(bytes: Uint8Array): boolean {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) at = endOfText(bytes, at);
+    else if ((byte === COMMA || byte === BRACKET || byte === BRACE) && ++count > LIMITS.jsonValues) return true;
+  }
+  return false;
+}
+
+/** Index of the quote that ends the text which begins at `start`; the end of all where there is none. */
+function endOfText(bytes: Uint8Array, start: number): number {
+  for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
+    let escapes = 0;
+    while (bytes[at - 1 - escapes] === BACKSLASH) escapes++;
+    if (escapes % 2 === 0) return at;
+  }
+  return bytes.length;
+}
