@@ -3,6 +3,7 @@ import type { CliContext } from "../context.ts";
 import { collectPairs, parseCount } from "../options.ts";
 import * as actions from "../template/actions.ts";
 import { type BuildOptions, build } from "../template/build.ts";
+import * as images from "../template/images.ts";
 
 const BUILD_EXAMPLES = `
 The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the folder, which is also where COPY begins and
@@ -13,10 +14,29 @@ Examples:
   $ boxyard template build my-app:v2 project/ --build-arg VERSION=2 --memory 2048
   $ boxyard template build web --start-cmd 'python3 -m http.server 8000' --ready-cmd 'curl -sf localhost:8000'`;
 
+const PUSH_HELP = `
+For a registry with a login: --username and --password-stdin; or --credentials with a file, '-' for standard input, that holds one of
+  {"type": "registry", "username": …, "password": …}
+  {"type": "aws", "awsAccessKeyId": …, "awsSecretAccessKey": …, "awsRegion": …}
+  {"type": "gcp", "serviceAccountJson": …}
+The server uses them for this push and keeps them nowhere.
+
+Examples:
+  $ boxyard template push my-app localhost:5000/team/my-app:v2
+  $ boxyard template push my-app:v2 localhost:5000/team/my-app --username me --password-stdin < password`;
+
+const IMPORT_HELP = `
+An archive that \`template export\` has made gives that template, with its start command; one of another program gives an image to run
+commands in. The files go to the server, which unpacks them as a build.
+
+Examples:
+  $ boxyard template export my-app my-app.tar
+  $ boxyard template import my-app.tar my-app`;
+
 const collect = (text: string, before: string[] = []) => [...before, text];
 
 export function configure(command: Command, context: CliContext): void {
-  command.description("Build, list, look at, tag and delete templates.");
+  command.description("Build, list, look at, tag, push, export, import and delete templates.");
   command
     .command("build <name> [folder]")
     .description("Build a template from a Dockerfile and print its id.")
@@ -52,6 +72,34 @@ export function configure(command: Command, context: CliContext): void {
     .option("--remove", "take the tags away instead; their builds stay")
     .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
     .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
+
+  command
+    .command("push <template> <reference>")
+    .description("Push a template, or one of its tags, to a registry as an OCI image, and print its digest.")
+    .option("--username <name>", "user of the registry")
+    .option("--password-stdin", "read the user's password from standard input")
+    .option("--credentials <file>", "file with the login of the registry")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", PUSH_HELP)
+    .action((name: string, reference: string, options: images.PushOptions) => images.push(name, reference, options, context));
+
+  command
+    .command("export <template> <file>")
+    .description("Write a template, or one of its tags, as an OCI archive; '-' is standard output.")
+    .action((name: string, file: string) => images.exportTo(name, file, context));
+
+  command
+    .command("import <file> <name>")
+    .description("Make a template of an OCI archive and print its id.")
+    .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
+    .option("--start-cmd <command>", "program that runs in every sandbox from its start")
+    .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")
+    .option("--cpus <count>", "processors of its sandboxes", parseCount)
+    .option("--memory <MiB>", "memory of its sandboxes", parseCount)
+    .option("-d, --detach", "start the build and do not wait for it")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", IMPORT_HELP)
+    .action((file: string, name: string, options: Omit<BuildOptions, "cache">) => images.importFrom(file, name, options, context));
 
   command
     .command("delete <template...>")

@@ -22,8 +22,17 @@ export interface BuildOptions {
 /** Looked for in this order when none is named. */
 const FILES = ["boxyard.Dockerfile", "Dockerfile"];
 
-export async function build(name: string, folder: string, options: BuildOptions, context: CliContext): Promise<void> {
-  const template = templateOf(folder, options);
+export function build(name: string, folder: string, options: BuildOptions, context: CliContext): Promise<void> {
+  return buildAs(name, templateOf(folder, options), options, context);
+}
+
+/** Builds a template and shows how it goes. */
+export async function buildAs(
+  name: string,
+  template: Template,
+  options: Omit<BuildOptions, "file" | "buildArg">,
+  context: CliContext,
+): Promise<void> {
   const { tag: tags, cpus: cpuCount, memory: memoryMB, cache } = options;
   const target = { ...(await connection(context)), tags, cpuCount, memoryMB, skipCache: !cache, signal: context.signal };
   const view = new BuildView(context.output);

@@ -1,4 +1,5 @@
-import { mkdtempSync, openAsBlob, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { createReadStream, mkdtempSync, openAsBlob, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient, describe, sleep } from "../api-client.ts";
@@ -13,7 +14,7 @@ import type { BuildLogEntry } from "./template-info.ts";
 
 /** How the files of one COPY are doing. */
 export interface UploadState {
-  /** Number of the step, from 1. */
+  /** Number of the step, from 1; 0 for the archive that a template begins with. */
   readonly step: number;
   readonly source: string;
   /** `cached`: the server has equal files already. */
@@ -59,7 +60,11 @@ export async function beginBuild(api: ApiClient, parts: TemplateParts, name: str
     const filesHash = copy && (await sendFiles(api, build.templateId, index + 1, step, opts));
     steps.push({ ...plain, ...(filesHash === undefined ? {} : { filesHash }), force: plain.force || opts.skipCache === true });
   }
-  await calls.startBuild(api, build, parts, steps, opts.skipCache ?? false, options);
+  const origin =
+    "fromArchive" in parts.origin
+      ? { fromArchive: await sendArchive(api, build.templateId, parts.origin.fromArchive, opts) }
+      : parts.origin;
+  await calls.startBuild(api, build, { ...parts, origin }, steps, opts.skipCache ?? false, options);
   return build;
 }
 
@@ -84,6 +89,28 @@ export async function followBuild(api: ApiClient, build: calls.BuildRef, opts: B
     if (!(error instanceof BuildError)) await calls.cancelBuild(other, build, {}).catch(() => {});
     throw error;
   }
+}
+
+/** Makes sure that the server has an archive; the hash under which it has it. */
+async function sendArchive(api: ApiClient, templateId: string, path: string, opts: BuildOpts): Promise<string> {
+  const tell = (state: UploadState["state"], bytes?: number) => opts.onUpload?.({ step: 0, source: path, state, bytes });
+  tell("packing");
+  const sha256 = createHash("sha256");
+  for await (const piece of createReadStream(path)) {
+    opts.signal?.throwIfAborted();
+    sha256.update(piece as Uint8Array);
+  }
+  const hash = sha256.digest("hex");
+  const link = await calls.uploadLink(api, templateId, hash, { signal: opts.signal, requestTimeoutMs: opts.requestTimeoutMs });
+  const archive = await openAsBlob(path);
+  if (link.url === undefined || link.present) {
+    tell("cached");
+    return hash;
+  }
+  tell("uploading", archive.size);
+  await put(link.url, archive, link.headers, path, [api.config.signal, opts.signal]);
+  tell("uploaded", archive.size);
+  return hash;
 }
 
 /** Makes sure that the server has a step's files; the hash under which it has them. */

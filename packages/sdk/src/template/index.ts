@@ -1,5 +1,6 @@
 /* `@boxyard/sdk/template`: making templates. For Node, Bun and Deno; it reads files. */
 export { BuildError, type BuildOpts, type UploadState } from "./build.ts";
+export type { ExportedImage, ExportOpts, PushedImage, PushOpts, PushProgress, Sink } from "./image-out.ts";
 export { waitForFile, waitForPort, waitForProcess, waitForTimeout, waitForUrl } from "./ready.ts";
 export type { RegistryAccess } from "./steps.ts";
 export { type CopyOpts, type DockerfileOpts, Template, type TemplateBuildOpts, type TemplateOpts } from "./template.ts";

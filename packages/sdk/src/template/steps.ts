@@ -25,7 +25,9 @@ export type RegistryAccess =
 /** What a template begins with. */
 export type TemplateOrigin =
   | { readonly fromTemplate: string }
-  | { readonly fromImage: string; readonly fromImageRegistry?: RegistryAccess | undefined };
+  | { readonly fromImage: string; readonly fromImageRegistry?: RegistryAccess | undefined }
+  /** Path of an OCI archive on this machine. */
+  | { readonly fromArchive: string };
 
 /** Everything that makes a template. */
 export interface TemplateParts {

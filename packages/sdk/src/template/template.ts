@@ -4,6 +4,15 @@ import { InvalidArgumentError, NotFoundError } from "../errors.ts";
 import { Paginator } from "../paginator.ts";
 import { type BuildOpts, beginBuild, followBuild } from "./build.ts";
 import { parseDockerfile } from "./dockerfile.ts";
+import {
+  type ExportedImage,
+  type ExportOpts,
+  exportTemplate,
+  type PushedImage,
+  type PushOpts,
+  pushTemplate,
+  type Sink,
+} from "./image-out.ts";
 import { type RegistryAccess, shellWord, type TemplateParts, type TemplateStep } from "./steps.ts";
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
@@ -65,6 +74,14 @@ export class Template {
   static fromImage(image: string, opts: TemplateOpts & { readonly registry?: RegistryAccess | undefined } = {}): Template {
     const origin = { fromImage: image, ...(opts.registry ? { fromImageRegistry: opts.registry } : {}) };
     return new Template({ origin, steps: [], force: false }, opts.context ?? ".");
+  }
+
+  /**
+   * Begins with an OCI archive, a file on this machine: of another program, or one that `export` has made; then it is that template with its
+   * user, working directory, variables, start and ready commands.
+   */
+  static fromArchive(path: string, opts: TemplateOpts = {}): Template {
+    return new Template({ origin: { fromArchive: path }, steps: [], force: false }, opts.context ?? ".");
   }
 
   /**
@@ -215,6 +232,16 @@ export class Template {
   /** Takes tags away; their builds stay. */
   static removeTags(name: string, tags: string | readonly string[], opts: ConnectionOptions = {}): Promise<void> {
     return calls.removeTags(new ApiClient(resolveConfig(opts)), name, typeof tags === "string" ? [tags] : tags, {});
+  }
+
+  /** Pushes a template (`name` or `name:tag`) to a registry as an OCI image, which other programs can run too. */
+  static push(name: string, reference: string, opts: PushOpts & ConnectionOptions = {}): Promise<PushedImage> {
+    return pushTemplate(new ApiClient(resolveConfig(opts)), name, reference, opts);
+  }
+
+  /** Writes a template (`name` or `name:tag`) as an OCI archive to a file, or piece by piece to a function. */
+  static export(name: string, to: string | Sink, opts: ExportOpts & ConnectionOptions = {}): Promise<ExportedImage> {
+    return exportTemplate(new ApiClient(resolveConfig(opts)), name, to, opts);
   }
 
   private newStep(type: TemplateStep["type"], args: readonly string[]): TemplateStep {
