@@ -26,6 +26,20 @@ describe("SendSignal", () => {
     expect(await isAlive("^sleep 111[123]")).toBe(false);
   });
 
+  test("the end comes soon although a reader takes nothing, and another one gets it", async () => {
+    const stuck = await start(agent, { process: { cmd: "yes" }, tag: "stuck" });
+    const pid = await firstPid(stuck);
+    const progress = async () => (await run(agent, `cat /proc/${pid}/io | grep wchar`, { user: "root" })).stdout;
+    // Until the connection, the log and the pipe are full.
+    for (let [last, now] = ["", await progress()]; last !== now; [last, now] = [now, await progress()]) await Bun.sleep(100);
+    await signal(pid, "SIGNAL_SIGKILL");
+    const deadline = Date.now() + 10_000;
+    while (((await unary(agent, "process.Process/List", {})).body.processes ?? []).length > 0 && Date.now() < deadline) await Bun.sleep(20);
+    expect((await unary(agent, "process.Process/List", {})).body).toEqual({});
+    expect((await collect(await connect(agent, { pid }))).end.status).toBe("signal: killed");
+    stuck.leave();
+  });
+
   test("SIGTERM goes to the process alone; then its end comes at once too", async () => {
     const open = await start(agent, shell("sleep 1114 && echo done"));
     const pid = await firstPid(open);

@@ -31,12 +31,12 @@ export const LIMITS = {
   readerHoldMs: 1_000,
   /** Input that waits for a process to read it; beyond, `SendInput` is refused. */
   pendingInputBytes: 64 * 1024 * 1024,
-  /** After the end of a process: how long its output must be silent, while something else holds it open, before the end is told. */
-  drainQuietMs: 250,
-  /** The same after a signal of ours: what the contract asks for is an end at once. */
-  drainAfterSignalMs: 50,
-  /** However much the others that hold its output still write, the end is told after this. */
-  drainMaxMs: 2_000,
+  /**
+   * After the end of a process, while something else holds its output open: how long that must be silent before the end is told, and after
+   * what time it is told however much the others still write. After a signal of ours the contract asks for an end at once.
+   */
+  drain: { quietMs: 250, maxMs: 2_000 },
+  drainAfterSignal: { quietMs: 50, maxMs: 250 },
   /** How long, how many and how much of ended processes `Connect` still finds. */
   exitRetentionMs: 10 * 60_000,
   exitRetentionCount: 256,

@@ -131,6 +131,31 @@ describe("Broadcast", () => {
     await expect(reader.next()).rejects.toThrow("too slowly");
   });
 
+  test("a reader that had nothing to take for long gets its time when there is something", async () => {
+    const clock = new FakeClock();
+    const source = new Broadcast<string>(clock, new OutputLog(), 1_000);
+    const reader = source.subscribe();
+    await clock.advance(5_000);
+    source.append("stdout", bytes(400 * 1024));
+    const room = source.room();
+    expect(await isSettled(room)).toBe(false);
+    expect(source.readerCount).toBe(1);
+    for (let i = 0; i < 7; i++) await reader.next();
+    expect(await isSettled(room)).toBe(true);
+  });
+
+  test("what is urgent needs no room", async () => {
+    const source = new Broadcast<string>(new FakeClock());
+    source.subscribe();
+    source.append("stdout", bytes(400 * 1024));
+    let isUrgent = false;
+    const room = source.room(() => isUrgent);
+    expect(await isSettled(room)).toBe(false);
+    isUrgent = true;
+    source.recheck();
+    expect(await isSettled(room)).toBe(true);
+  });
+
   test("leaving wakes a waiting reader, which gets nothing more", async () => {
     const source = new Broadcast<string>(new FakeClock());
     const reader = source.subscribe();

@@ -47,7 +47,7 @@ export class Broadcast<End> {
     if (this.ending) return;
     this.ending = { value: end };
     for (const reader of this.readers) reader.wake();
-    this.wakePump();
+    this.recheck();
   }
 
   /**
@@ -56,14 +56,14 @@ export class Broadcast<End> {
    */
   subscribe(offset?: number): Reader<End> {
     const from = Math.min(Math.max(offset ?? this.receivedTo, this.log.start), this.log.end);
-    const reader = new Reader<End>(this, from, this.clock.monotonic());
+    const reader = new Reader<End>(this, from);
     this.readers.add(reader);
     return reader;
   }
 
-  /** Resolves when the process may be read from. */
-  async room(): Promise<void> {
-    while (!this.ending) {
+  /** Resolves when the process may be read from, or must be: see `recheck`. */
+  async room(isUrgent: () => boolean = () => false): Promise<void> {
+    while (!this.ending && !isUrgent()) {
       const quickest = this.quickest();
       const slowest = this.slowest();
       if (!quickest || !slowest) return;
@@ -73,23 +73,30 @@ export class Broadcast<End> {
     }
   }
 
+  /** Has those who wait for room ask again whether they must wait. */
+  recheck(): void {
+    for (const wake of this.waiting) wake();
+  }
+
   /** For readers: one has taken everything before `offset`. */
   took(reader: Reader<End>): void {
     this.receivedTo = Math.max(this.receivedTo, reader.offset);
-    reader.movedAt = this.clock.monotonic();
-    this.wakePump();
+    reader.awaitedSince = undefined;
+    this.recheck();
   }
 
   /** For readers: one has gone. */
   left(reader: Reader<End>): void {
     this.readers.delete(reader);
     this.log.trim(this.slowest()?.offset);
-    this.wakePump();
+    this.recheck();
   }
 
   /** Nobody is quicker, so it may take its time, as long as it takes anything at all. */
   private async waitFor(reader: Reader<End>): Promise<void> {
-    const left = reader.movedAt + this.stallMs - this.clock.monotonic();
+    const now = this.clock.monotonic();
+    reader.awaitedSince ??= now;
+    const left = reader.awaitedSince + this.stallMs - now;
     if (left <= 0) reader.fail(lagged());
     else await this.moved(left);
   }
@@ -128,10 +135,6 @@ export class Broadcast<End> {
       this.waiting.add(wake);
     });
   }
-
-  private wakePump(): void {
-    for (const wake of this.waiting) wake();
-  }
 }
 
 function lagged(): AppError {
@@ -142,7 +145,8 @@ function lagged(): AppError {
 export class Reader<End> {
   /** Offset of the next byte it gets. */
   offset: number;
-  movedAt: number;
+  /** Since when the process waits for it to take anything: not since it took something last, which may be long ago when there was nothing. */
+  awaitedSince: number | undefined;
   /** How long quicker readers have waited for it, in all. */
   heldOthersMs = 0;
   private readonly source: Broadcast<End>;
@@ -151,10 +155,9 @@ export class Reader<End> {
   private failure: AppError | undefined;
   private wakeUp = () => {};
 
-  constructor(source: Broadcast<End>, offset: number, now: number) {
+  constructor(source: Broadcast<End>, offset: number) {
     this.source = source;
     this.offset = offset;
-    this.movedAt = now;
   }
 
   /** The next delivery; undefined after the end. Rejects when the reader was let go for being too slow. */

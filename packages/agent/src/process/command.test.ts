@@ -1,8 +1,123 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { FakeClock } from "@boxyard/core";
+import { closeSync, writeSync } from "node:fs";
+import { type Clock, FakeClock, systemClock } from "@boxyard/core";
+import type { CommandCgroup } from "../cgroup/command-cgroups.ts";
+import { LIMITS } from "../limits.ts";
+import { libc, makePipe } from "../sys/native.ts";
+import type { Reader } from "./broadcast.ts";
 import { Command } from "./command.ts";
-import { endStatusOf } from "./end-status.ts";
+import { type EndStatus, endStatusOf } from "./end-status.ts";
 import type { InputQueue } from "./input-queue.ts";
+
+/** A command without a process behind it, whose output is what is written to a pipe: by it, or by others who hold it open as well. */
+function withOutput(clock: Clock): { command: Command; write: number; end: () => void } {
+  const pipe = makePipe("read");
+  const ended = Promise.withResolvers<number>();
+  const command = new Command({
+    // No process has this number; what ends it is the cgroup.
+    pid: 0x7fff_fff0,
+    config: { cmd: "x", args: [], envs: {} },
+    tag: undefined,
+    cgroup: { path: "", kill: () => true, remove() {} } as unknown as CommandCgroup,
+    input: undefined,
+    terminal: undefined,
+    outputs: [{ fd: pipe.read, kind: "stdout" }],
+    ended: ended.promise,
+    clock,
+    describeEnd: (status) => endStatusOf(status),
+  });
+  return { command, write: pipe.write, end: () => ended.resolve(0) };
+}
+
+/** All that a reader gets, as text, until the end. */
+async function readAll(reader: Reader<EndStatus>): Promise<string> {
+  let text = "";
+  for (let next = await reader.next(); next; next = await reader.next())
+    if ("piece" in next) text += Buffer.from(next.piece.bytes).toString();
+  return text;
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe("the end of a command whose output others hold open", () => {
+  test("is not told before what it wrote has come through, however late that is", async () => {
+    const clock = new FakeClock();
+    const { command, write, end } = withOutput(clock);
+    try {
+      const reader = command.subscribe();
+      for (let i = 0; i < 5; i++) await turn();
+      writeSync(write, "last words");
+      end();
+      // Time goes by and timers are served, but nothing that the kernel has to tell.
+      for (let i = 0; i < 10; i++) await clock.advance(LIMITS.drain.maxMs);
+      expect(command.isRunning).toBe(true);
+      const text = readAll(reader);
+      for (let i = 0; i < 1_000 && command.isRunning; i++) {
+        await turn();
+        await clock.advance(10);
+      }
+      expect([command.isRunning, await text]).toEqual([false, "last words"]);
+    } finally {
+      closeSync(write);
+    }
+  });
+
+  test("comes soon after a kill although a reader takes nothing, and keeps all that was written", async () => {
+    const { command, write, end } = withOutput(systemClock);
+    libc().fcntl(write, F_SETFL, O_NONBLOCK);
+    try {
+      const reader = command.subscribe();
+      const written = await fill(write);
+      // Only now there is more than may wait for a reader.
+      expect(written).toBeGreaterThan(LIMITS.readerLagBytes);
+      command.kill();
+      end();
+      await command.finished;
+      expect((await readAll(reader)).length).toBe(written);
+    } finally {
+      closeSync(write);
+    }
+  });
+
+  test("is told a while after a signal although they write on and on", async () => {
+    const { command, write, end } = withOutput(systemClock);
+    libc().fcntl(write, F_SETFL, O_NONBLOCK);
+    const chatter = setInterval(() => trySome(write), 5);
+    try {
+      command.kill();
+      end();
+      await command.finished;
+    } finally {
+      clearInterval(chatter);
+      closeSync(write);
+    }
+  });
+});
+
+const F_SETFL = 4;
+const O_NONBLOCK = 0o4000;
+
+/** Bytes written to a descriptor that may not take them now. */
+function trySome(fd: number): number {
+  try {
+    return writeSync(fd, Buffer.alloc(4096, "x"));
+  } catch {
+    return 0;
+  }
+}
+
+/** Writes until nothing has been taken for a while. Returns how much was. */
+async function fill(fd: number): Promise<number> {
+  let written = 0;
+  for (let idle = 0; idle < 50; idle++) {
+    for (let taken = trySome(fd); taken > 0; taken = trySome(fd)) {
+      written += taken;
+      idle = 0;
+    }
+    await Bun.sleep(1);
+  }
+  return written;
+}
 
 /** A command without a process behind it, whose input takes what it gets when `take` resolves. */
 function withInput(take: Promise<void>): { command: Command; end: () => void } {

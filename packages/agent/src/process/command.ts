@@ -164,25 +164,27 @@ export class Command {
   }
 
   /**
-   * Waits for the rest of the output. Where something else holds it open, a server left in the background for example, the end is told
-   * once nothing more comes; the pumps go on, so that what is left running never meets a closed or full pipe.
+   * Waits for the rest of the output. What was written before the process ended comes through in any case, whatever the pace of readers or of
+   * this machine: the end is never told before it. Where something else holds the output open, a server left in the background for example, the
+   * end is told once nothing more comes, or after a while; the pumps go on, so that what is left running never meets a closed or full pipe.
    */
   private async drain(): Promise<void> {
     const { clock } = this.parts;
     const startedAt = clock.monotonic();
+    for (const pump of this.pumps) pump.hurry();
+    this.output.recheck();
     const allDone = Promise.all(this.pumps.map((pump) => pump.done));
     for (;;) {
-      const quietMs = this.wasSignalled ? LIMITS.drainAfterSignalMs : LIMITS.drainQuietMs;
+      const { quietMs, maxMs } = this.wasSignalled ? LIMITS.drainAfterSignal : LIMITS.drain;
       const now = clock.monotonic();
       const open = this.pumps.filter((pump) => !pump.atEnd);
       if (open.length === 0) return;
-      // A pump that waits for a slow reader is neither quiet nor late.
-      const isPaused = open.some((pump) => pump.waitingSince === undefined);
+      const isOwing = open.some((pump) => pump.stillOwes());
       const quietFor = Math.min(...open.map((pump) => now - Math.max(pump.waitingSince ?? now, startedAt)));
       const isQuiet = quietFor >= quietMs && !open.some((pump) => pump.isBehind);
-      if (!isPaused && (isQuiet || now - startedAt >= LIMITS.drainMaxMs)) return;
+      if (!isOwing && (isQuiet || now - startedAt >= maxMs)) return;
       const timer = new AbortController();
-      await Promise.race([allDone, clock.sleep(isPaused ? quietMs : Math.max(1, quietMs - quietFor), timer.signal).catch(() => {})]);
+      await Promise.race([allDone, clock.sleep(Math.max(1, quietMs - quietFor), timer.signal).catch(() => {})]);
       timer.abort();
     }
   }

@@ -1,12 +1,15 @@
 import type { Clock } from "@boxyard/core";
-import { closeQuietly, hasPending } from "../sys/native.ts";
+import { closeQuietly, hasPending, pendingBytes } from "../sys/native.ts";
 import type { OutputKind } from "./output-log.ts";
 
 export interface PumpTarget {
-  /** Resolves when more may be read. */
-  room(): Promise<void>;
+  /** Resolves when more may be read, or when `isUrgent` has become true and `recheck` was called. */
+  room(isUrgent: () => boolean): Promise<void>;
   append(kind: OutputKind, bytes: Uint8Array): void;
 }
+
+/** More than the runtime holds of what it has read ahead and nobody has asked for yet (half a megabyte was seen). */
+const READ_AHEAD = 1024 * 1024;
 
 /** Reads one descriptor to its end into a target, at the target's pace. */
 export class Pump {
@@ -14,6 +17,8 @@ export class Pump {
   waitingSince: number | undefined;
   readonly done: Promise<void>;
   private isAtEnd = false;
+  /** So much at most is still to come of what was written before `hurry`. */
+  private owed = 0;
   private readonly fd: number;
   private readonly clock: Clock;
 
@@ -27,20 +32,39 @@ export class Pump {
     return this.isAtEnd;
   }
 
-  /** Whether there is something that has not come through yet: on a starved machine a timer may be served before it. */
+  /** Whether there is something in the kernel that has not come through yet: on a starved machine a timer may be served before it. */
   get isBehind(): boolean {
     return !this.isAtEnd && hasPending(this.fd);
   }
 
+  /**
+   * From here on what the kernel holds of the program's output now is read without waiting for room: the kernel's own bound on it is the
+   * bound on what that takes. What others write after it has its turn with the target again.
+   */
+  hurry(): void {
+    if (!this.isAtEnd) this.owed = pendingBytes(this.fd) + READ_AHEAD;
+  }
+
+  /**
+   * Whether something of what was there at `hurry` may not have come through. It has when the kernel was seen empty while nothing waited here,
+   * or when as much has come, from whomever.
+   */
+  stillOwes(): boolean {
+    if (this.isAtEnd || (this.waitingSince !== undefined && !hasPending(this.fd))) this.owed = 0;
+    return this.owed > 0;
+  }
+
   private async run(fd: number, kind: OutputKind, target: PumpTarget): Promise<void> {
     const reader = Bun.file(fd).stream().getReader();
+    const isUrgent = () => this.owed > 0;
     try {
       for (;;) {
-        await target.room();
+        await target.room(isUrgent);
         this.waitingSince = this.clock.monotonic();
         const { done, value } = await reader.read();
         if (done) return;
         this.waitingSince = undefined;
+        this.owed = Math.max(0, this.owed - value.length);
         target.append(kind, value);
       }
     } catch {

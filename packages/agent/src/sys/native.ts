@@ -11,6 +11,7 @@ const O_CLOEXEC = 0o2000000;
 const O_NONBLOCK = 0o4000;
 const F_SETFL = 4;
 const F_DUPFD_CLOEXEC = 1030;
+const FIONREAD = 0x541b;
 
 function load() {
   return dlopen("libc.so.6", {
@@ -56,6 +57,12 @@ export function hasPending(fd: number): boolean {
   const POLLIN = 1;
   const pollfd = new Int32Array([fd, POLLIN]); // struct pollfd, little-endian: wanted events in the low half of its second word
   return libc().poll(ptr(pollfd), 1, 0) > 0;
+}
+
+/** How many bytes the kernel holds for a reader of `fd`; 0 where it does not say. Of a terminal it tells of the first few thousand only. */
+export function pendingBytes(fd: number): number {
+  const count = new Int32Array(1);
+  return libc().ioctl(fd, FIONREAD, ptr(count)) < 0 ? 0 : Math.max(0, count[0] ?? 0);
 }
 
 /** Another descriptor of the same open file; the event loop watches each descriptor for one purpose only. */
