@@ -15,9 +15,9 @@ test("a package imports only what the table allows, types included", () => {
   expect(messages("packages/sdk/src/a.ts", 'export * from "@boxyard/core";')[0]).toContain("sdk may not import @boxyard/core");
 });
 
-test("only the server's main.ts knows a concrete driver", () => {
+test("only the server's local-machine.ts knows a concrete driver", () => {
   const text = 'import { LocalDriver } from "@boxyard/driver-local";';
-  expect(messages("packages/server/src/main.ts", text)).toEqual([]);
+  expect(messages("packages/server/src/local-machine.ts", text)).toEqual([]);
   expect(messages("packages/server/src/context.ts", text)).toHaveLength(1);
   expect(messages("packages/server/src/http/main.ts", text)).toHaveLength(1);
 });

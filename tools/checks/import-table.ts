@@ -18,7 +18,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
 /** Files that may import more than their package, each with the reason. */
 export const MAY_ALSO: readonly { readonly file: RegExp; readonly imports: readonly string[]; readonly because: string }[] = [
   {
-    file: /^packages\/server\/src\/main\.ts$/,
+    file: /^packages\/server\/src\/local-machine\.ts$/,
     imports: ["driver-local", "driver-kubernetes"],
     because: "the one place that chooses a concrete driver",
   },

@@ -1,3 +1,4 @@
+import type { StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
 import type { BuildSettings } from "./templates/builds/build-settings.ts";
@@ -13,4 +14,6 @@ export interface Machine {
   buildSettings(folder: string): Promise<BuildSettings>;
   /** What this machine can do; works before set-up too. */
   fingerprint(): Promise<Fingerprint>;
+  /** Tests put faults between the steps of a create or a removal. */
+  readonly observer?: StepObserver;
 }

@@ -21,6 +21,7 @@ import { LiveSandbox } from "./live.ts";
 import { CREATE_MS, type CreateSandbox, newRecord } from "./new-record.ts";
 import { createFailure, sandboxNotFound } from "./problems.ts";
 import type { Tokens } from "./tokens.ts";
+import { withLimit } from "./with-limit.ts";
 
 export interface LifecycleDeps {
   readonly store: Store;
@@ -35,6 +36,8 @@ export interface LifecycleDeps {
   readonly observer?: StepObserver;
 }
 
+/** What the end of a sandbox is made of, for observers: the record says so, the driver removes it, the record is closed. */
+export const END_STEPS = ["end", "destroy", "bury"] as const;
 const DESTROY_MS = 60_000;
 const RETRY_MS = 5000;
 
@@ -189,7 +192,7 @@ export class Lifecycle {
       });
     } catch (error) {
       deps.events.createFailed(id, error);
-      throw createFailure(error, { caller, ended: live.creation.signal });
+      throw createFailure(error, { caller, ended: live.creation.signal, isRemoved: live.state === "dead" });
     }
     undo.disarm();
     this.publish(live, context.address as AgentAddress);
@@ -255,7 +258,7 @@ export class Lifecycle {
     live.incarnation.abort();
     const from = live.state;
     const change = { state: "killing" as const, reason: cause, endedAt: clock.now() };
-    await observer?.before?.("end");
+    await observer?.before?.(END_STEPS[0]);
     live.change(change);
     // If the store fails here, a restart finds the record as it was and the sandbox gone; it is buried then.
     await store.updateSandbox(id, [from], change).catch((error: unknown) => events.storeFailed(id, error));
@@ -268,9 +271,9 @@ export class Lifecycle {
     const { store, driver, clock, events, observer } = this.deps;
     const { id } = live.record;
     try {
-      await observer?.before?.("destroy");
+      await observer?.before?.(END_STEPS[1]);
       await withLimit(driver.destroy(live.handle), DESTROY_MS);
-      await observer?.before?.("bury");
+      await observer?.before?.(END_STEPS[2]);
       await store.updateSandbox(id, ["creating", "running", "killing"], { state: "dead", ...reasonOf(live) });
       live.change({ state: "dead" });
       this.living.delete(id);
@@ -293,14 +296,4 @@ const isOver = (live: LiveSandbox) => live.state === "killing" || live.state ===
 
 function reasonOf({ record }: LiveSandbox): { reason?: EndCause; endedAt?: number } {
   return { ...(record.reason ? { reason: record.reason } : {}), ...(record.endedAt === undefined ? {} : { endedAt: record.endedAt }) };
-}
-
-async function withLimit<T>(work: Promise<T>, ms: number): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new AppError("deadline_exceeded", "Removing the sandbox takes too long")), ms);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

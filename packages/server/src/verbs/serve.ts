@@ -26,7 +26,8 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
   try {
     const driver = await machine.openDriver(logger);
     const buildSettings = config.buildSettings === "machine" ? await machine.buildSettings(BUILD_FOLDER) : NO_BUILD_SETTINGS;
-    const server = await startServer({ config, driver, logger, buildSettings }).catch(async (error) => {
+    const { observer } = machine;
+    const server = await startServer({ config, driver, logger, buildSettings, ...(observer && { observer }) }).catch(async (error) => {
       // What the driver has open would keep the process alive: it would neither serve nor end.
       await driver.close();
       throw error;

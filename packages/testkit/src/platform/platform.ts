@@ -4,11 +4,14 @@ import { AppError } from "@boxyard/core";
 import { CHECKOUT, readTestConfig } from "../config.ts";
 import { type ApiCall, type ApiReply, callApi } from "./api.ts";
 import { runProgram } from "./child.ts";
-import { type ServerProcess, startServer } from "./server-process.ts";
+import { FAULT_VARIABLE, type Fault, writeFaults } from "./faults.ts";
+import { logFileOf, type ServerProcess, startServer } from "./server-process.ts";
 
 export interface PlatformOptions {
   /** More settings for the server. */
   readonly env?: Readonly<Record<string, string>>;
+  /** The server takes faults: `inject`. */
+  readonly faults?: boolean;
 }
 
 /** A running platform: the real server on the test data folder. Disposing it ends every sandbox, then the server. */
@@ -27,7 +30,15 @@ export interface Platform extends AsyncDisposable {
   kill9(): Promise<void>;
   /** Ends the server; sandboxes stay. */
   stop(): Promise<void>;
+  /** The next faults of a server that was started with `faults`, each for once; they replace those that have not come. */
+  inject(...faults: readonly Fault[]): void;
+  /** Resolves when the server has ended by itself, or by a fault. */
+  died(): Promise<void>;
+  /** What the server has logged so far: one object for each line. */
+  log(): LogLine[];
 }
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
 
 /** Starts the platform for a test file. The data folder must have been set up (`./boxyard test platform`). */
 export async function bootPlatform(options: PlatformOptions = {}): Promise<Platform> {
@@ -36,12 +47,15 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   if (!existsSync(keyFile)) {
     throw new AppError("failed_precondition", `${config.dataDir} is not set up; run ./boxyard test platform`, { reason: "not_set_up" });
   }
-  const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, ...options.env };
+  const faultFile = join(config.dataDir, "test-fault.json");
+  const faults = options.faults ? { [FAULT_VARIABLE]: faultFile } : {};
+  const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, ...faults, ...options.env };
+  writeFaults(faultFile, []);
   await setUp(env);
   const start = (listen: string) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen });
   const server = await start("127.0.0.1:0");
   const apiKey = readFileSync(keyFile, "utf8").trim();
-  return new RunningPlatform(server, start, { apiKey, dataDir: config.dataDir, env: await clientEnv(env) });
+  return new RunningPlatform(server, start, { apiKey, dataDir: config.dataDir, faultFile, env: await clientEnv(env) });
 }
 
 /** Brings back what `down --sandboxes` of an earlier test gave back; a moment when nothing is missing. */
@@ -53,6 +67,7 @@ async function setUp(env: Readonly<Record<string, string | undefined>>): Promise
 interface Fixed {
   readonly apiKey: string;
   readonly dataDir: string;
+  readonly faultFile: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -64,6 +79,7 @@ class RunningPlatform implements Platform {
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly apiUrl: string;
+  private readonly faultFile: string;
 
   constructor(server: ServerProcess, start: (listen: string) => Promise<ServerProcess>, fixed: Fixed) {
     this.server = server;
@@ -71,6 +87,7 @@ class RunningPlatform implements Platform {
     this.apiKey = fixed.apiKey;
     this.dataDir = fixed.dataDir;
     this.env = fixed.env;
+    this.faultFile = fixed.faultFile;
     this.apiUrl = server.url;
   }
 
@@ -99,7 +116,22 @@ class RunningPlatform implements Platform {
     await this.server.stop();
   }
 
+  inject(...faults: readonly Fault[]): void {
+    writeFaults(this.faultFile, faults);
+  }
+
+  async died(): Promise<void> {
+    await this.server.exited;
+    this.running = false;
+  }
+
+  log(): LogLine[] {
+    const lines = readFileSync(logFileOf(this.dataDir), "utf8").split("\n");
+    return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as LogLine);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.inject();
     if (!this.running) await this.restart();
     try {
       const { body } = await this.api({ path: "/v2/sandboxes" });

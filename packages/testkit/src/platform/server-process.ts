@@ -4,11 +4,14 @@ import { AppError } from "@boxyard/core";
 import { CHECKOUT } from "../config.ts";
 import { eventually } from "../eventually.ts";
 import { endsWithin } from "./child.ts";
+import { FAULT_VARIABLE } from "./faults.ts";
 
 /** How long a server may take until it answers. */
 const START_MS = 30_000;
 /** How long a server that was asked to end may take. */
 const STOP_MS = 20_000;
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ServerProcess {
   readonly pid: number;
@@ -25,12 +28,15 @@ interface ServerFile {
   readonly url: string;
 }
 
+export const logFileOf = (dataDir: string) => join(dataDir, "test-server.log");
+
 /** Starts the real server on a data folder and waits until it answers. What it prints is in `test-server.log` there. */
-export async function startServer(dataDir: string, env: Readonly<Record<string, string | undefined>>): Promise<ServerProcess> {
-  const logFile = join(dataDir, "test-server.log");
+export async function startServer(dataDir: string, env: Environment): Promise<ServerProcess> {
+  const logFile = logFileOf(dataDir);
   const log = openSync(logFile, "a");
   const before = fstatSync(log).size;
-  const child = Bun.spawn([process.execPath, "packages/server/src/main.ts", "serve"], {
+  const program = env[FAULT_VARIABLE] ? "packages/testkit/src/platform/faulty-server.ts" : "packages/server/src/main.ts";
+  const child = Bun.spawn([process.execPath, program, "serve"], {
     cwd: CHECKOUT,
     env,
     stdin: "ignore",

@@ -1,0 +1,38 @@
+import type { StepObserver } from "@boxyard/core";
+import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
+import { isSetUp, lineReporter, machineBuildSettings, readSetupConfig, runSetup, tuneMachine } from "@boxyard/driver-local/setup";
+import type { Machine } from "./machine.ts";
+
+/** Read when a verb asks, so that a bad setting becomes its error. */
+const settings = () => readSetupConfig();
+
+/** This machine, with sandboxes of its own kernel. Tests put faults between the steps of the driver and of the server. */
+export function localMachine(faults: { readonly driver?: StepObserver; readonly server?: StepObserver } = {}): Machine {
+  const { stderr } = process;
+  const reporter = () =>
+    lineReporter({ write: (text) => stderr.write(text), terminal: stderr.isTTY === true, columns: stderr.columns ?? 80 });
+  return {
+    ...(faults.server && { observer: faults.server }),
+    isSetUp: () => isSetUp(settings()),
+    setUp: async (args) => {
+      await runSetup(settings(), reporter());
+      if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
+    },
+    openDriver: (logger) => {
+      const { dataDir, network, runtime } = settings();
+      return openLocalDriver({
+        dataFolder: dataDir,
+        logger,
+        ...(network && { network }),
+        ...(runtime && { runtime }),
+        // `boxyard bench --trace` reads these lines.
+        observer: {
+          ...faults.driver,
+          onStep: ({ name, durationMs }) => logger.debug({ step: name, ms: durationMs }, "driver step"),
+        },
+      });
+    },
+    buildSettings: (folder) => machineBuildSettings(folder, settings()),
+    fingerprint: () => fingerprint(settings().dataDir, { runtime: settings().runtime }),
+  };
+}
