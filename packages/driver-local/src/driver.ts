@@ -20,6 +20,7 @@ import type {
 import { waitUntilEnded } from "./cgroup/ended.ts";
 import { readOomKills, readStats } from "./cgroup/stats.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
+import { connectInside } from "./network/connect-inside.ts";
 import { sandboxesOn } from "./recover.ts";
 import { reserve } from "./reserve.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
@@ -50,7 +51,7 @@ const noCheckpoint = () =>
  */
 export class LocalDriver implements SandboxDriver {
   readonly name = DRIVER_NAME;
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, images: true };
+  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, loopback: true, images: true };
   readonly images: ImageStore;
   private readonly parts: LocalParts;
   private readonly fingerprinter: () => Promise<Fingerprint>;
@@ -138,6 +139,17 @@ export class LocalDriver implements SandboxDriver {
 
   async address(handle: SandboxHandle): Promise<AgentAddress> {
     return { host: this.find(handle).lease.address, agentPort: AGENT_PORT };
+  }
+
+  async connectInside(handle: SandboxHandle, port: number, signal: AbortSignal): Promise<number | undefined> {
+    const { process } = this.find(handle);
+    const pidfd = process ? openProcess(process) : undefined;
+    if (pidfd === undefined) throw notFound(handle);
+    try {
+      return await connectInside(pidfd, port, this.parts.clock, signal);
+    } finally {
+      close(pidfd);
+    }
   }
 
   signal(handle: SandboxHandle, signal: Signal): Promise<void> {

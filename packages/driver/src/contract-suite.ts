@@ -1,56 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { AppError, newSandboxId } from "@boxyard/core";
+import { newSandboxId } from "@boxyard/core";
+import { boot, type ContractSubject, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
+import { networkTests } from "./contract-suite-network.ts";
 import type { SandboxDriver } from "./driver.ts";
-import type { AgentAddress, SandboxHandle, SandboxSpec } from "./types.ts";
+import type { SandboxHandle } from "./types.ts";
 
-/** What the suite needs to know of an implementation beyond the contract itself. */
-export interface ContractSubject {
-  /** The driver of now: another one after `reopen`. */
-  readonly driver: SandboxDriver;
-  /** A valid spec with a fresh id and an image that is there. */
-  spec(): SandboxSpec;
-  /** Closes the driver and opens another on the same machine, as a restarted server does. */
-  reopen(): Promise<void>;
-  /** Ends the agent of a running sandbox from within, as if it had crashed. */
-  endAgent(handle: SandboxHandle): Promise<void>;
-  /** Cuts a `create` off in its middle as `kill -9` would; resolves with what a handle of it would be. */
-  leaveHalfMade(): Promise<SandboxHandle>;
-  /** Makes the agent of the next start never answer. Undone by `mend`. */
-  breakStarts(): void;
-  mend(): void;
-  /** Everything given back. */
-  dispose(): Promise<void>;
-}
+export type { ContractSubject } from "./contract-subject.ts";
 
-const TIMEOUT_MS = 60_000;
 /** A real driver sets a machine up first, an emulated one perhaps. */
 const MAKE_TIMEOUT_MS = 600_000;
-const never = new AbortController().signal;
-
-async function codeOf(promise: Promise<unknown>): Promise<string> {
-  return promise.then(
-    () => "resolved",
-    (error: unknown) => (error instanceof AppError ? error.code : String(error)),
-  );
-}
-
-async function reasonOf(promise: Promise<unknown>): Promise<string> {
-  return promise.then(
-    () => "resolved",
-    (error: unknown) => (error instanceof AppError ? error.reason : String(error)),
-  );
-}
-
-/** Status of the agent's health check; undefined when nothing answers in time. */
-async function health({ host, agentPort }: AgentAddress, timeoutMs = 2_000): Promise<number | undefined> {
-  try {
-    const response = await fetch(`http://${host}:${agentPort}/health`, { signal: AbortSignal.timeout(timeoutMs), keepalive: false });
-    await response.body?.cancel();
-    return response.status;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Proves every guarantee in the prose of `SandboxDriver`; the same suite for every driver. Uses `bun:test`. */
 export function driverContract(name: string, make: () => Promise<ContractSubject>): void {
@@ -78,18 +36,11 @@ export function driverContract(name: string, make: () => Promise<ContractSubject
     describe("freeze", () => freezeTests(subject));
     describe("restart of the server", () => restartTests(subject));
     describe("abilities and accounts", () => abilityTests(subject));
+    describe("network", () => networkTests(subject));
   });
 }
 
-type Subject = () => ContractSubject;
-
 const listed = async (driver: SandboxDriver) => (await driver.list()).map((handle) => handle.sandboxId);
-
-async function boot(subject: ContractSubject, spec = subject.spec()): Promise<SandboxHandle> {
-  const handle = await subject.driver.create(spec, never);
-  await subject.driver.start(handle, never);
-  return handle;
-}
 
 function createTests(subject: Subject): void {
   test("leaves a sandbox of which nothing runs", async () => {
@@ -453,29 +404,6 @@ function abilityTests(subject: Subject): void {
       expect(stats.processes).toBeGreaterThan(0);
       expect(stats.cpuUsageUsec).toBeGreaterThan(0);
       expect([stats.oomKills, stats.memoryCacheBytes >= 0, stats.diskUsedBytes >= 0]).toEqual([0, true, true]);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    "changes whom a running sandbox may speak with, repeatably, also after a restart of the server",
-    async () => {
-      const { driver } = subject();
-      const handle = await boot(subject());
-      if (!driver.capabilities.network) {
-        expect(await codeOf(driver.setNetwork(handle, { internetAccess: false }))).toBe("unimplemented");
-        return;
-      }
-      const address = await driver.address(handle);
-      for (const internetAccess of [false, false, true]) await driver.setNetwork(handle, { internetAccess });
-      await subject().reopen();
-      await subject().driver.recover(handle);
-      await subject().driver.setNetwork(handle, { internetAccess: false });
-      // The server itself reaches it whatever the rules say.
-      expect(await health(address)).toBe(204);
-      await subject().driver.signal(handle, "SIGKILL");
-      await subject().driver.wait(handle, never);
-      expect(await codeOf(subject().driver.setNetwork(handle, { internetAccess: true }))).toBe("not_found");
     },
     TIMEOUT_MS,
   );

@@ -33,7 +33,7 @@ import type {
  *   from it. After `kill -9` of the process that holds the driver, at any line, a new driver lists what is left and `destroy` removes it.
  * - Sandboxes outlive the driver object: `close` lets go of them without ending them.
  *
- * **Abilities.** `freeze`, `checkpoint`, `network` and `images` are declared in `capabilities`; absent ones throw `unimplemented`.
+ * **Abilities.** `freeze`, `checkpoint`, `network`, `loopback` and `images` are declared in `capabilities`; absent ones throw `unimplemented`.
  *
  * **Example.**
  * ```ts
@@ -64,6 +64,13 @@ export interface SandboxDriver {
   inspect(handle: SandboxHandle): Promise<RuntimeStatus>;
   stats(handle: SandboxHandle): Promise<ResourceStats>;
   address(handle: SandboxHandle): Promise<AgentAddress>;
+
+  /**
+   * Connects to a TCP port on which something inside listens on a loopback address only, so that `address` does not lead there. Resolves
+   * with a connected, non-blocking descriptor of this process, which is the caller's to close; with undefined when nothing listens. A sandbox
+   * that is not running: `not_found`. Needs the ability `loopback`.
+   */
+  connectInside(handle: SandboxHandle, port: number, signal: AbortSignal): Promise<number | undefined>;
 
   /** `SIGKILL` ends the whole sandbox at once; `SIGTERM` asks its init. A sandbox that is not alive: `not_found`. */
   signal(handle: SandboxHandle, signal: Signal): Promise<void>;

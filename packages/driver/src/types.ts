@@ -95,6 +95,8 @@ export interface DriverCapabilities {
   readonly freeze: boolean;
   readonly checkpoint: boolean;
   readonly network: boolean;
+  /** What listens on loopback only, inside, can be connected to (`SandboxDriver.connectInside`). */
+  readonly loopback: boolean;
   /** Layers can be imported, made from sandboxes, exported and removed (`SandboxDriver.images`). */
   readonly images: boolean;
 }

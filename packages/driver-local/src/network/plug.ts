@@ -27,9 +27,10 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
   let inside: NetlinkSocket | undefined;
   try {
     inside = inNetworkNamespace(namespace, () => {
-      // First of all: no link of the sandbox ever has an IPv6 address.
+      // First of all: no link of the sandbox ever has an IPv6 address; but ::1 is there, which programs take for localhost.
       writeSysctl("ipv6/conf/all/disable_ipv6", "1");
       writeSysctl("ipv6/conf/default/disable_ipv6", "1");
+      writeSysctl("ipv6/conf/lo/disable_ipv6", "0");
       return new NetlinkSocket(NETLINK_ROUTE);
     });
     const index = leaseIndex(plan, address);

@@ -158,7 +158,8 @@ describe("a sandbox with internet access", () => {
   test("has no IPv6, even when its root turns it on", async () => {
     const { standIn } = online;
     expect(await standIn.run("cat", "/proc/sys/net/ipv6/conf/eth0/disable_ipv6")).toBe("1\n");
-    expect(await standIn.run("ip", "-6", "addr")).toBe("");
+    expect(await standIn.run("ip", "-6", "addr", "show", "dev", "eth0")).toBe("");
+    expect((await standIn.run("ip", "-6", "-o", "addr")).match(/inet6 \S+/g)).toEqual(["inet6 ::1/128"]);
     await standIn.run("sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6");
     await standIn.run("ip", "-6", "addr", "add", "fd77::2/64", "dev", "eth0", "nodad");
     await standIn.run("ip", "-6", "neigh", "replace", "fd77::1", "lladdr", "02:63:0a:d8:00:10", "dev", "eth0");

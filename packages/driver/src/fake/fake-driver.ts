@@ -22,7 +22,7 @@ const absent = (verb: string) => new AppError("unimplemented", `The fake driver 
 /** A driver whose sandboxes are small servers on loopback. Faults are scripted through `world.faults`. */
 export class FakeDriver implements SandboxDriver {
   readonly name = "fake";
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, images: true };
+  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, loopback: false, images: true };
   readonly images: FakeImages;
   readonly world: FakeWorld;
   /** Sandboxes that this object made or recovered; others need `recover` first, as with a real driver after a restart. */
@@ -134,6 +134,10 @@ export class FakeDriver implements SandboxDriver {
         signal.removeEventListener("abort", onAbort);
       }
     });
+  }
+
+  async connectInside(): Promise<number | undefined> {
+    throw absent("way to loopback addresses");
   }
 
   setNetwork(handle: SandboxHandle, network: NetworkSpec): Promise<void> {

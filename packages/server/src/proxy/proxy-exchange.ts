@@ -56,8 +56,9 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
       return;
     }
     this.client.pauseBody();
-    const port = this.port === AGENT_PORT ? this.route.agentPort : this.port;
-    this.upstream = this.pool.connect(this.route.host, port, this);
+    const { host, agentPort, inside } = this.route;
+    const isAgent = this.port === AGENT_PORT;
+    this.upstream = this.pool.connect({ host, port: isAgent ? agentPort : this.port, ...(isAgent ? {} : { inside }) }, this);
   }
 
   /**

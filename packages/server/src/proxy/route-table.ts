@@ -12,9 +12,14 @@ export interface Route {
   readonly trafficToken?: string;
   /** Host header that the sandbox's own ports see; `${PORT}` stands for the port. */
   readonly maskHost?: string;
+  /** Connects to what listens on a loopback address inside; undefined when nothing does. Absent where the driver has no way there. */
+  readonly inside?: ConnectInside;
   /** What must be broken off when this incarnation ends. */
   readonly flights: Set<Flight>;
 }
+
+/** Resolves with a descriptor of a connection, the caller's to close. */
+export type ConnectInside = (port: number, signal: AbortSignal) => Promise<number | undefined>;
 
 export interface Flight {
   /** The sandbox has ended. */

@@ -216,6 +216,9 @@ export class Lifecycle {
       accessToken: deps.tokens.access(id),
       ...(facts.allowPublicTraffic ? {} : { trafficToken: deps.tokens.traffic(id) }),
       ...(facts.maskRequestHost === undefined ? {} : { maskHost: facts.maskRequestHost }),
+      ...(deps.driver.capabilities.loopback && {
+        inside: (port: number, signal: AbortSignal) => deps.driver.connectInside(live.handle, port, signal),
+      }),
     });
     this.evictor.set(id, endAt);
     void this.watch(live);

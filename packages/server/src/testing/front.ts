@@ -2,7 +2,7 @@ import { type Clock, type SandboxId, systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import type { ApiHandler } from "../proxy/api-exchange.ts";
 import { Front } from "../proxy/front.ts";
-import { RouteTable } from "../proxy/route-table.ts";
+import { type RouteFacts, RouteTable } from "../proxy/route-table.ts";
 import { connectRaw, type RawPeer, RawServer } from "./raw.ts";
 
 export const TEST_ID = "i0123456789abcdefghij" as SandboxId;
@@ -21,7 +21,7 @@ export class TestFront {
     this.route();
   }
 
-  route(change: { trafficToken?: string; maskHost?: string; incarnation?: number; agentPort?: number } = {}): void {
+  route(change: Partial<RouteFacts> = {}): void {
     this.routes.add({
       sandboxId: TEST_ID,
       incarnation: 1,

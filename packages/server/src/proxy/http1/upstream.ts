@@ -1,9 +1,18 @@
+import { closeSync } from "node:fs";
 import type { Socket } from "bun";
+import type { ConnectInside } from "../route-table.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 
 export interface UpstreamOwner extends ConnectionOwner {
   onConnected(): void;
   onConnectFailed(error: unknown): void;
+}
+
+export interface UpstreamTarget {
+  readonly host: string;
+  readonly port: number;
+  /** Where to try when the host refuses. */
+  readonly inside?: ConnectInside | undefined;
 }
 
 interface Idle {
@@ -56,7 +65,7 @@ export class UpstreamPool {
   }
 
   /** Opens a new connection; the owner hears how it went. */
-  connect(host: string, port: number, owner: UpstreamOwner): Connection {
+  connect({ host, port, inside }: UpstreamTarget, owner: UpstreamOwner): Connection {
     const connection = new Connection();
     connection.owner = owner;
     let settled = false;
@@ -77,13 +86,21 @@ export class UpstreamPool {
       if (connection.closed) return void socket.terminate();
       owner.onConnected();
     };
+    const options = { data: connection, allowHalfOpen: true, socket: { ...Connection.handlers, open } };
+    let isRefused = false;
+    const refused = (error: unknown) => {
+      // Bun tells of it twice.
+      if (isRefused) return;
+      isRefused = true;
+      if (!inside || (error as { code?: unknown }).code !== "ECONNREFUSED") return fail(error);
+      connectInside(inside, port, (fd) => (settled || connection.closed ? undefined : { ...options, fd })).catch(fail);
+    };
     Bun.connect({
+      ...options,
       hostname: host,
       port,
-      data: connection,
-      allowHalfOpen: true,
-      socket: { ...Connection.handlers, open, connectError: (_socket, error) => fail(error) },
-    }).catch(fail);
+      socket: { ...options.socket, connectError: (_socket, error) => refused(error) },
+    }).catch(refused);
     return connection;
   }
 
@@ -106,4 +123,14 @@ export class UpstreamPool {
     if (left.length === 0) this.idle.delete(key);
     else this.idle.set(key, left);
   }
+}
+
+/** Nothing listens where packets get: perhaps something does on loopback. `take` says what to do with the connection, if it is still wanted. */
+async function connectInside(inside: ConnectInside, port: number, take: (fd: number) => object | undefined): Promise<void> {
+  const fd = await inside(port, AbortSignal.timeout(CONNECT_MS));
+  if (fd === undefined) throw new Error("nothing listens on this port");
+  const options = take(fd);
+  if (!options) return closeSync(fd);
+  // Bun takes descriptors; its types do not say so.
+  await Bun.connect(options as Parameters<typeof Bun.connect>[0]);
 }

@@ -1,0 +1,58 @@
+import { AppError } from "@boxyard/core";
+import type { SandboxDriver } from "./driver.ts";
+import type { AgentAddress, SandboxHandle, SandboxSpec } from "./types.ts";
+
+/** What the suite needs to know of an implementation beyond the contract itself. */
+export interface ContractSubject {
+  /** The driver of now: another one after `reopen`. */
+  readonly driver: SandboxDriver;
+  /** A valid spec with a fresh id and an image that is there. */
+  spec(): SandboxSpec;
+  /** Closes the driver and opens another on the same machine, as a restarted server does. */
+  reopen(): Promise<void>;
+  /** Ends the agent of a running sandbox from within, as if it had crashed. */
+  endAgent(handle: SandboxHandle): Promise<void>;
+  /** Cuts a `create` off in its middle as `kill -9` would; resolves with what a handle of it would be. */
+  leaveHalfMade(): Promise<SandboxHandle>;
+  /** Makes the agent of the next start never answer. Undone by `mend`. */
+  breakStarts(): void;
+  mend(): void;
+  /** Everything given back. */
+  dispose(): Promise<void>;
+}
+
+export type Subject = () => ContractSubject;
+
+export const TIMEOUT_MS = 60_000;
+export const never = new AbortController().signal;
+
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "resolved",
+    (error: unknown) => (error instanceof AppError ? error.code : String(error)),
+  );
+}
+
+export async function reasonOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "resolved",
+    (error: unknown) => (error instanceof AppError ? error.reason : String(error)),
+  );
+}
+
+/** Status of the agent's health check; undefined when nothing answers in time. */
+export async function health({ host, agentPort }: AgentAddress, timeoutMs = 2_000): Promise<number | undefined> {
+  try {
+    const response = await fetch(`http://${host}:${agentPort}/health`, { signal: AbortSignal.timeout(timeoutMs), keepalive: false });
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    return undefined;
+  }
+}
+
+export async function boot(subject: ContractSubject, spec = subject.spec()): Promise<SandboxHandle> {
+  const handle = await subject.driver.create(spec, never);
+  await subject.driver.start(handle, never);
+  return handle;
+}

@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
+
+/** The part of the driver's contract that is about the ways to and from a running sandbox. */
+export function networkTests(subject: Subject): void {
+  test(
+    "changes whom a running sandbox may speak with, repeatably, also after a restart of the server",
+    async () => {
+      const { driver } = subject();
+      const handle = await boot(subject());
+      if (!driver.capabilities.network) {
+        expect(await codeOf(driver.setNetwork(handle, { internetAccess: false }))).toBe("unimplemented");
+        return;
+      }
+      const address = await driver.address(handle);
+      for (const internetAccess of [false, false, true]) await driver.setNetwork(handle, { internetAccess });
+      await subject().reopen();
+      await subject().driver.recover(handle);
+      await subject().driver.setNetwork(handle, { internetAccess: false });
+      // The server itself reaches it whatever the rules say.
+      expect(await health(address)).toBe(204);
+      await subject().driver.signal(handle, "SIGKILL");
+      await subject().driver.wait(handle, never);
+      expect(await codeOf(subject().driver.setNetwork(handle, { internetAccess: true }))).toBe("not_found");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "finds nothing on a loopback port that nobody listens on, and no sandbox that has ended",
+    async () => {
+      const { driver } = subject();
+      const handle = await boot(subject());
+      if (!driver.capabilities.loopback) {
+        expect(await codeOf(driver.connectInside(handle, 9, never))).toBe("unimplemented");
+        return;
+      }
+      expect(await driver.connectInside(handle, 9, never)).toBeUndefined();
+      await driver.destroy(handle);
+      expect(await codeOf(driver.connectInside(handle, 9, never))).toBe("not_found");
+    },
+    TIMEOUT_MS,
+  );
+}
