@@ -48,6 +48,8 @@ export class BuildError extends BoxyardError {
 
 const UPLOAD_TIMEOUT_MS = 3_600_000;
 const CANCEL_TIMEOUT_MS = 5000;
+/** Pauses between two looks at a build: short at first, for those that come from the cache. */
+const FIRST_POLL_MS = 25;
 const POLL_MS = 200;
 
 /** Uploads what the build needs and starts it. */
@@ -72,6 +74,7 @@ export async function beginBuild(api: ApiClient, parts: TemplateParts, name: str
 export async function followBuild(api: ApiClient, build: calls.BuildRef, opts: BuildOpts): Promise<void> {
   const options = { signal: opts.signal, requestTimeoutMs: opts.requestTimeoutMs };
   let seen = 0;
+  let pauseMs = FIRST_POLL_MS;
   try {
     for (;;) {
       const { status, logs, reason } = await calls.buildStatus(api, build, seen, options);
@@ -81,7 +84,8 @@ export async function followBuild(api: ApiClient, build: calls.BuildRef, opts: B
       if (logs.length > 0) continue;
       if (status === "ready") return;
       if (status === "error") throw new BuildError(reason?.message ?? "the build failed", reason?.step);
-      await sleep(POLL_MS, opts.signal);
+      await sleep(pauseMs, opts.signal);
+      pauseMs = Math.min(pauseMs * 1.5, POLL_MS);
     }
   } catch (error) {
     // With a client of its own: the signal of this one may be what ended the wait.

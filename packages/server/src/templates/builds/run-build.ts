@@ -20,24 +20,26 @@ export async function runBuild(
   const session = new Session(deps, order.build, log, hold);
   const stages = new Map<string, ImageRef>();
   const context: StageContext = { teamId, deps, log, session, stages, force: request.force };
+  // It depends on no step and takes as long as one, so it is made meanwhile.
+  const facts = deps.driver.images.importLayer(new Blob([factsTar(order.build)]).stream(), { signal: hold.signal });
+  facts.catch(() => {}); // Told when it is awaited.
   try {
     for (const stage of order.stages) stages.set(stage.name ?? "", (await new StageRun(stage, context).run()).image);
     const main = new StageRun(order, context);
     const state = await main.run();
     const overrides = request.startCmd !== undefined || request.readyCmd !== undefined;
-    return await finalize(main, state, overrides ? pick(request) : pick(main.inherited ?? {}), order, context);
+    const commands = overrides ? pick(request) : pick(main.inherited ?? {});
+    const open = await finalize(main, state, commands, context);
+    const image: ImageRef = await withinLimit(deps.driver, [...open.image.layers, (await facts).digest], hold.signal);
+    await session.keep(image);
+    return specOf({ ...open, image }, order.build, commands);
   } finally {
-    await session.close();
+    await Promise.allSettled([facts, session.close()]);
   }
 }
 
-async function finalize(
-  main: StageRun,
-  state: BuildState,
-  commands: Commands,
-  { build }: BuildOrder,
-  { session, deps, log }: StageContext,
-): Promise<TemplateSpec> {
+/** Tries what sandboxes would start from. */
+async function finalize(main: StageRun, state: BuildState, commands: Commands, { session, deps, log }: StageContext): Promise<BuildState> {
   const open = await main.cached("finalize", [], "Finalizing template", FINALIZE, state, async () => ({
     ...state,
     image: await main.openUp(state.image, FINALIZE),
@@ -49,11 +51,7 @@ async function finalize(
       return open;
     });
   }
-  const { signal } = session;
-  const facts = await deps.driver.images.importLayer(new Blob([factsTar(build)]).stream(), { signal });
-  const image: ImageRef = await withinLimit(deps.driver, [...open.image.layers, facts.digest], signal);
-  await session.keep(image);
-  return specOf({ ...open, image }, build, commands);
+  return open;
 }
 
 const pick = ({ startCmd, readyCmd }: { startCmd?: string | undefined; readyCmd?: string | undefined }): Commands => ({
