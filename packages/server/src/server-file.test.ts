@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { lockDataFolder, removeServerFile, writeServerFile } from "./server-file.ts";
+import { lockDataFolder, makeDataFolder, removeServerFile, writeServerFile } from "./server-file.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -39,4 +39,11 @@ test("one process at a time works on a folder; a killed one lets go", async () =
     await child.exited;
   }
   lockDataFolder(folder).release();
+});
+
+test("a data folder that can't be one says so, and what to do", () => {
+  writeFileSync(join(folder, "file"), "");
+  const below = join(folder, "file", "data");
+  expect(() => makeDataFolder(below)).toThrow(/^The data folder .*file.data can't be written \(.*\); make room there, or set BOXYARD_DATA/);
+  expect(() => lockDataFolder(join(folder, "missing"))).toThrow(/missing can't be written/);
 });

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 
@@ -24,8 +24,12 @@ function ownStartTimeTicks(): number {
 /** Writes the file in one go: a reader sees all of it or none. */
 export function writeServerFile(dataFolder: string, url: string, build: string): void {
   const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: ownStartTimeTicks(), url, build };
-  writeFileSync(`${pathOf(dataFolder)}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
-  renameSync(`${pathOf(dataFolder)}.new`, pathOf(dataFolder));
+  try {
+    writeFileSync(`${pathOf(dataFolder)}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+    renameSync(`${pathOf(dataFolder)}.new`, pathOf(dataFolder));
+  } catch (cause) {
+    throw folderFault(dataFolder, cause);
+  }
 }
 
 export function removeServerFile(dataFolder: string): void {
@@ -41,16 +45,32 @@ export interface FolderLock {
  * however that ends. Throws `already_exists`, reason `server_running`.
  */
 export function lockDataFolder(dataFolder: string): FolderLock {
-  const database = new Database(join(dataFolder, "server.lock"), { create: true });
+  let database: Database | undefined;
   try {
+    database = new Database(join(dataFolder, "server.lock"), { create: true });
     database.run("BEGIN EXCLUSIVE");
+    return { release: () => database?.close() };
   } catch (cause) {
-    database.close();
-    if ((cause as { code?: unknown }).code !== "SQLITE_BUSY") throw cause;
+    database?.close();
+    if ((cause as { code?: unknown }).code !== "SQLITE_BUSY") throw folderFault(dataFolder, cause);
     throw new AppError("already_exists", `Another server is working on ${dataFolder}; \`boxyard down\` ends it`, {
       reason: "server_running",
       cause,
     });
   }
-  return { release: () => database.close() };
+}
+
+/** Makes the data folder if need be. */
+export function makeDataFolder(dataFolder: string): void {
+  try {
+    mkdirSync(dataFolder, { recursive: true, mode: 0o711 });
+  } catch (cause) {
+    throw folderFault(dataFolder, cause);
+  }
+}
+
+function folderFault(dataFolder: string, cause: unknown): AppError {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const message = `The data folder ${dataFolder} can't be written (${said}); make room there, or set BOXYARD_DATA to a folder that root can write`;
+  return new AppError("failed_precondition", message, { reason: "data_folder", cause });
 }

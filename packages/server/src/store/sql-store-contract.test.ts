@@ -26,3 +26,23 @@ test("refuses a store that a newer version has written", async () => {
   await expect(SqlStore.open({ file }, "node")).rejects.toMatchObject({ reason: "store_too_new" });
   await rm(dir, { recursive: true });
 });
+
+test("says what is wrong with a store that can't be opened", async () => {
+  const dir = await folder();
+  const garbage = join(dir, "garbage.db");
+  await Bun.write(garbage, "this is no database, ".repeat(100));
+  await expect(SqlStore.open({ file: garbage }, "node")).rejects.toMatchObject({
+    code: "data_loss",
+    reason: "store_broken",
+    message: expect.stringContaining(`The store ${garbage} is damaged`),
+  });
+  expect(await Bun.file(garbage).text()).toStartWith("this is no database");
+  for (const file of [dir, join(dir, "missing", "x.db")]) {
+    await expect(SqlStore.open({ file }, "node")).rejects.toMatchObject({
+      code: "unavailable",
+      reason: "store_denied",
+      message: expect.stringContaining(`The store ${file} can't be opened`),
+    });
+  }
+  await rm(dir, { recursive: true });
+});

@@ -25,6 +25,13 @@ const PRUNED_AT_ONCE = 1000;
 /** Where a store is. */
 export type StorePlace = { readonly file: string } | { readonly url: string };
 
+/** Names a store for people; an address without what is secret in it. */
+function nameOf(place: StorePlace): string {
+  if ("file" in place) return `The store ${place.file}`;
+  const { host, pathname } = new URL(place.url);
+  return `The database ${host}${pathname} of DATABASE_URL`;
+}
+
 /** The store on SQL: SQLite in a file, or PostgreSQL by its address; the same statements for both. */
 export class SqlStore implements Store {
   readonly templates: SqlTemplateStore;
@@ -58,7 +65,7 @@ export class SqlStore implements Store {
       await sql`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
     } catch (error) {
       await sql.close().catch(() => {});
-      throw storeFault(error) ?? error;
+      throw storeFault(error, nameOf(place)) ?? error;
     }
     return new SqlStore(withStoreFaults(sql), place, node);
   }

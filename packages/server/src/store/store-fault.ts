@@ -12,19 +12,27 @@ interface DatabaseError {
   readonly errno?: unknown;
 }
 
-/** What an error of the database means to whoever runs the server; undefined if it is about one statement, not about the store. */
-export function storeFault(error: unknown): AppError | undefined {
+/**
+ * What an error of the database means to whoever runs the server, and what to do; undefined if it is about one statement, not about the store.
+ * `where` names the store.
+ */
+export function storeFault(error: unknown, where = "The server's store"): AppError | undefined {
   const { code, errno } = error as DatabaseError;
   const codes = [code, errno].filter((value): value is string => typeof value === "string");
   const is = (pattern: RegExp) => codes.some((value) => pattern.test(value));
   const said = error instanceof Error ? error.message : String(error);
   const fault = (reason: string, message: string, kind: "unavailable" | "data_loss" = "unavailable") =>
     new AppError(kind, message, { reason, cause: error });
-  if (is(FULL)) return fault("store_full", "The disk of the server's store is full; make room on it");
+  if (is(FULL)) return fault("store_full", `${where} has no room left on its disk; make some`);
   if (is(BROKEN))
-    return fault("store_broken", `The server's store is damaged, or no store at all (${said}); bring back a copy of it`, "data_loss");
-  if (is(DENIED)) return fault("store_denied", `The server's store can't be opened: ${said}`);
-  if (is(AWAY)) return fault("store_unavailable", `The server's store can't be reached: ${said}`);
+    return fault(
+      "store_broken",
+      `${where} is damaged, or no store at all (${said}); move it away, and bring back a copy of it if there is one`,
+      "data_loss",
+    );
+  if (is(DENIED))
+    return fault("store_denied", `${where} can't be opened: ${said}; see to it that it is there and that this server may use it`);
+  if (is(AWAY)) return fault("store_unavailable", `${where} can't be reached: ${said}`);
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import { errnoOf } from "@boxyard/core/node";
 import { printable, readConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { doctor } from "./doctor.ts";
@@ -32,7 +33,8 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
     }
   } catch (error) {
     console.error(`boxyard ${verb ?? ""}: ${error instanceof Error ? error.message : String(error)}`);
-    if (!(error instanceof AppError)) console.error(error);
+    // What the kernel refuses (a full disk, a folder that may not be written) says enough by itself.
+    if (!(error instanceof AppError) && errnoOf(error) === undefined) console.error(error);
     return 1;
   }
 }

@@ -1,10 +1,10 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { createLogger } from "@boxyard/core/node";
 import { buildId } from "../build-id.ts";
 import type { ServerConfig } from "../config.ts";
 import { startServer } from "../context.ts";
 import type { Machine } from "../machine.ts";
-import { lockDataFolder, removeServerFile, writeServerFile } from "../server-file.ts";
+import { lockDataFolder, makeDataFolder, removeServerFile, writeServerFile } from "../server-file.ts";
 import { BUILD_FOLDER, NO_BUILD_SETTINGS } from "../templates/builds/build-settings.ts";
 
 /** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */
@@ -16,7 +16,7 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     console.error("This machine is not set up for this version; run `boxyard setup`.");
     return SETUP_NEEDED;
   }
-  mkdirSync(config.dataFolder, { recursive: true, mode: 0o711 });
+  makeDataFolder(config.dataFolder);
   const lock = lockDataFolder(config.dataFolder);
   const logger = createLogger("server", { level: config.logLevel });
   const stop = untilSignal();

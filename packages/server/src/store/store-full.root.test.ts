@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readConfig } from "../config.ts";
+import { openStore } from "../context.ts";
+import { nodeIdOf } from "../node-id.ts";
+import { TestServer } from "../testing/test-server.ts";
+
+/** A small disk of its own. */
+let disk: string;
+const mount = (...argv: string[]) => {
+  const { exitCode, stderr } = Bun.spawnSync(argv);
+  if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
+};
+beforeAll(() => {
+  disk = mkdtempSync(join(tmpdir(), "boxyard-full-"));
+  mount("mount", "-t", "tmpfs", "-o", "size=8m", "boxyard-test", disk);
+});
+afterAll(() => {
+  mount("umount", disk);
+  rmSync(disk, { recursive: true });
+});
+
+const ballast = () => join(disk, "ballast");
+
+function fill(): void {
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(ballast(), Buffer.alloc(bavail * bsize));
+}
+
+test("on a full disk creates are refused and leave nothing, ends take place, and all is well when there is room again", async () => {
+  const dataFolder = join(disk, "data");
+  mkdirSync(dataFolder);
+  await using s = await TestServer.start({ dataFolder });
+  const [kept, ended] = [await s.create(), await s.create()];
+  fill();
+  // What the write-ahead log has room for still goes in.
+  let refused = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+  for (let tries = 0; refused.status === 201 && tries < 500; tries++) {
+    refused = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+  }
+  expect(refused.status).toBe(503);
+  expect(refused.body).toMatchObject({ code: 503, error_code: "store_full", message: expect.stringContaining("no room left") });
+  const before = s.world.sandboxes.size;
+  expect((await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status).toBe(503);
+  expect(s.world.sandboxes.size).toBe(before);
+  // Reading goes on, and so does what runs.
+  expect((await s.call("GET", `/sandboxes/${kept.sandboxID}`)).status).toBe(200);
+  expect((await s.call("DELETE", `/sandboxes/${ended.sandboxID}`)).status).toBe(503);
+  expect(s.world.sandboxes.has(ended.sandboxID)).toBe(false);
+  expect((await s.call("GET", `/sandboxes/${ended.sandboxID}`)).status).toBe(404);
+  rmSync(ballast());
+  const { sandboxID } = await s.create();
+  const { lifecycle } = s.server.context;
+  for (const live of lifecycle.all()) live.retryAt = 0;
+  await s.server.sweep.once();
+  expect([...lifecycle.all()].filter(({ state }) => state !== "running")).toEqual([]);
+  await s.stop();
+  const again = await TestServer.start({ dataFolder, world: s.world });
+  expect(again.server.adoption.removed).toBe(0);
+  expect((await again.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(200);
+  await again.stop();
+}, 60_000);
+
+test("a store that there is no room for can't be opened, and is named", async () => {
+  const dataFolder = join(disk, "other");
+  nodeIdOf(dataFolder);
+  fill();
+  try {
+    await expect(openStore(readConfig({ BOXYARD_DATA: dataFolder }))).rejects.toMatchObject({
+      reason: "store_full",
+      message: `The store ${dataFolder}/boxyard.db has no room left on its disk; make some`,
+    });
+  } finally {
+    rmSync(ballast());
+  }
+});
