@@ -5,7 +5,7 @@ import { collect, firstPid, readUntil, run, shell, start } from "./support/run.t
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
-  agent = await startAgent();
+  agent = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
 });
 afterAll(() => agent.stop());
 
@@ -28,6 +28,12 @@ async function ticks({ open }: { open: OpenStream }, ms: number): Promise<number
     count++;
   }
 }
+/** Waits for a few more of them. What came before a freeze must have been taken. */
+async function goesOn(command: { open: OpenStream }): Promise<void> {
+  let count = 0;
+  for (const deadline = Date.now() + 20_000; count < 4 && Date.now() < deadline; ) count += await ticks(command, 50);
+  expect(count).toBeGreaterThanOrEqual(4);
+}
 const pending = new Map<OpenStream, ReturnType<OpenStream["envelopes"]["next"]>>();
 
 async function kill(pid: number): Promise<void> {
@@ -42,7 +48,7 @@ describe("freeze", () => {
       pty: { size: { cols: 80, rows: 24 } },
     });
     const terminalPid = await firstPid(terminal);
-    expect(await ticks(command, 300)).toBeGreaterThan(3);
+    await goesOn(command);
     const frozen = await post("/freeze");
     expect([frozen.status, await frozen.text()]).toEqual([204, ""]);
     await ticks(command, 100);
@@ -51,9 +57,31 @@ describe("freeze", () => {
     expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
     expect((await unary(agent, "process.Process/List", {})).body.processes.length).toBe(2);
     expect((await post("/unfreeze")).status).toBe(204);
-    expect(await ticks(command, 300)).toBeGreaterThan(3);
+    await goesOn(command);
     await kill(command.pid);
     await kill(terminalPid);
+  });
+
+  test("503, and nothing left frozen, when something cannot be frozen in time; with maxWaitMs it is counted", async () => {
+    const stuck = await start(agent, { process: { cmd: "cat", args: ["/home/fuse/stuck"] } });
+    expect((await run(agent, "until [ -e /run/fuse-stuck ]; do sleep 0.02; done", { timeoutMs: 10_000 })).error).toBeUndefined();
+    const command = await counter();
+    const counted = await (await post("/freeze?maxWaitMs=50")).json();
+    expect(counted).toMatchObject({ requested: 2, frozen: 1, notFrozen: 1, failed: 0 });
+    await post("/unfreeze");
+    const refused = await post("/freeze");
+    expect([refused.status, await refused.json()]).toEqual([
+      503,
+      { code: 503, message: "not everything could be frozen in time; it was thawed again" },
+    ]);
+    for (const name of ["user", "pty"]) {
+      const files = `cat /sys/fs/cgroup/${name}/cgroup.freeze; grep frozen /sys/fs/cgroup/${name}/cgroup.events`;
+      expect((await run(agent, files, { user: "root" })).stdout).toBe("0\nfrozen 0\n");
+    }
+    await goesOn(command);
+    await run(agent, "pkill -9 -f fuse-folder[.]py", { user: "root" });
+    await collect(stuck);
+    await kill(command.pid);
   });
 
   test("both are idempotent", async () => {
@@ -84,7 +112,7 @@ describe("freeze", () => {
       await ticks(command, 100);
       expect(await ticks(command, 200)).toBe(0);
       await initialise(agent, { timestamp });
-      expect(await ticks(command, 300)).toBeGreaterThan(3);
+      await goesOn(command);
     }
     await kill(command.pid);
   });

@@ -1,10 +1,13 @@
-"""Mounts an empty FUSE folder and serves it until killed: just enough of the protocol for stat(2), statfs(2) and a watch."""
+"""Mounts an empty FUSE folder and serves it until killed: just enough of the protocol for stat(2), statfs(2) and a watch.
+
+Who asks for the name `stuck` in it gets no answer and waits in the kernel, where neither a freeze nor most signals reach him; `/run/fuse-stuck` tells that he does.
+"""
 import ctypes
 import os
 import struct
 import sys
 
-LOOKUP, FORGET, GETATTR, STATFS, INIT, BATCH_FORGET = 1, 2, 3, 17, 26, 42
+LOOKUP, FORGET, GETATTR, STATFS, INIT, INTERRUPT, BATCH_FORGET = 1, 2, 3, 17, 26, 36, 42
 ENOENT, ENOSYS = 2, 38
 
 fd = os.open("/dev/fuse", os.O_RDWR)
@@ -27,7 +30,10 @@ while True:
     elif opcode == STATFS:
         error, body = 0, struct.pack("<QQQQQIIII24x", 0, 0, 0, 0, 0, 4096, 255, 4096, 0)
     elif opcode == LOOKUP:
+        if request[40:].startswith(b"stuck\0"):
+            open("/run/fuse-stuck", "w").close()
+            continue
         error = -ENOENT
-    elif opcode in (FORGET, BATCH_FORGET):
+    elif opcode in (FORGET, BATCH_FORGET, INTERRUPT):
         continue
     os.write(fd, struct.pack("<IiQ", 16 + len(body), error, unique) + body)

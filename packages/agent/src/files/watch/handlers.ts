@@ -9,7 +9,7 @@ type Handlers = RpcHandlers<typeof filesystemService>;
 /** The methods of `filesystem.Filesystem` that tell of changes (wire.md 4.4): as a stream, or asked for. */
 export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "CreateWatcher" | "GetWatcherEvents" | "RemoveWatcher"> {
   const watches = new Watches(ctx.users);
-  const polled = new PolledWatchers();
+  const polled = new PolledWatchers(ctx.clock);
   const open = (request: WatchDirRequest, call: RpcCall) =>
     watches.watch(resolvePath(ctx.state, actingUser(ctx, call.username), request.path), request);
   return {

@@ -1,6 +1,5 @@
-import { AppError } from "@boxyard/core";
+import { AppError, type Clock } from "@boxyard/core";
 import { randomHex } from "../../random.ts";
-import { after } from "../../timers.ts";
 import { LIMITS } from "../limits.ts";
 import type { Watch } from "./watch.ts";
 
@@ -12,6 +11,11 @@ interface Polled {
 /** Watchers that clients ask for events, by id. One that nobody asks is removed after a while. */
 export class PolledWatchers {
   private readonly byId = new Map<string, Polled>();
+  private readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
 
   add(watch: Watch): string {
     const id = `w${randomHex(10)}`;
@@ -36,6 +40,11 @@ export class PolledWatchers {
   }
 
   private expireLater(id: string): () => void {
-    return after(LIMITS.unpolledWatcherMs, () => this.remove(id));
+    const end = new AbortController();
+    this.clock.sleep(LIMITS.unpolledWatcherMs, end.signal).then(
+      () => this.remove(id),
+      () => {},
+    );
+    return () => end.abort();
   }
 }
