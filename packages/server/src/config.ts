@@ -17,6 +17,8 @@ export interface ServerConfig {
   readonly maxTimeoutHours: number;
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
+  /** Of one team's uploaded files, in MiB. */
+  readonly maxBuildFilesMib: number;
   /** `HOST[:PORT][/PREFIX]` where images are looked for whose names have no registry. */
   readonly registry: string | undefined;
   /** Whether builds take along the machine's package sources, proxies and authorities. */
@@ -51,6 +53,7 @@ const Env = z.object({
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
   BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
+  BOXYARD_MAX_BUILD_FILES_MIB: count(1).default(65_536),
   BOXYARD_REGISTRY: z
     .string()
     .regex(/^[A-Za-z0-9.\-_[\]:]+(\/[a-z0-9._/-]+)?$/, "must be HOST[:PORT][/PREFIX]")
@@ -82,6 +85,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
     maxBuilds: e.BOXYARD_MAX_BUILDS,
     maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
+    maxBuildFilesMib: e.BOXYARD_MAX_BUILD_FILES_MIB,
     registry: e.BOXYARD_REGISTRY,
     buildSettings: e.BOXYARD_BUILD_SETTINGS,
     databaseUrl: e.DATABASE_URL,

@@ -17,8 +17,8 @@ export interface UploadTarget {
   /** Targets that begin so are uploads. */
   readonly prefix: string;
   readonly maxBytes: number;
-  /** Opens the sink for a request's target. Throws `unauthenticated`, `resource_exhausted`. */
-  open(target: string): Promise<UploadSink>;
+  /** Opens the sink for a request's target and the bytes that it says will come. Throws `unauthenticated`, `resource_exhausted`. */
+  open(target: string, length: number): Promise<UploadSink>;
 }
 
 /** More than this is not held in memory while the disk is slow: the client waits. */
@@ -54,7 +54,7 @@ export class UploadExchange implements Exchange {
       return;
     }
     if (fields.get("expect")?.toLowerCase() === "100-continue") this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
-    void this.receive();
+    void this.receive(length);
   }
 
   onBody(bytes: Buffer): void {
@@ -78,10 +78,10 @@ export class UploadExchange implements Exchange {
     this.wake?.();
   }
 
-  private async receive(): Promise<void> {
+  private async receive(length: number): Promise<void> {
     let sink: UploadSink | undefined;
     try {
-      sink = await this.target.open(this.request.target);
+      sink = await this.target.open(this.request.target, length);
       for (let bytes = await this.next(); bytes; bytes = await this.next()) await sink.write(bytes);
       if (this.stopped) return;
       await sink.finish();
@@ -122,6 +122,7 @@ export class UploadExchange implements Exchange {
 
 function problemOf(error: unknown): [number, string] {
   if (isAppError(error, "unauthenticated")) return [403, error.message];
+  if (isAppError(error, "build_files_full")) return [507, error.message];
   if (isAppError(error, "resource_exhausted")) return [429, error.message];
   if ((error as { code?: unknown }).code === "ENOSPC") return [507, "The server's disk is full"];
   return [500, "The upload could not be kept"];

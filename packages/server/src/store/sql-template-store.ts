@@ -181,6 +181,11 @@ export class SqlTemplateStore implements TemplateStore {
     return (rows as Row[]).map(lineOf);
   }
 
+  async pruneLogs(time: number): Promise<void> {
+    await this.sql`DELETE FROM build_logs WHERE build_id IN (SELECT id FROM template_builds
+      WHERE finished_at < ${time} AND id NOT IN (SELECT build_id FROM template_tags))`;
+  }
+
   async getCached(key: string, now: number): Promise<string | undefined> {
     const [row] = await this.sql`UPDATE build_cache SET used_at = ${now} WHERE key = ${key} RETURNING result`;
     return row ? text(row.result) : undefined;

@@ -112,6 +112,23 @@ function logsAndCache(current: () => Store): void {
     expect((await templates.readLogs(build.id, { offset: 0, limit: 1, minLevel: "debug" }))[0]).toEqual(line(1, "a"));
   });
 
+  test("forgets old logs of builds that no tag points to", async () => {
+    const { template, templates } = await withTemplate(current(), "logged");
+    const kinds = { tagged: { finishedAt: 5 }, old: { finishedAt: 5 }, young: { finishedAt: 50 }, running: {} };
+    const builds = Object.entries(kinds).map(([kind, more]) => ({
+      kind,
+      ...buildOf(template.id, { status: "ready", spec: SPEC, ...more }),
+    }));
+    for (const { kind, ...build } of builds) {
+      await templates.addBuild(build);
+      await templates.addLogs(build.id, 0, [{ at: 1, level: "info", message: kind }]);
+    }
+    await templates.assignTags(template.id, ["default"], builds[0]?.id ?? "", 1);
+    await templates.pruneLogs(10);
+    const logs = builds.map(({ id }) => templates.readLogs(id, { offset: 0, limit: 9, minLevel: "debug" }));
+    expect((await Promise.all(logs)).flat().map(({ message }) => message)).toEqual(["tagged", "young", "running"]);
+  });
+
   test("removes a template with everything of it", async () => {
     const { template, templates } = await withTemplate(current(), "web");
     const build = buildOf(template.id, { status: "ready", spec: SPEC });

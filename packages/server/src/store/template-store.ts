@@ -50,6 +50,9 @@ export interface TemplateStore {
   /** Lines from a time on (`forward`), or up to it, newest first. */
   readLogsAt(buildId: string, options: LogsAt): Promise<BuildLogLine[]>;
 
+  /** Forgets the logs of builds that ended before `time`, but those that some tag points to. */
+  pruneLogs(time: number): Promise<void>;
+
   /** What a build step came to, JSON; reading it counts as use. */
   getCached(key: string, now: number): Promise<string | undefined>;
   putCached(key: string, result: string, now: number): Promise<void>;

@@ -42,7 +42,12 @@ export interface TemplateServices {
 /** Puts together what makes templates. */
 export async function assembleTemplates(deps: TemplateServicesDeps): Promise<TemplateServices> {
   const { config, store, templates, driver, lifecycle, clock } = deps;
-  const uploads = new Uploads(join(config.dataFolder, "build-files"), clock, await store.getOrCreateMeta("upload-seed", newSeed));
+  const uploads = new Uploads({
+    folder: join(config.dataFolder, "build-files"),
+    clock,
+    seed: await store.getOrCreateMeta("upload-seed", newSeed),
+    maxTeamBytes: config.maxBuildFilesMib * 2 ** 20,
+  });
   const pins = new Pins();
   const folder = join(config.dataFolder, "downloads");
   removeWorkFolders(folder);
@@ -73,9 +78,9 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
 
 /** Takes what an address of `uploads.link` is for. */
 export function uploadTarget(uploads: Uploads): UploadTarget {
-  const open = async (target: string) => {
+  const open = async (target: string, length: number) => {
     const { teamId, hash } = uploads.verify(target);
-    return uploads.receive(teamId, hash);
+    return uploads.receive(teamId, hash, length);
   };
   return { prefix: UPLOAD_PATH, maxBytes: MAX_UPLOAD_BYTES, open };
 }

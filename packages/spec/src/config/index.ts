@@ -59,6 +59,12 @@ export const SETTINGS = [
     meaning: "Template builds that one team may have queued or at work; more get 429.",
   },
   {
+    name: "BOXYARD_MAX_BUILD_FILES_MIB",
+    usedBy: "server",
+    default: "65536",
+    meaning: "Files that one team has uploaded for builds, in MiB. What was not used for an hour makes room for more; beyond that, 507.",
+  },
+  {
     name: "BOXYARD_REGISTRY",
     usedBy: "server",
     default: "none",

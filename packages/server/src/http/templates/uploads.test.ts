@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { TestServer } from "../../testing/test-server.ts";
@@ -89,4 +89,42 @@ test("an upload that breaks off leaves nothing", async () => {
   while (kept().length > before.length && Date.now() < until) await Bun.sleep(5);
   expect(kept()).toEqual(before);
   expect((await link("5".repeat(64))).body.present).toBe(false);
+});
+
+test("files that were not used lately make room for new ones; beyond that an upload is refused, and says why", async () => {
+  await using small = await TestServer.start({ env: { BOXYARD_MAX_BUILD_FILES_MIB: "2" } });
+  const id = (await small.call("POST", "/v3/templates", { name: "up" })).body.templateID;
+  const put = async (digit: string, mib: number) => {
+    const { url } = (await small.call("GET", `/templates/${id}/files/${digit.repeat(64)}`)).body;
+    const reply = await fetch(url, { method: "PUT", body: new Uint8Array(mib * 2 ** 20) });
+    return [reply.status, ((await reply.json()) as { message?: string }).message];
+  };
+  const folder = () => join(small.config.dataFolder, "build-files", readdirSync(join(small.config.dataFolder, "build-files"))[0] ?? "");
+  const names = () =>
+    readdirSync(folder())
+      .map((name) => name[0] ?? "")
+      .sort()
+      .join("");
+  expect([await put("a", 1), await put("b", 1)]).toEqual([
+    [200, undefined],
+    [200, undefined],
+  ]);
+  expect(await put("c", 1)).toEqual([
+    507,
+    "The files of your builds take 2.0 MiB of 2.0 MiB, all used within the last hour; try again later",
+  ]);
+  expect(await put("d", 3)).toEqual([507, "The upload has 3.0 MiB, and all files of your builds together may have 2.0 MiB"]);
+  const long = Date.now() / 1000 - 7200;
+  utimesSync(join(folder(), `${"b".repeat(64)}.tar`), long, long);
+  utimesSync(join(folder(), `${"a".repeat(64)}.tar`), long - 1, long - 1);
+  expect(await put("c", 1)).toEqual([200, undefined]);
+  expect(names()).toBe("bc");
+});
+
+test("what a killed server was taking is removed at the next start", async () => {
+  const folder = join(s.config.dataFolder, "build-files");
+  const team = readdirSync(folder)[0] ?? "";
+  writeFileSync(join(folder, team, `${"6".repeat(64)}.0011223344556677.part`), "half");
+  await s.server.context.uploads.prune();
+  expect(readdirSync(join(folder, team)).filter((name) => name.endsWith(".part"))).toEqual([]);
 });

@@ -51,6 +51,25 @@ test("few long lines are bounded as many short ones are", async () => {
   await printing;
 });
 
+test("a log has an end, by lines and by length, which it tells once; warnings are kept", async () => {
+  for (const [line, most] of [
+    ["x", 100_000],
+    ["x".repeat(8192), 4096],
+  ] as const) {
+    const { taken, open, store } = slowStore();
+    open();
+    const log = new BuildLog("b", store, systemClock);
+    for (let i = 0; i < most + 10; i++) {
+      log.add(line);
+      await log.room();
+    }
+    log.add("the end", undefined, "error");
+    await log.flush();
+    expect(taken.length).toBe(most + 2);
+    expect(taken.slice(-2).map(({ message }) => message)).toEqual([expect.stringContaining("what follows is not kept"), "the end"]);
+  }
+});
+
 test("what the store does not take is told once, and nothing more is gathered", async () => {
   const { fail, store } = slowStore();
   const log = new BuildLog("b", store, systemClock);

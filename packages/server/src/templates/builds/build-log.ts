@@ -4,6 +4,8 @@ import type { BuildLogLevel, BuildLogLine, TemplateStore } from "../../store/ind
 const FLUSH_MS = 100;
 const MAX_LINES = 100_000;
 const MAX_LINE_LENGTH = 8192;
+/** Of a whole log, beside warnings and errors. */
+const MAX_CHARS = 32 << 20;
 /** Written in one go. */
 const BATCH = 500;
 /** What may wait to be written; a build that is quicker than the store waits for it then. */
@@ -19,6 +21,9 @@ export class BuildLog {
   private pendingChars = 0;
   private place = 0;
   private count = 0;
+  private chars = 0;
+  /** Nothing but warnings and errors is kept any more. */
+  private isFull = false;
   private timer: Timer | undefined;
   private writing: Promise<void> = Promise.resolve();
   private failure: unknown;
@@ -29,14 +34,17 @@ export class BuildLog {
     this.clock = clock;
   }
 
-  /** Adds a line. After 100,000 of them one says so, and no more are kept but warnings and errors. */
+  /** Adds a line. After 100,000 of them, or 32 MiB, one says so, and no more are kept but warnings and errors. */
   add(message: string, step?: string, level: BuildLogLevel = "info"): void {
     // What the store did not take fails the build; more of it is of no use.
     if (this.failure !== undefined) return;
     this.count += 1;
-    const isCut = this.count > MAX_LINES && (level === "info" || level === "debug");
-    if (isCut && this.count > MAX_LINES + 1) return;
-    const text = (isCut ? `The log is longer than ${MAX_LINES} lines; what follows is not kept` : message).slice(0, MAX_LINE_LENGTH);
+    this.chars += Math.min(message.length, MAX_LINE_LENGTH);
+    const isCut = (this.count > MAX_LINES || this.chars > MAX_CHARS) && (level === "info" || level === "debug");
+    if (isCut && this.isFull) return;
+    this.isFull ||= isCut;
+    const cut = `The log is longer than ${MAX_LINES} lines or ${MAX_CHARS >> 20} MiB; what follows is not kept`;
+    const text = (isCut ? cut : message).slice(0, MAX_LINE_LENGTH);
     this.pending.push({ at: this.clock.now(), level, message: text, ...(step === undefined ? {} : { step }) });
     this.pendingChars += text.length;
     this.timer ??= setTimeout(() => void this.flush().catch(() => {}), FLUSH_MS);

@@ -34,6 +34,8 @@ const TIDY_EVERY_MS = 60_000;
 const COLLECT_EVERY = 10;
 /** Results of steps that no build has used in this time are forgotten, and their layers with them. */
 const KEEP_CACHE_MS = 30 * 24 * 3600_000;
+/** Logs of builds that no tag points to any more go this long after their end. */
+const KEEP_LOGS_MS = 30 * 24 * 3600_000;
 const REASON_LINES = 50;
 
 interface Job {
@@ -278,6 +280,7 @@ export class Builds {
             await this.fail(build, "The build was not started in time", undefined, ["waiting"]);
         }
         await store.templates.pruneCached(clock.now() - KEEP_CACHE_MS);
+        await store.templates.pruneLogs(clock.now() - KEEP_LOGS_MS);
         await uploads.prune();
         images?.removeOld();
         if (++rounds % COLLECT_EVERY === 0 && driver.capabilities.images) await this.collect();

@@ -10,6 +10,8 @@ const LINK_MS = 3600_000;
 const KEEP_MS = 14 * 24 * 3600_000;
 export const MAX_UPLOAD_BYTES = 8 * 2 ** 30;
 const MAX_UPLOADS_AT_ONCE = 64;
+/** What was used so recently is not given up for something new: its build may just begin. */
+const RECENT_MS = 3600_000;
 /** Path below which uploads are taken, on the one port. */
 export const UPLOAD_PATH = "/build-files/";
 const HASH = /^[0-9a-f]{64}$/;
@@ -20,17 +22,29 @@ export function checkHash(hash: string, field: string): string {
   return hash;
 }
 
+export interface UploadsOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Secret that addresses are signed with. */
+  readonly seed: string;
+  /** Most bytes of one team's files. */
+  readonly maxTeamBytes: number;
+}
+
 /** Archives of files that COPY steps use, in a folder per team, by the client's hash of them; that hash is never checked (wire.md 5.4). */
 export class Uploads {
   private readonly folder: string;
   private readonly clock: Clock;
   private readonly seed: string;
-  private atOnce = 0;
+  private readonly maxTeamBytes: number;
+  /** Files that are being written, each with what it may come to. */
+  private readonly parts = new Map<string, { readonly teamId: TeamId; readonly bytes: number }>();
 
-  constructor(folder: string, clock: Clock, seed: string) {
+  constructor({ folder, clock, seed, maxTeamBytes }: UploadsOptions) {
     this.folder = folder;
     this.clock = clock;
     this.seed = seed;
+    this.maxTeamBytes = maxTeamBytes;
   }
 
   path(teamId: TeamId, hash: string): string {
@@ -62,23 +76,28 @@ export class Uploads {
     return { teamId: teamId as TeamId, hash };
   }
 
-  /** Takes an upload of `length` bytes. The file is there when `finish` has resolved, whole or not at all. */
-  async receive(teamId: TeamId, hash: string): Promise<Upload> {
-    if (this.atOnce >= MAX_UPLOADS_AT_ONCE) {
+  /**
+   * Takes an upload of `length` bytes. The file is there when `finish` has resolved, whole or not at all. Files that were not used lately make
+   * room for it. Throws `resource_exhausted`, reasons `too_many_uploads` and `build_files_full`.
+   */
+  async receive(teamId: TeamId, hash: string, length: number): Promise<Upload> {
+    if (length > this.maxTeamBytes) {
+      throw full(`The upload has ${mib(length)}, and all files of your builds together may have ${mib(this.maxTeamBytes)}`);
+    }
+    if (this.parts.size >= MAX_UPLOADS_AT_ONCE) {
       throw new AppError("resource_exhausted", "Too many uploads at once; try again in a moment", {
         reason: "too_many_uploads",
         details: { retryAfter: 1 },
       });
     }
-    this.atOnce += 1;
+    const part = join(this.folder, teamId, `${hash}.${randomBytes(8).toString("hex")}.part`);
+    this.parts.set(part, { teamId, bytes: length });
     try {
       await mkdir(join(this.folder, teamId), { recursive: true, mode: 0o700 });
-      const part = join(this.folder, teamId, `${hash}.${randomBytes(8).toString("hex")}.part`);
-      return new Upload(await open(part, "wx", 0o600), part, this.path(teamId, hash), () => {
-        this.atOnce -= 1;
-      });
+      await this.makeRoom(teamId);
+      return new Upload(await open(part, "wx", 0o600), part, this.path(teamId, hash), () => this.parts.delete(part));
     } catch (error) {
-      this.atOnce -= 1;
+      this.parts.delete(part);
       throw error;
     }
   }
@@ -87,10 +106,12 @@ export class Uploads {
   async withPart<T>(teamId: TeamId, use: (path: string) => Promise<T>): Promise<T> {
     await mkdir(join(this.folder, teamId), { recursive: true, mode: 0o700 });
     const path = join(this.folder, teamId, `${randomBytes(8).toString("hex")}.part`);
+    this.parts.set(path, { teamId, bytes: 0 });
     try {
       return await use(path);
     } finally {
       await rm(path, { force: true });
+      this.parts.delete(path);
     }
   }
 
@@ -106,15 +127,47 @@ export class Uploads {
       for (const name of await readdir(join(this.folder, team)).catch(() => [])) {
         const path = join(this.folder, team, name);
         const age = this.clock.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY);
-        if (age > (name.endsWith(".part") ? LINK_MS * 2 : KEEP_MS)) await rm(path, { force: true });
+        const isLeft = name.endsWith(".part") && !this.parts.has(path);
+        if (isLeft || age > KEEP_MS) await rm(path, { force: true });
       }
     }
+  }
+
+  /** Removes the team's files, those first that were used longest ago, until what comes fits in. */
+  private async makeRoom(teamId: TeamId): Promise<void> {
+    const kept = await this.filesOf(teamId);
+    const coming = [...this.parts.values()].filter((part) => part.teamId === teamId);
+    let left = this.maxTeamBytes - sumOf(kept) - sumOf(coming);
+    const before = this.clock.now() - RECENT_MS;
+    for (const { path, usedAt, bytes } of kept.sort((a, b) => a.usedAt - b.usedAt)) {
+      if (left >= 0 || usedAt > before) break;
+      await rm(path, { force: true });
+      left += bytes;
+    }
+    if (left >= 0) return;
+    const [used, most] = [mib(sumOf(kept)), mib(this.maxTeamBytes)];
+    throw full(`The files of your builds take ${used} of ${most}, all used within the last hour; try again later`);
+  }
+
+  private async filesOf(teamId: TeamId): Promise<{ path: string; usedAt: number; bytes: number }[]> {
+    const folder = join(this.folder, teamId);
+    const names = (await readdir(folder)).filter((name) => name.endsWith(".tar"));
+    const found = names.map(async (name) => {
+      const path = join(folder, name);
+      const facts = await stat(path).catch(() => undefined);
+      return facts ? [{ path, usedAt: facts.mtimeMs, bytes: facts.size }] : [];
+    });
+    return (await Promise.all(found)).flat();
   }
 
   private sign(teamId: string, hash: string, until: number): string {
     return createHmac("sha256", this.seed).update(`upload:${teamId}:${hash}:${until}`).digest("base64url");
   }
 }
+
+const full = (message: string) => new AppError("resource_exhausted", message, { reason: "build_files_full" });
+const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+const sumOf = (files: readonly { readonly bytes: number }[]) => files.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** A file on its way. */
 export class Upload {
