@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { usePlatform } from "../support/platform.ts";
-import { CASES } from "./cases.ts";
+import { CASES } from "./cases/index.ts";
 
 const platform = usePlatform();
 const profile = mkdtempSync(join(tmpdir(), "boxyard-chromium-"));

@@ -1,14 +1,14 @@
 // Runs the cases in a browser: bundled, loaded by a page of another origin than the platform's.
 import * as sdk from "@boxyard/sdk";
-import { CASES } from "./cases.ts";
+import { CASES, type Subject } from "./cases/index.ts";
 
-const { options } = (await (await fetch("/options")).json()) as { options: sdk.ConnectionOptions };
+const { options } = (await (await fetch("/options")).json()) as { options: Subject["options"] };
 const results: [name: string, problem: string][] = [];
 for (const [name, run] of CASES) {
   try {
     const sandbox = await sdk.Sandbox.create({ ...options, envs: { FROM_SANDBOX: "yes" } });
     try {
-      await run({ sdk, sandbox });
+      await run({ sdk, sandbox, options });
     } finally {
       await sandbox.kill();
     }

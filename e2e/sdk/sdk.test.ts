@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as sdk from "@boxyard/sdk";
 import { buildPackage } from "@boxyard/sdk/build";
-import { runProgram } from "@boxyard/testkit";
+import { CHECKOUT, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
-import { CASES } from "./cases.ts";
+import { deno } from "../support/published.ts";
+import { CASES } from "./cases/index.ts";
 
 const platform = usePlatform();
 // Inside the checkout, so that the built package finds its dependencies.
@@ -18,7 +19,7 @@ for (const [name, run] of CASES) {
   test(`on Bun: ${name}`, async () => {
     const { apiUrl, apiKey } = platform();
     await using sandbox = await sdk.Sandbox.create({ apiUrl, apiKey, envs: { FROM_SANDBOX: "yes" } });
-    await run({ sdk, sandbox });
+    await run({ sdk, sandbox, options: { apiUrl, apiKey } });
   }, 60_000);
 }
 
@@ -29,4 +30,19 @@ test("on Node: the built package passes all of it", async () => {
   const { exitCode, stdout, stderr } = await runProgram(argv, { env: platform().env, limitMs: 180_000 });
   const failed = stdout.split("\n").filter((line) => line.startsWith("not ok"));
   expect({ failed, output: exitCode === 0 ? "" : stdout.slice(-5000) + stderr }).toEqual({ failed: [], output: "" });
+}, 200_000);
+
+test("on Deno: the built package passes all of it, with no more rights than to the network and its own files", async () => {
+  const bundle = await Bun.build({
+    entrypoints: [join(import.meta.dir, "on-deno.ts")],
+    target: "node",
+    outdir: folder,
+    naming: "deno.mjs",
+  });
+  expect(bundle.success).toBe(true);
+  const rights = ["--no-prompt", "--allow-net=127.0.0.1", "--allow-env", `--allow-read=${CHECKOUT}`];
+  const run = ["run", "--no-remote", "--no-lock", "--node-modules-dir=manual", ...rights, join(folder, "deno.mjs")];
+  const argv = [await deno(), ...run, join(folder, "package/index.js")];
+  const ended = await runProgram(argv, { env: { ...platform().env, DENO_DIR: join(folder, "deno") }, limitMs: 180_000 });
+  expect(ended).toMatchObject({ stdout: `${CASES.length} passed\n`, exitCode: 0 });
 }, 200_000);

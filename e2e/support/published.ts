@@ -29,9 +29,17 @@ async function mustRun(argv: readonly string[], options: ProgramOptions): Promis
 
 /** Folder whose `node_modules` holds the older npm client and the CLI. */
 export function olderNpmClients(): Promise<string> {
-  const from = join(FOLDER, "published");
+  return installNpm("npm", join(FOLDER, "published"));
+}
+
+/** Path of Deno's program. */
+export async function deno(): Promise<string> {
+  return join(await installNpm("deno", join(CHECKOUT, "e2e/sdk/deno")), "node_modules/@deno/linux-x64-glibc/deno");
+}
+
+function installNpm(kind: string, from: string): Promise<string> {
   const files = ["package.json", "package-lock.json", ".npmrc"].map((name) => join(from, name));
-  return installOnce("npm", files, async (folder) => {
+  return installOnce(kind, files, async (folder) => {
     for (const file of files) cpSync(file, join(folder, file.slice(from.length + 1)));
     await mustRun(["npm", "ci", "--no-audit", "--no-fund"], { cwd: folder });
   });

@@ -224,7 +224,10 @@ export class Sandbox {
     return this.fileUrl("read", path, opts);
   }
 
-  /** A URL to which anybody can POST this file, or, without a path, any file as a form. */
+  /**
+   * A URL to which anybody can POST this file: its bytes with `Content-Type: application/octet-stream`, or a form (`multipart/form-data`) with
+   * the part `file`. Without a path any file, as a form whose file name says where.
+   */
   uploadUrl(path?: string, opts: FileUrlOpts = {}): Promise<string> {
     return this.fileUrl("write", path, opts);
   }

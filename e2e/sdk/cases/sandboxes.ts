@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import type * as Sdk from "@boxyard/sdk";
+import { type Case, failure, until } from "./kit.ts";
+
+/** The first row of issue 6, beyond commands: sandboxes as the platform API has them. */
+export const SANDBOXES: readonly Case[] = [
+  [
+    "create, connect, info, list in pages, timeout, kill",
+    async ({ sdk, options }) => {
+      const metadata = { run: `${Math.random()}`, "odd key&=": "odd value/ä" };
+      const create = () => sdk.Sandbox.create("base", { ...options, metadata, timeoutMs: 120_000 });
+      const three = await Promise.all([create(), create(), create()]);
+      const ids = three.map(({ sandboxId }) => sandboxId).sort();
+      const [one, two, last] = three as [Sdk.Sandbox, Sdk.Sandbox, Sdk.Sandbox];
+      const again = await sdk.Sandbox.connect(one.sandboxId, { ...options, timeoutMs: 1000 });
+      assert.equal((await again.commands.run("echo same > /tmp/f; cat /tmp/f")).stdout, "same\n");
+      assert.equal(await one.files.read("/tmp/f"), "same\n");
+      const info = await one.getInfo();
+      assert.deepEqual([info.state, info.name, info.metadata], ["running", "base", metadata]);
+      const left = info.endAt.getTime() - Date.now();
+      assert.ok(left > 60_000 && left < 180_000, "connect does not shorten a lifetime");
+      const pages = sdk.Sandbox.list({ ...options, metadata, limit: 2, order: "asc" });
+      const found = [await pages.nextItems(), await pages.nextItems()].map((page) => page.map(({ sandboxId }) => sandboxId));
+      assert.deepEqual([found.map(({ length }) => length), found.flat().sort(), pages.hasNext], [[2, 1], ids, false]);
+      await sdk.Sandbox.setTimeout(two.sandboxId, 3_600_000, options);
+      assert.ok((await sdk.Sandbox.getInfo(two.sandboxId, options)).endAt.getTime() > Date.now() + 3_000_000);
+      await last.setTimeout(0);
+      await until(async () => !(await last.isRunning()));
+      assert.equal(await one.kill(), true);
+      assert.equal(await one.kill(), false);
+      assert.equal(await sdk.Sandbox.kill(two.sandboxId, options), true);
+      assert.equal((await failure(sdk.Sandbox.getInfo(one.sandboxId, options), sdk.NotFoundError)).reason, "sandbox_not_found");
+      assert.deepEqual(await sdk.Sandbox.list({ ...options, metadata }).nextItems(), []);
+      const ended = (await sdk.Sandbox.getLogs(last.sandboxId, options)).at(-1);
+      assert.deepEqual([ended?.fields.event, ended?.fields.cause], ["ended", "timeout"]);
+    },
+  ],
+  [
+    "signed URLs: whoever has one uploads and downloads, and nothing else",
+    async ({ sandbox }) => {
+      const up = await sandbox.uploadUrl("note.txt", { expiresInSeconds: 60 });
+      assert.equal(
+        (await fetch(up, { method: "POST", body: "by link", headers: { "Content-Type": "application/octet-stream" } })).status,
+        200,
+      );
+      assert.equal(await sandbox.files.read("note.txt"), "by link");
+      const form = new FormData();
+      form.append("file", new Blob(["in a form"]), "form.txt");
+      assert.equal((await fetch(await sandbox.uploadUrl(), { method: "POST", body: form })).status, 200);
+      const down = await sandbox.downloadUrl("form.txt");
+      assert.equal(await (await fetch(down)).text(), "in a form");
+      const other = new URL(down);
+      other.searchParams.set("path", "note.txt");
+      assert.equal((await fetch(other)).ok, false);
+      assert.equal((await fetch(await sandbox.downloadUrl("note.txt", { expiresInSeconds: -10 }))).ok, false);
+      assert.equal((await fetch(down, { method: "POST", body: "x" })).ok, false);
+    },
+  ],
+
+  [
+    "pause, forks and snapshots: a server that cannot yet says so, and the sandbox goes on",
+    async ({ sdk, sandbox }) => {
+      for (const call of [sandbox.pause(), sandbox.fork(), sandbox.createSnapshot({ name: "mine" })]) {
+        assert.deepEqual([(await failure(call, sdk.UnsupportedError)).code], ["unimplemented"]);
+      }
+      await sandbox.resume();
+      assert.equal((await sandbox.commands.run("echo on")).stdout, "on\n");
+    },
+  ],
+];
