@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { networkInterfaces, tmpdir } from "node:os";
-import { join } from "node:path";
+import { networkInterfaces } from "node:os";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+import { plantSecret } from "./support/secret.ts";
 
 /* What is tried here is tried as root of the sandbox; each test names a guarantee of SECURITY.md. */
 
@@ -32,29 +31,23 @@ for line in open("/proc/net/route").read().split("\\n")[1:]:
   if f and f[1]=="00000000": print(socket.inet_ntoa(struct.pack("<L",int(f[2],16))))'`)
   ).stdout.trim();
 
-test("the host's files can't be read", async () => {
+test("the host's files and the environment of its processes can't be read", async () => {
   await using sandbox = await createSandbox(platform());
-  const secret = `host-secret-${crypto.randomUUID()}`;
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-secret-"));
-  writeFileSync(join(folder, "secret"), secret, { mode: 0o644 });
-  try {
-    expect((await sandbox.asRoot(`cat ${folder}/secret`)).exitCode).toBe(1);
-    const hostShadow = readFileSync("/etc/shadow", "utf8");
-    const seen = (await sandbox.asRoot("cat /etc/shadow")).stdout;
-    for (const line of hostShadow.split("\n").filter((entry) => entry.includes("$"))) expect(seen).not.toContain(line);
-    // The ways round a root directory: other processes' roots, file handles, the disk itself.
-    const search = `for r in /proc/[0-9]*/root; do cat $r${folder}/secret; done; cat /proc/1/cwd${folder}/secret; dd if=/dev/sda bs=512 count=1; dd if=/dev/vda bs=512 count=1`;
-    expect((await sandbox.asRoot(`${search} 2>/dev/null`)).stdout).not.toContain(secret);
-    const handle = `python3 -c 'import ctypes,os
+  await using secret = await plantSecret();
+  expect((await sandbox.asRoot(`cat ${secret.path}`)).exitCode).toBe(1);
+  expect((await sandbox.asRoot(`cat /proc/${secret.pid}/environ`)).exitCode).toBe(1);
+  // The ways round a root directory: other processes' roots, file handles, the disk itself.
+  const search = `for r in /proc/[0-9]*; do cat $r/root${secret.path} $r/cwd${secret.path} $r/environ; done; cat /dev/vda /dev/sda | head -c 1000000; grep -rlsa ${secret.text.slice(0, 30)} /tmp /var /root /home /run /.boxyard`;
+  const found = await sandbox.asRoot(`(${search}) 2>/dev/null | tr '\\0' '\\n'`);
+  expect(found.stdout).toContain("E2B_SANDBOX_ID="); // Environments were read: those of the sandbox's own processes.
+  expect(found.stdout).not.toContain(secret.text);
+  const handle = `python3 -c 'import ctypes,os
 libc=ctypes.CDLL(None,use_errno=True)
 fd=os.open("/",os.O_RDONLY)
 handle=(ctypes.c_char*128)()
 ctypes.memmove(handle,(8).to_bytes(4,"little")+(1).to_bytes(4,"little")+(2).to_bytes(4,"little")+bytes(4),16)
 print(libc.open_by_handle_at(fd,handle,0),ctypes.get_errno())'`;
-    expect((await sandbox.asRoot(handle)).stdout).toMatch(/^-1 (1|38|95|116|22)\n$/);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  expect((await sandbox.asRoot(handle)).stdout).toMatch(/^-1 (1|38)\n$/);
 });
 
 test("the host's own services can't be reached: loopback, every address of the host, the gateway, the platform's API", async () => {
@@ -91,13 +84,6 @@ test("another sandbox can't be reached by its address", async () => {
   expect(await connectFrom(client, address, 8000)).not.toContain("open");
   expect(await connectFrom(client, address, 49983)).not.toContain("open");
   expect((await client.asRoot(`ping -c1 -W2 ${address}`)).exitCode).not.toBe(0);
-});
-
-test("private, link-local and metadata addresses can't be reached", async () => {
-  await using sandbox = await createSandbox(platform());
-  for (const host of ["169.254.169.254", "192.168.0.1", "172.16.0.1", "100.64.0.1", "10.0.0.1"]) {
-    expect([host, await connectFrom(sandbox, host, 80)]).not.toEqual([host, expect.stringContaining("open")]);
-  }
 });
 
 test("nothing can be mounted", async () => {
