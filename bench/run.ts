@@ -1,51 +1,102 @@
 /*
- * Runs the benches of SPECIFICATION.md: `./boxyard bench [--list] [--json] [--trace] [NAME…]`.
- * They run on the test platform (`./boxyard test platform` sets it up). The exit code is 1 when a promise was not kept.
+ * Runs the benches of SPECIFICATION.md: `./boxyard bench [--list] [--json] [--trace] [--count N] [NAME…]`.
+ * They run on the test platform (`./boxyard test platform` sets it up). The exit code is 1 when a promise was not kept. With `--trace` no
+ * promise is measured; instead it is shown, step by step, where time and CPU go.
  */
-import { bootPlatform } from "@boxyard/testkit";
-import { benches } from "./benches/index.ts";
-import type { BenchResult } from "./lib/bench.ts";
+import { parseArgs } from "node:util";
+import { bootPlatform, type Platform } from "@boxyard/testkit";
+import { benches, UNMEASURED } from "./benches/index.ts";
+import type { Bench, BenchResult } from "./lib/bench.ts";
 import { machine } from "./lib/machine.ts";
+import { printTrace } from "./lib/trace/print.ts";
+import type { Trace } from "./lib/trace/steps.ts";
+
+interface Options {
+  readonly json: boolean;
+  readonly trace: boolean;
+  readonly count: number | undefined;
+}
 
 async function main(argv: readonly string[]): Promise<number> {
-  const json = argv.includes("--json");
-  const names = argv.filter((word) => !word.startsWith("-"));
+  const { values, positionals: names } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: { list: { type: "boolean" }, json: { type: "boolean" }, trace: { type: "boolean" }, count: { type: "string" } },
+  });
+  const options = { json: values.json ?? false, trace: values.trace ?? false, count: countOf(values.count) };
   const unknown = names.find((name) => !benches.some((bench) => bench.name === name));
   if (unknown) {
     console.error(`No bench is named ${unknown}; there are: ${benches.map((bench) => bench.name).join(", ")}`);
     return 2;
   }
-  if (argv.includes("--list")) {
-    for (const bench of benches) console.log(`${bench.name.padEnd(12)} promise ${bench.promises.join(", ").padEnd(5)} ${bench.what}`);
+  if (values.list) {
+    list();
     return 0;
   }
+  const chosen = benches.filter(({ name, trace }) => (names.length === 0 || names.includes(name)) && (trace || !options.trace));
+  if (chosen.length === 0) {
+    console.error(`Nothing to trace in ${names.join(", ")}; there is: ${benches.filter(({ trace }) => trace).map(({ name }) => name)}`);
+    return 2;
+  }
+  // At this level the server measures and logs every step of a create.
+  await using platform = await bootPlatform({ env: options.trace ? { BOXYARD_LOG_LEVEL: "trace" } : {} });
+  return options.trace ? await traceAll(chosen, platform, options) : await runAll(chosen, platform, options);
+}
+
+function countOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new RangeError(`--count must be a number from 1 on, not '${text}'`);
+  return count;
+}
+
+function list(): void {
+  for (const { name, promises, what } of benches) console.log(`${name.padEnd(14)} promise ${promises.join(", ").padEnd(5)} ${what}`);
+  for (const [promise, why] of Object.entries(UNMEASURED)) console.log(`${"-".padEnd(14)} promise ${promise.padEnd(5)} ${why}`);
+}
+
+async function runAll(chosen: readonly Bench[], platform: Platform, { json, count }: Options): Promise<number> {
   const results: Record<string, BenchResult> = {};
-  // With `--trace` the server logs each step of the driver too, which costs a little of what is measured.
-  await using platform = await bootPlatform({ env: argv.includes("--trace") ? { BOXYARD_LOG_LEVEL: "debug" } : {} });
-  for (const bench of benches.filter(({ name }) => names.length === 0 || names.includes(name))) {
-    const result = await bench.run(platform);
+  for (const bench of chosen) {
+    const result = await bench.run(platform, count);
     results[bench.name] = result;
     if (!json) print(bench.name, result);
   }
-  if (json) console.log(JSON.stringify({ version: 1, at: new Date().toISOString(), machine: machine(), results }, null, 2));
+  if (json) report({ results });
   return Object.values(results).every((result) => result.verdicts.every((verdict) => verdict.kept)) ? 0 : 1;
+}
+
+async function traceAll(chosen: readonly Bench[], platform: Platform, { json, count }: Options): Promise<number> {
+  const traces: Record<string, readonly Trace[]> = {};
+  for (const bench of chosen) {
+    const found = (await bench.trace?.(platform, count)) ?? [];
+    traces[bench.name] = found;
+    if (!json) found.forEach(printTrace);
+  }
+  if (json) report({ traces });
+  return 0;
+}
+
+function report(found: object): void {
+  console.log(JSON.stringify({ version: 1, at: new Date().toISOString(), machine: machine(), ...found }, null, 2));
 }
 
 function print(name: string, { series, verdicts, notes }: BenchResult): void {
   console.log(name);
   for (const [what, summary] of Object.entries(series)) {
-    console.log(`  ${what.padEnd(36)} p50 ${summary.p50} ms   p90 ${summary.p90} ms   p99 ${summary.p99} ms   (${summary.samples})`);
+    const unit = summary.unit ?? "ms";
+    const values = (["p50", "p90", "p99"] as const).map((key) => `${key} ${summary[key]} ${unit}`);
+    console.log(`  ${what.padEnd(50)} ${values.join("   ")}   (${summary.samples})`);
   }
   for (const verdict of verdicts) console.log(`  ${verdict.kept ? "✓" : "✗"} ${verdict.promise}: ${verdict.measured}`);
   for (const note of notes) console.log(`  note: ${note}`);
 }
 
 main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code;
-  },
+  (code) => process.exit(code),
   (error: unknown) => {
+    // What a failed start has left running must not keep the bench from ending.
     console.error(error instanceof Error ? error.message : error);
-    process.exitCode = 1;
+    process.exit(1);
   },
 );

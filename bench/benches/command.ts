@@ -2,11 +2,13 @@ import { Sandbox } from "@boxyard/sdk";
 import { atMost, type Bench, type BenchResult, timesFaster, type Verdict } from "../lib/bench.ts";
 import { baseTree, hasPodman, podmanHold } from "../lib/podman.ts";
 import { repeat, type Summary, summarize } from "../lib/stats.ts";
+import { traceCommands } from "../lib/trace/command.ts";
 
 export const command: Bench = {
   name: "command",
   promises: [3],
   what: "round trip of a command that does nothing, in a sandbox that runs",
+  trace: (platform, count = 60) => traceCommands(platform, count),
   async run(platform): Promise<BenchResult> {
     await using sandbox = await Sandbox.create({ apiUrl: platform.apiUrl, apiKey: platform.apiKey });
     const shell = await repeat(200, () => sandbox.commands.run("true"), 10);

@@ -4,7 +4,7 @@ import { atMost, type Bench, type BenchResult, timesFaster, type Verdict } from 
 import { machineCpuMs } from "../lib/cpu.ts";
 import { baseTree, bwrapRun, hasBwrap, hasPodman, podmanRun } from "../lib/podman.ts";
 import { repeat, type Summary } from "../lib/stats.ts";
-import { CreateTrace } from "../lib/trace.ts";
+import { traceCreate } from "../lib/trace/create.ts";
 
 /** Creates a sandbox, waits for the first command's result, and removes it; the removal is not measured. */
 async function createSamples(platform: Platform, count: number): Promise<Summary> {
@@ -22,13 +22,13 @@ export const createCold: Bench = {
   name: "create-cold",
   promises: [2],
   what: "create a sandbox without a warm pool, then the first command's result, through the SDK",
+  trace: async (platform, count = 30) => [await traceCreate(platform, count)],
   async run(platform): Promise<BenchResult> {
     const count = 40;
-    const trace = new CreateTrace(platform);
     const cpuBefore = machineCpuMs();
     const ours = await createSamples(platform, count);
     const cpuMs = Math.round((machineCpuMs() - cpuBefore) / count);
-    const series: Record<string, Summary> = { boxyard: ours, ...trace.steps() };
+    const series: Record<string, Summary> = { boxyard: ours };
     const verdicts: Verdict[] = [atMost("cold create and first result, p50", ours.p50, 40)];
     const notes: string[] = [
       `${cpuMs} ms of CPU for each create with its command and removal, client and everything else on the machine included`,

@@ -10,3 +10,10 @@ import { transfer } from "./transfer.ts";
 
 /** Every bench, in the order of SPECIFICATION.md's rows. */
 export const benches: readonly Bench[] = [createCold, command, ptyEcho, transfer, files, compose, proxy, sdk];
+
+/** Promises that nothing here measures, and why. */
+export const UNMEASURED: Readonly<Record<number, string>> = {
+  1: "not measured: there is no warm pool yet",
+  9: "not measured: there is no pause yet",
+  12: "not measured: there are no snapshots and forks yet",
+};

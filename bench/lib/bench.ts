@@ -1,5 +1,6 @@
 import type { Platform } from "@boxyard/testkit";
 import type { Summary } from "./stats.ts";
+import type { Trace } from "./trace/steps.ts";
 
 /** One promise, kept or not. */
 export interface Verdict {
@@ -21,7 +22,10 @@ export interface Bench {
   /** Rows of SPECIFICATION.md. */
   readonly promises: readonly number[];
   readonly what: string;
-  run(platform: Platform): Promise<BenchResult>;
+  /** `count`: of what it counts (`--count`), where somebody wants another number than usual. */
+  run(platform: Platform, count?: number): Promise<BenchResult>;
+  /** Where time and CPU go, step by step, of `count` runs. The platform logs at the level `trace`. */
+  trace?(platform: Platform, count?: number): Promise<readonly Trace[]>;
 }
 
 export function atMost(promise: string, ms: number, limitMs: number): Verdict {

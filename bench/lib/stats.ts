@@ -1,5 +1,6 @@
-/** Durations of one repeated deed, in milliseconds, summed up. */
+/** Samples of one repeated deed, summed up: durations in milliseconds unless `unit` says otherwise. */
 export interface Summary {
+  readonly unit?: string;
   readonly samples: number;
   readonly p50: number;
   readonly p90: number;

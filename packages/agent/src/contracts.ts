@@ -1,6 +1,7 @@
 import { AppError, type Clock, HTTP_STATUS } from "@boxyard/core";
 import type { BodyBudget } from "./body/budget.ts";
 import { BODY_IDLE } from "./body/read-body.ts";
+import type { CallTrace } from "./trace.ts";
 
 /*
  * What the parts of the agent share: the context that every operation gets, the shape of an HTTP route and of an RPC handler, and how
@@ -92,6 +93,8 @@ export interface RpcCall {
   /** `Connect-Timeout-Ms`; undefined when absent or 0. The server bounds every stream with it but `Start`, which bounds the process. */
   readonly timeoutMs: number | undefined;
   header(name: string): string | null;
+  /** Where somebody wants to know how long what takes. */
+  readonly trace: CallTrace | undefined;
   /** Sets a header of the answer. For a stream: before `open` returns, so not within a generator. */
   setHeader(name: string, value: string): void;
 }

@@ -9,9 +9,24 @@ export interface Step<C> {
   run(ctx: C, undo: Cleanup, signal: AbortSignal): Promise<void>;
 }
 
+/** Milliseconds of CPU by who has used them: readings of counters that only grow, or the difference of two. */
+export type CpuMs = Readonly<Record<string, number>>;
+
+export interface StepEvent {
+  readonly name: string;
+  /** Wall time of its begin, milliseconds since 1970, with fractions. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+  /** What was used while it ran, where the observer has a meter; also by others, if there were any. */
+  readonly cpuMs?: CpuMs;
+  readonly error?: unknown;
+}
+
 export interface StepObserver {
-  /** Called around every step; `durationMs` is set when the step has ended. */
-  onStep?(event: { name: string; durationMs: number; error?: unknown }): void;
+  /** Called when a step has ended. */
+  onStep?(event: StepEvent): void;
+  /** Read before and after each step, for a trace. */
+  meter?(): CpuMs;
   /** A fault to inject: called before each step, may throw. Tests only. */
   before?(name: string): void | Promise<void>;
   /** A fault to inject: called after each step, may throw. Tests only. */
@@ -32,19 +47,41 @@ export async function runSteps<C>(
   try {
     for (const step of steps) {
       signal.throwIfAborted();
-      const startedAt = performance.now();
+      const ended = begin(step.name, observer);
       try {
         await observer.before?.(step.name);
         await step.run(ctx, undo, signal);
         await observer.after?.(step.name);
       } catch (error) {
-        observer.onStep?.({ name: step.name, durationMs: performance.now() - startedAt, error });
+        ended(error);
         throw error;
       }
-      observer.onStep?.({ name: step.name, durationMs: performance.now() - startedAt });
+      ended();
     }
   } catch (error) {
     await undo.run();
     throw error;
   }
+}
+
+/** Takes note of a step's begin; to be called at its end. */
+function begin(name: string, observer: StepObserver): (error?: unknown) => void {
+  const before = observer.meter?.();
+  const startedAt = performance.now();
+  return (error) => {
+    const durationMs = performance.now() - startedAt;
+    const after = observer.meter?.();
+    observer.onStep?.({
+      name,
+      startedAt: performance.timeOrigin + startedAt,
+      durationMs,
+      ...(before && after && { cpuMs: used(before, after) }),
+      ...(error !== undefined && { error }),
+    });
+  };
+}
+
+/** What was used between two readings. */
+export function used(before: CpuMs, after: CpuMs): CpuMs {
+  return Object.fromEntries(Object.entries(after).map(([who, ms]) => [who, ms - (before[who] ?? 0)]));
 }

@@ -15,6 +15,7 @@ import { chooseRuntime } from "./runtime/choose.ts";
 import { OciRuntime } from "./runtime/oci-runtime.ts";
 import type { LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
+import { stepTrace } from "./step-trace.ts";
 
 const AGENT_TIMEOUT_MS = 10_000;
 
@@ -57,7 +58,7 @@ export function assembleDriver(
     guestFolder,
     clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,
-    observer: config.observer ?? {},
+    observer: { ...stepTrace(config.logger, cgroups), ...config.observer },
     onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
   };
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));

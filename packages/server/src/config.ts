@@ -46,7 +46,7 @@ const Env = z.object({
     .string()
     .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/, "must be a host name, with a port if need be")
     .optional(),
-  BOXYARD_LOG_LEVEL: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
+  BOXYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),

@@ -1,4 +1,5 @@
-import type { Logger } from "@boxyard/core/node";
+import type { StepObserver } from "@boxyard/core";
+import { type Logger, ownCpuMs } from "@boxyard/core/node";
 import type { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { EndCause } from "./store/index.ts";
 
@@ -28,6 +29,15 @@ export class Events {
     this.logs = logs;
   }
 
+  /** Where the log's level is `trace`: reads what this process has used, and tells each step of a create. */
+  get stepTrace(): StepObserver {
+    if (!this.logger.isLevelEnabled("trace")) return {};
+    return {
+      meter: () => ({ server: ownCpuMs() }),
+      onStep: ({ name, startedAt, durationMs, cpuMs }) =>
+        this.logger.trace({ by: "server", step: name, startedAt, ms: durationMs, cpuMs }, "step"),
+    };
+  }
   created(sandboxId: string, facts: { template: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ sandboxId, ...facts }, "sandbox created");
     this.logs?.add(sandboxId, "info", `Sandbox started from template ${facts.template}`, { event: "started", ms: String(facts.totalMs) });

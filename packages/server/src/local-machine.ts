@@ -25,11 +25,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
         logger,
         ...(network && { network }),
         ...(runtime && { runtime }),
-        // `boxyard bench --trace` reads these lines.
-        observer: {
-          ...faults.driver,
-          onStep: ({ name, durationMs }) => logger.debug({ step: name, ms: durationMs }, "driver step"),
-        },
+        ...(faults.driver && { observer: faults.driver }),
       });
     },
     buildSettings: (folder) => machineBuildSettings(folder, settings()),

@@ -8,6 +8,7 @@ import { resolvePath } from "../files/path/resolve-path.ts";
 import type { OomCounter } from "../metrics/oom-counter.ts";
 import type { TerminalSize } from "../pty/terminal.ts";
 import { closeQuietly } from "../sys/native.ts";
+import type { CallTrace } from "../trace.ts";
 import { Command } from "./command.ts";
 import { endStatusOf, looksKilled } from "./end-status.ts";
 import { composeEnvironment } from "./environment.ts";
@@ -23,6 +24,7 @@ export interface StartOrder {
   readonly terminal: TerminalSize | undefined;
   /** False: its standard input is /dev/null. */
   readonly stdin: boolean;
+  readonly trace?: CallTrace | undefined;
 }
 
 export interface StartDeps {
@@ -46,6 +48,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
     cgroup = deps.cgroups.create(order.terminal ? "pty" : "user");
     const streams = order.terminal ? terminalStreams(order.terminal, order.user) : pipeStreams(order.stdin, order.user);
     for (const fd of [...streams.theirs, ...streams.ours]) unclosed.add(fd);
+    order.trace?.mark("prepared");
     const launching = launch({
       launchPath: deps.launchPath,
       cgroup: cgroup?.path,
@@ -61,7 +64,10 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
       unclosed.delete(fd);
       closeQuietly(fd);
     }
+    order.trace?.mark("spawned");
     const { pid, ended } = await launching;
+    order.trace?.mark("started");
+    if (order.trace) void ended.then(() => order.trace?.mark("exited"));
     return new Command({
       pid,
       config: order.config,

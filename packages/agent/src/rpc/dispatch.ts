@@ -12,6 +12,7 @@ import {
   type UnaryHandler,
 } from "../contracts.ts";
 import { after } from "../timers.ts";
+import { traceOf } from "../trace.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
 import { envelope, FLAG_END, readEnvelopes } from "./envelope.ts";
 import { endOfStream, unaryError } from "./errors.ts";
@@ -73,6 +74,7 @@ function openCall(request: Request, stream: boolean, ownsTimeout: boolean): Open
   const responseHeaders = new Headers(stream ? STREAM_HEADERS : { "Content-Type": UNARY_TYPE });
   return {
     username: basicUser(request.headers),
+    trace: traceOf(request.headers),
     signal: ended.signal,
     timeoutMs,
     responseHeaders,
@@ -141,6 +143,7 @@ async function answerServerStream(ctx: RpcContext, { method, handler }: RpcEndpo
       keepalive,
       keepaliveMs: keepaliveOf(request.headers),
       signal: call.signal,
+      trace: call.trace,
       onEnd: () => call?.close(),
       onLeave: () => call?.fail(new AppError("canceled", "the client has left")),
       onError: (error) => note(ctx, error),

@@ -14,7 +14,7 @@ export function unaryError(error: unknown): Response {
   return Response.json(body, { status, headers: closing(error) });
 }
 
-/** The last envelope of a stream, with or without an error. */
-export function endOfStream(error?: unknown): string {
-  return error === undefined ? "{}" : JSON.stringify({ error: connectError(error) });
+/** The last envelope of a stream, with or without an error, and with what else is to be told. */
+export function endOfStream(error?: unknown, metadata?: Readonly<Record<string, readonly string[]>>): string {
+  return JSON.stringify({ ...(error !== undefined && { error: connectError(error) }), ...(metadata && { metadata }) });
 }

@@ -1,6 +1,7 @@
 import type { MessageTable } from "@boxyard/spec/agent";
 import { EncodedEnvelope } from "../contracts.ts";
 import { after } from "../timers.ts";
+import type { CallTrace } from "../trace.ts";
 import { encodeMessage } from "./codec.ts";
 import { envelope, FLAG_END } from "./envelope.ts";
 import { endOfStream } from "./errors.ts";
@@ -11,6 +12,8 @@ export interface ServerStreamOptions<O> {
   readonly keepaliveMs: number;
   /** Ends the stream with its reason as the error, also while the source waits. */
   readonly signal: AbortSignal;
+  /** Goes out with the end of the stream. */
+  readonly trace?: CallTrace | undefined;
   /** Called once, however the stream ends. */
   onEnd(): void;
   /** Called when the client leaves before the end. */
@@ -40,7 +43,7 @@ export function serverStreamBody<O>(
   const endWith = (controller: ReadableStreamDefaultController<Uint8Array>, error?: unknown) => {
     if (isOver) return;
     end();
-    controller.enqueue(envelope(FLAG_END, endOfStream(error)));
+    controller.enqueue(envelope(FLAG_END, endOfStream(error, options.trace?.trailer())));
     controller.close();
   };
   return new ReadableStream<Uint8Array>(

@@ -1,2 +1,3 @@
+export { ownCpuMs, pidsBelow, processCpuMs } from "./cpu.ts";
 export * from "./errno.ts";
 export * from "./logger.ts";

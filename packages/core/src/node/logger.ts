@@ -4,7 +4,7 @@ import pino from "pino";
 export type Logger = pino.Logger;
 
 export interface LoggerOptions {
-  /** `debug`, `info` (default), `warn`, `error` or `silent`. */
+  /** `trace`, `debug`, `info` (default), `warn`, `error` or `silent`. */
   readonly level?: string;
   /** Where lines go; standard error by default. */
   readonly file?: string;

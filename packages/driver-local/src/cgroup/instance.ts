@@ -27,16 +27,19 @@ export class InstanceCgroups {
     }
   }
 
-  /** v2 first. */
+  /** Those that hold all sandboxes, v2 first. */
+  get folders(): readonly string[] {
+    return mountPoints(this.hierarchies).map((point) => join(point, this.name));
+  }
+
+  /** Of one sandbox, v2 first. */
   foldersOf(id: SandboxId): readonly string[] {
-    return mountPoints(this.hierarchies).map((point) => join(point, this.name, id));
+    return this.folders.map((folder) => join(folder, id));
   }
 
   /** Where v1 cgroups of sandboxes are made; empty on pure v2. */
   get v1Parents(): readonly string[] {
-    return mountPoints(this.hierarchies)
-      .slice(1)
-      .map((point) => join(point, this.name));
+    return this.folders.slice(1);
   }
 
   /** Sandboxes that have a cgroup in any hierarchy. */

@@ -179,15 +179,18 @@ export class Lifecycle {
     const { id } = live.record;
     const startedAt = deps.clock.monotonic();
     const steps: Record<string, number> = {};
+    const trace = deps.events.stepTrace;
     const signal = AbortSignal.any([caller, live.creation.signal, AbortSignal.timeout(CREATE_MS)]);
     const undo = new Cleanup((_name, error) => deps.events.removalFailed(id, error));
     undo.add("remove", () => this.remove(live, "create_failed"));
     const context = { deps, live, template: wanted.template.spec, address: undefined as AgentAddress | undefined };
     try {
       await runSteps(createSteps, context as Parameters<(typeof createSteps)[number]["run"]>[0], undo, signal, {
+        ...trace,
         ...deps.observer,
-        onStep: ({ name, durationMs }) => {
-          steps[name] = Math.round(durationMs * 100) / 100;
+        onStep: (event) => {
+          steps[event.name] = Math.round(event.durationMs * 100) / 100;
+          trace.onStep?.(event);
         },
       });
     } catch (error) {

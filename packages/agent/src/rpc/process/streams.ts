@@ -40,6 +40,8 @@ async function* runStart(
   call: RpcCall,
 ): AsyncGenerator<Message> {
   const receivedAt = deps.clock.monotonic();
+  const { trace } = call;
+  trace?.mark("parsed");
   if (!request.process) throw new AppError("invalid_argument", "process is required", { reason: "no_process" });
   const command = await startCommand(deps, {
     config: request.process,
@@ -47,8 +49,10 @@ async function* runStart(
     tag: request.tag,
     terminal: request.pty && terminalSize(request.pty.size),
     stdin: request.stdin ?? true,
+    trace,
   });
   commands.add(command);
+  if (trace) void command.finished.then(() => trace.mark("drained"));
   const reader = command.subscribe();
   if (call.timeoutMs !== undefined) {
     const left = Math.max(0, call.timeoutMs - (deps.clock.monotonic() - receivedAt));
@@ -91,6 +95,7 @@ function deliver(pid: number, reader: Reader<EndStatus>, call: RpcCall): AsyncGe
     try {
       yield { event: { start: { pid } } };
       for (let delivery = await reader.next(); delivery; delivery = await reader.next()) {
+        if ("piece" in delivery) call.trace?.markOnce("output");
         yield "piece" in delivery ? dataEnvelope(delivery.piece) : { event: { end: delivery.end } };
       }
     } finally {

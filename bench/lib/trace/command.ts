@@ -1,0 +1,75 @@
+import { type CommandHandle, Commands, createSandboxTransport, Sandbox } from "@boxyard/sdk";
+import type { Platform } from "@boxyard/testkit";
+import { assembleCommand, summarizeRuns, type Trace, type TracedStep } from "./steps.ts";
+import { TracedTransport } from "./traced-transport.ts";
+import { Usage } from "./usage.ts";
+
+const COVERS = {
+  client: "this process: the SDK and the bench",
+  server: "the server's process: the proxy (schedstat)",
+  agent: "the agent (step by step: getrusage; the whole: schedstat, the sandbox's init included)",
+  command: "launch, the command and what it starts (what the kernel counted for the sandbox's cgroup, less the agent)",
+};
+
+const ARGV = { shell: ["/bin/bash", "-l", "-c", "true"], direct: ["/bin/true"], output: ["/bin/echo", "x"] } as const;
+
+/** Commands of one sandbox, one after the other; and the first of a fresh sandbox, over and over. */
+export async function traceCommands(platform: Platform, count: number): Promise<Trace[]> {
+  const usage = new Usage(platform);
+  const traces: Trace[] = [];
+  {
+    await using sandbox = await Traced.create(platform, usage);
+    for (const [what, argv] of Object.entries(ARGV)) {
+      const runs: TracedStep[][] = [];
+      for (let run = -5; run < count; run++) {
+        const steps = await sandbox.run(argv);
+        if (run >= 0) runs.push(steps);
+      }
+      traces.push(summarizeRuns(`command, ${what}: ${argv.join(" ")}`, COVERS, runs));
+    }
+  }
+  const first: TracedStep[][] = [];
+  for (let run = 0; run < Math.ceil(count / 4); run++) {
+    await using sandbox = await Traced.create(platform, usage);
+    first.push(await sandbox.run(ARGV.shell));
+  }
+  traces.push(summarizeRuns(`first command of a sandbox: ${ARGV.shell.join(" ")}`, COVERS, first));
+  return traces;
+}
+
+/** A sandbox whose commands are traced. */
+class Traced implements AsyncDisposable {
+  private readonly sandbox: Sandbox;
+  private readonly usage: Usage;
+  private readonly transport: TracedTransport;
+  private readonly commands: Commands;
+
+  private constructor(sandbox: Sandbox, usage: Usage, transport: TracedTransport, version: string) {
+    this.sandbox = sandbox;
+    this.usage = usage;
+    this.transport = transport;
+    this.commands = new Commands(transport, {}, { version });
+  }
+
+  static async create(platform: Platform, usage: Usage): Promise<Traced> {
+    const sandbox = await Sandbox.create({ apiUrl: platform.apiUrl, apiKey: platform.apiKey });
+    const { body } = await platform.api({ path: `/sandboxes/${sandbox.sandboxId}` });
+    const { envdAccessToken, envdVersion } = body as { envdAccessToken: string; envdVersion: string };
+    const address = { sandboxId: sandbox.sandboxId, accessToken: envdAccessToken, baseUrl: platform.apiUrl };
+    return new Traced(sandbox, usage, new TracedTransport(createSandboxTransport(address)), envdVersion);
+  }
+
+  async run(argv: readonly [string, ...string[]]): Promise<TracedStep[]> {
+    const begin = this.usage.readOf(this.sandbox.sandboxId);
+    const handle: CommandHandle = await this.commands.spawn(argv);
+    await handle.wait();
+    const at = performance.timeOrigin + performance.now();
+    const marks = await this.transport.marks();
+    const end = this.usage.readOf(this.sandbox.sandboxId);
+    return assembleCommand(marks, begin, { ...end, at });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.sandbox[Symbol.asyncDispose]();
+  }
+}
