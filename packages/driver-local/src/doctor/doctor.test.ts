@@ -2,9 +2,38 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { crun } from "../runtime/crun.ts";
+import { runc } from "../runtime/runc.ts";
+import { describeHierarchies } from "./checks/cgroups.ts";
 import { isAtLeast, missingCapabilities, parseKernelVersion } from "./checks/machine.ts";
-import { isCriuNewEnough } from "./checks/programs.ts";
+import { isCriuNewEnough, judgeRuntimes } from "./checks/programs.ts";
 import { CHECKS, fingerprint } from "./fingerprint.ts";
+
+test("says which runtime it picked, and why", () => {
+  const works = { dialect: crun, file: "/usr/bin/crun", version: "crun version 1.8.1", problem: undefined };
+  const other = { dialect: runc, file: "/usr/sbin/runc", version: "runc version 1.1.5", problem: undefined };
+  const missing = { dialect: crun, file: undefined, version: "", problem: "crun is not installed" };
+  expect(judgeRuntimes([works], undefined)).toEqual({
+    status: "ok",
+    found: "crun version 1.8.1 at /usr/bin/crun, the quicker of those that work here",
+  });
+  expect(judgeRuntimes([other], "runc").found).toBe("runc version 1.1.5 at /usr/sbin/runc, by BOXYARD_RUNTIME");
+  expect(judgeRuntimes([missing, other], undefined)).toMatchObject({
+    status: "warn",
+    found: "runc version 1.1.5 at /usr/sbin/runc, because crun is not installed",
+  });
+  expect(judgeRuntimes([missing], "crun")).toMatchObject({ status: "fail", found: "crun is not installed" });
+});
+
+test("says which cgroups it uses, and why", () => {
+  expect(describeHierarchies({ unified: "/sys/fs/cgroup", v1: {} })).toBe(
+    "v2 at /sys/fs/cgroup, for everything: it holds every controller that is needed",
+  );
+  const hybrid = describeHierarchies({ unified: "/sys/fs/cgroup/unified", v1: { memory: "/a", pids: "/b" } });
+  expect(hybrid).toBe(
+    "hybrid: v2 at /sys/fs/cgroup/unified to freeze, kill and count; limits of memory, pids in v1, because this machine holds these controllers there",
+  );
+});
 
 test("kernel versions", () => {
   expect(parseKernelVersion("6.18.44-fc-v595")).toEqual([6, 18]);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { CONTROLLERS, findHierarchies } from "../../cgroup/hierarchies.ts";
+import { CONTROLLERS, findHierarchies, type Hierarchies } from "../../cgroup/hierarchies.ts";
 import { type Check, fail, ok } from "../types.ts";
 
 const BOOT_FIX = "Boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or mount cgroup2";
@@ -9,11 +9,16 @@ export const cgroupMode: Check = {
   look() {
     const mounts = readFileSync("/proc/self/mountinfo", "utf8");
     if (!/ - cgroup2 /.test(mounts)) return fail("no cgroup v2 hierarchy is mounted", BOOT_FIX);
-    const { v1, unified } = findHierarchies();
-    if (Object.keys(v1).length === 0) return ok(`v2 at ${unified}`);
-    return ok(`hybrid: v2 at ${unified}, ${Object.keys(v1).join(", ")} still in v1`);
+    return ok(describeHierarchies(findHierarchies()));
   },
 };
+
+/** Which cgroups are used for what, and why. */
+export function describeHierarchies({ v1, unified }: Hierarchies): string {
+  const limited = Object.keys(v1).join(", ");
+  if (limited === "") return `v2 at ${unified}, for everything: it holds every controller that is needed`;
+  return `hybrid: v2 at ${unified} to freeze, kill and count; limits of ${limited} in v1, because this machine holds these controllers there`;
+}
 
 export const controllers: Check = {
   name: "limits",

@@ -1,22 +1,25 @@
-import { probeRuntimes } from "../../runtime/choose.ts";
+import { probeRuntimes, type RuntimeProbe } from "../../runtime/choose.ts";
+import type { RuntimeName } from "../../runtime/dialect.ts";
 import { findProgram, runCommand } from "../../sys/run.ts";
-import { type Check, fail, ok, warn } from "../types.ts";
+import { type Check, fail, ok, type Verdict, warn } from "../types.ts";
 
 const firstLine = (text: string): string => text.split("\n", 1)[0]?.trim() ?? "";
 
 export const runtime: Check = {
   name: "runtime",
-  look({ runtime: wanted }) {
-    const tries = probeRuntimes(wanted);
-    const chosen = tries.find((found) => found.problem === undefined);
-    const problems = tries.flatMap(({ problem }) => problem ?? []).join("; ");
-    if (!chosen?.file) return fail(problems, `boxyard setup installs crun; by hand: apt-get install ${wanted ?? "crun"}`);
-    const found = `${chosen.version} at ${chosen.file}`;
-    if (wanted) return ok(`${found}, by BOXYARD_RUNTIME`);
-    if (problems === "") return ok(found);
-    return warn(`${found}, because ${problems}`, "apt-get install --reinstall crun: with it sandboxes start more quickly");
-  },
+  look: ({ runtime: wanted }) => judgeRuntimes(probeRuntimes(wanted), wanted),
 };
+
+/** Which runtime is used, and why that one. */
+export function judgeRuntimes(tries: readonly RuntimeProbe[], wanted: RuntimeName | undefined): Verdict {
+  const chosen = tries.find((found) => found.problem === undefined);
+  const problems = tries.flatMap(({ problem }) => problem ?? []).join("; ");
+  if (!chosen?.file) return fail(problems, `boxyard setup installs crun; by hand: apt-get install ${wanted ?? "crun"}`);
+  const found = `${chosen.version} at ${chosen.file}`;
+  if (wanted) return ok(`${found}, by BOXYARD_RUNTIME`);
+  if (problems === "") return ok(`${found}, the quicker of those that work here`);
+  return warn(`${found}, because ${problems}`, "apt-get install --reinstall crun: with it sandboxes start more quickly");
+}
 
 /** Oldest CRIU that checkpoints what we start, on the kernels of today. */
 const LEAST_CRIU = [4, 2] as const;

@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKOUT, type ProgramResult, readTestConfig, runProgram, settledDifferences, takeSnapshot } from "@boxyard/testkit";
+import { withoutPrograms } from "../support/hidden-programs.ts";
+
+/* What the command says on machines that lack something. */
+
+const config = readTestConfig();
+const BOXYARD = join(CHECKOUT, "boxyard");
+
+function boxyard(
+  args: readonly string[],
+  { hidden = [], ...more }: { hidden?: readonly string[]; [name: string]: unknown } = {},
+): Promise<ProgramResult> {
+  const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, ...more } as Record<string, string>;
+  return runProgram(withoutPrograms(hidden, [BOXYARD, ...args]), { env });
+}
+
+test("without apt, set-up lists what to install and what for, and changes nothing", async () => {
+  const folder = mkdtempSync("/var/tmp/boxyard-no-apt-");
+  const before = takeSnapshot();
+  try {
+    for (const args of [["setup"], ["run", "--", "true"]]) {
+      const ended = await boxyard(args, { hidden: ["apt-get", "crun", "nft"], BOXYARD_DATA: folder });
+      expect(ended.exitCode).not.toBe(0);
+      expect(ended.stderr).toContain("this machine has no apt; install these by its own means:\n  crun (crun on Debian): makes and starts");
+      const listed = ended.stderr.split("\n").filter((line) => line.includes(" on Debian): "));
+      expect(listed.map((line) => line.trim().split(" ")[0])).toEqual(["crun", "nft"]);
+      expect(ended.stderr).not.toMatch(/\n\s+at /);
+    }
+    // Its locks and its log: no key, no pool, no instance.
+    expect(readdirSync(folder).filter((name) => !/^(setup|start)\.lock$|^server\.log$/.test(name))).toEqual([]);
+    expect(await settledDifferences(config.dataDir, before)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+interface Looked {
+  readonly name: string;
+  readonly status: string;
+  readonly found: string;
+  readonly fix?: string;
+}
+
+async function doctor(more: Parameters<typeof boxyard>[1] = {}): Promise<{ exitCode: number; of: (name: string) => Looked | undefined }> {
+  const { exitCode, stdout } = await boxyard(["doctor", "--json"], more);
+  const { checks } = JSON.parse(stdout) as { checks: Looked[] };
+  return { exitCode, of: (name) => checks.find((check) => check.name === name) };
+}
+
+test("doctor says which runtime it picked, and why", async () => {
+  const free = await doctor();
+  expect(free.of("runtime")).toMatchObject({ status: "ok", found: expect.stringMatching(/^crun version \S+ at \/\S+crun, .*quicker/) });
+  const wanted = await doctor({ BOXYARD_RUNTIME: "runc" });
+  expect(wanted.of("runtime")).toMatchObject({
+    status: "ok",
+    found: expect.stringMatching(/^runc version \S+ at \S+, by BOXYARD_RUNTIME$/),
+  });
+  const second = await doctor({ hidden: ["crun"] });
+  expect(second.of("runtime")).toMatchObject({
+    status: "warn",
+    found: expect.stringMatching(/^runc version \S+ at \S+, because crun is not installed$/),
+    fix: expect.stringContaining("crun"),
+  });
+  expect(second.exitCode).toBe(0);
+  const none = await doctor({ hidden: ["crun", "runc"] });
+  expect(none.of("runtime")).toMatchObject({ status: "fail", found: "crun is not installed; runc is not installed" });
+  expect(none.exitCode).toBe(1);
+}, 60_000);
+
+test("doctor says which cgroups it uses, and why", async () => {
+  const found = (await doctor()).of("cgroups")?.found ?? "";
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8");
+  const v1 = ["memory", "cpu", "pids"].filter((name) => new RegExp(` - cgroup \\S+ (\\S+,)?${name}(,|$)`, "m").test(mounts));
+  if (v1.length === 0) expect(found).toMatch(/^v2 at \S+, for everything: it holds every controller/);
+  else {
+    expect(found).toMatch(/^hybrid: v2 at \S+ to freeze, kill and count; .* in v1, because this machine holds these controllers there$/);
+    for (const name of v1) expect(found).toContain(name);
+  }
+});
