@@ -76,4 +76,12 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE INDEX sandboxes_by_node ON sandboxes (node, state)",
     ],
   },
+  {
+    version: 5,
+    name: "what tags have pointed to",
+    statements: [
+      `CREATE TABLE tag_assignments (template_id TEXT NOT NULL, tag TEXT NOT NULL, build_id TEXT NOT NULL, assigned_at BIGINT NOT NULL,
+        PRIMARY KEY (template_id, tag, assigned_at, build_id))`,
+    ],
+  },
 ];

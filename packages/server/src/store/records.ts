@@ -91,6 +91,15 @@ export interface TemplateVersion {
   readonly assignedAt: number;
 }
 
+/** That a tag was pointed to a build; milliseconds since 1970. */
+export interface TagAssignment {
+  readonly tag: string;
+  readonly buildId: string;
+  readonly assignedAt: number;
+  readonly buildCreatedAt: number;
+  readonly buildFinishedAt?: number;
+}
+
 export interface TemplateRecord {
   readonly id: TemplateId;
   readonly teamId: TeamId;

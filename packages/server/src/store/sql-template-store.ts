@@ -7,10 +7,12 @@ import {
   type BuildRecord,
   type BuildStatus,
   LOG_LEVELS,
+  type TagAssignment,
   type TemplateRecord,
   type TemplateSpec,
   type TemplateVersion,
 } from "./records.ts";
+import { SqlTagHistory } from "./sql-tag-history.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { LogsAt, TemplateStore } from "./template-store.ts";
 
@@ -31,9 +33,11 @@ const COLUMNS: { readonly [K in keyof Required<BuildChange>]: { name: string; is
 /** Templates on SQL, for `SqlStore`. */
 export class SqlTemplateStore implements TemplateStore {
   private readonly sql: SQL;
+  private readonly history: SqlTagHistory;
 
   constructor(sql: SQL) {
     this.sql = sql;
+    this.history = new SqlTagHistory(sql);
   }
 
   async put(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<void> {
@@ -90,6 +94,7 @@ export class SqlTemplateStore implements TemplateStore {
   async remove(id: TemplateId): Promise<void> {
     // The template goes last: while it is there, whatever is left of it can be removed again.
     await this.sql`DELETE FROM template_tags WHERE template_id = ${id}`;
+    await this.history.removeAll(id);
     await this.sql`DELETE FROM build_logs WHERE build_id IN (SELECT id FROM template_builds WHERE template_id = ${id})`;
     await this.sql`DELETE FROM template_builds WHERE template_id = ${id}`;
     await this.sql`DELETE FROM templates WHERE id = ${id}`;
@@ -100,11 +105,17 @@ export class SqlTemplateStore implements TemplateStore {
     const rows = tags.map((tag) => ({ template_id: id as string, tag, build_id: buildId, created_at: now }));
     await this.sql`INSERT INTO template_tags ${this.sql(rows)}
       ON CONFLICT (template_id, tag) DO UPDATE SET build_id = excluded.build_id, created_at = excluded.created_at`;
+    await this.history.add(id, tags, buildId, now);
     await this.sql`UPDATE templates SET updated_at = ${now} WHERE id = ${id}`;
   }
 
   async removeTags(id: TemplateId, tags: readonly string[]): Promise<void> {
     await this.sql`DELETE FROM template_tags WHERE template_id = ${id} AND tag IN ${this.sql([...tags])}`;
+    await this.history.remove(id, tags);
+  }
+
+  listAssignments(id: TemplateId): Promise<TagAssignment[]> {
+    return this.history.list(id);
   }
 
   async addBuild(build: BuildRecord): Promise<void> {

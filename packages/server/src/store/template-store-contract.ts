@@ -35,6 +35,7 @@ function buildOf(templateId: BuildRecord["templateId"], change: Partial<BuildRec
 /** The part of the store's contract that is about templates; called from within it. */
 export function templateStoreContract(current: () => Store): void {
   namesAndBuilds(current);
+  tagHistory(current);
   logsAndCache(current);
 }
 
@@ -87,6 +88,46 @@ function namesAndBuilds(current: () => Store): void {
     expect((await templates.listVersions()).map(({ tag, buildId, assignedAt }) => [tag, buildId, assignedAt])).toEqual([
       ["default", young.id, 12],
     ]);
+  });
+}
+
+function tagHistory(current: () => Store): void {
+  test("knows what tags have pointed to, newest first, as far as it is ready and the tag is there", async () => {
+    const { template, templates } = await withTemplate(current(), "tagged");
+    const [one, two] = [buildOf(template.id, { status: "ready", finishedAt: 9 }), buildOf(template.id, { status: "ready" })];
+    const unfinished = buildOf(template.id, { status: "building" });
+    for (const build of [one, two, unfinished]) await templates.addBuild(build);
+    await templates.assignTags(template.id, ["a", "b"], one.id, 10);
+    await templates.assignTags(template.id, ["a"], two.id, 11);
+    await templates.assignTags(template.id, ["a"], one.id, 12);
+    await templates.assignTags(template.id, ["b"], unfinished.id, 13);
+    const seen = async () =>
+      (await templates.listAssignments(template.id)).map(({ tag, buildId, assignedAt }) => [tag, buildId, assignedAt]);
+    expect(await seen()).toEqual([
+      ["a", one.id, 12],
+      ["a", two.id, 11],
+      ["a", one.id, 10],
+      ["b", one.id, 10],
+    ]);
+    expect((await templates.listAssignments(template.id)).slice(0, 2)).toMatchObject([
+      { buildCreatedAt: 7, buildFinishedAt: 9 },
+      { buildCreatedAt: 7 },
+    ]);
+    await templates.removeTags(template.id, ["a"]);
+    expect(await seen()).toEqual([["b", one.id, 10]]);
+    await templates.assignTags(template.id, ["a"], two.id, 20);
+    expect((await seen())[0]).toEqual(["a", two.id, 20]);
+    await templates.remove(template.id);
+    expect(await seen()).toEqual([]);
+  });
+
+  test("remembers a bounded number of assignments", async () => {
+    const { template, templates } = await withTemplate(current(), "moved");
+    const build = buildOf(template.id, { status: "ready" });
+    await templates.addBuild(build);
+    for (let at = 0; at < 210; at++) await templates.assignTags(template.id, ["a"], build.id, at);
+    const seen = await templates.listAssignments(template.id);
+    expect([seen.length, seen[0]?.assignedAt, seen.at(-1)?.assignedAt]).toEqual([200, 209, 10]);
   });
 }
 

@@ -5,6 +5,7 @@ import type {
   BuildLogLine,
   BuildRecord,
   BuildStatus,
+  TagAssignment,
   TemplateRecord,
   TemplateSpec,
   TemplateVersion,
@@ -32,6 +33,8 @@ export interface TemplateStore {
   /** Makes tags point to a build. */
   assignTags(id: TemplateId, tags: readonly string[], buildId: string, now: number): Promise<void>;
   removeTags(id: TemplateId, tags: readonly string[]): Promise<void>;
+  /** What the tags that a template has point to and have pointed to, as far as those builds are ready; newest first. */
+  listAssignments(id: TemplateId): Promise<TagAssignment[]>;
 
   addBuild(build: BuildRecord): Promise<void>;
   getBuild(id: string): Promise<BuildRecord | undefined>;

@@ -6,4 +6,5 @@ export * from "./routes.ts";
 export * from "./sandbox.ts";
 export * from "./sandbox-log.ts";
 export * from "./snapshot-routes.ts";
+export * from "./tag-history.ts";
 export * from "./template.ts";

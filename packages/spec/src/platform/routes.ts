@@ -7,6 +7,7 @@ import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
 import { snapshotRoutes } from "./snapshot-routes.ts";
+import { tagHistoryRoutes } from "./tag-history.ts";
 import { templateRoutes } from "./template-routes.ts";
 
 const tags = ["Sandboxes"];
@@ -159,4 +160,5 @@ export const routes = {
   ...keyRoutes,
   ...buildRoutes,
   ...imageRoutes,
+  ...tagHistoryRoutes,
 } as const;

@@ -7,6 +7,7 @@ import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
 import { createTemplate } from "./create.ts";
 import { exportTemplate, pushTemplate } from "./images.ts";
 import { getTemplate, listDefaultTemplates, listTemplates, listTemplatesV2 } from "./list.ts";
+import { listTagAssignments, listTagGroups } from "./tag-history.ts";
 import { assignTags, countTags, listTags, removeTags, tagExists } from "./tags.ts";
 
 /** Paths with words of their own come before those with an id in the same place. */
@@ -20,6 +21,8 @@ export function mountTemplates(app: Hono, context: ServerContext): void {
   mount(app, context, routes.removeTags, removeTags);
   mount(app, context, routes.tagExists, tagExists);
   mount(app, context, routes.countTags, countTags);
+  mount(app, context, routes.listTagGroups, listTagGroups);
+  mount(app, context, routes.listTagAssignments, listTagAssignments);
   mount(app, context, routes.listTags, listTags);
   mount(app, context, routes.getBuildFiles, getBuildFiles);
   mount(app, context, routes.startBuild, startBuild);

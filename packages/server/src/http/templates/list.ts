@@ -1,12 +1,10 @@
-import { AppError } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import type { ServerContext } from "../../context.ts";
 import type { Template } from "../../templates/registry.ts";
+import { pageAfter } from "../page.ts";
 import type { HandlerOf } from "../route.ts";
 import { json } from "../sandboxes/present.ts";
 import { presentBuild, presentListed } from "./present.ts";
-
-const badToken = () => new AppError("invalid_argument", "nextToken: is not one of this listing", { reason: "invalid_query" });
 
 /** `GET /templates`: all of the caller's, oldest first. */
 export const listTemplates: HandlerOf<typeof routes.listTemplates> = async ({ caller }, context) =>
@@ -47,17 +45,8 @@ interface PageQuery {
   readonly nextToken?: string | undefined;
 }
 
-/** What follows the item that `nextToken` names. */
 function pageOf<T>(items: readonly T[], idOf: (item: T) => string, { limit, nextToken }: PageQuery) {
-  let from = 0;
-  if (nextToken) {
-    const id = Buffer.from(nextToken, "base64url").toString();
-    from = items.findIndex((item) => idOf(item) === id) + 1;
-    if (from === 0) throw badToken();
-  }
-  const page = items.slice(from, from + limit);
-  const last = page.at(-1);
-  const headers: Record<string, string> = {};
-  if (last !== undefined && from + limit < items.length) headers["X-Next-Token"] = Buffer.from(idOf(last)).toString("base64url");
+  const { page, next } = pageAfter(items, idOf, { token: nextToken, limit, field: "nextToken" });
+  const headers: Record<string, string> = next === undefined ? {} : { "X-Next-Token": next };
   return { page, headers };
 }

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { BuildBench } from "../../testing/build-bench.ts";
+import { TestServer } from "../../testing/test-server.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+let s: TestServer;
+let builds: string[];
+beforeAll(async () => {
+  s = await TestServer.start();
+  const bench = new BuildBench(s);
+  builds = [];
+  for (const text of ["one", "two", "three"])
+    builds.push((await bench.build("app", { steps: [{ type: "RUN", args: [text] }] })).of.buildID);
+  await s.call("POST", "/templates/tags", { target: "app", tags: ["v1", "v2"] });
+});
+afterAll(() => s[Symbol.asyncDispose]());
+
+const groups = async (query = "") => (await s.call("GET", `/templates/app/tags/groups${query}`)).body;
+const names = async (query: string) => (await groups(query)).tags.map(({ tag }: { tag: string }) => tag);
+
+test("groups show each tag with its newest assignments", async () => {
+  const { tags, nextCursor } = await groups("?assignmentLimit=2&sort=name_asc");
+  expect(nextCursor).toBeNull();
+  expect(
+    tags.map((group: { tag: string; hasMore: boolean; assignments: unknown[] }) => [group.tag, group.hasMore, group.assignments.length]),
+  ).toEqual([
+    ["default", true, 2],
+    ["v1", false, 1],
+    ["v2", false, 1],
+  ]);
+  const [newest] = tags[0].assignments;
+  expect(newest).toEqual({
+    assignmentId: expect.stringMatching(UUID),
+    buildId: builds[2] ?? "",
+    assignedAt: expect.stringMatching(/Z$/),
+    buildCreatedAt: expect.stringMatching(/Z$/),
+    buildFinishedAt: expect.stringMatching(/Z$/),
+  });
+});
+
+test("groups are sorted, searched and given in pages", async () => {
+  expect(await names("?sort=name_desc")).toEqual(["v2", "v1", "default"]);
+  expect((await names("")).at(-1)).toBe("default");
+  expect((await names("?sort=latest_asc"))[0]).toBe("default");
+  expect(await names("?search=V&sort=name_asc")).toEqual(["v1", "v2"]);
+  const first = await groups("?tagsLimit=2&sort=name_asc");
+  const second = await groups(`?tagsLimit=2&sort=name_asc&tagsCursor=${first.nextCursor}`);
+  expect([...first.tags, ...second.tags].map(({ tag }) => tag)).toEqual(["default", "v1", "v2"]);
+  expect(second.nextCursor).toBeNull();
+});
+
+test("a tag's assignments come newest first, in pages, each with an id that stays", async () => {
+  const seen: { assignmentId: string; buildId: string }[] = [];
+  for (let cursor = ""; ; ) {
+    const { status, body } = await s.call("GET", `/templates/app/tags/Default/assignments?limit=2${cursor && `&cursor=${cursor}`}`);
+    expect(status).toBe(200);
+    seen.push(...body.data);
+    cursor = body.nextCursor ?? "";
+    if (cursor === "") break;
+  }
+  expect(seen.map(({ buildId }) => buildId)).toEqual([...builds].reverse());
+  expect(new Set(seen.map(({ assignmentId }) => assignmentId)).size).toBe(3);
+  expect((await groups("?search=default")).tags[0].assignments.map(({ assignmentId }: { assignmentId: string }) => assignmentId)).toEqual(
+    seen.map(({ assignmentId }) => assignmentId),
+  );
+});
+
+test("builds that are not ready, and tags that were removed, do not count", async () => {
+  await s.call("POST", "/v3/templates", { name: "app", tags: ["waiting"] });
+  await s.call("DELETE", "/templates/tags", { name: "app", tags: ["v2"] });
+  expect(await names("?sort=name_asc")).toEqual(["default", "v1"]);
+  for (const tag of ["waiting", "v2"]) expect((await s.call("GET", `/templates/app/tags/${tag}/assignments`)).status).toBe(404);
+});
+
+test.each([
+  ["groups?tagsLimit=0", 400, "tagsLimit"],
+  ["groups?tagsLimit=101", 400, "tagsLimit"],
+  ["groups?assignmentLimit=x", 400, "assignmentLimit"],
+  ["groups?sort=size", 400, "sort"],
+  ["groups?tagsCursor=zzz", 400, "tagsCursor"],
+  ["default/assignments?limit=0", 400, "limit"],
+  ["default/assignments?cursor=zzz", 400, "cursor"],
+  ["a%20b/assignments", 400, "tag"],
+])("%s is %d and names the field", async (path, status, field) => {
+  const reply = await s.call("GET", `/templates/app/tags/${path}`);
+  expect([reply.status, reply.body.message]).toEqual([status, expect.stringContaining(field)]);
+});
+
+test("templates of others are not shown", async () => {
+  expect((await s.call("GET", "/templates/nope/tags/groups")).status).toBe(404);
+  expect((await s.call("GET", "/templates/nope/tags/default/assignments")).status).toBe(404);
+});

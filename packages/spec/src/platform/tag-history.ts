@@ -1,0 +1,53 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { errors, json, security } from "./route-parts.ts";
+import { TemplatePath } from "./template.ts";
+
+const tags = ["Tags"];
+const time = z.iso.datetime();
+const cursor = z.string().max(512, "is too long").optional();
+const countTo = (most: number, otherwise: number) => {
+  const words = `must be from 1 to ${most}`;
+  return z.coerce.number(words).int(words).min(1, words).max(most, words).default(otherwise);
+};
+
+export const TagAssignment = z
+  .object({ assignmentId: z.uuid(), buildId: z.string(), assignedAt: time, buildCreatedAt: time, buildFinishedAt: time.nullable() })
+  .openapi("TagAssignment");
+export type TagAssignment = z.infer<typeof TagAssignment>;
+
+const nextCursor = z.string().nullable().openapi({ description: "Null on the last page" });
+const TagGroups = z
+  .object({ tags: z.array(z.object({ tag: z.string(), assignments: z.array(TagAssignment), hasMore: z.boolean() })), nextCursor })
+  .openapi("TemplateTagGroups");
+const TagAssignments = z.object({ data: z.array(TagAssignment), nextCursor }).openapi("TemplateTagAssignments");
+
+const TagGroupsQuery = z.object({
+  assignmentLimit: countTo(100, 6),
+  tagsLimit: countTo(100, 25),
+  tagsCursor: cursor,
+  search: z.string().max(128, "is too long").optional().openapi({ description: "Only tags that have this in them" }),
+  sort: z.enum(["latest_desc", "latest_asc", "name_asc", "name_desc"]).default("latest_desc"),
+});
+const TagPath = TemplatePath.extend({ tag: z.string().openapi({ param: { name: "tag", in: "path" } }) });
+
+/** What tags point to and have pointed to. Paths, statuses and shapes: contract/wire.md 2.5. */
+export const tagHistoryRoutes = {
+  listTagGroups: createRoute({
+    method: "get",
+    path: "/templates/{templateID}/tags/groups",
+    tags,
+    security,
+    summary: "Tags, each with its newest assignments",
+    request: { params: TemplatePath, query: TagGroupsQuery },
+    responses: { 200: json(TagGroups, "One page"), ...errors(400, 403, 404) },
+  }),
+  listTagAssignments: createRoute({
+    method: "get",
+    path: "/templates/{templateID}/tags/{tag}/assignments",
+    tags,
+    security,
+    summary: "What a tag points to and has pointed to",
+    request: { params: TagPath, query: z.object({ cursor, limit: countTo(100, 50) }) },
+    responses: { 200: json(TagAssignments, "One page, newest first"), ...errors(400, 403, 404) },
+  }),
+} as const;
