@@ -22,7 +22,7 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   last_key: "`boxyard key create NAME` makes another.",
   key_not_found: "`boxyard key list` shows the keys there are.",
   build_failed: "The log above ends with the failed step; steps before it come from the cache at the next try.",
-  dockerfile_unsupported: "A Dockerfile for a template has one stage, and copies from its folder only.",
+  dockerfile_unsupported: "docs/dockerfiles.md says what a Dockerfile for a template can have.",
   sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",
   sandbox_ended: "It was killed or its time was up; `--timeout` of `sandbox create` gives it longer.",
   sandbox_not_running: "`boxyard sandbox list` shows the sandboxes there are.",

@@ -7,7 +7,7 @@ import * as images from "../template/images.ts";
 
 const BUILD_EXAMPLES = `
 The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the folder, which is also where COPY begins and
-.dockerignore stands. FROM boxyard/base begins with the template base, other names are images of registries. ENTRYPOINT and CMD become the program that runs in every sandbox from its start.
+.dockerignore stands. FROM boxyard/base begins with the template base, another stage's name that stage, other names are images of registries. ENTRYPOINT and CMD become the program that runs in every sandbox from its start.
 
 Examples:
   $ boxyard template build my-app
@@ -41,6 +41,7 @@ export function configure(command: Command, context: CliContext): void {
     .command("build <name> [folder]")
     .description("Build a template from a Dockerfile and print its id.")
     .option("-f, --file <path>", "the Dockerfile")
+    .option("--target <stage>", "stage of the Dockerfile to build (default: the last one)")
     .option("--build-arg <KEY=VALUE>", "value for an ARG, repeatable", collectPairs)
     .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
     .option("--start-cmd <command>", "program that runs in every sandbox from its start")

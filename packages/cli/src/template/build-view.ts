@@ -17,6 +17,8 @@ export class BuildView {
   private readonly output: Output;
   private readonly startedAt = performance.now();
   private stepStartedAt = performance.now();
+  /** Of the log's clock; of the step that is being done, unless it came from the cache. */
+  private workingSince: number | undefined;
   private current = "preparing";
   private readonly timer: ReturnType<typeof setInterval> | undefined;
 
@@ -26,21 +28,35 @@ export class BuildView {
     this.timer?.unref();
   }
 
-  upload({ step, source, state, bytes: size }: UploadState): void {
+  upload({ step, stage, source, state, bytes: size }: UploadState): void {
     if (state === "uploaded") this.print(this.output.dim(`uploaded ${source} (${bytes(size ?? 0)})`));
     else if (state === "cached") this.print(this.output.dim(`${source} is on the server already`));
-    else this.begin(`${state} ${source} for step ${step}${size === undefined ? "" : `, ${bytes(size)}`}`);
+    else
+      this.begin(
+        `${state} ${source} for step ${stage === undefined ? "" : `${stage} `}${step}${size === undefined ? "" : `, ${bytes(size)}`}`,
+      );
   }
 
-  log({ message, level }: BuildLogEntry): void {
+  log({ message, level, timestamp }: BuildLogEntry): void {
     const printed = PRINTED.exec(message);
     const heading = HEADING.exec(message);
     if (printed) this.print(this.output.dim(`  ${printed[2]}`));
     else if (heading) {
+      this.done(timestamp);
+      if (!heading[1]) this.workingSince = timestamp.getTime();
       const title = `[${heading[2]}] ${firstLine(heading[3] ?? "")}`;
       this.begin(title);
       this.print(`${this.output.bold(title)}${heading[1] ? this.output.dim("  CACHED") : ""}`);
-    } else this.print(level === "error" ? this.output.red(message) : message);
+    } else {
+      if (/^Build (finished|failed)\b/.test(message)) this.done(timestamp);
+      this.print(level === "error" ? this.output.red(message) : message);
+    }
+  }
+
+  /** Says how long the step took that was being done. */
+  private done(at: Date): void {
+    if (this.workingSince !== undefined) this.print(this.output.dim(`  ${((at.getTime() - this.workingSince) / 1000).toFixed(1)} s`));
+    this.workingSince = undefined;
   }
 
   /** Leaves the terminal as it found it. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BuildError, Template } from "@boxyard/sdk/template";
+import { type BuildError, type CallSite, placeOf, Template } from "@boxyard/sdk/template";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
@@ -9,6 +9,7 @@ import { BuildView } from "./build-view.ts";
 export interface BuildOptions {
   readonly file?: string;
   readonly buildArg?: Record<string, string>;
+  readonly target?: string;
   readonly tag?: string[];
   readonly startCmd?: string;
   readonly readyCmd?: string;
@@ -19,18 +20,20 @@ export interface BuildOptions {
   readonly json?: boolean;
 }
 
+/** Lines shown before and after the one that failed. */
+const AROUND = 2;
 /** Looked for in this order when none is named. */
 const FILES = ["boxyard.Dockerfile", "Dockerfile"];
 
 export function build(name: string, folder: string, options: BuildOptions, context: CliContext): Promise<void> {
-  return buildAs(name, templateOf(folder, options), options, context);
+  return buildAs(name, templateOf(folder, options, context), options, context);
 }
 
 /** Builds a template and shows how it goes. */
 export async function buildAs(
   name: string,
   template: Template,
-  options: Omit<BuildOptions, "file" | "buildArg">,
+  options: Omit<BuildOptions, "file" | "buildArg" | "target">,
   context: CliContext,
 ): Promise<void> {
   const { tag: tags, cpus: cpuCount, memory: memoryMB, cache } = options;
@@ -49,19 +52,35 @@ export async function buildAs(
     await context.output.line(built.templateId);
   } catch (error) {
     view.end();
-    if ((error as BuildError).step === undefined) throw error;
-    throw Object.assign(error as BuildError, { message: `step ${(error as BuildError).step}: ${(error as Error).message}` });
+    const { step, at, message } = error as BuildError;
+    if (step === undefined) throw error;
+    throw Object.assign(error as BuildError, { message: [`step ${step}: ${message}`, ...excerpt(at)].join("\n") });
   }
 }
 
-function templateOf(folder: string, options: BuildOptions): Template {
+/** The lines of a Dockerfile around the one that failed. */
+function excerpt(at: CallSite | undefined): string[] {
+  if (at?.file === undefined || at.column !== undefined || !existsSync(at.file)) return [];
+  const lines = readFileSync(at.file, "utf8").split("\n");
+  const first = Math.max(0, at.line - 1 - AROUND);
+  const shown = lines.slice(first, at.line + AROUND).map((line, i) => {
+    const number = first + i + 1;
+    return `${number === at.line ? ">" : " "} ${String(number).padStart(4)} | ${line}`.trimEnd();
+  });
+  return [`${placeOf(at)}:`, ...shown];
+}
+
+function templateOf(folder: string, options: BuildOptions, context: CliContext): Template {
   const named = options.file;
   const path = named ?? FILES.map((name) => join(folder, name)).find((candidate) => existsSync(candidate));
   if (path === undefined) throw usageError(`there is no ${FILES.join(" and no ")} in ${folder}; name a file with --file`);
   if (!existsSync(path)) throw usageError(`there is no ${path}`);
   let template = Template.fromDockerfile(readFileSync(path, "utf8"), {
     context: folder,
-    ...(options.buildArg ? { args: options.buildArg } : {}),
+    file: path,
+    args: options.buildArg,
+    target: options.target,
+    onNote: (text) => context.output.note(context.output.dim(`${path}, ${text}`)),
   });
   if (options.startCmd !== undefined) template = template.setStartCmd(options.startCmd);
   if (options.readyCmd !== undefined) template = template.setReadyCmd(options.readyCmd);

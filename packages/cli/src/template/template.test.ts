@@ -41,14 +41,24 @@ test("build sends the Dockerfile's steps, shows the log, and prints the id alone
   expect(built.stderr).toContain("line 0\nline 1\nline 2\n");
   expect(fake.seen[0]?.body).toEqual({ name: "app:v1", tags: ["x"], memoryMB: 512 });
   expect(fake.started).toMatchObject({ fromTemplate: "base", startCmd: "sleep $V", readyCmd: "true" });
-  expect((fake.started as { steps: unknown[] }).steps[2]).toEqual({ type: "ENV", args: ["V", "2"], force: false });
+  expect((fake.started as { steps: unknown[] }).steps[2]).toEqual({
+    type: "COPY",
+    args: ["a.txt", "/srv/", "", ""],
+    sources: [{ path: "a.txt", name: "a.txt" }],
+    text: "COPY a.txt /srv/",
+    filesHash: fake.hash,
+    force: false,
+  });
 });
 
 test("a failed build names the step, and the exit code says so", async () => {
-  fake.end = { status: "error", reason: { message: "exit status 3", step: "2" } };
+  fake.end = { status: "error", reason: { message: "exit status 3", step: "3" } };
   const failed = await template("build", "app");
   expect([failed.exitCode, failed.stdout]).toEqual([1, ""]);
-  expect(failed.stderr).toContain("error: step 2: exit status 3\n");
+  expect(failed.stderr).toContain("error: step 3: exit status 3\n");
+  expect(failed.stderr).toContain(
+    "Dockerfile:3:\n     1 | FROM boxyard/base\n     2 | ARG V=1\n>    3 | COPY a.txt /srv/\n     4 | CMD sleep $V\n",
+  );
 });
 
 test("what is missing is said before anything is sent", async () => {

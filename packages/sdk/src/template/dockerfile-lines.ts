@@ -1,3 +1,5 @@
+import { InvalidArgumentError } from "../errors.ts";
+
 /** One instruction of a Dockerfile. */
 export interface Instruction {
   /** Line of the file, from 1. */
@@ -12,84 +14,103 @@ export interface Instruction {
 export interface Heredoc {
   readonly word: string;
   readonly text: string;
+  /** False: its word was quoted, so no variable is put in. */
+  readonly isExpanded: boolean;
+}
+
+export interface DockerfileLines {
+  readonly instructions: readonly Instruction[];
+  /** Character that continues lines and takes the meaning from others: `\`, or what the directive `escape` says. */
+  readonly escapeChar: string;
 }
 
 /**
  * The instructions of a Dockerfile: comments and empty lines left out, continued lines joined, here-documents read
  * (docs.docker.com/reference/dockerfile, "Format", "Parser directives", "Here-Documents").
+ *
+ * @throws InvalidArgumentError, reason `dockerfile_invalid`, naming the line.
  */
-export function instructionsOf(text: string): Instruction[] {
+export function instructionsOf(text: string): DockerfileLines {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
   const escapeChar = escapeOf(lines);
-  const found: Instruction[] = [];
+  const instructions: Instruction[] = [];
   for (let i = 0; i < lines.length; i++) {
     const first = i;
     if (isNothing(lines[i])) continue;
-    let joined = "";
+    const parts: string[] = [];
     for (; i < lines.length; i++) {
       const line = lines[i] ?? "";
       // Comments and empty lines may stand between continued ones.
       if (i > first && isNothing(line)) continue;
       const continued = line.trimEnd().endsWith(escapeChar);
-      joined += continued ? `${line.trimEnd().slice(0, -1)}` : line;
+      parts.push(continued ? line.trimEnd().slice(0, -1) : line);
       if (!continued) break;
     }
-    const [, name = "", rest = ""] = /^\s*(\S+)\s*([\s\S]*)$/.exec(joined) ?? [];
+    const [, name = "", rest = ""] = /^\s*(\S+)\s*([\s\S]*)$/.exec(parts.join("")) ?? [];
     const heredocs: Heredoc[] = [];
-    for (const { word, stripTabs } of heredocWords(name, rest)) {
-      const body: string[] = [];
-      for (i++; i < lines.length; i++) {
-        const line = stripTabs ? (lines[i] ?? "").replace(/^\t+/, "") : (lines[i] ?? "");
-        if (line === word) break;
-        body.push(`${line}\n`);
-      }
-      heredocs.push({ word, text: body.join("") });
+    for (const { word, stripTabs, isExpanded } of heredocWords(name, rest)) {
+      const end = bodyEnd(lines, i + 1, word, stripTabs);
+      if (end < 0) throw invalid(first + 1, name.toUpperCase(), `there is no line '${word}' that ends its here-document`);
+      const body = lines.slice(i + 1, end).map((line) => `${stripTabs ? line.replace(/^\t+/, "") : line}\n`);
+      heredocs.push({ word, text: body.join(""), isExpanded });
+      i = end;
     }
-    found.push({ line: first + 1, name: name.toUpperCase(), rest: rest.trim(), heredocs });
+    instructions.push({ line: first + 1, name: name.toUpperCase(), rest: rest.trim(), heredocs });
   }
-  return found;
+  return { instructions, escapeChar };
+}
+
+function bodyEnd(lines: readonly string[], from: number, word: string, stripTabs: boolean): number {
+  for (let i = from; i < lines.length; i++) {
+    const line = lines[i] ?? "";
+    if ((stripTabs ? line.replace(/^\t+/, "") : line) === word) return i;
+  }
+  return -1;
 }
 
 const isNothing = (line = "") => line.trim() === "" || line.trimStart().startsWith("#");
 
-/** The directive `# escape=` counts only before everything else. */
+/** Directives count only before everything else. */
 function escapeOf(lines: readonly string[]): string {
-  for (const line of lines) {
-    const directive = /^\s*#\s*(\w+)\s*=\s*(\S+)\s*$/.exec(line);
-    if (!directive) break;
-    if (directive[1]?.toLowerCase() === "escape") return directive[2] ?? "\\";
+  for (const [i, line] of lines.entries()) {
+    const [, key = "", value = ""] = /^\s*#\s*([A-Za-z][\w-]*)\s*=\s*(.+?)\s*$/.exec(line) ?? [];
+    if (key === "") break;
+    if (key.toLowerCase() !== "escape") continue;
+    if (value !== "\\" && value !== "`") throw invalid(i + 1, "escape", `it can be \\ or \`, not '${value.slice(0, 20)}'`);
+    return value;
   }
   return "\\";
 }
 
-function heredocWords(name: string, rest: string): { word: string; stripTabs: boolean }[] {
-  if (!/^(run|copy|add)$/i.test(name)) return [];
-  return [...rest.matchAll(/<<(-?)(["']?)([A-Za-z_][\w.]*)\2/g)].map(([, dash, , word = ""]) => ({ word, stripTabs: dash === "-" }));
+interface HeredocWord {
+  readonly word: string;
+  readonly stripTabs: boolean;
+  readonly isExpanded: boolean;
 }
 
-/** Words of an instruction, with quotes and escapes read as a shell does, and `$NAME` left alone. */
-export function wordsOf(text: string): string[] {
-  const words: string[] = [];
-  let word: string | undefined;
+const HEREDOC = /^\d*<<(-?)(["']?)([^\s"'<>;|&()]+)\2/;
+
+/** Here-documents that an instruction announces, where a word begins and outside of quotes. */
+function heredocWords(name: string, rest: string): HeredocWord[] {
+  const found: HeredocWord[] = [];
+  if (!/^(run|copy|add)$/i.test(name) || !rest.includes("<<")) return found;
   let quote = "";
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charAt(i);
-    if (quote) {
+  for (let i = 0; i < rest.length; i++) {
+    const char = rest.charAt(i);
+    if (quote !== "") {
       if (char === quote) quote = "";
-      else if (char === "\\" && quote === '"' && /["\\$]/.test(text.charAt(i + 1))) word += text.charAt(++i);
-      else word += char;
-    } else if (char === '"' || char === "'") {
-      quote = char;
-      word ??= "";
-    } else if (char === "\\" && i + 1 < text.length) word = (word ?? "") + text.charAt(++i);
-    else if (/\s/.test(char)) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else word = (word ?? "") + char;
+    } else if (char === '"' || char === "'") quote = char;
+    else if (i === 0 || /\s/.test(rest.charAt(i - 1))) {
+      const [whole = "", dash = "", quoted = "", word = ""] = HEREDOC.exec(rest.slice(i, i + MAX_WORD)) ?? [];
+      if (whole === "") continue;
+      found.push({ word, stripTabs: dash === "-", isExpanded: quoted === "" });
+      i += whole.length - 1;
+    }
   }
-  if (word !== undefined) words.push(word);
-  return words;
+  return found;
 }
+
+const MAX_WORD = 1000;
 
 /** The list of the exec form; undefined when the text is in shell form. */
 export function execForm(text: string): string[] | undefined {
@@ -101,4 +122,38 @@ export function execForm(text: string): string[] | undefined {
     // Docker, too, takes what is no JSON as shell form.
     return undefined;
   }
+}
+
+/** Takes the flags from the beginning of what follows an instruction's name. */
+export function flagsOf({ rest }: Instruction): { flags: Map<string, string>; rest: string } {
+  const flags = new Map<string, string>();
+  let text = rest;
+  for (;;) {
+    const [whole = "", name = "", value = ""] = /^--([a-z-]+)(?:=(\S*))?(?:\s+|$)/.exec(text) ?? [];
+    if (whole === "") return { flags, rest: text };
+    // Some may be given several times; those are refused anyway.
+    flags.set(name, value);
+    text = text.slice(whole.length);
+  }
+}
+
+/** An instruction in one line, as logs show it. */
+export const shownText = ({ name, rest }: Instruction) => `${name} ${rest.replace(/\s+/g, " ")}`.slice(0, MAX_SHOWN);
+
+const MAX_SHOWN = 2000;
+
+/** What is wrong in a Dockerfile, with the line. */
+export function invalid(line: number, name: string, what: string): InvalidArgumentError {
+  return new InvalidArgumentError(`Dockerfile, line ${line} (${name}): ${what}`, {
+    code: "invalid_argument",
+    reason: "dockerfile_invalid",
+  });
+}
+
+export const wrong = ({ line, name }: Instruction, what: string) => invalid(line, name, what);
+
+/** What templates cannot do, with the line. */
+export function unsupported({ line, name }: Instruction, what: string): InvalidArgumentError {
+  const options = { code: "invalid_argument", reason: "dockerfile_unsupported" } as const;
+  return new InvalidArgumentError(`Dockerfile, line ${line} (${name}): not supported: ${what}`, options);
 }

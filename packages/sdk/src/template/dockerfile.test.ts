@@ -1,25 +1,27 @@
 import { expect, test } from "bun:test";
 import { InvalidArgumentError } from "../errors.ts";
 import { parseDockerfile } from "./dockerfile.ts";
-import { execForm, instructionsOf, wordsOf } from "./dockerfile-lines.ts";
+import { execForm, instructionsOf } from "./dockerfile-lines.ts";
+import { splitWords, WordError, WordReader } from "./dockerfile-words.ts";
 
-const parse = (text: string, args: Record<string, string> = {}) => parseDockerfile(text, ".", args);
+const parse = (text: string, args: Record<string, string> = {}, target?: string) =>
+  parseDockerfile(text, { context: ".", ignoreFile: "/nowhere", args, target });
+const short = (steps: readonly { type: string; args: readonly string[] }[]) => steps.map(({ type, args: values }) => [type, ...values]);
 /** Steps after the two that begin every file, as short texts. */
-const steps = (text: string, args: Record<string, string> = {}) =>
-  parse(`FROM debian:12\n${text}`, args)
-    .steps.slice(2)
-    .map(({ type, args: values }) => [type, ...values]);
+const steps = (text: string, args: Record<string, string> = {}) => short(parse(`FROM debian:12\n${text}`, args).steps.slice(2));
 const END = [
   ["USER", "user"],
   ["WORKDIR", "/home/user"],
 ];
+const ARCH = process.arch === "x64" ? "amd64" : process.arch;
 
 test("a file becomes steps, with root and / at the start and user and home at the end", () => {
   const { origin, steps: all, startCmd } = parse("FROM debian:12\nRUN apt-get update\n");
   expect(origin).toEqual({ fromImage: "debian:12" });
-  expect(all.map(({ type, args }) => [type, ...args])).toEqual([["USER", "root"], ["WORKDIR", "/"], ["RUN", "apt-get update"], ...END]);
+  expect(short(all)).toEqual([["USER", "root"], ["WORKDIR", "/"], ["RUN", "apt-get update"], ...END]);
   expect(startCmd).toBeUndefined();
   expect(parse("FROM boxyard/base:v1 AS x").origin).toEqual({ fromTemplate: "base:v1" });
+  expect(all.map(({ at }) => at?.line)).toEqual([1, 1, 2, 1, 1]);
 });
 
 test("continued lines, comments and blank lines between them", () => {
@@ -28,7 +30,11 @@ test("continued lines, comments and blank lines between them", () => {
     ["USER", "me"],
     ["WORKDIR", "/srv"],
   ]);
-  expect(parse("# escape=`\nFROM x\nRUN a `\n b").steps[2]?.args).toEqual(["a  b"]);
+  expect(
+    parse("# syntax=x\n# escape=`\nFROM x\nRUN a `\n b \\\nENV P=C:\\x Q=`$x")
+      .steps.slice(2, 4)
+      .map(({ args }) => args),
+  ).toEqual([["a  b \\"], ["P", "C:\\x", "Q", "$" + "{BOXYARD_NOTHING:-$}x"]]);
 });
 
 test("exec form is quoted for the shell; what is no JSON is shell form", () => {
@@ -37,83 +43,208 @@ test("exec form is quoted for the shell; what is no JSON is shell form", () => {
   expect(execForm("['a']")).toBeUndefined();
 });
 
-test("ENV in both forms; the server expands what the file does not know", () => {
-  expect(steps('ENV A=1 B="two words" C=a\\ b\nENV OLD some words\nENV P=/x:$PATH')).toEqual([
+test("ENV in both forms; the server puts in what the file does not know", () => {
+  expect(steps("ENV A=1 B=\"two words\" C=a\\ b\nENV OLD some 'words'\nENV P=/x:$PATH\nENV A=2 D=$A E='$A' F=\\$A")).toEqual([
     ["ENV", "A", "1", "B", "two words", "C", "a b"],
     ["ENV", "OLD", "some words"],
-    ["ENV", "P", "/x:$PATH"],
+    ["ENV", "P", "/x:$" + "{PATH}"],
+    ["ENV", "A", "2", "D", "1", "E", "$" + "{BOXYARD_NOTHING:-$}A", "F", "$" + "{BOXYARD_NOTHING:-$}A"],
     ...END,
   ]);
 });
 
-test("ARG: before FROM for FROM, after it as a variable; given values win", () => {
-  const text = `ARG V=11\nFROM debian:\${V}\nARG X=1\nARG Y\nCOPY a /\${X}/\n`;
-  const { origin, steps: all } = parse(text, { V: "12", Y: "y" });
+test.each([
+  ["$A/b", "one/b"],
+  ["$" + "{A}b", "oneb"],
+  ["$" + "{A:-x}$" + "{EMPTY:-d}$" + "{EMPTY-d}", "oned"],
+  ["$" + "{A:+set}$" + "{EMPTY:+set}$" + "{EMPTY+set}", "setset"],
+  ["$" + "{EMPTY:-$" + "{A}}", "one"],
+  ["$" + "{FILE#*.}|$" + "{FILE##*.}|$" + "{FILE%.*}|$" + "{FILE%%.*}", "tar.gz|gz|a.tar|a"],
+  ["$" + "{FILE/a/b}|$" + "{FILE//a/b}", "b.tar.gz|b.tbr.gz"],
+  ["$NONE", "$" + "{NONE}"],
+  ["$" + "{NONE:-d}", "$" + "{NONE:-d}"],
+  ["'$A' \"$A\" \\$A $", "$" + "{BOXYARD_NOTHING:-$}A one $" + "{BOXYARD_NOTHING:-$}A $"],
+  ["$" + "{A:?never}", "one"],
+])("the word %p is sent as %p", (word, wanted) => {
+  const known = new Map(Object.entries({ A: "one", EMPTY: "", FILE: "a.tar.gz" }));
+  expect(new WordReader({ known, deferred: new Map() }, "\\").forServer(word)).toBe(wanted);
+});
+
+test.each(["'a", '"a', "$" + "{", "$" + "{A", "$" + "{1}", "$" + "{NONE:?is needed}", "$" + "{NONE#x}", "$" + "{A^^}", "$" + "{NONE:-$X}"])(
+  "the word %p has no meaning",
+  (word) => {
+    const reader = new WordReader({ known: new Map([["A", "1"]]), deferred: new Map() }, "\\");
+    expect(() => reader.forServer(word)).toThrow(WordError);
+  },
+);
+
+test("ARG: before FROM for FROM, after it for its stage; RUN gets it, sandboxes do not; given values win", () => {
+  const text = `ARG V=11\nFROM debian:\${V}\nARG X=1\nARG Y\nARG V\nARG Z=/z:$PATH\nRUN a\nCOPY a /\${X}/\nENV X=2 W=$X Q=$Z\nRUN $X\n`;
+  const { origin, steps: all } = parse(text, { V: "12", Y: "y$y" });
   expect(origin).toEqual({ fromImage: "debian:12" });
-  expect(all.slice(2, 5).map(({ args }) => args)).toEqual([
-    ["X", "1"],
-    ["Y", "y"],
-    ["a", "/1/", "root", ""],
+  const env = { X: "1", Y: "y$" + "{BOXYARD_NOTHING:-$}y", V: "12", Z: "/z:$" + "{PATH}" };
+  expect(all.slice(2, 6)).toMatchObject([
+    { args: ["a"], env },
+    { args: ["a", "/1/", "", ""] },
+    { args: ["X", "2", "W", "1", "Q", "/z:$" + "{PATH}"] },
+    { args: ["$X"], env },
   ]);
+  expect(parse("FROM x\nARG TARGETARCH\nRUN a").steps[2]?.env).toEqual({ TARGETARCH: ARCH });
+  expect(parse("FROM x\nRUN a", { HTTP_PROXY: "p", OTHER: "o" }).steps[2]?.env).toEqual({ HTTP_PROXY: "p" });
 });
 
-test("COPY and ADD of files, with owner and mode", () => {
+test("COPY and ADD of files, with owner and mode, are one step each", () => {
   expect(steps('COPY --chown=me:g --chmod=755 a /b c/ /dest/\nADD ["x y", "/z"]')).toEqual([
-    ["COPY", "a", "/dest/", "me:g", "755"],
-    ["COPY", "b", "/dest/", "me:g", "755"],
-    ["COPY", "c/", "/dest/", "me:g", "755"],
-    ["COPY", "x y", "/z", "root", ""],
+    ["COPY", "a /b c/", "/dest/", "me:g", "755"],
+    ["ADD", "x y", "/z", "", ""],
     ...END,
   ]);
-  expect(parse("FROM x\nCOPY . /app").steps[2]?.copy).toEqual({ context: ".", source: "." });
+  expect(parse("FROM x\nARG D=d\nCOPY $D /app").steps[2]).toMatchObject({
+    copy: { context: ".", sources: ["d"], isAdd: false, ignoreFile: "/nowhere" },
+    text: "COPY $D /app",
+  });
+});
+
+test("stages: those that are needed, in the order of the file, each with what it inherits", () => {
+  const text = `FROM a AS one
+ARG X=1
+ENV E=e
+SHELL ["/bin/bash", "-e", "-c"]
+CMD ["inherited"]
+FROM one AS Two
+RUN in two $X
+FROM unused AS never
+RUN --mount=type=cache,target=/x never
+FROM b
+COPY --from=two /x /y
+COPY --from=0 /x* /z/
+COPY --from=registry:5000/img /q /q
+COPY --from=boxyard/base:v1 /w /w
+FROM one AS last
+ENTRYPOINT echo
+`;
+  const { stages = [], steps: all, origin } = parse(text, {}, "3");
+  expect(origin).toEqual({ fromImage: "b" });
+  expect(stages.map(({ name, origin: from, steps: own }) => [name, from, own.length])).toEqual([
+    ["registry:5000/img", { fromImage: "registry:5000/img" }, 0],
+    ["two", { fromImage: "a" }, 4],
+    ["one", { fromImage: "a" }, 3],
+  ]);
+  expect(stages[1]?.steps[3]).toMatchObject({
+    args: ["/bin/bash -e -c 'in two $X'"],
+    env: { X: "1" },
+    text: "RUN in two $X",
+    at: { line: 7 },
+  });
+  expect(all.slice(2, 6)).toMatchObject([
+    { args: ["/x", "/y", "", ""], fromStage: "two", sources: [{ path: "/x" }] },
+    { args: ["/x*", "/z/", "", ""], fromStage: "one", sources: [{ path: "/x*" }] },
+    { fromStage: "registry:5000/img" },
+    { from: "base:v1" },
+  ]);
+  // A new entry point has nothing to do with what the stage before was to run.
+  expect([parse(text, {}, "LAST").startCmd, parse(text, {}, "one").startCmd, parse(text).stages]).toEqual([
+    "/bin/bash -e -c echo",
+    "inherited",
+    [],
+  ]);
 });
 
 test("here-documents: a script, input of a command, a file", () => {
-  expect(steps("RUN <<EOF\nset -e\necho $HOME\nEOF\nRUN cat <<'X' > /f\n a\nX\nCOPY <<-C /etc/\n\tx=1\nC").slice(0, 3)).toEqual([
-    ["RUN", "set -e\necho $HOME\n"],
-    ["RUN", "cat <<'X' > /f\n a\nX"],
-    ["RUN", `mkdir -p "$(dirname /etc/C)" && printf %s 'x=1\n' > /etc/C`, "root"],
-  ]);
+  const text = "RUN <<EOF\nset -e\necho $HOME\nEOF\nRUN cat <<'X' > /f\n a\nX\nARG V=1\nCOPY <<-C <<'D' /etc/\n\tx=$V\nC\n$V\nD";
+  const [script, input, one, two] = parse(`FROM x\n${text}`).steps.slice(2);
+  expect([script?.args, input?.args]).toEqual([["set -e\necho $HOME\n"], ["cat <<'X' > /f\n a\nX"]]);
+  expect([one?.env, two?.env]).toEqual([{ BOXYARD_TO: "/etc/C" }, { BOXYARD_TO: "/etc/D" }]);
+  expect([one?.args[0], two?.args[0]]).toEqual([expect.stringContaining("printf %s 'x=1\n'"), expect.stringContaining("printf %s '$V\n'")]);
+  expect(parse("FROM x\nRUN <<EOF\n#!/usr/bin/python3\nprint(1)\nEOF").steps[2]?.args[0]).toStartWith(
+    "f=$(mktemp) && printf %s '#!/usr/bin/python3",
+  );
+  for (const plain of ["RUN cat <<<word", "RUN echo $((1<<2))", 'RUN echo "a <<B"']) {
+    expect(parse(`FROM x\n${plain}\nUSER me`).steps.map(({ type }) => type)).toEqual(["USER", "WORKDIR", "RUN", "USER", "WORKDIR"]);
+  }
 });
 
-test("ENTRYPOINT and CMD make the start command", () => {
-  expect(parse('FROM x\nENTRYPOINT ["python3", "-m"]\nCMD ["http.server", "80 80"]').startCmd).toBe("python3 -m http.server '80 80'");
-  expect(parse("FROM x\nCMD node server.js").startCmd).toBe("node server.js");
+test.each([
+  ['ENTRYPOINT ["python3", "-m"]\nCMD ["http.server", "80 80"]', "python3 -m http.server '80 80'"],
+  ["CMD node server.js", "node server.js"],
+  ['ENTRYPOINT ["a"]\nCMD b c', "a /bin/sh -c 'b c'"],
+  ["ENTRYPOINT a b\nCMD c", "a b"],
+  ["CMD c\nENTRYPOINT []", "c"],
+  ["CMD a\nCMD b", "b"],
+  ['CMD ["a"]\nENTRYPOINT ["b"]', "b a"],
+  ['SHELL ["/bin/bash", "-o", "pipefail", "-c"]\nCMD a | b', "/bin/bash -o pipefail -c 'a | b'"],
+  ['SHELL ["/bin/sh", "-c"]\nCMD a | b', "a | b"],
+  ["CMD []", undefined],
+])("%p starts %p", (text, wanted) => {
+  expect(parse(`FROM x\n${text}`).startCmd).toBe(wanted as string);
 });
 
 test("what cannot be taken over is refused, with its line", () => {
   const refused = [
     ["", "there is no FROM"],
     ["RUN x", "line 1 (RUN): FROM must come first"],
-    ["FROM a\nFROM b", "line 2 (FROM): not supported"],
+    ["FROM a AS x\nFROM b AS X", "line 2 (FROM): there are two stages 'x'"],
     ["FROM scratch", "line 1 (FROM): not supported"],
-    ["FROM a\nCOPY --from=b /x /y", "line 2 (COPY): not supported: COPY --from"],
-    ["FROM a\nRUN --mount=type=cache x", "RUN --mount"],
+    ["FROM --platform=linux/mips x", "line 1 (FROM): not supported: images for linux/mips"],
+    ["FROM a b", "it is FROM image [AS name]"],
+    ["FROM a AS 1", "'1' cannot be the name of a stage"],
+    ["FROM $V", "FROM needs an image, and '$V' is none"],
+    ["FROM a\nCOPY --from=7 /x /y", "line 2 (COPY): there is no stage 7 before this one"],
+    ["FROM a AS b\nCOPY --from=b /x /y", "line 2 (COPY): a stage cannot copy from itself"],
+    ["FROM a\nCOPY --parents /x /y", "line 2 (COPY): not supported: COPY --parents"],
+    ["FROM a\nADD --from=b /x /y", "line 2 (ADD): not supported: ADD --from"],
+    ["FROM a\nCOPY --chmod=u+x x /y", "line 2 (COPY): not supported: --chmod=u+x; write the mode in octal digits"],
+    ["FROM a\nCOPY x y /z", "with several sources the destination must end with '/', not be /z"],
+    ["FROM a\nCOPY $X /z", "$" + "{X} is not set in this file"],
+    ["FROM a\nRUN --mount=type=cache,target=/x x", "RUN --mount=type=cache"],
+    ["FROM a\nRUN --network=none x", "not supported: RUN --network=none"],
     ["FROM a\nADD https://example.com/x /y", "use RUN with curl"],
     ["FROM a\n\nCOPIE x y", "line 3 (COPIE): there is no such instruction"],
+    ["FROM a\nconstructor x y", "line 2 (CONSTRUCTOR): there is no such instruction"],
     ["FROM a\nCOPY x", "needs a source and a destination"],
-    ['FROM a\nSHELL ["pwsh"]', "commands run in bash"],
+    ["FROM a\nSHELL /bin/sh", "SHELL needs a list"],
+    ["FROM a\nONBUILD RUN x", "line 2 (ONBUILD): not supported: templates have no triggers"],
+    ["FROM a\nENV 1=2", "'1' is no name of a variable"],
+    ["FROM a\nENV A=$" + "{B", "is not a reference to a variable"],
+    ["FROM a\nARG 1", "'1' is no name of a variable"],
+    ["FROM a\nEXPOSE", "line 2 (EXPOSE): EXPOSE needs an argument"],
+    ["FROM a\nRUN", "RUN needs a command"],
+    ["FROM a\nRUN <<EOF\nx", "there is no line 'EOF' that ends its here-document"],
+    ["# escape=x\nFROM a", "line 1 (escape): it can be"],
   ] as const;
   for (const [text, message] of refused) {
     expect(() => parse(text)).toThrow(InvalidArgumentError);
     expect(() => parse(text)).toThrow(message);
   }
+  expect(() => parse("FROM a", {}, "b")).toThrow("there is no stage 'b'");
 });
 
-test("instructions without effect are passed over", () => {
-  expect(steps("EXPOSE 80\nLABEL a=b\nVOLUME /x\nHEALTHCHECK NONE")).toEqual(END);
+test("instructions without effect are passed over, and told of", () => {
+  const notes: string[] = [];
+  const text = "FROM a\nEXPOSE 80\nLABEL a=b\nVOLUME /x\nHEALTHCHECK NONE\nMAINTAINER me\nSTOPSIGNAL 9";
+  const parts = parseDockerfile(text, { context: ".", ignoreFile: "", args: {}, onNote: (note) => notes.push(note) });
+  expect(short(parts.steps.slice(2))).toEqual(END);
+  expect([notes.length, notes[0]]).toEqual([6, "line 2: EXPOSE has no effect on a template"]);
 });
 
-test("hostile texts end, and quickly", () => {
-  for (const text of ["\\\n".repeat(20_000), `FROM a\nRUN <<${"A".repeat(50_000)}\n`, `FROM a\nENV ${'"'.repeat(50_001)}`, "\0\uFEFF=$"]) {
-    const startedAt = performance.now();
+test("hostile texts end, within the time of a test", () => {
+  const texts = [
+    "\\\n".repeat(20_000),
+    `FROM a\nRUN <<${"A".repeat(50_000)}\n`,
+    `FROM a\nENV ${'"'.repeat(50_001)}`,
+    "\0\uFEFF=$",
+    "FROM a\nENV A=$" + "{B:-".repeat(20_000),
+    `FROM a\nARG A=${"a".repeat(256)}\nENV B=$\{A%%*a*a*b} C=$\{A//*a*a*b/}`,
+    `FROM a\nARG A=${"a".repeat(4000)}\nENV B=$\{A%%*a*a*b}`,
+    `FROM a\n${"RUN x <<A\nA\n".repeat(5000)}`,
+  ];
+  for (const text of texts) {
     try {
       parse(text);
     } catch (error) {
       expect(error).toBeInstanceOf(InvalidArgumentError);
     }
-    expect(performance.now() - startedAt).toBeLessThan(1000);
   }
-  expect(wordsOf("a 'b c' \"d \\\" e\" f\\ g ''")).toEqual(["a", "b c", 'd " e', "f g", ""]);
-  expect(instructionsOf("RUN a \\")).toEqual([{ line: 1, name: "RUN", rest: "a", heredocs: [] }]);
+  expect(splitWords("a 'b c' \"d \\\" e\" f\\ g ''", "\\")).toEqual(["a", "'b c'", '"d \\" e"', "f\\ g", "''"]);
+  expect(instructionsOf("RUN a \\").instructions).toEqual([{ line: 1, name: "RUN", rest: "a", heredocs: [] }]);
 });

@@ -1,177 +1,301 @@
 import { InvalidArgumentError } from "../errors.ts";
-import { execForm, type Instruction, instructionsOf, wordsOf } from "./dockerfile-lines.ts";
-import { shellWord, type TemplateParts, type TemplateStep } from "./steps.ts";
+import { copyOrAdd, TEMPLATES } from "./dockerfile-copy.ts";
+import { execForm, flagsOf, type Instruction, instructionsOf, invalid, shownText, unsupported, wrong } from "./dockerfile-lines.ts";
+import { type CommandForm, DockerfileStage, type FileFacts } from "./dockerfile-stage.ts";
+import { literal, splitWords, WordReader } from "./dockerfile-words.ts";
+import { shellWord, type TemplateOrigin, type TemplateParts, type TemplateStage } from "./steps.ts";
 
-/** Says nothing about what is in the template, or nothing that a sandbox could do. */
-const WITHOUT_EFFECT = new Set(["EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK", "ONBUILD", "SHELL"]);
-const DEFAULT_SHELL = /^\[\s*"\/bin\/(ba)?sh"\s*,/;
-
-interface State {
+export interface DockerfileInput {
   readonly context: string;
-  image: string | undefined;
-  readonly steps: TemplateStep[];
-  /** ENV and ARG so far, for `$NAME` in paths and names. */
-  readonly variables: Map<string, string>;
-  entrypoint: string | undefined;
-  cmd: string | undefined;
+  readonly ignoreFile: string;
+  readonly args: Readonly<Record<string, string>>;
+  /** Stage to build, by name or number; the last one by default. */
+  readonly target?: string | undefined;
+  /** Path of the file, for people. */
+  readonly file?: string | undefined;
+  readonly onNote?: ((text: string) => void) | undefined;
 }
 
+/** Says nothing about what is in the template, or nothing that a sandbox could do. */
+const WITHOUT_EFFECT = new Set(["EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK"]);
+/** May be given without being declared. */
+const PREDEFINED = ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy"].flatMap((name) => [name, name.toUpperCase()]);
+const STAGE_NAME = /^[a-z][a-z0-9_.-]*$/;
+
 /**
- * A template from a Dockerfile of one stage. Commands run as root in `/` until the file says otherwise; what it leaves unset is set to `user`
- * and `/home/user` at the end. `FROM boxyard/NAME` begins with a template. ENTRYPOINT and CMD become the start command.
+ * A template from a Dockerfile. Commands run as root in `/` until the file says otherwise; what it leaves unset is set to `user` and
+ * `/home/user` at the end. `FROM boxyard/NAME` begins with a template. ENTRYPOINT and CMD become the start command. Only stages that the wanted
+ * one needs are built.
  *
  * @throws InvalidArgumentError with reason `dockerfile_unsupported` or `dockerfile_invalid`, naming the line.
  */
-export function parseDockerfile(text: string, context: string, args: Readonly<Record<string, string>>): TemplateParts {
-  const steps = [step("USER", ["root"]), step("WORKDIR", ["/"])];
-  const state: State = { context, image: undefined, steps, variables: new Map(), entrypoint: undefined, cmd: undefined };
-  for (const instruction of instructionsOf(text)) apply(state, instruction, args);
-  if (state.image === undefined) throw new InvalidArgumentError("Dockerfile: there is no FROM", invalidReason);
-  const has = (type: string) => state.steps.slice(2).some((it) => it.type === type);
-  if (!has("USER")) state.steps.push(step("USER", ["user"]));
-  if (!has("WORKDIR")) state.steps.push(step("WORKDIR", ["/home/user"]));
-  const startCmd = [state.entrypoint, state.cmd].filter((part) => part !== undefined).join(" ") || undefined;
-  return { origin: originOf(state.image), steps: state.steps, startCmd, force: false };
+export function parseDockerfile(text: string, input: DockerfileInput): TemplateParts {
+  const { context, ignoreFile, args, target, onNote = () => {} } = input;
+  const path = input.file;
+  const { instructions, escapeChar } = instructionsOf(text);
+  const globals = new Map(platformArgs(args));
+  const file: FileFacts = { context, ignoreFile, path, escapeChar, args, globals, onNote };
+  const stages: DockerfileStage[] = [];
+  const known = new Map<string, DockerfileStage>();
+  for (const instruction of instructions) {
+    const stage = stages.at(-1);
+    if (instruction.name === "FROM") {
+      const next = from(file, instruction, stages.length, known);
+      stages.push(next);
+      known.set(String(stages.length - 1), next).set(next.name, next);
+    } else if (stage) applyOrRefuse(stage, instruction, before(known, stage));
+    else if (instruction.name === "ARG") globalArg(file, globals, instruction);
+    else throw wrong(instruction, "FROM must come first");
+  }
+  const wanted = target === undefined ? stages.at(-1) : known.get(target.toLowerCase());
+  if (!wanted) throw invalid(1, "FROM", target === undefined ? "there is no FROM" : `there is no stage '${target}'`);
+  return partsOf(wanted, known);
 }
 
-type Handler = (state: State, instruction: Instruction, args: Readonly<Record<string, string>>) => void;
-
-const HANDLERS: Readonly<Record<string, Handler>> = {
-  FROM: from,
-  ARG: argument,
-  ENV: environment,
-  RUN: run,
-  COPY: copy,
-  ADD: copy,
-  WORKDIR(state, { rest }) {
-    state.steps.push(step("WORKDIR", [expand(state, rest)]));
-  },
-  USER(state, { rest }) {
-    // Templates have users, and no groups of their own.
-    state.steps.push(step("USER", [expand(state, rest.split(":")[0] ?? "")]));
-  },
-  CMD(state, { rest }) {
-    state.cmd = commandLine(rest);
-  },
-  ENTRYPOINT(state, { rest }) {
-    state.entrypoint = commandLine(rest);
-  },
-};
-
-function apply(state: State, instruction: Instruction, args: Readonly<Record<string, string>>): void {
-  const { name, rest } = instruction;
-  if (state.image === undefined && name !== "FROM" && name !== "ARG") throw wrong(instruction, "FROM must come first");
-  const handler = HANDLERS[name];
-  if (handler) handler(state, instruction, args);
-  else if (name === "SHELL" && !DEFAULT_SHELL.test(rest)) throw unsupported(instruction, "commands run in bash");
-  else if (!WITHOUT_EFFECT.has(name)) throw wrong(instruction, "there is no such instruction");
+/** A stage does not see itself. */
+function before(known: ReadonlyMap<string, DockerfileStage>, stage: DockerfileStage): Map<string, DockerfileStage> {
+  return new Map([...known].filter(([, other]) => other !== stage));
 }
 
-function from(state: State, instruction: Instruction): void {
-  if (state.image !== undefined) throw unsupported(instruction, "a file with several stages; build them with a builder of images first");
-  const words = wordsOf(instruction.rest).filter((word) => !word.startsWith("--platform="));
-  const image = expand(state, words[0] ?? "");
-  if (!image) throw wrong(instruction, "FROM needs an image");
-  if (image === "scratch") throw unsupported(instruction, "an empty image: nothing could run in it");
-  state.image = image;
+/** What is set in every file before FROM. Sandboxes run on the processor of the server; this program is taken to run on the same kind. */
+function platformArgs(args: Readonly<Record<string, string>>): [string, string][] {
+  const arch = process.arch === "x64" ? "amd64" : process.arch;
+  const facts = ["TARGET", "BUILD"].flatMap((side): [string, string][] => [
+    [`${side}PLATFORM`, `linux/${arch}`],
+    [`${side}OS`, "linux"],
+    [`${side}ARCH`, arch],
+    [`${side}VARIANT`, ""],
+  ]);
+  return facts.map(([key, value]) => [key, args[key] ?? value]);
 }
 
-/** Names that begin so are templates of the server, not images of a registry. */
-const TEMPLATES = "boxyard/";
-
-function originOf(image: string): TemplateParts["origin"] {
-  return image.startsWith(TEMPLATES) ? { fromTemplate: image.slice(TEMPLATES.length) } : { fromImage: image };
+function globalArg(file: FileFacts, globals: Map<string, string>, instruction: Instruction): void {
+  for (const [key, raw] of argWords(instruction, file.escapeChar)) {
+    const value = file.args[key] ?? (raw === undefined ? undefined : readerOf(globals, file.escapeChar).known(raw));
+    if (value !== undefined) globals.set(key, value);
+  }
 }
 
-function argument(state: State, instruction: Instruction, args: Readonly<Record<string, string>>): void {
-  for (const word of wordsOf(instruction.rest)) {
+const readerOf = (known: ReadonlyMap<string, string>, escapeChar: string) => new WordReader({ known, deferred: new Map() }, escapeChar);
+
+function argWords(instruction: Instruction, escapeChar: string): [key: string, value: string | undefined][] {
+  const words = splitWords(instruction.rest, escapeChar);
+  if (words.length === 0) throw wrong(instruction, "ARG needs a name");
+  return words.map((word) => {
     const at = word.indexOf("=");
     const key = at < 0 ? word : word.slice(0, at);
-    const value = args[key] ?? (at < 0 ? state.variables.get(key) : expand(state, word.slice(at + 1))) ?? "";
-    state.variables.set(key, value);
-    // Before FROM it is for FROM only.
-    if (state.image !== undefined) state.steps.push(step("ENV", [key, value]));
-  }
-}
-
-function environment(state: State, instruction: Instruction): void {
-  const words = wordsOf(instruction.rest);
-  const old = /^(\S+)\s+([\s\S]*)$/.exec(instruction.rest);
-  const pairs = words[0]?.includes("=")
-    ? words.map((word): [string, string] => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)])
-    : [[old?.[1] ?? "", old?.[2] ?? ""] as [string, string]];
-  for (const [key, value] of pairs) {
     if (!/^[A-Za-z_]\w*$/.test(key)) throw wrong(instruction, `'${key}' is no name of a variable`);
-    state.variables.set(key, expand(state, value));
-  }
-  // The server expands $NAME itself: it knows the image's variables too.
-  state.steps.push(step("ENV", pairs.flat()));
-}
-
-function run(state: State, instruction: Instruction): void {
-  const { flags, rest } = flagsOf(instruction);
-  if (flags.size > 0) throw unsupported(instruction, `RUN --${[...flags.keys()][0]}`);
-  const [heredoc] = instruction.heredocs;
-  const argv = execForm(rest);
-  if (argv) state.steps.push(step("RUN", [argv.map(shellWord).join(" ")]));
-  // A script as a whole, or input of a command: the shell reads both, from the same words.
-  else if (heredoc && /^<<-?["']?[\w.]+["']?$/.test(rest)) state.steps.push(step("RUN", [heredoc.text]));
-  else if (heredoc) state.steps.push(step("RUN", [[rest, ...instruction.heredocs.map(({ text, word }) => `${text}${word}`)].join("\n")]));
-  else if (rest) state.steps.push(step("RUN", [rest]));
-  else throw wrong(instruction, "RUN needs a command");
-}
-
-function copy(state: State, instruction: Instruction): void {
-  const { flags, rest } = flagsOf(instruction);
-  const unknown = [...flags.keys()].find((flag) => flag !== "chown" && flag !== "chmod" && flag !== "link");
-  if (unknown) throw unsupported(instruction, `${instruction.name} --${unknown}`);
-  const words = (execForm(rest) ?? wordsOf(rest)).map((word) => expand(state, word));
-  const destination = words.pop();
-  if (destination === undefined || words.length === 0) throw wrong(instruction, `${instruction.name} needs a source and a destination`);
-  const chown = expand(state, flags.get("chown") ?? "root");
-  for (const source of words) {
-    if (/^(https?|ftp|git):\/\//.test(source)) throw unsupported(instruction, "ADD of a URL; use RUN with curl");
-    const heredoc = instruction.heredocs.find(({ word }) => source.replace(/^<<-?/, "") === word);
-    if (heredoc) {
-      const path = destination.endsWith("/") ? `${destination}${heredoc.word}` : destination;
-      const write = `mkdir -p "$(dirname ${shellWord(path)})" && printf %s ${shellWord(heredoc.text)} > ${shellWord(path)}`;
-      state.steps.push(step("RUN", [write, "root"]));
-      continue;
-    }
-    // Docker's sources begin at the context, with or without a slash.
-    const below = source.replace(/^\/+/, "") || ".";
-    const args = [below, destination, chown, flags.get("chmod") ?? ""];
-    state.steps.push({ ...step("COPY", args), copy: { context: state.context, source: below } });
-  }
-}
-
-function flagsOf({ rest }: Instruction): { flags: Map<string, string>; rest: string } {
-  const flags = new Map<string, string>();
-  let text = rest;
-  for (let match = /^--([a-z-]+)(?:=(\S*))?\s+/.exec(text); match; match = /^--([a-z-]+)(?:=(\S*))?\s+/.exec(text)) {
-    flags.set(match[1] ?? "", match[2] ?? "");
-    text = text.slice(match[0].length);
-  }
-  return { flags, rest: text };
-}
-
-const commandLine = (rest: string) => execForm(rest)?.map(shellWord).join(" ") ?? rest;
-
-/** Puts in the variables of this file; others stay as they are. */
-function expand({ variables }: State, text: string): string {
-  return text.replace(/\$(?:(\w+)|\{(\w+)(?::-([^}]*))?\})/g, (whole, plain?: string, braced?: string, fallback?: string) => {
-    return variables.get(plain ?? braced ?? "") ?? fallback ?? whole;
+    return [key, at < 0 ? undefined : word.slice(at + 1)];
   });
 }
 
-const step = (type: TemplateStep["type"], args: readonly string[]): TemplateStep => ({ type, args, force: false });
-const invalidReason = { code: "invalid_argument", reason: "dockerfile_invalid" } as const;
-
-function wrong({ line, name }: Instruction, what: string): InvalidArgumentError {
-  return new InvalidArgumentError(`Dockerfile, line ${line} (${name}): ${what}`, invalidReason);
+function from(file: FileFacts, instruction: Instruction, index: number, known: ReadonlyMap<string, DockerfileStage>): DockerfileStage {
+  const { flags, rest } = flagsOf(instruction);
+  const flag = [...flags.keys()].find((name) => name !== "platform");
+  if (flag) throw wrong(instruction, `there is no --${flag}`);
+  const [word = "", as, name = String(index), ...more] = splitWords(rest, file.escapeChar);
+  if (more.length > 0 || (as !== undefined && (as.toUpperCase() !== "AS" || name === String(index)))) {
+    throw wrong(instruction, "it is FROM image [AS name]");
+  }
+  const lower = name.toLowerCase();
+  if (as !== undefined && !STAGE_NAME.test(lower)) throw wrong(instruction, `'${name}' cannot be the name of a stage`);
+  if (known.has(lower)) throw wrong(instruction, `there are two stages '${lower}'`);
+  const reader = readerOf(file.globals, file.escapeChar);
+  const image = reader.known(word) ?? "";
+  if (image === "") throw wrong(instruction, `FROM needs an image, and '${word}' is none`);
+  const platform = reader.known(flags.get("platform") ?? "");
+  const own = file.globals.get("TARGETPLATFORM");
+  const parent = /^\d+$/.test(image) ? undefined : known.get(image.toLowerCase());
+  const refusal = refusalOf(instruction, image, platform, own);
+  return new DockerfileStage(file, { line: instruction.line, name: lower, origin: originOf(image), refusal }, parent);
 }
 
-function unsupported({ line, name }: Instruction, what: string): InvalidArgumentError {
-  const options = { code: "invalid_argument", reason: "dockerfile_unsupported" } as const;
-  return new InvalidArgumentError(`Dockerfile, line ${line} (${name}): not supported: ${what}`, options);
+/** Found out only when the stage is needed. */
+function refusalOf(
+  instruction: Instruction,
+  image: string,
+  platform: string | undefined,
+  own: string | undefined,
+): (() => never) | undefined {
+  const refuse = (what: string) => () => {
+    throw unsupported(instruction, what);
+  };
+  if (image === "scratch") return refuse("an empty image: nothing could run in it");
+  if (platform && platform !== own) return refuse(`images for ${platform}; sandboxes run those for ${own}`);
+  return undefined;
+}
+
+function originOf(image: string): TemplateOrigin {
+  return image.startsWith(TEMPLATES) ? { fromTemplate: image.slice(TEMPLATES.length) } : { fromImage: image };
+}
+
+type Handler = (stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>) => void;
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  ARG: argument,
+  ENV: environment,
+  RUN: run,
+  COPY: copyOrAdd,
+  ADD: copyOrAdd,
+  WORKDIR(stage, instruction) {
+    const path = stage.reading(instruction, (reader) => reader.forServer(instruction.rest));
+    if (path === "") throw wrong(instruction, "WORKDIR needs a path");
+    stage.add(instruction, "WORKDIR", [path]);
+  },
+  USER(stage, instruction) {
+    // Commands have the groups that their user is in.
+    const name = stage.reading(instruction, (reader) => reader.forServer(instruction.rest.split(":")[0] ?? ""));
+    if (name === "") throw wrong(instruction, "USER needs a name");
+    stage.add(instruction, "USER", [name]);
+  },
+  CMD(stage, instruction) {
+    stage.cmd = commandOf(instruction);
+    stage.ownCmd = true;
+    stage.commandLine = instruction.line;
+  },
+  ENTRYPOINT(stage, instruction) {
+    stage.entrypoint = commandOf(instruction);
+    stage.commandLine = instruction.line;
+    // What it inherited was meant for the entry point that it had.
+    if (!stage.ownCmd) stage.cmd = undefined;
+  },
+  SHELL(stage, instruction) {
+    const argv = execForm(instruction.rest);
+    if (!argv || argv.length === 0) throw wrong(instruction, 'SHELL needs a list, such as ["/bin/bash", "-o", "pipefail", "-c"]');
+    stage.shell = /^((\/usr)?\/bin\/)?(ba)?sh -c$/.test(argv.join(" ")) ? undefined : argv;
+  },
+  ONBUILD(_stage, instruction) {
+    throw unsupported(instruction, "templates have no triggers; write the instruction where it is to be done");
+  },
+};
+
+/** What cannot be done matters only if the stage is needed. */
+function applyOrRefuse(stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>): void {
+  try {
+    apply(stage, instruction, stages);
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError) || error.reason !== "dockerfile_unsupported") throw error;
+    stage.refusal ??= () => {
+      throw error;
+    };
+  }
+}
+
+function apply(stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>): void {
+  const { name, rest } = instruction;
+  const handler = Object.hasOwn(HANDLERS, name) ? HANDLERS[name] : undefined;
+  if (handler) handler(stage, instruction, stages);
+  else if (!WITHOUT_EFFECT.has(name)) throw wrong(instruction, "there is no such instruction");
+  else if (rest === "") throw wrong(instruction, `${name} needs an argument`);
+  else stage.file.onNote(`line ${instruction.line}: ${name} has no effect on a template`);
+}
+
+function commandOf({ rest }: Instruction): CommandForm {
+  const argv = execForm(rest);
+  return argv ? { argv } : { line: rest };
+}
+
+function argument(stage: DockerfileStage, instruction: Instruction): void {
+  const { args, globals, escapeChar } = stage.file;
+  for (const [key, raw] of argWords(instruction, escapeChar)) {
+    const value = args[key] ?? (raw === undefined ? globals.get(key) : undefined);
+    if (value !== undefined) stage.args.set(key, { text: literal(value), known: value });
+    else if (raw !== undefined) {
+      stage.args.set(
+        key,
+        stage.reading(instruction, (reader) => ({ text: reader.forServer(raw), known: reader.known(raw) })),
+      );
+    }
+  }
+}
+
+function environment(stage: DockerfileStage, instruction: Instruction): void {
+  const words = splitWords(instruction.rest, stage.file.escapeChar);
+  const [, key = "", value = ""] = /^(\S+)\s+([\s\S]*)$/.exec(instruction.rest) ?? [];
+  if (!words[0]?.includes("=") && key === "") throw wrong(instruction, "ENV needs a name and a value");
+  const pairs: [string, string][] = words[0]?.includes("=")
+    ? words.map((word) => [word.slice(0, Math.max(0, word.indexOf("="))), word.slice(word.indexOf("=") + 1)])
+    : [[key, value]];
+  // All of one instruction see what was set before it.
+  const read = stage.reading(instruction, (reader) =>
+    pairs.map(([name, raw]) => ({ name, text: reader.forServer(raw), known: reader.known(raw) })),
+  );
+  for (const { name, known } of read) {
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw wrong(instruction, `'${name}' is no name of a variable`);
+    stage.env.delete(name);
+    stage.unknown.delete(name);
+    if (known === undefined) stage.unknown.add(name);
+    else stage.env.set(name, known);
+  }
+  stage.add(
+    instruction,
+    "ENV",
+    read.flatMap(({ name, text }) => [name, text]),
+  );
+}
+
+function run(stage: DockerfileStage, instruction: Instruction): void {
+  const { flags, rest } = flagsOf(instruction);
+  const refused = [...flags].find(([flag, value]) => flag !== "network" || value !== "default");
+  if (refused?.[0] === "mount") throw unsupported(instruction, `RUN --mount=${refused[1]}; leave it out, most commands do without`);
+  if (refused) throw unsupported(instruction, `RUN --${refused[0]}=${refused[1]}`);
+  const env = { ...givenProxies(stage.file.args), ...Object.fromEntries([...stage.args].map(([key, { text }]) => [key, text])) };
+  const command = commandLine(stage, instruction, rest);
+  const text = command === rest ? {} : { text: shownText(instruction) };
+  stage.add(instruction, "RUN", [command], { ...text, ...(Object.keys(env).length > 0 ? { env } : {}) });
+}
+
+function commandLine(stage: DockerfileStage, instruction: Instruction, rest: string): string {
+  const { heredocs } = instruction;
+  const [heredoc] = heredocs;
+  const argv = execForm(rest);
+  if (argv) return argv.map(shellWord).join(" ");
+  // A script as a whole, which may name its own interpreter, or input of a command: the shell reads it from the same words.
+  if (heredoc && heredocs.length === 1 && /^<<-?["']?[^\s"']+["']?$/.test(rest)) {
+    return heredoc.text.startsWith("#!") ? ownInterpreter(heredoc.text) : stage.shellLine(heredoc.text);
+  }
+  if (heredoc) return stage.shellLine([rest, ...heredocs.map(({ text, word }) => `${text}${word}`)].join("\n"));
+  if (rest === "") throw wrong(instruction, "RUN needs a command");
+  return stage.shellLine(rest);
+}
+
+/** Runs a script as a file, and leaves none behind. */
+function ownInterpreter(script: string): string {
+  return `f=$(mktemp) && printf %s ${shellWord(script)} > "$f" && chmod 755 "$f" && { "$f"; s=$?; rm -f "$f"; exit $s; }`;
+}
+
+function givenProxies(args: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(PREDEFINED.flatMap((name) => (args[name] === undefined ? [] : [[name, literal(args[name] ?? "")]])));
+}
+
+/** The template of one stage, with the others that it needs, each after what it needs itself. */
+function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, DockerfileStage>): TemplateParts {
+  const stages = new Map<string, TemplateStage>();
+  const need = (stage: DockerfileStage) => {
+    stage.refusal?.();
+    for (const image of stage.images) {
+      const origin = originOf(image);
+      if (!stages.has(image)) stages.set(image, { name: image, origin, steps: [], at: stage.at(stage.line) });
+    }
+    for (const name of stage.copiesFrom) {
+      const other = [...known.values()].find((candidate) => candidate.name === name);
+      if (!other || stages.has(name)) continue;
+      need(other);
+      stages.set(name, { name, origin: other.origin as TemplateOrigin, steps: other.steps, at: other.at(other.line) });
+    }
+  };
+  need(wanted);
+  const at = wanted.at(wanted.line);
+  const steps = [...wanted.steps];
+  if (!wanted.has("USER")) steps.push({ type: "USER", args: ["user"], force: false, at });
+  if (!wanted.has("WORKDIR")) steps.push({ type: "WORKDIR", args: ["/home/user"], force: false, at });
+  return {
+    origin: wanted.origin as TemplateOrigin,
+    steps,
+    stages: [...stages.values()],
+    startCmd: wanted.startCommand(),
+    force: false,
+    at,
+    startAt: wanted.commandLine === undefined ? undefined : wanted.at(wanted.commandLine),
+  };
 }

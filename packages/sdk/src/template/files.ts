@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
+import { createReadStream, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { InvalidArgumentError } from "../errors.ts";
+import { entryAt } from "./context-files.ts";
 import { cleanPath, ignoreRules, isPattern, matcher } from "./patterns.ts";
 import type { CopySource } from "./steps.ts";
 
@@ -41,16 +42,6 @@ export function entriesOf({ context, source }: CopySource): ContextEntry[] {
   walk("", path === "");
   if (found.length === 0) throw invalid(`copy: nothing in ${context} is '${source}' (or .dockerignore leaves it out)`, "copy_nothing");
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-function entryAt(context: string, path: string): ContextEntry | undefined {
-  const absolute = join(context, path);
-  const stat: Stats = lstatSync(absolute);
-  const kind = stat.isFile() ? "file" : stat.isDirectory() ? "directory" : stat.isSymbolicLink() ? "symlink" : undefined;
-  // Sockets, pipes and devices are no part of a context.
-  if (!kind) return undefined;
-  const target = kind === "symlink" ? readlinkSync(absolute) : "";
-  return { path, absolute, kind, mode: stat.mode, size: kind === "file" ? stat.size : 0, target };
 }
 
 /** The name under which the server keeps these files; equal content has the same name (contract/wire.md 5.4). */

@@ -1,8 +1,10 @@
 /* `@boxyard/sdk/template`: making templates. For Node, Bun and Deno; it reads files. */
-export { BuildError, type BuildOpts, type UploadState } from "./build.ts";
+export { BuildError, type BuildOpts } from "./build.ts";
+export { type CallSite, placeOf } from "./call-site.ts";
 export type { ExportedImage, ExportOpts, PushedImage, PushOpts, PushProgress, Sink } from "./image-out.ts";
 export { waitForFile, waitForPort, waitForProcess, waitForTimeout, waitForUrl } from "./ready.ts";
 export type { RegistryAccess } from "./steps.ts";
 export { type CopyOpts, type DockerfileOpts, Template, type TemplateBuildOpts, type TemplateOpts } from "./template.ts";
 export type { BuildRef, BuildResources, NewBuild } from "./template-api.ts";
 export type { BuildLogEntry, BuildState, BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
+export type { UploadOpts, UploadState } from "./upload.ts";

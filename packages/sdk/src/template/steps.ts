@@ -1,9 +1,21 @@
-/** One instruction of a build, as the server takes it (contract/wire.md 5.2). */
+import type { CallSite } from "./call-site.ts";
+import type { ContextSources, SentSource } from "./context-files.ts";
+
+/** One instruction of a build, as the server takes it (contract/wire.md 5.2, and what our server takes besides). */
 export interface Step {
-  readonly type: "COPY" | "RUN" | "ENV" | "WORKDIR" | "USER";
+  readonly type: "COPY" | "ADD" | "RUN" | "ENV" | "WORKDIR" | "USER";
   readonly args: readonly string[];
   /** True: do it again, and all that follows, even if a build like it is in the cache. */
   readonly force: boolean;
+  /** COPY: template or stage that it copies out of. */
+  readonly from?: string | undefined;
+  readonly fromStage?: string | undefined;
+  /** COPY and ADD of a Dockerfile: what to copy, in place of the first argument. */
+  readonly sources?: readonly (SentSource | { readonly path: string })[] | undefined;
+  /** RUN: variables of this step alone. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** How logs show it. */
+  readonly text?: string | undefined;
 }
 
 /** Files of a COPY: which, and from where. */
@@ -14,7 +26,19 @@ export interface CopySource {
   readonly source: string;
 }
 
-export type TemplateStep = Step & { readonly copy?: CopySource };
+export type TemplateStep = Step & {
+  readonly copy?: CopySource | ContextSources;
+  /** Who asked for it. */
+  readonly at?: CallSite | undefined;
+};
+
+/** What others copy files out of. */
+export interface TemplateStage {
+  readonly name: string;
+  readonly origin: TemplateOrigin;
+  readonly steps: readonly TemplateStep[];
+  readonly at?: CallSite | undefined;
+}
 
 /** Access to a registry of images that are not for everybody. */
 export type RegistryAccess =
@@ -33,10 +57,15 @@ export type TemplateOrigin =
 export interface TemplateParts {
   readonly origin: TemplateOrigin;
   readonly steps: readonly TemplateStep[];
+  /** In the order in which they are built. */
+  readonly stages?: readonly TemplateStage[] | undefined;
   readonly startCmd?: string | undefined;
   readonly readyCmd?: string | undefined;
   /** Steps that follow are not taken from the cache. */
   readonly force: boolean;
+  /** Who asked for the origin, and for the start and ready commands. */
+  readonly at?: CallSite | undefined;
+  readonly startAt?: CallSite | undefined;
 }
 
 /** A text as one word of a POSIX shell. */

@@ -2,8 +2,9 @@ import type { ApiClient } from "../api-client.ts";
 import { withQuery } from "../file-transfer.ts";
 import type { RequestOptions } from "../request-scope.ts";
 import type { Page } from "../sandbox-api.ts";
-import type { Step, TemplateParts } from "./steps.ts";
+import type { TemplateOrigin, TemplateParts } from "./steps.ts";
 import { type BuildStatus, buildFromJson, type TemplateInfo, type TemplateTag, tagFromJson, templateFromJson } from "./template-info.ts";
+import type { SentStep } from "./upload.ts";
 
 const NO_TEMPLATE = "template_not_found";
 const templatePath = (id: string, rest = "") => `/templates/${encodeURIComponent(id)}${rest}`;
@@ -70,22 +71,37 @@ export function uploadLink(api: ApiClient, templateId: string, hash: string, opt
   });
 }
 
+/** A stage as it is sent. */
+export type StartedStage = TemplateOrigin & { readonly name: string; readonly steps: readonly SentStep[] };
+
+export interface StartedSteps {
+  readonly stages: readonly StartedStage[];
+  readonly steps: readonly SentStep[];
+  /** Nothing is taken from the cache. */
+  readonly force: boolean;
+}
+
 export function startBuild(
   api: ApiClient,
   ref: BuildRef,
-  parts: TemplateParts,
-  steps: readonly (Step & { readonly filesHash?: string })[],
-  force: boolean,
+  { startCmd, readyCmd, origin }: TemplateParts,
+  { stages, steps, force }: StartedSteps,
   options: RequestOptions,
 ): Promise<void> {
-  const { startCmd, readyCmd, origin } = parts;
   return api.send({
     method: "POST",
     path: `/v2${templatePath(ref.templateId, `/builds/${encodeURIComponent(ref.buildId)}`)}`,
     what: "start the build",
     notFoundReason: NO_TEMPLATE,
     options,
-    body: { ...origin, steps, force, ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}) },
+    body: {
+      ...origin,
+      ...(stages.length > 0 ? { stages } : {}),
+      steps,
+      force,
+      ...(startCmd ? { startCmd } : {}),
+      ...(readyCmd ? { readyCmd } : {}),
+    },
     read: ignore,
   });
 }

@@ -1,8 +1,12 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { ApiClient } from "../api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../config.ts";
 import { InvalidArgumentError, NotFoundError } from "../errors.ts";
 import { Paginator } from "../paginator.ts";
 import { type BuildOpts, beginBuild, followBuild } from "./build.ts";
+import { callSite } from "./call-site.ts";
 import { parseDockerfile } from "./dockerfile.ts";
 import {
   type ExportedImage,
@@ -13,7 +17,7 @@ import {
   pushTemplate,
   type Sink,
 } from "./image-out.ts";
-import { type RegistryAccess, shellWord, type TemplateParts, type TemplateStep } from "./steps.ts";
+import { type RegistryAccess, shellWord, type TemplateParts, type TemplateStage, type TemplateStep } from "./steps.ts";
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
 
@@ -25,6 +29,12 @@ export interface TemplateOpts {
 export interface DockerfileOpts extends TemplateOpts {
   /** Values for `ARG`. */
   readonly args?: Readonly<Record<string, string>> | undefined;
+  /** Stage to build, by name or number. Default: the last one. */
+  readonly target?: string | undefined;
+  /** Path of the Dockerfile: errors name it, and `PATH.dockerignore` counts in place of `.dockerignore`. */
+  readonly file?: string | undefined;
+  /** Told of each instruction that has no effect on a template. */
+  readonly onNote?: ((text: string) => void) | undefined;
 }
 
 export interface CopyOpts {
@@ -67,13 +77,13 @@ export class Template {
 
   /** Begins with another template: its files, variables, user, working directory, start and ready commands. */
   static fromTemplate(name: string, opts: TemplateOpts = {}): Template {
-    return new Template({ origin: { fromTemplate: name }, steps: [], force: false }, opts.context ?? ".");
+    return Template.from({ fromTemplate: name }, opts);
   }
 
   /** Begins with an image of a registry. */
   static fromImage(image: string, opts: TemplateOpts & { readonly registry?: RegistryAccess | undefined } = {}): Template {
     const origin = { fromImage: image, ...(opts.registry ? { fromImageRegistry: opts.registry } : {}) };
-    return new Template({ origin, steps: [], force: false }, opts.context ?? ".");
+    return Template.from(origin, opts);
   }
 
   /**
@@ -81,17 +91,24 @@ export class Template {
    * user, working directory, variables, start and ready commands.
    */
   static fromArchive(path: string, opts: TemplateOpts = {}): Template {
-    return new Template({ origin: { fromArchive: path }, steps: [], force: false }, opts.context ?? ".");
+    return Template.from({ fromArchive: path }, opts);
   }
 
   /**
-   * Takes over the text of a Dockerfile of one stage. `FROM boxyard/NAME` begins with a template, other names are images. ENTRYPOINT and CMD become the start command.
+   * Takes over the text of a Dockerfile, with all the stages that the wanted one needs. `FROM boxyard/NAME` begins with a template, other names
+   * are images. ENTRYPOINT and CMD become the start command.
    *
    * @throws InvalidArgumentError naming the line of what cannot be taken over.
    */
   static fromDockerfile(text: string, opts: DockerfileOpts = {}): Template {
-    const context = opts.context ?? ".";
-    return new Template(parseDockerfile(text, context, opts.args ?? {}), context);
+    const { context = ".", args = {}, target, file, onNote } = opts;
+    const own = file === undefined ? undefined : `${file}.dockerignore`;
+    const ignoreFile = own !== undefined && existsSync(own) ? own : join(context, ".dockerignore");
+    return new Template(parseDockerfile(text, { context, ignoreFile, args, target, file, onNote }), context);
+  }
+
+  private static from(origin: TemplateParts["origin"], { context = "." }: TemplateOpts): Template {
+    return new Template({ origin, steps: [], force: false, at: callSite(import.meta.url) }, context);
   }
 
   /** Copies files or folders of the context; of a folder its content goes into the destination. `*`, `?` and `**` match names. */
@@ -102,6 +119,24 @@ export class Template {
       const step = template.newStep("COPY", [source, destination, opts.user ?? "", mode]);
       return template.with({ ...step, copy: { context: this.context, source } });
     }, this);
+  }
+
+  /**
+   * Copies files out of another template: one on the server, by its name, or one that is built for this purpose and kept nowhere. Paths are those
+   * inside; `*` and `?` match.
+   */
+  copyFrom(from: Template | string, sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
+    const mode = opts.mode === undefined ? "" : `0${opts.mode.toString(8)}`;
+    const list = typeof sources === "string" ? [sources] : sources;
+    const { origin, stages } = typeof from === "string" ? { origin: { from }, stages: [] } : stageOf(from.parts);
+    const all = new Map([...(this.parts.stages ?? []), ...stages].map((stage) => [stage.name, stage]));
+    return list.reduce<Template>(
+      (template, source) => {
+        const step = template.newStep("COPY", [source, destination, opts.user ?? "", mode]);
+        return template.with({ ...step, ...origin });
+      },
+      this.change({ stages: [...all.values()] }),
+    );
   }
 
   /** Runs a shell command (`bash -l -c`), or several until one fails. `user` counts for this step only. */
@@ -150,12 +185,12 @@ export class Template {
 
   /** A program that runs in every sandbox from its first moment. The build ends when `ready` does with 0; default: after 20 s. */
   setStartCmd(command: string, ready?: string): Template {
-    return this.change({ startCmd: command, ...(ready === undefined ? {} : { readyCmd: ready }) });
+    return this.change({ startCmd: command, ...(ready === undefined ? {} : { readyCmd: ready }), startAt: callSite(import.meta.url) });
   }
 
   /** A shell command that ends with 0 when the sandbox is ready; see `waitForPort` and its like. */
   setReadyCmd(command: string): Template {
-    return this.change({ readyCmd: command });
+    return this.change({ readyCmd: command, startAt: callSite(import.meta.url) });
   }
 
   /**
@@ -166,7 +201,7 @@ export class Template {
   async build(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
     const api = new ApiClient(resolveConfig(opts));
     const build = await beginBuild(api, this.parts, name, opts);
-    await followBuild(api, build, opts);
+    await followBuild(api, build, this.parts, opts);
     return build;
   }
 
@@ -248,7 +283,7 @@ export class Template {
     if (args.some((arg) => arg.includes("\0"))) {
       throw new InvalidArgumentError(`${type}: no text of a step may hold a NUL`, { code: "invalid_argument" });
     }
-    return { type, args, force: this.parts.force };
+    return { type, args, force: this.parts.force, at: callSite(import.meta.url) };
   }
 
   private with(step: TemplateStep): Template {
@@ -258,6 +293,16 @@ export class Template {
   private change(change: Partial<TemplateParts>): Template {
     return new Template({ ...this.parts, ...change }, this.context);
   }
+}
+
+/** A template as a stage of another one, after the stages that it needs. Equal ones have the same name. */
+function stageOf({ origin, steps, stages = [], at }: TemplateParts): { origin: { fromStage: string }; stages: TemplateStage[] } {
+  if ("fromArchive" in origin) {
+    throw new InvalidArgumentError("copyFrom: a template that begins with an archive must be built first", { code: "invalid_argument" });
+  }
+  const content = JSON.stringify([origin, steps.map((step) => ({ ...step, at: undefined }))]);
+  const name = `stage-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
+  return { origin: { fromStage: name }, stages: [...stages, { name, origin, steps, at }] };
 }
 
 function words(texts: string | readonly string[]): string {

@@ -62,7 +62,7 @@ const dockerfileFields = {
     .optional()
     .openapi({ description: "COPY and ADD: what to copy in place of the first argument, with the meaning that Dockerfiles give it" }),
   env: z.record(z.string(), z.string()).optional().openapi({ description: "RUN: variables of this step alone; the template's own win" }),
-  text: z.string().max(8192).optional().openapi({ description: "How logs show the step, in place of its arguments" }),
+  text: z.string().max(8192).optional().openapi({ description: "How logs show the step, in place of its type and arguments" }),
 };
 
 export const TemplateStep = z

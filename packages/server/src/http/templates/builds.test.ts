@@ -92,7 +92,7 @@ describe("a build", () => {
       { name: "one", fromImage: "e2bdev/base", steps: [run("in one", { env: { V: "$FROM_TEMPLATE!", FROM_TEMPLATE: "no" } })] },
       { name: "two", fromTemplate: "base", steps: [{ type: "COPY", fromStage: "one", args: ["/a", "/b"] }, run("in two")] },
     ];
-    const steps = [{ type: "COPY", fromStage: "two", args: ["/a", "/b"], text: "--from=two /a /b" }, run("last")];
+    const steps = [{ type: "COPY", fromStage: "two", args: ["/a", "/b"], text: "COPY --from=two /a /b" }, run("last")];
     const built = await bench.build("staged", { stages, steps });
     expect([built.status, built.reason]).toEqual(["ready", undefined]);
     expect(bench.commands).toEqual(["in one", "in two", "last"]);

@@ -110,7 +110,7 @@ export class StageRun {
     const from = this.copiedFrom(step, index);
     if (from) session.pin.add(from.image.layers);
     this.key = chainKey(this.key, step.type, keyArgs(step), from ? from.content : step.filesHash);
-    const text = `${step.type} ${step.text ?? step.args.filter((arg) => arg !== "").join(" ")}`;
+    const text = step.text ?? `${step.type} ${step.args.filter((arg) => arg !== "").join(" ")}`;
     const { teamId, deps } = context;
     return this.remembered(text, part, state, () =>
       runStep(state, { session, uploads: deps.uploads, teamId, part, step, from: from?.image }),

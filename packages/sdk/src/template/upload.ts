@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { createReadStream, mkdtempSync, openAsBlob, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ApiClient, describe } from "../api-client.ts";
+import { BoxyardError, ConnectionError, InvalidArgumentError } from "../errors.ts";
+import { errorFromResponse } from "../http-errors.ts";
+import { type RequestOptions, RequestScope } from "../request-scope.ts";
+import { placeOf } from "./call-site.ts";
+import { type SentSource, sourcesOf } from "./context-files.ts";
+import { type ContextEntry, entriesOf, hashOf } from "./files.ts";
+import type { Step, TemplateStep } from "./steps.ts";
+import { writeTarGz } from "./tar.ts";
+import { type UploadLink, uploadLink } from "./template-api.ts";
+
+/** How the files of one COPY are doing. */
+export interface UploadState {
+  /** Number of the step, from 1; 0 for the archive that a template begins with. */
+  readonly step: number;
+  /** Stage that the step is in; undefined: the template itself. */
+  readonly stage?: string | undefined;
+  readonly source: string;
+  /** `cached`: the server has equal files already. */
+  readonly state: "packing" | "cached" | "uploading" | "uploaded";
+  /** Size of the packed files, once they are packed. */
+  readonly bytes: number | undefined;
+}
+
+export interface UploadOpts extends RequestOptions {
+  /** True: nothing is taken from the cache. Default false. */
+  readonly skipCache?: boolean | undefined;
+  /** Called for each COPY as its files are packed and uploaded. */
+  readonly onUpload?: ((state: UploadState) => void) | undefined;
+}
+
+/** A step as it is sent. */
+export type SentStep = Step & { readonly filesHash?: string };
+
+const UPLOAD_TIMEOUT_MS = 3_600_000;
+
+/** Makes sure that the server has the files of these steps, and gives the steps as it takes them. */
+export async function sendSteps(
+  api: ApiClient,
+  templateId: string,
+  steps: readonly TemplateStep[],
+  stage: string | undefined,
+  opts: UploadOpts,
+): Promise<SentStep[]> {
+  const sent: SentStep[] = [];
+  for (const [index, { copy, at, ...plain }] of steps.entries()) {
+    const force = plain.force || opts.skipCache === true;
+    if (!copy) {
+      sent.push({ ...plain, force });
+      continue;
+    }
+    let files: { entries: ContextEntry[]; sent?: SentSource[] };
+    try {
+      files = "sources" in copy ? sourcesOf(copy) : { entries: entriesOf(copy) };
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError) || !at) throw error;
+      throw new InvalidArgumentError(`${placeOf(at)}: ${error.message}`, { code: error.code, reason: error.reason, cause: error });
+    }
+    const [source = "", destination = ""] = plain.args;
+    const filesHash = await hashOf(files.entries, source, destination);
+    const tell = (state: UploadState["state"], bytes?: number) => opts.onUpload?.({ step: index + 1, stage, source, state, bytes });
+    await sendFiles(api, templateId, { hash: filesHash, entries: files.entries, source, again: force }, tell, opts);
+    sent.push({ ...plain, ...(files.sent ? { sources: files.sent } : {}), filesHash, force });
+  }
+  return sent;
+}
+
+interface Files {
+  readonly hash: string;
+  readonly entries: readonly ContextEntry[];
+  readonly source: string;
+  /** Also when the server has them. */
+  readonly again: boolean;
+}
+
+type Tell = (state: UploadState["state"], bytes?: number) => void;
+
+async function sendFiles(
+  api: ApiClient,
+  templateId: string,
+  { hash, entries, source, again }: Files,
+  tell: Tell,
+  opts: UploadOpts,
+): Promise<void> {
+  const options = { signal: opts.signal, requestTimeoutMs: opts.requestTimeoutMs };
+  const link: UploadLink = await uploadLink(api, templateId, hash, options);
+  if (link.url === undefined || (link.present && !again)) return tell("cached");
+  tell("packing");
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-build-"));
+  try {
+    const file = join(folder, "files.tar.gz");
+    await writeTarGz(entries, file);
+    const archive = await openAsBlob(file);
+    tell("uploading", archive.size);
+    await put(link.url, archive, link.headers, source, [api.config.signal, opts.signal]);
+    tell("uploaded", archive.size);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Makes sure that the server has an archive; the hash under which it has it. */
+export async function sendArchive(api: ApiClient, templateId: string, path: string, opts: UploadOpts): Promise<string> {
+  const tell = (state: UploadState["state"], bytes?: number) => opts.onUpload?.({ step: 0, source: path, state, bytes });
+  tell("packing");
+  const sha256 = createHash("sha256");
+  for await (const piece of createReadStream(path)) {
+    opts.signal?.throwIfAborted();
+    sha256.update(piece as Uint8Array);
+  }
+  const hash = sha256.digest("hex");
+  const link = await uploadLink(api, templateId, hash, { signal: opts.signal, requestTimeoutMs: opts.requestTimeoutMs });
+  const archive = await openAsBlob(path);
+  if (link.url === undefined || link.present) {
+    tell("cached");
+    return hash;
+  }
+  tell("uploading", archive.size);
+  await put(link.url, archive, link.headers, path, [api.config.signal, opts.signal]);
+  tell("uploaded", archive.size);
+  return hash;
+}
+
+/** The URL itself is the right to upload: no key goes along. */
+async function put(
+  url: string,
+  body: Blob,
+  headers: Readonly<Record<string, string>>,
+  source: string,
+  signals: (AbortSignal | undefined)[],
+) {
+  const what = `upload ${source}`;
+  const scope = new RequestScope(what, UPLOAD_TIMEOUT_MS, signals);
+  try {
+    scope.throwIfEnded();
+    const response = await fetch(url, { method: "PUT", body, headers, signal: scope.signal });
+    if (!response.ok) throw await errorFromResponse(response, what);
+    await response.arrayBuffer();
+  } catch (error) {
+    if (error instanceof BoxyardError) throw error;
+    const ended = scope.failure(error);
+    if (ended) throw ended;
+    const options = { code: "unavailable", reason: "network_failed", cause: error } as const;
+    throw new ConnectionError(`${what}: the connection failed (${describe(error)})`, options);
+  } finally {
+    scope.dispose();
+  }
+}
