@@ -5,7 +5,7 @@ import type { Logger } from "@boxyard/core/node";
 import { z } from "zod";
 import { DEFAULT_TEAM } from "../keys/keys.ts";
 import type { Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
-import { parseTemplateReference } from "./reference.ts";
+import { parseTemplateReference, type TemplateReference } from "./reference.ts";
 
 export const DEFAULT_TAG = "default";
 export const DEFAULT_DISK_MB = 10240;
@@ -29,8 +29,18 @@ export interface Template {
   readonly versions: readonly TemplateVersion[];
 }
 
-export const templateNotFound = (text: string) =>
-  new AppError("not_found", `template '${text.slice(0, 200)}' not found`, { reason: "template_not_found" });
+/** Names that clients ask for by themselves, and what they mean here (design.md section 6, 12). */
+const ALSO_CALLED: Readonly<Record<string, string>> = { "code-interpreter-v1": "code-interpreter" };
+
+/** Templates that come with Boxyard and are built on demand. */
+const ON_DEMAND: ReadonlySet<string> = new Set(["code-interpreter"]);
+
+export function templateNotFound(text: string): AppError {
+  const name = text.trim().toLowerCase();
+  const shipped = Object.hasOwn(ALSO_CALLED, name) ? ALSO_CALLED[name] : name;
+  const hint = shipped !== undefined && ON_DEMAND.has(shipped) ? `; \`boxyard template rebuild ${shipped}\` on the server makes it` : "";
+  return new AppError("not_found", `template '${text.slice(0, 200)}' not found${hint}`, { reason: "template_not_found" });
+}
 
 /** The templates there are, in memory as in the store: names are looked up with every create. */
 export class Templates {
@@ -73,15 +83,20 @@ export class Templates {
    * another team has a private one of that name is none of the caller's business.
    */
   find(teamId: TeamId, text: string, field?: string): Template {
-    const { namespace, name } = parseTemplateReference(text, field);
+    const reference = parseTemplateReference(text, field);
+    const meant = Object.hasOwn(ALSO_CALLED, reference.name) ? ALSO_CALLED[reference.name] : undefined;
+    const found = this.usable(teamId, reference) ?? (meant === undefined ? undefined : this.usable(teamId, { ...reference, name: meant }));
+    if (!found) throw templateNotFound(text);
+    return found;
+  }
+
+  private usable(teamId: TeamId, { namespace, name }: TemplateReference): Template | undefined {
     const matching = [...this.byId.values()].filter(
       ({ record }) => (record.id === name || record.name === name) && (namespace === undefined || record.namespace === namespace),
     );
     const usable = matching.filter(({ record }) => record.teamId === teamId || record.isPublic);
     const rank = ({ record }: Template) => (record.teamId === teamId ? 0 : record.namespace === DEFAULT_TEAM ? 1 : 2);
-    const [found] = usable.sort((a, b) => rank(a) - rank(b));
-    if (!found) throw templateNotFound(text);
-    return found;
+    return usable.sort((a, b) => rank(a) - rank(b))[0];
   }
 
   /** As `find`, of those that the team may change. Throws `permission_denied` for others' public ones. */

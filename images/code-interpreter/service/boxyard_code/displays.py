@@ -1,0 +1,65 @@
+"""An IPython extension: what a data frame and a chart hold goes out with their pictures, as data."""
+import datetime
+import math
+
+from IPython.core.formatters import BaseFormatter
+from traitlets import ObjectName, Unicode
+
+from .mimes import CHART_MIME, DATA_MIME
+
+MAX_CELLS = 200_000
+
+
+class DataFormatter(BaseFormatter):
+    format_type = Unicode(DATA_MIME)
+    print_method = ObjectName("_repr_boxyard_data_")
+    _return_type = dict
+
+
+class ChartFormatter(BaseFormatter):
+    format_type = Unicode(CHART_MIME)
+    _return_type = dict
+
+    def __call__(self, shown):
+        # Not registered like others: the inline backend takes every formatter of figures away when it comes.
+        if (type(shown).__module__, type(shown).__name__) != ("matplotlib.figure", "Figure"):
+            return None
+        try:
+            from .charts import chart_of  # matplotlib is there by now
+
+            return chart_of(shown)
+        except Exception:
+            return None  # the picture is there; what it shows as data is an extra
+
+
+def plain(value):
+    """A value as JSON can say it; NaN and infinities, which it can't, are null."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        text = value.isoformat()
+        return None if text == "NaT" else text
+    if hasattr(value, "item"):  # of numpy
+        return plain(value.item())
+    text = str(value)
+    return None if text in ("NaT", "<NA>") else text
+
+
+def frame_data(frame):
+    """Columns by name, each a list; nothing for a frame that is too large to be sent beside its table."""
+    if frame.size > MAX_CELLS:
+        return None
+    return {str(name): [plain(value) for value in frame.iloc[:, i].tolist()] for i, name in enumerate(frame.columns)}
+
+
+def load_ipython_extension(shell):
+    shell.colors = "nocolor"  # tracebacks are read by programs
+    formatter = shell.display_formatter
+    data = DataFormatter(parent=formatter)
+    # By name, so that nothing is imported before it is used.
+    for module in ("pandas", "pandas.core.frame"):
+        data.for_type_by_name(module, "DataFrame", frame_data)
+    formatter.formatters[DATA_MIME] = data
+    formatter.formatters[CHART_MIME] = ChartFormatter(parent=formatter)

@@ -1,0 +1,79 @@
+"""A kernel's process, with the file that tells both sides where they meet. Standard library only: the first one starts before all else is loaded."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import uuid
+
+_CHANNELS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
+_FOLDER = os.path.join(tempfile.gettempdir(), f".boxyard-code-{os.getuid()}")
+
+# A kernel dies with the service, however that ends.
+_TIED = ("setpriv", "--pdeathsig", "KILL", "--")
+
+
+def forget_old_kernels():
+    """Removes what kernels of a killed service have left; they died with it."""
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+class KernelProcess:
+    """Runs from the moment it is made. Its group is its own: whatever it starts ends with it."""
+
+    def __init__(self, language, cwd):
+        os.makedirs(_FOLDER, mode=0o700, exist_ok=True)
+        self._folder = tempfile.mkdtemp(dir=_FOLDER)
+        path = os.path.join(self._folder, "connection.json")
+        self.connection = _tcp() if language.transport == "tcp" else _ipc(os.path.join(self._folder, "channel"))
+        self.connection.update(key=str(uuid.uuid4()), signature_scheme="hmac-sha256", kernel_name=language.name)
+        with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            json.dump(self.connection, file)
+        argv = [path if word == "{connection_file}" else word for word in (*_TIED, *language.argv)]
+        self._interrupts_by_signal = language.interrupt_mode == "signal"
+        try:
+            self._process = subprocess.Popen(
+                argv, cwd=cwd, env={**os.environ, **dict(language.env)}, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def interrupt(self):
+        """False when this kernel wants a message instead."""
+        if self._interrupts_by_signal:
+            self._signal(signal.SIGINT)
+        return self._interrupts_by_signal
+
+    def end(self):
+        """Repeatable."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _signal(self, number):
+        if self._process.poll() is None:
+            try:
+                os.killpg(self._process.pid, number)
+            except ProcessLookupError:
+                pass
+
+
+def _ipc(path):
+    return {"transport": "ipc", "ip": path, **{name: i for i, name in enumerate(_CHANNELS, 1)}}
+
+
+def _tcp():
+    """Ports that are free now; who takes one in between makes the kernel fail, and it is started again."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in _CHANNELS]
+    try:
+        return {"transport": "tcp", "ip": "127.0.0.1", **{name: one.getsockname()[1] for name, one in zip(_CHANNELS, sockets)}}
+    finally:
+        for one in sockets:
+            one.close()

@@ -1,0 +1,47 @@
+"""The code service as a whole: contexts, environment and HTTP interface, from start to end."""
+import asyncio
+import logging
+import signal
+
+from tornado.httpserver import HTTPServer
+
+from . import limits
+from .agent_env import AgentEnvironment
+from .contexts import Contexts
+from .languages import LANGUAGES
+from .server import application
+
+
+class Service:
+    def __init__(self, baseline):
+        self.contexts = Contexts(baseline)
+        self.environment = AgentEnvironment()
+        self.is_ready = False
+
+
+def run(first_kernel, baseline):
+    """Serves until SIGTERM or SIGINT. `first_kernel`: of the Python context that is there from the start."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    asyncio.run(_serve(first_kernel, baseline))
+
+
+async def _serve(first_kernel, baseline):
+    service = Service(baseline)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    server = HTTPServer(application(service), max_buffer_size=limits.MAX_BODY_BYTES, max_body_size=limits.MAX_BODY_BYTES)
+    python = service.contexts.default(LANGUAGES["python"])
+    # This one is there from the start, and its kernel comes with the first cell: most sandboxes never need it.
+    if "javascript" in LANGUAGES:
+        service.contexts.default(LANGUAGES["javascript"])
+    server.listen(limits.PORT)
+    stopped = asyncio.create_task(stop.wait())
+    warm = asyncio.create_task(python.warm_up(first_kernel))
+    await asyncio.wait({stopped, warm}, return_when=asyncio.FIRST_COMPLETED)
+    if not stopped.done() and not warm.result():
+        raise SystemExit("the Python kernel does not start")
+    service.is_ready = True
+    await stopped
+    server.stop()
+    await service.contexts.close()
