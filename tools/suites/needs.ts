@@ -24,6 +24,8 @@ const NEEDS: readonly Need[] = [
     probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/postgres && id postgres"],
   },
   { what: "a browser, for what the SDK does in one", package: "chromium", probe: ["chromium", "--version"] },
+  { what: "zsh, for its completion", package: "zsh", probe: ["zsh", "--version"] },
+  { what: "fish, for its completion", package: "fish", probe: ["fish", "--version"] },
   { what: "tmux, to drive terminal programs", package: "tmux", probe: ["tmux", "-V"] },
 ];
 

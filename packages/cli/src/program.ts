@@ -37,13 +37,6 @@ export async function buildProgram(argv: readonly string[], context: CliContext)
   return program;
 }
 
-/** The program with every command loaded, for completion scripts and documents. */
-export async function buildWholeProgram(context: CliContext): Promise<Command> {
-  const program = newProgram();
-  for (const entry of COMMANDS) await addCommand(program, entry, true, context);
-  return program;
-}
-
 function newProgram(): Command {
   return new Command("boxyard")
     .description("Isolated sandboxes for AI agents and other code that you do not trust.")
@@ -57,6 +50,9 @@ function newProgram(): Command {
 
 async function addCommand(program: Command, entry: CommandEntry, load: boolean, context: CliContext): Promise<void> {
   // `command` hands on the settings above.
-  const command = program.command(entry.name).summary(entry.summary).description(`${entry.summary}.`);
+  const command = program
+    .command(entry.name, { hidden: entry.hidden === true })
+    .summary(entry.summary)
+    .description(`${entry.summary}.`);
   if (load) (await entry.load()).configure(command, context);
 }

@@ -1,8 +1,11 @@
 import type { CommandModule } from "../command-module.ts";
+import { COMPLETE } from "../completion/scripts.ts";
 
 export interface CommandEntry {
   readonly name: string;
   readonly summary: string;
+  /** Programs use it, people do not. */
+  readonly hidden?: boolean;
   load(): Promise<CommandModule>;
 }
 
@@ -24,4 +27,5 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "setup", summary: "Set this machine up (also done on first use)", load: () => import("./setup.ts") },
   { name: "doctor", summary: "Say what this machine can do, and how to mend what it cannot", load: () => import("./doctor.ts") },
   { name: "completion", summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },
+  { name: COMPLETE, summary: "Print what may stand where the cursor is", hidden: true, load: () => import("./complete.ts") },
 ];

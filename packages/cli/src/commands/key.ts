@@ -21,8 +21,8 @@ export function configure(command: Command, context: CliContext): void {
     .option("--json", "print them as JSON")
     .action((options: { json?: boolean }) => list(options, context));
   command
-    .command("revoke <id...>")
-    .description("Revoke API keys: they open nothing from then on.")
+    .command("revoke <key...>")
+    .description("Revoke API keys, by their ids: they open nothing from then on.")
     .action((ids: string[]) => revoke(ids, context));
 }
 

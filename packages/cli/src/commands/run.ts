@@ -29,7 +29,7 @@ export function configure(command: Command, context: CliContext): void {
   command
     .description("Run a command in a new sandbox and remove the sandbox when it has ended.")
     .argument("<command...>", "the program and its arguments")
-    .option("-t, --template <name>", "template to start from", "base")
+    .option("-t, --template <template>", "template to start from", "base")
     .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
     .option("--cwd <path>", "working directory (default: the user's home)")
     .option("--user <name>", "user in the sandbox (default: the template's)")

@@ -14,7 +14,7 @@ export interface CreateOptions {
 }
 
 export interface ListOptions {
-  readonly state?: string;
+  readonly state?: "running" | "paused";
   readonly metadata?: Record<string, string>;
   readonly template?: string;
   readonly limit?: number;
@@ -43,9 +43,7 @@ export async function create(template: string | undefined, options: CreateOption
 
 export async function list(options: ListOptions, context: CliContext): Promise<void> {
   const { state, metadata, template, limit = Number.POSITIVE_INFINITY } = options;
-  if (state !== undefined && state !== "running" && state !== "paused")
-    throw usageError(`--state is 'running' or 'paused', not '${state}'`);
-  const filter = { ...(state ? { state: [state] as const } : {}), metadata, template };
+  const filter = { ...(state ? { state: [state] } : {}), metadata, template };
   const found: SandboxInfo[] = [];
   for await (const info of Sandbox.list({ ...(await connection(context)), ...filter, limit: Math.min(limit, 100) })) {
     found.push(info);

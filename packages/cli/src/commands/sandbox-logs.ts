@@ -1,25 +1,22 @@
 import { NotFoundError, Sandbox, type SandboxLogEntry } from "@boxyard/sdk";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { usageError } from "../errors.ts";
 
 export interface LogsOptions {
   readonly follow?: boolean;
-  readonly level?: string;
+  readonly level?: (typeof LEVELS)[number];
   readonly search?: string;
   readonly json?: boolean;
 }
 
-const LEVELS = ["debug", "info", "warn", "error"] as const;
+export const LEVELS = ["debug", "info", "warn", "error"] as const;
 const POLL_MS = 500;
 const PAGE = 1000;
 
 /** Prints what happened to a sandbox; with `--follow` also what happens, until its end. */
 export async function logs(id: string, options: LogsOptions, context: CliContext): Promise<void> {
-  const level = LEVELS.find((name) => name === options.level);
-  if (options.level !== undefined && !level) throw usageError(`--level is one of ${LEVELS.join(", ")}, not '${options.level}'`);
   const target = await connection(context);
-  const filter = { level, search: options.search, limit: PAGE };
+  const filter = { level: options.level, search: options.search, limit: PAGE };
   let since: Date | undefined;
   for (;;) {
     // Asked before the lines are: what the end adds is in them.

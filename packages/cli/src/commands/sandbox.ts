@@ -1,8 +1,10 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { CliContext } from "../context.ts";
 import { collectEnv, collectPairs, parseCount, parseSeconds } from "../options.ts";
 import * as actions from "./sandbox-actions.ts";
-import { type LogsOptions, logs } from "./sandbox-logs.ts";
+import { LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
+
+const STATES = ["running", "paused"] as const;
 
 export function configure(command: Command, context: CliContext): void {
   command.description("Create, list, look at and end sandboxes.");
@@ -41,7 +43,7 @@ export function configure(command: Command, context: CliContext): void {
     .command("logs <sandbox>")
     .description("Show what happened to a sandbox, also after its end.")
     .option("-f, --follow", "go on until it ends")
-    .option("--level <level>", "the lowest: debug, info, warn or error")
+    .addOption(new Option("--level <level>", "the lowest").choices(LEVELS))
     .option("--search <text>", "only lines that hold this text")
     .option("--json", "print each line as JSON")
     .action((id: string, options: LogsOptions) => logs(id, options, context));
@@ -87,9 +89,9 @@ function configureList(command: Command, context: CliContext): void {
     .command("list")
     .alias("ls")
     .description("List sandboxes, the newest first.")
-    .option("--state <state>", "only `running` or `paused`")
+    .addOption(new Option("--state <state>", "only those in this state").choices(STATES))
     .option("--metadata <KEY=VALUE>", "only those with this metadata, repeatable", collectPairs)
-    .option("-t, --template <name>", "only those of this template")
+    .option("-t, --template <template>", "only those of this template")
     .option("--limit <count>", "at most so many", parseCount)
     .option("--json", "print them as JSON")
     .action((options: actions.ListOptions) => actions.list(options, context));

@@ -39,7 +39,7 @@ export function configure(command: Command, context: CliContext): void {
     .description("Open a terminal in a sandbox: a new one, or with an id a running one.")
     .argument("[sandbox]", "id of a running sandbox")
     .argument("[command...]", "the program and its arguments (default: bash)")
-    .option("-t, --template <name>", "template of a new sandbox (default: base)")
+    .option("-t, --template <template>", "template of a new sandbox (default: base)")
     .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
     .option("--cwd <path>", "working directory (default: the user's home)")
     .option("--user <name>", "user in the sandbox (default: the template's)")

@@ -1,0 +1,46 @@
+import { ApiKeys, type ConnectionOptions, Sandbox } from "@boxyard/sdk";
+import { Template } from "@boxyard/sdk/template";
+import { isRemote, readApiKey } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { isAlive, readServerFile } from "../server-control/server-file.ts";
+import type { Candidate, Kind } from "./candidates.ts";
+
+/** Nobody waits longer for a list after a press of Tab. */
+const LIMIT_MS = 2000;
+/** As many as one page holds; more would help nobody choose. */
+const MOST = 100;
+
+/** What the server has of a kind. Empty when it does not say so soon: completion has no errors. Never starts or sets up anything. */
+export async function lookUp(kind: Kind, context: CliContext): Promise<readonly Candidate[]> {
+  try {
+    const target = runningServer(context);
+    return target ? await LISTS[kind]({ ...target, requestTimeoutMs: LIMIT_MS }) : [];
+  } catch {
+    return [];
+  }
+}
+
+const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readonly Candidate[]>>> = {
+  sandbox: async (target) => {
+    const page = await Sandbox.list({ ...target, limit: MOST }).nextItems();
+    return page.map(({ sandboxId, name, templateId, state }) => ({ word: sandboxId, summary: `${name ?? templateId}, ${state}` }));
+  },
+  template: async (target) => {
+    const page = await Template.list(target).nextItems();
+    return page.flatMap(({ names, templateId, buildStatus }) =>
+      (names.length > 0 ? names : [templateId]).map((word) => ({ word, summary: buildStatus })),
+    );
+  },
+  snapshot: async (target) => {
+    const page = await Sandbox.listSnapshots({ ...target, limit: MOST }).nextItems();
+    return page.map(({ snapshotId, names }) => ({ word: snapshotId, summary: names.join(" ") }));
+  },
+  key: async (target) => (await ApiKeys.list(target)).map(({ id, name }) => ({ word: id, summary: name })),
+};
+
+function runningServer({ config }: CliContext): ConnectionOptions | undefined {
+  if (isRemote(config)) return { apiUrl: config.apiUrl, apiKey: config.apiKey };
+  const server = readServerFile(config.dataDir);
+  if (!server || !isAlive(server)) return undefined;
+  return { apiUrl: server.url, apiKey: config.apiKey ?? readApiKey(config.dataDir) };
+}
