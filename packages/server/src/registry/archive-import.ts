@@ -10,6 +10,8 @@ import { withWorkFolder } from "./work-folder.ts";
 const BLOB = /^blobs\/sha256\/([0-9a-f]{64})$/;
 /** Most bytes of all files of an archive together by default. */
 const DEFAULT_MAX_BYTES = 128 * 1024 ** 3;
+/** An image has at most some thousand; archives may hold several. */
+const MAX_BLOBS = 10_000;
 
 export interface ImportArchiveOptions extends InstallOptions {
   /** The tar of an image layout. */
@@ -68,6 +70,7 @@ class ArchiveSource implements ImageSource {
   }
 
   private async keep(hex: string, file: ArchiveFile): Promise<void> {
+    if (this.sizes.size >= MAX_BLOBS) throw badImage(`the archive holds more than ${MAX_BLOBS} blobs`);
     const hash = new Bun.CryptoHasher("sha256");
     await using out = await open(join(this.folder, hex), "w", 0o600);
     for await (const piece of file.body) {

@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { AppError, type ErrorCode } from "@boxyard/core";
 import { Authenticator } from "./auth.ts";
 import type { Login } from "./credentials.ts";
 import type { ImageReference } from "./reference.ts";
@@ -30,7 +30,7 @@ export class RegistryClient {
   locationOf(response: Response, from: URL): URL {
     const location = response.headers.get("location");
     const url = location === null || !URL.canParse(location, from) ? undefined : new URL(location, from);
-    if (url?.host !== from.host) throw this.odd("gives no address of its own for an upload");
+    if (url?.host !== from.host) throw this.odd("gives no address of its own for an upload", "failed_precondition");
     // Behind a proxy that ends TLS a registry may think that it is spoken to without.
     url.protocol = from.protocol;
     return url;
@@ -91,7 +91,8 @@ export class RegistryClient {
     return new AppError(code, `${name}: ${what}: the registry answers ${status}`, { reason: "registry_answer", details });
   }
 
-  private odd(what: string): AppError {
-    return new AppError("unavailable", `The registry ${this.registry} ${what}`, { reason: "registry_answer" });
+  /** `code`: whether it may be otherwise the next time. */
+  private odd(what: string, code: ErrorCode = "unavailable"): AppError {
+    return new AppError(code, `The registry ${this.registry} ${what}`, { reason: "registry_answer" });
   }
 }

@@ -261,6 +261,16 @@ test.each<[string, unknown]>([
   await expect(pull()).rejects.toMatchObject({ code: "invalid_argument", reason: "bad_image" });
 });
 
+test("an image that says it is larger than any may be is not begun with", async () => {
+  const tar = tarOf("small");
+  script.image([tar]);
+  const manifest = JSON.parse(new TextDecoder().decode(script.top.bytes)) as { layers: { size: number }[] };
+  for (const layer of manifest.layers) layer.size = 2 ** 40;
+  script.top = { ...script.top, bytes: json(manifest) };
+  await expect(pull()).rejects.toMatchObject({ code: "resource_exhausted", reason: "image_too_large" });
+  expect(script.requests.some(({ path }) => path.endsWith(digestOf(tar)))).toBe(false);
+});
+
 test("an endless answer is cut short, a busy registry told of", async () => {
   script.answer = (_, url) =>
     url.pathname.includes("/manifests/")

@@ -1,3 +1,4 @@
+import { AppError } from "@boxyard/core";
 import type { ImageRef, ImageStore } from "@boxyard/driver";
 import type { Pins } from "../images/pins.ts";
 import {
@@ -16,6 +17,8 @@ import type { ImageSource } from "./source.ts";
 
 /** Layers fetched at once. */
 const CONCURRENT_LAYERS = 3;
+/** Most bytes of all layers together, as they come. */
+const MAX_IMAGE_BYTES = 128 * 1024 ** 3;
 /** Indexes within indexes. */
 const MAX_DEPTH = 3;
 
@@ -96,6 +99,10 @@ async function fetchLayers(
   const failed = new AbortController();
   const signal = AbortSignal.any([options.signal, failed.signal]);
   const progress = new Progress(descriptors, options.onProgress);
+  if (progress.total > MAX_IMAGE_BYTES) {
+    const message = `The image is larger than allowed: more than ${MAX_IMAGE_BYTES / 1024 ** 3} GiB`;
+    throw new AppError("resource_exhausted", message, { reason: "image_too_large" });
+  }
   // Once each: images repeat layers, empty ones above all.
   const wanted = diffIds.flatMap((diffId, i) =>
     diffIds.indexOf(diffId) === i ? [{ diffId, descriptor: descriptors[i] as Descriptor }] : [],
@@ -162,7 +169,7 @@ async function named(layers: readonly string[], config: ConfigFile, images: Imag
 class Progress {
   private readonly report: ((progress: PullProgress) => void) | undefined;
   private readonly layers: number;
-  private readonly total: number;
+  readonly total: number;
   private layersDone = 0;
   private bytesDone = 0;
 

@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
 import { AppError, isAppError } from "@boxyard/core";
 import type { ImageStore } from "@boxyard/driver";
@@ -17,6 +18,7 @@ import { withWorkFolder } from "./work-folder.ts";
 /** A blob up to this size goes up in one request, a larger one in pieces of this size, of which each can be sent again. */
 const PIECE_BYTES = 32 << 20;
 const MAX_ATTEMPTS = 4;
+const RETRY_MS = 100;
 
 export interface PushOptions {
   readonly reference: ImageReference;
@@ -143,6 +145,7 @@ class Push {
         return;
       } catch (error) {
         if (attempt === MAX_ATTEMPTS || !isAppError(error, "unavailable")) throw error;
+        await this.pause(attempt);
       }
     }
   }
@@ -163,6 +166,7 @@ class Push {
         this.tell(bytesRead);
       } catch (error) {
         if (++failures === MAX_ATTEMPTS || !isAppError(error, "unavailable")) throw error;
+        await this.pause(failures);
         ({ at, from } = await this.whereWasI(at));
       }
     }
@@ -189,6 +193,12 @@ class Push {
     url.searchParams.set("digest", digest);
     const headers = { "content-type": "application/octet-stream", "content-length": String(body?.length ?? 0) };
     await this.expect(201, await this.request(url, { method: "PUT", headers, ...(body && { body }) }), "does not take a layer");
+  }
+
+  /** A registry that has just failed is not asked again at once. */
+  private async pause(attempt: number): Promise<void> {
+    const { signal } = this.options;
+    await sleep(RETRY_MS * 2 ** attempt, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
   private async abandon(url: URL): Promise<void> {
