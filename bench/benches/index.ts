@@ -6,10 +6,27 @@ import { files } from "./files.ts";
 import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
 import { sdk } from "./sdk.ts";
+import { templateCached } from "./template-cached.ts";
+import { templateMemory } from "./template-memory.ts";
+import { templateRun } from "./template-run.ts";
+import { templateUnpack } from "./template-unpack.ts";
 import { transfer } from "./transfer.ts";
 
 /** Every bench, in the order of SPECIFICATION.md's rows. */
-export const benches: readonly Bench[] = [createCold, command, ptyEcho, transfer, files, compose, proxy, sdk];
+export const benches: readonly Bench[] = [
+  createCold,
+  command,
+  ptyEcho,
+  transfer,
+  files,
+  compose,
+  proxy,
+  sdk,
+  templateCached,
+  templateRun,
+  templateUnpack,
+  templateMemory,
+];
 
 /** Promises that nothing here measures, and why. */
 export const UNMEASURED: Readonly<Record<number, string>> = {

@@ -57,7 +57,7 @@ class Pusher {
   }
 
   async push(tar: Uint8Array, config: object): Promise<void> {
-    const layer = await this.blob(Bun.gzipSync(new Uint8Array(tar)));
+    const layer = await this.blob(Bun.gzipSync(new Uint8Array(tar), { level: 1 }));
     const architecture = process.arch === "arm64" ? "arm64" : "amd64";
     const document = { architecture, os: "linux", config, rootfs: { type: "layers", diff_ids: [sha256(tar)] } };
     const settings = await this.blob(new TextEncoder().encode(JSON.stringify(document)));
