@@ -6,13 +6,16 @@ import { InstanceCgroups } from "./cgroup/instance.ts";
 import { WaitingRoom } from "./cgroup/waiting-room.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
+import { RUN_FOLDER } from "./network/index.ts";
 import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import { adoptSandboxes } from "./recover.ts";
 import { ROOT_MOUNT } from "./rootfs/mounts.ts";
+import { UidClaims } from "./rootfs/uid-claims.ts";
 import { UidRanges } from "./rootfs/uid-ranges.ts";
 import { chooseRuntime } from "./runtime/choose.ts";
 import { OciRuntime } from "./runtime/oci-runtime.ts";
+import { bootId } from "./runtime/process.ts";
 import type { LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
 import { stepTrace } from "./step-trace.ts";
@@ -51,7 +54,7 @@ export function assembleDriver(
     machine: machineFacts(),
     cgroups,
     waitingRoom,
-    uidRanges: new UidRanges(instance),
+    uidRanges: new UidRanges(instance, new UidClaims(RUN_FOLDER, instance, bootId())),
     networks,
     storage,
     runtime: new OciRuntime(runtime, paths.runtime, clock),

@@ -242,6 +242,7 @@ export class LocalDriver implements SandboxDriver {
       throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
     }
     this.parts.waitingRoom.close();
+    this.parts.uidRanges.release();
     await this.parts.networks.release();
     await this.parts.storage.release();
     this.parts.cgroups.remove();

@@ -10,7 +10,7 @@ import { readRecord } from "./state/record.ts";
  */
 export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): void {
   const records = ids.flatMap((id) => readRecord(parts.paths.state(id)) ?? []);
-  for (const record of records) parts.uidRanges.adopt(record.uidBase);
+  parts.uidRanges.adopt(records.map((record) => record.uidBase));
   parts.networks.adopt(records.map((record) => record.lease));
 }
 

@@ -81,7 +81,9 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    const { dataFolder, runtime, faults: observer } = this;
+    const { dataFolder, runtime, faults } = this;
+    // Looked up at each step: tests change them while the driver is open.
+    const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
     this.open = await openLocalDriver({ dataFolder, logger: silentLogger, observer, agentTimeoutMs, ...(runtime && { runtime }) });
   }
 

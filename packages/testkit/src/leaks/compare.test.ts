@@ -9,6 +9,7 @@ const empty: Snapshot = {
   networkNamespaces: [],
   nftTables: [],
   routers: [],
+  userIds: [],
   cgroups: [],
   processes: [],
   devices: [],

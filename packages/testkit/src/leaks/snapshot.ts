@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
 /**
@@ -15,6 +15,8 @@ export interface Snapshot {
   readonly nftTables: readonly string[];
   /** Links and addresses of routes in the routers' namespaces, where every sandbox's link ends. */
   readonly routers: readonly string[];
+  /** Ranges of user ids that servers have claimed. */
+  readonly userIds: readonly string[];
   /** Control groups named `boxyard-…`, in every hierarchy. */
   readonly cgroups: readonly string[];
   /** Processes in such a group, or started with the marker. */
@@ -36,6 +38,7 @@ export function takeSnapshot(options: SnapshotOptions = {}): Snapshot {
     networkNamespaces: entries("/run/netns"),
     nftTables: nftTables(),
     routers: routers(),
+    userIds: userIds(),
     cgroups: cgroups(),
     processes: processes(options.marker),
     devices: devices("/dev"),
@@ -55,6 +58,22 @@ function text(path: string): string {
     return readFileSync(path, "utf8");
   } catch {
     return "";
+  }
+}
+
+function userIds(): string[] {
+  const folders = entries("/run/boxyard").filter((name) => name.startsWith("uid-ranges-"));
+  return folders.flatMap((name) => {
+    const folder = join("/run/boxyard", name);
+    return entries(folder).map((base) => `${base} of ${linkTarget(join(folder, base))}`);
+  });
+}
+
+function linkTarget(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return ""; // It has gone meanwhile.
   }
 }
 
