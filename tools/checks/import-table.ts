@@ -66,7 +66,7 @@ export const TEXT_RULES: readonly TextRule[] = [
     name: "own files",
     files: /^packages\/(core|driver|driver-local|server|cli)\/src\/.*\.tsx?$/,
     except:
-      /\.test\.tsx?$|\/(fixtures|testing|lab)\/|\/(setup\/(checkout|resources)|worker\/spawn|server-control\/(self-command|outdated)|src\/build-id)\.ts$/,
+      /\.test\.tsx?$|\/(fixtures|testing|lab)\/|\/(setup\/(checkout|resources)|worker\/spawn|server-control\/(self-command|outdated)|template\/recipe|src\/build-id)\.ts$/,
     forbidden: /\bimport\.meta\.(dir|dirname|path|filename|url)\b/,
     because: "the single executable has no files beside its code; docs/dist.md says what to do instead",
   },

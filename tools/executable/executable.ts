@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AppError } from "@boxyard/core";
-import { CARRIED_FOLDER, hashSources, npmVersion, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
+import { AppError, CARRIED_FOLDER } from "@boxyard/core";
+import { hashSources, npmVersion, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
 import { ROOT } from "../config.ts";
 import { fetchBaselineBun, fetchPackage } from "./fetch.ts";
 import type { BuildOptions } from "./options.ts";

@@ -9,3 +9,6 @@ export const executableBuild: string | undefined = typeof BOXYARD_BUILD === "und
  * starts the program's own file instead.
  */
 export const PROGRAM = { server: "@server", layerWorker: "@layer-worker" } as const;
+
+/** Name of the folder beside the executable's code with what it carries; recipes of templates are in its `images/`, as in a checkout. */
+export const CARRIED_FOLDER = "carried";

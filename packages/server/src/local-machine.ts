@@ -1,6 +1,14 @@
 import type { StepObserver } from "@boxyard/core";
 import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
-import { isSetUp, lineReporter, machineBuildSettings, readSetupConfig, runSetup, tuneMachine } from "@boxyard/driver-local/setup";
+import {
+  isSetUp,
+  lineReporter,
+  machineBuildSettings,
+  readSetupConfig,
+  rebuildBase,
+  runSetup,
+  tuneMachine,
+} from "@boxyard/driver-local/setup";
 import type { Machine } from "./machine.ts";
 
 /** Read when a verb asks, so that a bad setting becomes its error. */
@@ -18,6 +26,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
       await runSetup(settings(), reporter());
       if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
     },
+    rebuildBase: () => rebuildBase(settings(), reporter()),
     openDriver: (logger) => {
       const { dataDir, network, runtime } = settings();
       return openLocalDriver({

@@ -1,7 +1,15 @@
 import type { StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
+import type { TemplateSpec } from "./store/index.ts";
 import type { BuildSettings } from "./templates/builds/build-settings.ts";
+
+/** The base template's files, and how sandboxes of it run. */
+export interface BaseTree {
+  /** Path of their tar. */
+  readonly tar: string;
+  readonly settings: Omit<TemplateSpec, "image">;
+}
 
 /** The concrete driver, as `main.ts` hands it to the verbs: nothing else of the server knows which one it is. */
 export interface Machine {
@@ -9,6 +17,8 @@ export interface Machine {
   isSetUp(): Promise<boolean>;
   /** Makes the machine ready, telling on standard error what is done. Repeatable. */
   setUp(args: readonly string[]): Promise<void>;
+  /** Builds the base template's files anew, telling on standard error what is done. */
+  rebuildBase(): Promise<BaseTree>;
   openDriver(logger: Logger): Promise<SandboxDriver>;
   /** What template builds take along of this machine; its files go below `folder` inside, or where programs look for them. */
   buildSettings(folder: string): Promise<BuildSettings>;

@@ -4,6 +4,7 @@ import { collectPairs, parseCount } from "../options.ts";
 import * as actions from "../template/actions.ts";
 import { type BuildOptions, build } from "../template/build.ts";
 import * as images from "../template/images.ts";
+import { type RebuildOptions, rebuild } from "../template/rebuild.ts";
 
 const BUILD_EXAMPLES = `
 The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the folder, which is also where COPY begins and
@@ -33,6 +34,14 @@ Examples:
   $ boxyard template export my-app my-app.tar
   $ boxyard template import my-app.tar my-app`;
 
+const REBUILD_HELP = `
+base is built from the machine's own Debian packages as they are now, so this is how its updates come in; it takes the server's machine.
+Templates that were built on the old one stay as they are until they are built again.
+
+Examples:
+  $ boxyard template rebuild code-interpreter
+  $ boxyard template rebuild base`;
+
 const collect = (text: string, before: string[] = []) => [...before, text];
 
 export function configure(command: Command, context: CliContext): void {
@@ -53,6 +62,14 @@ export function configure(command: Command, context: CliContext): void {
     .option("--json", "print it as JSON")
     .addHelpText("after", BUILD_EXAMPLES)
     .action((name: string, folder: string | undefined, options: BuildOptions) => build(name, folder ?? ".", options, context));
+
+  command
+    .command("rebuild <template>")
+    .description("Build a template that comes with Boxyard from its recipe: base or code-interpreter. Sandboxes of the old one go on.")
+    .option("--no-cache", "do every step anew")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", REBUILD_HELP)
+    .action((name: string, options: RebuildOptions) => rebuild(name, options, context));
 
   command
     .command("list")

@@ -78,3 +78,27 @@ test("list, info, tag, delete", async () => {
   expect(deleted).toEqual({ exitCode: 1, stdout: "app\n", stderr: "no template no\n" });
   expect((await template("info", "no")).stderr).toContain("boxyard template list");
 });
+
+test("rebuild builds from the recipe that comes with Boxyard, and lets everybody start from it", async () => {
+  const rebuilt = await template("rebuild", "code-interpreter");
+  expect([rebuilt.exitCode, rebuilt.stdout]).toEqual([0, "t1\n"]);
+  const { startCmd, readyCmd, fromTemplate } = fake.started as Record<string, string>;
+  expect({ startCmd, readyCmd, fromTemplate }).toEqual({
+    startCmd: "python3 -m boxyard_code.supervisor python3 -m boxyard_code",
+    readyCmd: expect.stringContaining("localhost:49999/health"),
+    fromTemplate: "base",
+  });
+  expect(fake.uploads.length).toBe(3);
+  expect(fake.seen[0]?.body).toMatchObject({ name: "code-interpreter", cpuCount: 2, memoryMB: 1024 });
+  expect(fake.seen.at(-1)).toEqual({ method: "PATCH", path: "/v2/templates/t1", body: { public: true } });
+});
+
+test("a rebuild that fails changes nothing; neither does one of what is not ours, nor of base on another machine", async () => {
+  fake.end = { status: "error", reason: { message: "exit status 3", step: "2" } };
+  expect((await template("rebuild", "code-interpreter")).exitCode).toBe(1);
+  expect(fake.seen.some(({ method }) => method === "PATCH")).toBe(false);
+  fake.reset();
+  expect(await template("rebuild", "app")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("base and code-interpreter do") });
+  expect((await template("rebuild", "base")).stderr).toContain("run this there, without BOXYARD_API_URL");
+  expect(fake.seen).toEqual([]);
+});

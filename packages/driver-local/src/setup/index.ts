@@ -6,6 +6,7 @@ export { buildGuest } from "./guest/build.ts";
 export { guestFolder } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
 export { restoreKernelSettings } from "./kernel-settings.ts";
+export { type BaseTree, rebuildBase } from "./rebuild-base.ts";
 export { lineReporter, silentReporter } from "./reporter.ts";
 export { isSetUp, pendingStages, runSetup } from "./run-setup.ts";
 export { setupStages } from "./stages/index.ts";

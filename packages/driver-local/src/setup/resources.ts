@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { executableBuild } from "@boxyard/core";
-import { CARRIED_FOLDER, readCarriedFacts, unpackGuest } from "./carried/unpack.ts";
+import { CARRIED_FOLDER, executableBuild } from "@boxyard/core";
+import { readCarriedFacts, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
 

@@ -77,9 +77,11 @@ export class FakeTemplates {
       return Response.json([{ ...TEMPLATE, names: [next ? "other" : "app"] }], { headers });
     }
     if (path === "/templates/aliases/taken") return Response.json({ code: 403, message: "not yours" }, { status: 403 });
-    if (path === "/templates/aliases/app") return Response.json({ templateID: "t1", public: false });
+    if (path === "/templates/aliases/app" || path === "/templates/aliases/code-interpreter")
+      return Response.json({ templateID: "t1", public: false });
     if (path === "/templates/t1/tags") return Response.json([{ tag: "default", buildID: "b1", createdAt: TEMPLATE.createdAt }]);
     if (path === "/templates/tags") return method === "DELETE" ? new Response(null, { status: 204 }) : Response.json({}, { status: 201 });
+    if (path === "/v2/templates/t1" && method === "PATCH") return Response.json({ names: ["app"] });
     if (path === "/templates/t1" && method === "GET") return Response.json(TEMPLATE);
     if (path === "/templates/t1" || path.endsWith("/cancel")) return new Response(null, { status: 204 });
     return Response.json({ code: 404, message: "nothing" }, { status: 404 });

@@ -183,6 +183,19 @@ export function deleteTemplate(api: ApiClient, id: string, options: RequestOptio
   });
 }
 
+export function setPublic(api: ApiClient, id: string, isPublic: boolean, options: RequestOptions): Promise<void> {
+  return api.send({
+    method: "PATCH",
+    path: `/v2${templatePath(id)}`,
+    what: `change template ${id}`,
+    notFoundReason: NO_TEMPLATE,
+    repeatable: true,
+    options,
+    body: { public: isPublic },
+    read: ignore,
+  });
+}
+
 export function listTags(api: ApiClient, id: string, options: RequestOptions): Promise<TemplateTag[]> {
   return api.send({
     method: "GET",

@@ -253,6 +253,12 @@ export class Template {
     }
   }
 
+  /** Lets other teams start from a template, or no longer; by name or id. */
+  static async setPublic(name: string, isPublic: boolean, opts: ConnectionOptions = {}): Promise<void> {
+    const api = new ApiClient(resolveConfig(opts));
+    await calls.setPublic(api, await idOf(api, name), isPublic, {});
+  }
+
   /** The tags of a template, by name or id. */
   static async getTags(name: string, opts: ConnectionOptions = {}): Promise<TemplateTag[]> {
     const api = new ApiClient(resolveConfig(opts));

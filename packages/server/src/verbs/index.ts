@@ -2,12 +2,14 @@ import { AppError } from "@boxyard/core";
 import { errnoOf } from "@boxyard/core/node";
 import { printable, readConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
+import { baseArchive } from "./base-archive.ts";
 import { doctor } from "./doctor.ts";
 import { release } from "./release.ts";
 import { serve } from "./serve.ts";
 import { setup } from "./setup.ts";
 
-const USAGE = "usage: main.ts serve | setup | doctor [--json] | release [--sandboxes]; --print-config shows the settings";
+const USAGE =
+  "usage: main.ts serve | setup | doctor [--json] | release [--sandboxes] | base-archive PATH; --print-config shows the settings";
 
 /** Does what the command line asks for and returns the exit code. */
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
@@ -27,6 +29,10 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
         return await doctor(machine, args);
       case "release":
         return await release(config, machine, args);
+      case "base-archive":
+        if (args[0] !== undefined) return await baseArchive(machine, args[0]);
+        console.error(USAGE);
+        return 2;
       default:
         console.error(USAGE);
         return 2;

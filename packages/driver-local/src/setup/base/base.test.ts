@@ -109,7 +109,7 @@ test("the recipe names its packages once, and its settings are a template's", ()
   expect(new Set(packages).size).toBe(packages.length);
   expect(packages).toContain("python3");
   expect(npmVersion).toMatch(/^10\.\d+\.\d+$/);
-  expect(hooks.map((hook) => hook.split("/").pop())).toEqual(["10-user", "20-npm", "30-pip", "90-clean"]);
+  expect(hooks.map((hook) => hook.split("/").pop())).toEqual(["10-user", "20-npm", "30-pip", "40-vim", "90-clean"]);
   expect(readSettings()).toMatchObject({ name: "base", user: "user", workdir: "/home/user" });
   expect(meaningfulLines("# a\n\n b # c\nd\n")).toEqual(["b", "d"]);
 });

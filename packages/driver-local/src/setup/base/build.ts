@@ -32,17 +32,17 @@ const TARS_KEPT = 3;
 export const baseTarName = (codename = machineRelease().codename): string => `base-${recipeKey(codename)}.tar`;
 
 /**
- * Path of the tar of the base template's tree: from the cache, else built. Whoever builds holds a lock of the cache, so that data folders
+ * Path of the tar of the base template's tree: from the cache, else built; `fresh`: built in any case, and put in the cache's place. Whoever builds holds a lock of the cache, so that data folders
  * that share it build once.
  */
-export async function baseTar(config: SetupConfig, report: StageReport): Promise<string> {
+export async function baseTar(config: SetupConfig, report: StageReport, { fresh = false } = {}): Promise<string> {
   const { codename } = machineRelease();
   const tar = join(config.cacheDir, baseTarName(codename));
-  if (existsSync(tar)) return tar;
+  if (existsSync(tar) && !fresh) return tar;
   mkdirSync(config.cacheDir, { recursive: true, mode: 0o711 });
   const lock = await lockFile(join(config.cacheDir, "base.lock"), () => report.progress("waiting for another build of it"));
   try {
-    if (!existsSync(tar)) await build(config, codename, tar, report);
+    if (fresh || !existsSync(tar)) await build(config, codename, tar, report);
     return tar;
   } finally {
     lock.release();

@@ -20,6 +20,11 @@ export interface PackOptions {
   readonly progress: (text: string) => void;
 }
 
+/** Templates whose recipes go along. */
+const CARRIED_TEMPLATES = ["base", "code-interpreter"];
+/** What is made while people work on a recipe is no part of it. */
+const RECIPE = { recursive: true, filter: (path: string) => !/\/(__pycache__|node_modules|tests)$/.test(path) };
+
 /** Version of npm that `images/base/` names. */
 export const npmVersion = (): string => readRecipe().npmVersion;
 
@@ -30,7 +35,7 @@ export async function packCarried(target: string, { runtime, npmPackage, work, e
   await buildGuest(guest, { env, runtime, progress });
   progress("packing");
   packGuest(guest, readFileSync(runtime), join(target, GUEST_FOLDER));
-  cpSync(join(CHECKOUT, "images/base"), join(target, "images/base"), { recursive: true });
+  for (const template of CARRIED_TEMPLATES) cpSync(join(CHECKOUT, "images", template), join(target, "images", template), RECIPE);
   const facts: CarriedFacts = { version: 1, guestKey: guestKey(), npmPackage: `npm-${npmVersion()}.tgz` };
   cpSync(npmPackage, join(target, facts.npmPackage));
   writeFileSync(join(target, FACTS_FILE), `${JSON.stringify(facts)}\n`);

@@ -5,13 +5,12 @@ import { makeGuestFolders } from "../guest/folders.ts";
 import { applyPatch } from "./runtime-patch.ts";
 
 /*
- * What the executable carries, as a folder of this name:
+ * What the executable carries, as the folder CARRIED_FOLDER:
  *   facts.json        CarriedFacts
- *   images/base/…     as in a checkout
+ *   images/…          as in a checkout
  *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent out of the executable itself
  *   npm-….tgz         npm's package
  */
-export const CARRIED_FOLDER = "carried";
 export const FACTS_FILE = "facts.json";
 export const GUEST_FOLDER = "guest";
 export const AGENT = "agent";

@@ -1,0 +1,56 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { CARRIED_FOLDER, executableBuild } from "@boxyard/core";
+import { usageError } from "../errors.ts";
+
+/** Templates that come with Boxyard, by name. */
+export const SHIPPED: readonly string[] = ["base", "code-interpreter"];
+
+/** What a recipe's `settings.json` says, as far as it is a Dockerfile's. */
+export interface RecipeSettings {
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+  readonly readyCmd?: string;
+}
+
+export interface Recipe extends Disposable {
+  /** Holds the Dockerfile and the files it copies. */
+  readonly folder: string;
+  readonly settings: RecipeSettings;
+}
+
+const images =
+  executableBuild === undefined ? resolve(import.meta.dir, "../../../../images") : join(import.meta.dir, CARRIED_FOLDER, "images");
+
+/** Throws a usage error for a name that is not ours. */
+export function checkShipped(name: string): void {
+  if (!SHIPPED.includes(name)) throw usageError(`'${name}' does not come with Boxyard; ${SHIPPED.join(" and ")} do`);
+}
+
+/** The recipe of a template that comes with Boxyard, as a folder until it is disposed of. */
+export function openRecipe(name: string): Recipe {
+  const from = join(images, name);
+  const settings = JSON.parse(readFileSync(join(from, "settings.json"), "utf8")) as RecipeSettings;
+  if (executableBuild === undefined) return { folder: from, settings, [Symbol.dispose]: () => {} };
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-recipe-"));
+  try {
+    copyOut(from, folder);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return { folder, settings, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** What the executable carries is readable through its own eyes only, and has no modes. */
+function copyOut(from: string, to: string): void {
+  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const target = join(to, path.slice(from.length + 1));
+    mkdirSync(dirname(target), { recursive: true, mode: 0o755 });
+    writeFileSync(target, readFileSync(path));
+    chmodSync(target, 0o644);
+  }
+}
