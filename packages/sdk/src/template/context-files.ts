@@ -30,7 +30,7 @@ export interface ContextSources {
 /** A path of the context as the server takes it. */
 export interface SentSource {
   readonly path: string;
-  readonly name: string;
+  readonly name?: string;
   readonly extract?: true;
 }
 
@@ -59,7 +59,7 @@ export function sourcesOf({ context, sources, isAdd, ignoreFile }: ContextSource
       count++;
       for (const entry of found) entries.set(entry.path, entry);
       const isArchive = isAdd && found.length === 1 && found[0]?.kind === "file" && looksLikeArchive(found[0].absolute);
-      sent.push({ path: path || ".", name: basename(match) || ".", ...(isArchive ? { extract: true } : {}) });
+      sent.push({ path: path || ".", ...(match === "" ? {} : { name: basename(match) }), ...(isArchive ? { extract: true } : {}) });
     }
     if (count === 0) throw refusal(`nothing in ${context} is '${source}' (or .dockerignore leaves it out)`, "copy_nothing");
   }

@@ -233,7 +233,7 @@ test("hostile texts end, within the time of a test", () => {
     `FROM a\nRUN <<${"A".repeat(50_000)}\n`,
     `FROM a\nENV ${'"'.repeat(50_001)}`,
     "\0\uFEFF=$",
-    "FROM a\nENV A=$" + "{B:-".repeat(20_000),
+    ["FROM a\nENV A=$", "{B:-".repeat(20_000)].join(""),
     `FROM a\nARG A=${"a".repeat(256)}\nENV B=$\{A%%*a*a*b} C=$\{A//*a*a*b/}`,
     `FROM a\nARG A=${"a".repeat(4000)}\nENV B=$\{A%%*a*a*b}`,
     `FROM a\n${"RUN x <<A\nA\n".repeat(5000)}`,

@@ -41,7 +41,8 @@ unpack() {
 place() {
   from=$1 to=$destination
   if [ ! -e "$from" ] && [ ! -L "$from" ]; then echo "$3 is not among the files that were uploaded" >&2; exit 1; fi
-  chown -Rh -- "$owner" "$from"
+  # Root owns it already where tar is GNU's, and chown takes special bits away.
+  case $same$owner in gnuroot:|gnuroot:root|gnu0:0) ;; *) chown -Rh -- "$owner" "$from" ;; esac
   [ -z "$mode" ] || { [ -L "$from" ] || chmod -R -- "$mode" "$from"; }
   if [ -d "$from" ] && [ ! -L "$from" ]; then merge "$from"; return; fi
   case $to in
@@ -97,7 +98,15 @@ take() {
   if [ -z "$real" ] || [ ! -e "$real" ]; then echo "$1 is a link to nothing" >&2; exit 1; fi
   lines=$(printf '%s' "$real$1" | wc -l)
   if [ "$lines" -gt 0 ]; then echo "a name with a line's end in it cannot be copied" >&2; exit 1; fi
-  printf './%s\\n' "\${real#/}" >>"$list.tar"
+  if [ "$real" != / ]; then printf './%s\\n' "\${real#/}" >>"$list.tar"
+  else
+    # What the kernel, the driver and this script have put there is no part of the image.
+    for file in /* /.*; do
+      case $file in /.|/..|/proc|/sys|/dev|/run|/.boxyard) continue ;; esac
+      [ -e "$file" ] || [ -L "$file" ] || continue
+      printf './%s\\n' "\${file#/}" >>"$list.tar"
+    done
+  fi
   printf -- '- ./%s\\n%s\\n' "\${real#/}" "\${1##*/}" >>"$list"
 }
 each() (
@@ -121,8 +130,11 @@ for pattern in "$@"; do
   if [ "$(wc -c <"$list")" -eq "$before" ]; then echo "there is no $pattern" >&2; exit 1; fi
 done
 cd /
-skip="--exclude=./proc/* --exclude=./sys/* --exclude=./dev/* --exclude=./.boxyard --exclude=./run/boxyard-build"
-set -f
-{ tar -cf - $skip -T "$list.tar" || : >"$archive.failed"; } | cat >"$archive"
+if tar --help 2>&1 | grep -q no-overwrite-dir; then set -- --no-unquote -T "$list.tar"
+else
+  set --
+  while IFS= read -r path; do set -- "$@" "$path"; done <"$list.tar"
+fi
+{ tar -cf - "$@" || : >"$archive.failed"; } | cat >"$archive"
 [ ! -e "$archive.failed" ]
 `;

@@ -46,7 +46,7 @@ export const copy: StepKind = async ([source = "", destination = "", owner, mode
     );
   else await packFrom(from, source, undefined, workspace, ctx);
   const target = destinationOf(expanded(destination, state), state);
-  const owners = ownerOf(expanded(owner || (sources ? "root" : state.user), state));
+  const owners = sources ? bothOf(expanded(owner || "root", state)) : ownerOf(expanded(owner || state.user, state));
   const args = [ARCHIVE, `${BUILD_FOLDER}/copy`, withoutPattern(source), target, owners, mode];
   if (sources) {
     if (sources.length > 1 && !target.endsWith("/")) {
@@ -59,6 +59,9 @@ export const copy: StepKind = async ([source = "", destination = "", owner, mode
   await session.script(state.image, COPY_SCRIPT, args, part, `COPY ${source} ${destination}`);
   return committed(state, ctx);
 };
+
+/** Owner and group in a Dockerfile: a number alone stands for both. */
+const bothOf = (text: string) => (/^\d+$/.test(text) ? `${text}:${text}` : ownerOf(text));
 
 /** The archive that a client has uploaded for the step. */
 async function uploaded(source: string, { uploads, teamId, part, step }: StepContext): Promise<Blob> {

@@ -10,7 +10,7 @@ export interface BuildState {
 }
 
 /** Raised when what steps do to the file system changes, so that older results are not used any more. */
-const CACHE_VERSION = 1;
+const CACHE_VERSION = 2;
 
 /** Key of a step's result: depends on everything before it, its kind and its arguments (wire.md 5.3). */
 export function chainKey(previous: string, kind: string, args: readonly string[], filesHash = ""): string {
