@@ -163,6 +163,24 @@ describe("PTY", () => {
     await close(terminal);
   });
 
+  // Debian's small vim, or that of busybox, which every machine that runs these tests has.
+  const vim = Bun.which("vim") ? "vim -u NONE -N" : "busybox vi";
+  test(`an editor is usable, also when the size changes under it: ${vim}`, async () => {
+    const terminal = await openShell(80, 24);
+    await type(terminal.pid, `cd; ${vim} edited; echo le''ft $?\n`);
+    await readUntil(terminal.open, (soFar) => (soFar.pty.match(/~/g) ?? []).length >= 20);
+    await call("Update", { process: { pid: terminal.pid }, pty: { size: { cols: 60, rows: 12 } } });
+    await type(terminal.pid, "ione\rtw\u00f6 \u{1f600}");
+    await readUntil(terminal.open, (soFar) => soFar.pty.includes("\u{1f600}"));
+    await type(terminal.pid, "\x1b");
+    // Both say something in the last line when they have taken it; what comes with it could be read as a key that sends Escape first.
+    await readUntil(terminal.open, (soFar) => soFar.pty.includes("\x1b[12;1H"));
+    await type(terminal.pid, "yyp:wq\r");
+    await readUntil(terminal.open, (soFar) => soFar.pty.includes("left 0"));
+    await says(terminal, "cat edited; stty size; rm edited", "one\r\ntw\u00f6 \u{1f600}\r\ntw\u00f6 \u{1f600}\r\n12 60");
+    await close(terminal);
+  });
+
   test("a size of nothing is 80 by 24", async () => {
     const message = { process: { cmd: "stty", args: ["size"] }, pty: {} } as unknown as Parameters<typeof start>[1];
     expect((await collect(await start(agent, message))).pty).toBe("24 80\r\n");
