@@ -3,15 +3,23 @@ import { type Summary, summarize } from "../stats.ts";
 export const BENCH_SANDBOX = "i00000000000000000000";
 export const ROUTING = { "Svc-Sandbox-Id": BENCH_SANDBOX, "Svc-Sandbox-Port": "49983" };
 
+export interface LoadOptions {
+  /** What follows the method; a function makes every request another one. */
+  readonly path?: string | (() => string);
+  /** Routing headers of the bench's sandbox by default. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 export interface LoadResult {
   readonly requestsPerSecond: number;
   readonly latency: Summary;
+  readonly samplesMs: readonly number[];
 }
 
 /** Small GET requests over `connections` kept connections, each sending its next one when it has its answer. */
-export async function load(port: number, connections: number, requests: number): Promise<LoadResult> {
-  const fields = Object.entries(ROUTING).map(([name, value]) => `${name}: ${value}\r\n`);
-  const request = Buffer.from(`GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nUser-Agent: bench\r\nAccept: */*\r\n${fields.join("")}\r\n`);
+export async function load(port: number, connections: number, requests: number, options: LoadOptions = {}): Promise<LoadResult> {
+  const { path = "/", headers = ROUTING } = options;
+  const next = requestMaker(port, path, headers);
   const samples: number[] = [];
   const sockets: { end(): void }[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -23,7 +31,7 @@ export async function load(port: number, connections: number, requests: number):
       port,
       socket: {
         open(socket) {
-          socket.write(request);
+          socket.write(next());
         },
         // The answers are small: each comes in one piece.
         data(socket) {
@@ -31,7 +39,7 @@ export async function load(port: number, connections: number, requests: number):
           samples.push(now - sentAt);
           if (samples.length >= requests) return resolve();
           sentAt = now;
-          socket.write(request);
+          socket.write(next());
         },
         close: () => reject(new Error("a connection was closed")),
       },
@@ -41,7 +49,15 @@ export async function load(port: number, connections: number, requests: number):
   await promise;
   const seconds = (performance.now() - startedAt) / 1000;
   for (const socket of sockets) socket.end();
-  return { requestsPerSecond: Math.round(samples.length / seconds), latency: summarize(samples) };
+  return { requestsPerSecond: Math.round(samples.length / seconds), latency: summarize(samples), samplesMs: samples };
+}
+
+function requestMaker(port: number, path: string | (() => string), headers: Readonly<Record<string, string>>): () => Buffer {
+  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const rest = ` HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nUser-Agent: bench\r\nAccept: */*\r\n${fields.join("")}\r\n`;
+  if (typeof path === "function") return () => Buffer.from(`GET ${path()}${rest}`);
+  const request = Buffer.from(`GET ${path}${rest}`);
+  return () => request;
 }
 
 /** A Bun program that prints its port, and ends with the block that uses it. */

@@ -103,9 +103,9 @@ export class ApiExchange implements Exchange {
   private toRequest(): Request {
     const { method, target, host, fields } = this.request;
     const headers = new Headers();
-    for (let i = 0; i < fields.lower.length; i++) {
+    for (let i = 0; i < fields.count; i++) {
       const name = fields.lower[i] ?? "";
-      if (name !== "connection" && name !== "transfer-encoding") headers.append(name, fields.values[i] ?? "");
+      if (name !== "connection" && name !== "transfer-encoding") headers.append(name, fields.value(i));
     }
     const safeHost = /^[A-Za-z0-9.\-_[\]:]+$/.test(host) ? host : "localhost";
     const bodyless = method === "GET" || method === "HEAD" || this.bytes === 0;

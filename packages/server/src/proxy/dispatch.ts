@@ -1,4 +1,5 @@
 import { AGENT_PORT } from "@boxyard/spec";
+import { NOTABLE } from "./http1/fields.ts";
 import type { RequestHead } from "./http1/head.ts";
 
 /** Whom a request on the one port is for. */
@@ -13,8 +14,14 @@ const bad = (text: string): Target => ({ kind: "bad", text });
 
 /** design.md section 6, 11: preflight, routing headers, host name, signed file, and only then API and dashboard. */
 export function dispatch(request: RequestHead): Target {
+  request.derived.target ??= find(request);
+  return request.derived.target;
+}
+
+function find(request: RequestHead): Target {
   if (request.method === "OPTIONS" && request.fields.lower.includes("access-control-request-method")) return { kind: "preflight" };
-  return byHeaders(request) ?? byHost(request.host) ?? bySignature(request) ?? { kind: "api" };
+  request.derivedOfFields.routed ??= { to: byHeaders(request) };
+  return request.derivedOfFields.routed.to ?? byHost(request.host) ?? bySignature(request) ?? { kind: "api" };
 }
 
 function routingHeader(request: RequestHead, ours: string, theirs: string): string | undefined | Target {
@@ -28,6 +35,7 @@ function routingHeader(request: RequestHead, ours: string, theirs: string): stri
 }
 
 function byHeaders(request: RequestHead): Target | undefined {
+  if (!request.fields.has(NOTABLE.routing)) return undefined;
   const id = routingHeader(request, "svc-sandbox-id", "e2b-sandbox-id");
   const port = routingHeader(request, "svc-sandbox-port", "e2b-sandbox-port");
   if (id === undefined && port === undefined) return undefined;
@@ -73,7 +81,7 @@ function bySignature(request: RequestHead): Target | undefined {
 /** Routes of the agent that only the server may call (wire.md 3.7). `/freeze` and `/unfreeze` are public with a valid token. */
 const INTERNAL_NAMES = ["init", "collapse", "fsfreeze", "fsthaw", "upgrade"];
 /** A path that can be nothing but itself, and has none of these names anywhere: most are like that. */
-const PLAIN_PATH = new RegExp(`^(?!/(?:${INTERNAL_NAMES.join("|")})(?:[/?]|$))(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+(?:\\?|$)`, "i");
+const PLAIN_PATH = new RegExp(`^(?!/(?:${INTERNAL_NAMES.join("|")})(?:[/?]|$))(?:/|(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+)(?:\\?|$)`, "i");
 const INTERNAL = new Set(INTERNAL_NAMES.map((name) => `/${name}`));
 
 /**

@@ -4,6 +4,7 @@ import { type BodyScanner, scannerFor } from "./http1/body.ts";
 import type { ClientConnection, Exchange } from "./http1/client-connection.ts";
 import { BULK_BYTES, type Connection } from "./http1/connection.ts";
 import { endOfHead, MAX_HEAD_BYTES, parseResponseHead, type RequestHead, type ResponseHead } from "./http1/head.ts";
+import { HeadMemory } from "./http1/head-memory.ts";
 import type { UpstreamOwner, UpstreamPool } from "./http1/upstream.ts";
 import { forwardedRequest, forwardedResponse } from "./http1/write-head.ts";
 import { keepMs } from "./keep.ts";
@@ -14,6 +15,12 @@ const MAX_INTERIM = 32;
 export const PORT_MARK = "$" + "{PORT}";
 
 const EMPTY = Buffer.alloc(0);
+const behind = (bytes: Buffer, end: number) => (end === bytes.byteLength ? EMPTY : bytes.subarray(end));
+
+function forwardedOf(response: ResponseHead): Uint8Array {
+  response.derived.forwarded ??= forwardedResponse(response, false);
+  return response.derived.forwarded;
+}
 
 /** One request and its answer, carried between a client and a sandbox as bytes: heads are parsed and written anew, bodies never touched. */
 export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
@@ -112,11 +119,17 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     const { maskHost } = this.route;
     const masked =
       maskHost !== undefined && this.port !== AGENT_PORT ? maskHost.replaceAll(PORT_MARK, String(this.port)) : this.absoluteHost();
-    const head = forwardedRequest(this.request, masked);
+    const head = masked === undefined ? this.forwarded() : forwardedRequest(this.request, masked);
     const early = this.early;
     this.early = [];
     const free = this.upstream?.write(early.length === 0 ? head : Buffer.concat([head, ...early]));
     if (free) this.client.resumeBody();
+  }
+
+  private forwarded(): Uint8Array {
+    const { derived } = this.request;
+    derived.forwarded ??= forwardedRequest(this.request);
+    return derived.forwarded;
   }
 
   /** A request that named its target absolutely says by that whom it is for. */
@@ -180,6 +193,12 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   private onResponseHead(bytes: Buffer): void {
     const from = this.head.byteLength;
+    const answers = this.knownAnswers();
+    const again = from === 0 ? answers?.recall(bytes) : undefined;
+    if (again) {
+      this.beginResponse(again, behind(bytes, answers?.byteLength ?? 0));
+      return;
+    }
     const all = from === 0 ? bytes : Buffer.concat([this.head, bytes]);
     const end = endOfHead(all, from);
     if (end < 0 || end > MAX_HEAD_BYTES) {
@@ -189,10 +208,21 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     }
     this.head = EMPTY;
     const response = parseResponseHead(all.toString("latin1", 0, end - 4), this.request.method);
-    const rest = all.subarray(end);
+    const rest = behind(all, end);
     if (response.status === 101) this.openTunnel(response, rest);
     else if (response.status < 200) this.passInterim(response, rest);
-    else this.beginResponse(response, rest);
+    else {
+      answers?.remember(all, end, response);
+      this.beginResponse(response, rest);
+    }
+  }
+
+  /** What an answer's head means depends on the request in one case only: HEAD. */
+  private knownAnswers(): HeadMemory<ResponseHead> | undefined {
+    const { upstream } = this;
+    if (!upstream || this.request.method === "HEAD") return undefined;
+    upstream.answers ??= new HeadMemory();
+    return upstream.answers;
   }
 
   private passInterim(response: ResponseHead, rest: Buffer): void {
@@ -215,14 +245,10 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     this.response = response;
     this.scanner = scannerFor(response.framing);
     const close = !this.request.keepAlive || response.framing.kind === "close";
-    const head = forwardedResponse(response, close);
-    if (rest.byteLength === 0 || this.scanner.done) {
-      this.toClient(head);
-      this.endIfDone(rest.byteLength);
-      return;
-    }
-    const count = this.scanner.take(rest, 0);
-    this.toClient(Buffer.concat([head, rest.subarray(0, count)]));
+    const head = close ? forwardedResponse(response, true) : forwardedOf(response);
+    const count = rest.byteLength === 0 || this.scanner.done ? 0 : this.scanner.take(rest, 0);
+    if (count === 0) this.toClient(head);
+    else if (!this.client.writeBoth(head, count === rest.byteLength ? rest : rest.subarray(0, count))) this.upstream?.pause();
     this.endIfDone(rest.byteLength - count);
   }
 

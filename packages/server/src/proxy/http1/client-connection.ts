@@ -1,6 +1,7 @@
 import { type BodyScanner, scannerFor } from "./body.ts";
 import { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
-import { endOfHead, HeadError, MAX_HEAD_BYTES, parseRequestHead, type RequestHead } from "./head.ts";
+import { endOfHead, HeadError, MAX_HEAD_BYTES, parseRequestHead, type RequestHead, withFieldsOf } from "./head.ts";
+import { HeadMemory } from "./head-memory.ts";
 
 /** The answer to one request, as the connection sees it. */
 export interface Exchange {
@@ -52,6 +53,7 @@ export class ClientConnection implements ConnectionOwner {
   private discarded = 0;
   private reading = false;
   private isBulk = false;
+  private readonly known = new HeadMemory<RequestHead>();
 
   constructor(host: ClientHost) {
     this.host = host;
@@ -76,6 +78,10 @@ export class ClientConnection implements ConnectionOwner {
 
   write(data: Uint8Array): boolean {
     return this.connection.write(data);
+  }
+
+  writeBoth(first: Uint8Array, second: Uint8Array): boolean {
+    return this.connection.writeBoth(first, second);
   }
 
   pauseBody(): void {
@@ -179,6 +185,7 @@ export class ClientConnection implements ConnectionOwner {
 
   private readHead(): boolean {
     const from = this.head.byteLength;
+    if (from === 0 && this.readKnown()) return true;
     if (from === 0) this.connection.deadline = this.host.now() + HEAD_MS;
     const bytes = from === 0 ? skipEmptyLines(this.pending) : Buffer.concat([this.head, this.pending]);
     const end = endOfHead(bytes, from);
@@ -190,8 +197,27 @@ export class ClientConnection implements ConnectionOwner {
     }
     if (end > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
     this.head = EMPTY;
-    this.pending = bytes.subarray(end);
-    this.begin(parseRequestHead(bytes.toString("latin1", 0, end - 4)));
+    this.pending = behind(bytes, end);
+    const request = parseRequestHead(bytes.toString("latin1", 0, end - 4));
+    this.known.remember(bytes, end, request);
+    this.begin(request);
+    return true;
+  }
+
+  /** A head of which all but the first line, at least, was in the one before. */
+  private readKnown(): boolean {
+    const { pending, known } = this;
+    const same = known.recall(pending);
+    if (same) {
+      this.pending = behind(pending, known.byteLength);
+      this.begin(same);
+      return true;
+    }
+    const alike = known.recallFields(pending);
+    const request = alike && withFieldsOf(alike.made, pending.toString("latin1", 0, alike.line));
+    if (!request) return false;
+    this.pending = behind(pending, alike.end);
+    this.begin(request);
     return true;
   }
 
@@ -278,6 +304,8 @@ export class ClientConnection implements ConnectionOwner {
     this.connection.end();
   }
 }
+
+const behind = (bytes: Buffer, end: number) => (end === bytes.byteLength ? EMPTY : bytes.subarray(end));
 
 /** Clients may send an empty line before a request (RFC 9112, 2.2). */
 function skipEmptyLines(bytes: Buffer): Buffer {

@@ -1,4 +1,6 @@
 import type { Socket } from "bun";
+import type { ResponseHead } from "./head.ts";
+import type { HeadMemory } from "./head-memory.ts";
 import { moveInKernel } from "./kernel-relay.ts";
 
 /** What a connection tells its owner. */
@@ -18,12 +20,17 @@ export const BULK_BYTES = 64 << 10;
 /** Moved at a time for one connection, so that the others get their turn within a millisecond. */
 const MOVE_BYTES = 2 << 20;
 
+/** Small pieces are put together here, to be written at once. Empty again when a call returns. */
+const SCRATCH = new Uint8Array(32 << 10);
+
 /** One TCP connection: writes are queued when the kernel takes no more, so that a caller need not care, but can hold its source back. */
 export class Connection {
   owner: ConnectionOwner | undefined;
   /** For the sweep of idle connections: monotonic ms after which this one is closed. Infinity: never. */
   deadline = Number.POSITIVE_INFINITY;
   closed = false;
+  /** For whoever reads answers here. */
+  answers: HeadMemory<ResponseHead> | undefined;
   private socket: Socket<Connection> | undefined;
   private queue: Uint8Array[] = [];
   private queuedBytes = 0;
@@ -45,6 +52,23 @@ export class Connection {
     const written = Math.max(0, this.socket.write(data));
     if (written === data.byteLength) return true;
     this.enqueue(data.subarray(written));
+    return this.queuedBytes < HIGH_WATER;
+  }
+
+  /** `write` of two pieces in one call of the kernel's, which matters for small ones. */
+  writeBoth(first: Uint8Array, second: Uint8Array): boolean {
+    const total = first.byteLength + second.byteLength;
+    if (total > SCRATCH.byteLength) {
+      this.write(first);
+      return this.write(second);
+    }
+    SCRATCH.set(first);
+    SCRATCH.set(second, first.byteLength);
+    const both = SCRATCH.subarray(0, total);
+    if (this.closed || this.ending || this.halfClosing || !this.socket) return true;
+    const written = this.queue.length > 0 ? 0 : Math.max(0, this.socket.write(both));
+    if (written === total) return true;
+    this.enqueue(both.slice(written));
     return this.queuedBytes < HIGH_WATER;
   }
 

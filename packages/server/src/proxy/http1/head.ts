@@ -3,11 +3,13 @@
  * a sandbox may try to slip a second response into a connection that other sandboxes' answers use. So anything ambiguous is refused.
  */
 
+import type { Target } from "../dispatch.ts";
+import { Fields, fieldName, NOTABLE } from "./fields.ts";
+
 /** Longest head, request or response. */
 export const MAX_HEAD_BYTES = 64 << 10;
 const MAX_FIELDS = 256;
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** No line of a head may hold a control character but tabs; nor a CR without its LF, or an LF without its CR. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const BAD_TEXT = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
@@ -21,47 +23,6 @@ export class HeadError extends Error {
   constructor(status: number, message: string) {
     super(message);
     this.status = status;
-  }
-}
-
-const NONE: string[] = [];
-
-/** Header fields in their order, with look-up by lower-case name. */
-export class Fields {
-  readonly lower: string[] = [];
-  readonly values: string[] = [];
-  /** Each field's line as it was sent, without its end. */
-  readonly lines: string[] = [];
-
-  add(lower: string, value: string, line: string): void {
-    this.lower.push(lower);
-    this.values.push(value);
-    this.lines.push(line);
-  }
-
-  /** The first value of `name` (lower case), if any. */
-  get(name: string): string | undefined {
-    const at = this.lower.indexOf(name);
-    return at < 0 ? undefined : this.values[at];
-  }
-
-  all(name: string): string[] {
-    const first = this.lower.indexOf(name);
-    if (first < 0) return NONE;
-    const found = [this.values[first] ?? ""];
-    for (let i = first + 1; i < this.lower.length; i++) if (this.lower[i] === name) found.push(this.values[i] ?? "");
-    return found;
-  }
-
-  /** Members of a comma list, lower case, over all fields of that name. */
-  list(name: string): readonly string[] {
-    const all = this.all(name);
-    if (all.length === 0) return NONE;
-    return all
-      .join(",")
-      .split(",")
-      .map((part) => part.trim().toLowerCase())
-      .filter((part) => part !== "");
   }
 }
 
@@ -79,6 +40,10 @@ export interface RequestHead {
   readonly keepAlive: boolean;
   /** The protocol asked for by `Upgrade`, as sent. */
   readonly upgrade: string | undefined;
+  /** What was made of this head, kept with it: it serves again when the same head comes again (`HeadMemory`). */
+  readonly derived: { target?: Target; forwarded?: Uint8Array };
+  /** What was made of its fields alone; shared with heads that differ in their first line only. */
+  readonly derivedOfFields: { routed?: { readonly to: Target | undefined }; forwarded?: string };
 }
 
 export interface ResponseHead {
@@ -88,6 +53,8 @@ export interface ResponseHead {
   readonly fields: Fields;
   readonly framing: Framing;
   readonly keepAlive: boolean;
+  /** As the client gets it, while its connection is kept. */
+  readonly derived: { forwarded?: Uint8Array };
 }
 
 /** Index just behind the empty line that ends a head, or -1. */
@@ -96,37 +63,18 @@ export function endOfHead(bytes: Buffer, from: number): number {
   return at < 0 ? -1 : at + 4;
 }
 
-/** Names seen before, as sent, with their lower-case form: checked once, and lowered once. */
-const knownNames = new Map<string, string>();
-const MAX_KNOWN_NAMES = 512;
-
-function lowerName(name: string): string | undefined {
-  const known = knownNames.get(name);
-  if (known !== undefined) return known;
-  if (!TOKEN.test(name)) return undefined;
-  const lower = name.toLowerCase();
-  if (knownNames.size < MAX_KNOWN_NAMES && name.length <= 64) knownNames.set(name, lower);
-  return lower;
-}
-
-const isBlank = (code: number) => code === 0x20 || code === 0x09;
-
 /** The fields from `from` on; the text has been found free of stray control characters. */
 function parseFields(text: string, from: number, bad: number): Fields {
-  const fields = new Fields();
+  const fields = new Fields(text);
   let at = from;
   while (at < text.length) {
     const found = text.indexOf("\r\n", at);
     const end = found < 0 ? text.length : found;
     const colon = text.indexOf(":", at);
-    const lower = colon > at && colon < end ? lowerName(text.slice(at, colon)) : undefined;
-    if (lower === undefined) throw new HeadError(bad, "malformed header field");
-    if (fields.lower.length === MAX_FIELDS) throw new HeadError(bad === 400 ? 431 : bad, "too many header fields");
-    let first = colon + 1;
-    let last = end;
-    while (first < last && isBlank(text.charCodeAt(first))) first += 1;
-    while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
-    fields.add(lower, text.slice(first, last), text.slice(at, end));
+    const name = colon > at && colon < end ? fieldName(text.slice(at, colon)) : undefined;
+    if (name === undefined) throw new HeadError(bad, "malformed header field");
+    if (fields.count === MAX_FIELDS) throw new HeadError(bad === 400 ? 431 : bad, "too many header fields");
+    fields.add(name, at, colon, end);
     at = end + 2;
   }
   return fields;
@@ -139,24 +87,43 @@ function firstLine(text: string): { line: string; next: number } {
 }
 
 function contentLength(fields: Fields, bad: number): number | undefined {
+  if (!fields.has(NOTABLE.length)) return undefined;
   const lengths = fields.all("content-length");
   if (lengths.length === 0) return undefined;
   if (lengths.length > 1 || !LENGTH.test(lengths[0] ?? "")) throw new HeadError(bad, "malformed Content-Length");
   return Number(lengths[0]);
 }
 
+interface RequestLine {
+  readonly method: string;
+  readonly target: string;
+  readonly authority?: string;
+  readonly minor: 0 | 1;
+}
+
+function parseRequestLine(line: string): RequestLine {
+  const start = REQUEST_LINE.exec(line);
+  if (!start) throw new HeadError(400, "malformed request line, or control characters");
+  const method = start[1] ?? "";
+  return { method, minor: start[3] === "1" ? 1 : 0, ...originForm(start[2] ?? "", method) };
+}
+
+/** The head that has this first line and the fields of `known`; undefined if those would mean something else then. Throws `HeadError`. */
+export function withFieldsOf(known: RequestHead, line: string): RequestHead | undefined {
+  const { method, target, authority, minor } = parseRequestLine(line);
+  if (minor !== known.minor || authority !== undefined || known.host !== known.fields.get("host")) return undefined;
+  return { ...known, method, target, derived: {} };
+}
+
 /** Parses what stands before the empty line. Throws `HeadError`. */
 export function parseRequestHead(text: string): RequestHead {
   const { line, next } = firstLine(text);
-  const start = REQUEST_LINE.exec(line);
-  if (!start || BAD_TEXT.test(text)) throw new HeadError(400, "malformed request line, or control characters");
+  const { method, target, authority, minor } = parseRequestLine(line);
+  if (BAD_TEXT.test(text)) throw new HeadError(400, "malformed request line, or control characters");
   const fields = parseFields(text, next, 400);
-  const minor = start[3] === "1" ? 1 : 0;
-  const method = start[1] ?? "";
-  const { target, authority } = originForm(start[2] ?? "", method);
   const hosts = fields.all("host");
   if (hosts.length > 1 || (minor === 1 && hosts.length === 0)) throw new HeadError(400, "exactly one Host header is needed");
-  const connection = fields.list("connection");
+  const connection = fields.has(NOTABLE.connection) ? fields.list("connection") : [];
   return {
     method,
     target,
@@ -166,6 +133,8 @@ export function parseRequestHead(text: string): RequestHead {
     host: authority ?? hosts[0] ?? "",
     keepAlive: minor === 1 && !connection.includes("close"),
     upgrade: minor === 1 && connection.includes("upgrade") ? fields.get("upgrade") : undefined,
+    derived: {},
+    derivedOfFields: {},
   };
 }
 
@@ -180,7 +149,7 @@ function originForm(raw: string, method: string): { target: string; authority?: 
 }
 
 function requestFraming(fields: Fields, minor: 0 | 1): Framing {
-  const codings = fields.all("transfer-encoding");
+  const codings = fields.has(NOTABLE.coding) ? fields.all("transfer-encoding") : [];
   const length = contentLength(fields, 400);
   if (codings.length > 0) {
     if (length !== undefined || minor === 0) throw new HeadError(400, "Transfer-Encoding with Content-Length or HTTP/1.0");
@@ -200,14 +169,14 @@ export function parseResponseHead(text: string, method: string): ResponseHead {
   const fields = parseFields(text, next, 502);
   const minor = start[1] === "1" ? 1 : 0;
   const status = Number(start[2]);
-  const connection = fields.list("connection");
+  const connection = fields.has(NOTABLE.connection) ? fields.list("connection") : [];
   const framing = responseFraming(fields, status, method);
   const persistent = minor === 1 ? !connection.includes("close") : false;
-  return { status, reason, minor, fields, framing, keepAlive: persistent && framing.kind !== "close" };
+  return { status, reason, minor, fields, framing, keepAlive: persistent && framing.kind !== "close", derived: {} };
 }
 
 function responseFraming(fields: Fields, status: number, method: string): Framing {
-  const codings = fields.all("transfer-encoding");
+  const codings = fields.has(NOTABLE.coding) ? fields.all("transfer-encoding") : [];
   const length = contentLength(fields, 502);
   if (codings.length > 0 && (length !== undefined || codings.length > 1 || codings[0]?.toLowerCase() !== "chunked")) {
     throw new HeadError(502, "ambiguous length of a response");

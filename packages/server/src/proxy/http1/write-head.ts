@@ -1,57 +1,52 @@
-import type { Fields, RequestHead, ResponseHead } from "./head.ts";
-
-/**
- * Fields that belong to one connection and are not handed on (RFC 9110, 7.6.1), and those by which proxies tell of themselves: inbound
- * ones are dropped and none are added, since applications that see hints of https break in more ways than one (server.md C.2).
- */
-const DROPPED = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "transfer-encoding",
-  "upgrade",
-  "forwarded",
-  "x-real-ip",
-]);
+import { type Fields, LOCAL, NOTABLE } from "./fields.ts";
+import type { RequestHead, ResponseHead } from "./head.ts";
 
 /** A key of this platform, which must never reach a sandbox; programs in sandboxes may well use the same header for their own. */
 const PLATFORM_KEY = /^e2b_[0-9a-f]+$/;
 
-function isDropped(lower: string, value: string, named: readonly string[]): boolean {
-  if (DROPPED.has(lower) || (named.length > 0 && named.includes(lower))) return true;
-  // All the others that need a look begin so.
-  if (lower.charCodeAt(0) !== 0x78) return false;
-  return lower.startsWith("x-forwarded-") || (lower === "x-api-key" && PLATFORM_KEY.test(value));
+function isDropped(fields: Fields, index: number, named: readonly string[]): boolean {
+  const lower = fields.lower[index] as string;
+  if (LOCAL.has(lower) || (named.length > 0 && named.includes(lower))) return true;
+  return lower.startsWith("x-forwarded-") || (lower === "x-api-key" && PLATFORM_KEY.test(fields.value(index)));
 }
 
 /** The fields that are handed on, as they were sent. */
 function copy(fields: Fields, named: readonly string[]): string {
+  if (!fields.has(NOTABLE.local)) return fields.lines(0, fields.count);
   let text = "";
-  for (let i = 0; i < fields.lower.length; i++) {
-    if (!isDropped(fields.lower[i] as string, fields.values[i] as string, named)) text += `${fields.lines[i]}\r\n`;
+  let from = 0;
+  for (let i = 0; i < fields.count; i++) {
+    if (!isDropped(fields, i, named)) continue;
+    text += fields.lines(from, i);
+    from = i + 1;
   }
-  return text;
+  return text + fields.lines(from, fields.count);
 }
 
 /** These frame the message or say whom it is for: naming them in Connection does not make them go away. */
 const NEVER_DROPPED = new Set(["host", "content-length", "content-type"]);
-const namedIn = (fields: Fields) => {
+const namedIn = (fields: Fields): readonly string[] => {
+  if (!fields.has(NOTABLE.connection)) return [];
   const named = fields.list("connection");
   return named.length === 0 ? named : named.filter((name) => !NEVER_DROPPED.has(name));
 };
 
 /** The request as the sandbox gets it: target, Host and everything that is end-to-end untouched. `maskedHost` takes the place of Host. */
 export function forwardedRequest(request: RequestHead, maskedHost?: string): Uint8Array {
-  let text = `${request.method} ${request.target} HTTP/1.${request.minor}\r\n`;
-  const fields = copy(request.fields, namedIn(request.fields));
-  text += maskedHost === undefined ? fields : fields.replace(/(^|\n)host:[^\r]*/i, (_all, start: string) => `${start}Host: ${maskedHost}`);
-  if (request.framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
-  if (request.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${request.upgrade}\r\n`;
-  else if (request.minor === 0) text += "Connection: close\r\n";
-  return Buffer.from(`${text}\r\n`, "latin1");
+  const { derivedOfFields } = request;
+  derivedOfFields.forwarded ??= forwardedFields(request);
+  let fields = derivedOfFields.forwarded;
+  if (maskedHost !== undefined) fields = fields.replace(/(^|\n)host:[^\r]*/i, (_all, start: string) => `${start}Host: ${maskedHost}`);
+  return Buffer.from(`${request.method} ${request.target} HTTP/1.${request.minor}\r\n${fields}`, "latin1");
+}
+
+/** All behind the first line. */
+function forwardedFields({ fields, framing, upgrade, minor }: RequestHead): string {
+  let text = copy(fields, namedIn(fields));
+  if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
+  if (upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
+  else if (minor === 0) text += "Connection: close\r\n";
+  return `${text}\r\n`;
 }
 
 /** The answer as the client gets it. `close`: the connection ends with it. */
