@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiKeys, AuthenticationError, Sandbox } from "@boxyard/sdk";
@@ -76,14 +76,44 @@ CMD ["touch", "/tmp/started it"]
   expect([await Template.delete(name, options()), await Template.delete(name, options())]).toEqual([true, false]);
 }, 60_000);
 
-test("a step that fails names itself", async () => {
-  const error: BuildError = await build(Template.fromBaseImage().run("true").run("echo why >&2; exit 3"), `${NAME}-fails`).then(
+test("a step that fails names itself, and the line that asked for it", async () => {
+  const template = Template.fromBaseImage().run("true").run("echo why >&2; exit 3");
+  const error: BuildError = await build(template, `${NAME}-fails`).then(
     () => expect.unreachable(),
     (cause) => cause,
   );
   expect([error.name, error.step]).toEqual(["BuildError", "2"]);
+  const line =
+    readFileSync(import.meta.path, "utf8")
+      .split("\n")
+      .findIndex((text) => text.includes("why >&2; exit 3")) + 1;
+  expect(error.at).toMatchObject({ file: import.meta.path, line });
+  expect(error.stack?.split("\n")[1]).toContain(`${import.meta.path}:${line}:`);
   await Template.delete(`${NAME}-fails`, options());
 }, 30_000);
+
+test("a full name, with namespace and tag, means the same wherever a template is named", async () => {
+  const full = `default/${NAME}-full`;
+  const { built } = await build(Template.fromBaseImage().run("echo full > /tmp/named"), `${full}:v1`);
+  expect([built.names, built.tags]).toEqual([[full], ["v1"]]);
+  await Template.assignTags(`${full}:v1`, ["default", "v2"], options());
+  await Template.removeTags(full, "v2", options());
+  expect((await Template.getTags(full, options())).map(({ tag }) => tag).sort()).toEqual(["default", "v1"]);
+  expect([await Template.exists(full, options()), (await Template.getInfo(full, options())).names]).toEqual([true, [full]]);
+  const child = Template.fromTemplate(`${full}:v1`).copyFrom(`${full}:v1`, "/tmp/named", "/copied", { user: "root" });
+  await build(child.copyFrom(Template.fromTemplate(full).run("echo stage > /tmp/made"), "/tmp/made", "/made"), `${NAME}-child`);
+  {
+    await using sandbox = await Sandbox.create(`default/${NAME}-child:default`, options());
+    expect((await sandbox.commands.run("cat /tmp/named /copied /made")).stdout).toBe("full\nfull\nstage\n");
+    const listed: string[] = [];
+    for await (const { templateId } of Sandbox.list({ ...options() })) listed.push(templateId);
+    expect(listed).toContain((await Template.getInfo(`default/${NAME}-child`, options())).templateId);
+  }
+  // It would be the whole template that went, not the tag.
+  await expect(Template.delete(`${full}:v1`, options())).rejects.toMatchObject({ status: 400 });
+  await expect(Template.getInfo(`other/${NAME}-full`, options())).rejects.toMatchObject({ status: 404 });
+  for (const name of [`default/${NAME}-child`, full]) expect(await Template.delete(name, options())).toBe(true);
+}, 60_000);
 
 test("background, status, abort, tags, list, exists, delete", async () => {
   const slow = Template.fromBaseImage().run("sleep 30");
@@ -99,7 +129,7 @@ test("background, status, abort, tags, list, exists, delete", async () => {
   expect((await Template.getTags(NAME, options())).map(({ tag }) => tag).sort()).toEqual(["default", "stable"]);
   const names: string[] = [];
   for await (const info of Template.list({ ...options(), limit: 1 })) names.push(...info.names);
-  expect(names).toContain(NAME);
+  expect(names).toContain(`default/${NAME}`);
   expect(await Template.getInfo(NAME, options())).toMatchObject({ buildStatus: "ready", buildCount: 2 });
   for (const name of [NAME, `${NAME}-slow`]) expect(await Template.delete(name, options())).toBe(true);
   expect(await Template.exists(NAME, options())).toBe(false);

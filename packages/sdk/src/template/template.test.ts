@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NotFoundError } from "../errors.ts";
@@ -112,6 +112,32 @@ test("a failed build says which step, after its whole log", async () => {
     "build_failed",
     3,
   ]);
+});
+
+test("a failure leads to the line that asked for what failed", async () => {
+  const lineOf = (text: string) =>
+    readFileSync(import.meta.path, "utf8")
+      .split("\n")
+      .findIndex((line) => line.includes(text)) + 1;
+  const stage = Template.fromBaseImage().run("in the stage");
+  // biome-ignore format: one call on each line.
+  const template = Template.fromImage("debian:12")
+    .run("one")
+    .aptInstall("through another method")
+    .copyFrom(stage, "/a", "/b")
+    .setStartCmd("start");
+  const atOf = async (step: string) => {
+    fake.end = { status: "error", reason: { message: "m", step } };
+    const error = await template.build("app", options).catch((cause) => cause);
+    return [error.at?.file, error.at?.line];
+  };
+  expect(await atOf("2")).toEqual([import.meta.path, lineOf('.aptInstall("through')]);
+  const [sent] = (fake.started as { stages: { name: string }[] }).stages;
+  expect(fake.started).toMatchObject({ steps: [{}, {}, { type: "COPY", args: ["/a", "/b", "", ""], fromStage: sent?.name }] });
+  expect(await atOf("base")).toEqual([import.meta.path, lineOf('const template = Template.fromImage("debian:12")')]);
+  expect(await atOf("finalize")).toEqual([import.meta.path, lineOf('.setStartCmd("start")')]);
+  expect(await atOf(`${sent?.name}:1`)).toEqual([import.meta.path, lineOf('.run("in the stage")')]);
+  expect(await atOf("99")).toEqual([undefined, undefined]);
 });
 
 test("an abort cancels the build", async () => {

@@ -5,11 +5,14 @@ import { mainVersion } from "../../templates/catalog.ts";
 import { DEFAULT_DISK_MB, type Template } from "../../templates/registry.ts";
 
 const iso = (at: number) => new Date(at).toISOString();
-export const namesOf = ({ name }: TemplateRecord): string[] => (name === undefined ? [] : [name]);
+/** With the namespace, so that they mean the same to everybody (wire.md 2.5). */
+export const namesOf = ({ namespace, name }: TemplateRecord): string[] => (name === undefined ? [] : [`${namespace}/${name}`]);
+/** As the template's own team may call it. */
+const aliasesOf = ({ name }: TemplateRecord): string[] => (name === undefined ? [] : [name]);
 
 export function presentRequested(template: TemplateRecord, build: BuildRecord): RequestedTemplate {
-  const names = namesOf(template);
-  return { templateID: template.id, buildID: build.id, public: template.isPublic, names, tags: [...build.tags], aliases: names };
+  const [names, aliases] = [namesOf(template), aliasesOf(template)];
+  return { templateID: template.id, buildID: build.id, public: template.isPublic, names, tags: [...build.tags], aliases };
 }
 
 /** `builds`: all of the template's, newest first. */
@@ -21,7 +24,7 @@ export function presentListed(template: Template, builds: readonly BuildRecord[]
   return {
     templateID: record.id,
     public: record.isPublic,
-    aliases: namesOf(record),
+    aliases: aliasesOf(record),
     names: namesOf(record),
     createdAt: iso(record.createdAt),
     updatedAt: iso(record.updatedAt),

@@ -18,7 +18,7 @@ describe("POST /v3/templates: request (interface document 2.6, 4.5)", () => {
       templateID: expect.stringMatching(/^[a-z0-9]{20}$/),
       buildID: expect.stringMatching(UUID),
       public: false,
-      names: ["every-member"],
+      names: ["default/every-member"],
       tags: ["default"],
       aliases: ["every-member"],
     });
@@ -43,7 +43,12 @@ describe("POST /v3/templates: request (interface document 2.6, 4.5)", () => {
     ["members it does not know", { name: "unknown", minFreeDiskMb: 0, other: [1] }, ["unknown"], ["default"]],
   ])("takes %s", async (_what, body, names, tags) => {
     const reply = await request(body);
-    expect([reply.status, reply.body.names, reply.body.aliases, reply.body.tags]).toEqual([202, names, names, tags]);
+    expect([reply.status, reply.body.names, reply.body.aliases, reply.body.tags]).toEqual([
+      202,
+      names.map((name) => `default/${name}`),
+      names,
+      tags,
+    ]);
   });
 
   const tooLong = "n".repeat(129);
@@ -108,12 +113,12 @@ describe("POST /v3/templates: request (interface document 2.6, 4.5)", () => {
 describe("templates", () => {
   test("are listed, in pages too, with what clients demand", async () => {
     const all = await s.call("GET", "/templates?teamID=prj_1");
-    const base = all.body.find(({ names }: { names: string[] }) => names[0] === "base");
+    const base = all.body.find(({ names }: { names: string[] }) => names[0] === "default/base");
     expect(base).toEqual({
       templateID: expect.any(String),
       buildID: expect.stringMatching(UUID),
       public: true,
-      names: ["base"],
+      names: ["default/base"],
       aliases: ["base"],
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
@@ -152,7 +157,7 @@ describe("templates", () => {
     const { templateID, buildID } = (await request({ name: "shown" })).body;
     expect(await s.call("PATCH", `/v2/templates/${templateID}`, { public: true })).toMatchObject({
       status: 200,
-      body: { names: ["shown"] },
+      body: { names: ["default/shown"] },
     });
     expect((await s.call("GET", "/templates/aliases/shown")).body).toEqual({ templateID, public: true });
     expect((await s.call("PATCH", "/templates/shown", { public: false })).status).toBe(200);
