@@ -1,7 +1,15 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, type ProgramResult, readTestConfig, runProgram, settledDifferences, takeSnapshot } from "@boxyard/testkit";
+import {
+  CHECKOUT,
+  compareSnapshots,
+  type ProgramResult,
+  readTestConfig,
+  runProgram,
+  settledDifferences,
+  takeSnapshot,
+} from "@boxyard/testkit";
 import { withoutPrograms } from "../support/hidden-programs.ts";
 
 /* What the command says on machines that lack something. */
@@ -36,6 +44,30 @@ test("without apt, set-up lists what to install and what for, and changes nothin
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test("uninstall takes back what set-up and use did, once it is confirmed", async () => {
+  const folder = mkdtempSync(`${config.dataDir}-uninstall-`);
+  const own = { BOXYARD_DATA: folder, BOXYARD_LISTEN: "127.0.0.1:0" };
+  const before = takeSnapshot();
+  try {
+    expect((await boxyard(["run", "--", "echo", "used"], own)).stdout).toBe("used\n");
+    const { instance } = JSON.parse(readFileSync(join(folder, "instance.json"), "utf8")) as { instance: string };
+    const unconfirmed = await boxyard(["uninstall"], own);
+    expect([unconfirmed.exitCode, unconfirmed.stderr]).toEqual([1, expect.stringContaining("boxyard uninstall --yes")]);
+    expect((await boxyard(["run", "--", "echo", "still"], own)).stdout).toBe("still\n");
+    expect(await boxyard(["uninstall", "--yes"], own)).toMatchObject({
+      exitCode: 0,
+      stdout: "Boxyard has been removed from this machine.\n",
+    });
+    expect(existsSync(folder)).toBe(false);
+    const left = compareSnapshots(before, takeSnapshot()).filter(({ what }) => what.includes(instance) || what.includes(folder));
+    expect(left).toEqual([]);
+    expect((await boxyard(["uninstall", "--yes"], own)).stdout).toContain("nothing to remove");
+  } finally {
+    await boxyard(["uninstall", "--yes"], own);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 120_000);
 
 interface Looked {
   readonly name: string;

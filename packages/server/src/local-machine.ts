@@ -1,6 +1,7 @@
 import type { StepObserver } from "@boxyard/core";
 import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
 import {
+  isInstalled,
   isSetUp,
   lineReporter,
   machineBuildSettings,
@@ -8,6 +9,7 @@ import {
   rebuildBase,
   runSetup,
   tuneMachine,
+  uninstall,
 } from "@boxyard/driver-local/setup";
 import type { Machine } from "./machine.ts";
 
@@ -37,6 +39,8 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
         ...(faults.driver && { observer: faults.driver }),
       });
     },
+    isInstalled: () => isInstalled(settings().dataDir),
+    uninstall: () => uninstall(settings()),
     buildSettings: (folder) => machineBuildSettings(folder, settings()),
     fingerprint: () => fingerprint(settings().dataDir, { runtime: settings().runtime }),
   };

@@ -24,6 +24,10 @@ export interface Machine {
   buildSettings(folder: string): Promise<BuildSettings>;
   /** What this machine can do; works before set-up too. */
   fingerprint(): Promise<Fingerprint>;
+  /** True when the machine holds something for the data folder that only a driver can give back. */
+  isInstalled(): boolean;
+  /** Takes back what set-up did, after the driver's release. Returns what was kept, in sentences for people. Repeatable. */
+  uninstall(): readonly string[];
   /** Tests put faults between the steps of a create or a removal. */
   readonly observer?: StepObserver;
 }

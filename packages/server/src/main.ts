@@ -1,7 +1,7 @@
 import { localMachine } from "./local-machine.ts";
 import { run } from "./verbs/index.ts";
 
-/* Verbs: serve, setup, doctor, release, base-archive. The machine is chosen here. */
+/* Verbs: serve, setup, doctor, release, base-archive, uninstall. The machine is chosen here. */
 
 process.exitCode = await run(process.argv.slice(2), localMachine());
 

@@ -25,6 +25,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "down", summary: "Stop the server on this machine", load: () => import("./down.ts") },
   { name: "env", summary: "Print the variables that clients need", load: () => import("./env.ts") },
   { name: "setup", summary: "Set this machine up (also done on first use)", load: () => import("./setup.ts") },
+  { name: "uninstall", summary: "Remove everything from this machine", load: () => import("./uninstall.ts") },
   { name: "doctor", summary: "Say what this machine can do, and how to mend what it cannot", load: () => import("./doctor.ts") },
   { name: "completion", summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },
   { name: COMPLETE, summary: "Print what may stand where the cursor is", hidden: true, load: () => import("./complete.ts") },

@@ -7,9 +7,10 @@ import { doctor } from "./doctor.ts";
 import { release } from "./release.ts";
 import { serve } from "./serve.ts";
 import { setup } from "./setup.ts";
+import { uninstall } from "./uninstall.ts";
 
 const USAGE =
-  "usage: main.ts serve | setup | doctor [--json] | release [--sandboxes] | base-archive PATH; --print-config shows the settings";
+  "usage: main.ts serve | setup | doctor [--json] | release [--sandboxes] | base-archive PATH | uninstall; --print-config shows the settings";
 
 /** Does what the command line asks for and returns the exit code. */
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
@@ -33,6 +34,8 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
         if (args[0] !== undefined) return await baseArchive(machine, args[0]);
         console.error(USAGE);
         return 2;
+      case "uninstall":
+        return await uninstall(config, machine);
       default:
         console.error(USAGE);
         return 2;

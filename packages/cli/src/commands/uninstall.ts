@@ -1,0 +1,33 @@
+import { existsSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { runRole } from "../server-control/roles.ts";
+import { stopServer } from "../server-control/stop.ts";
+
+export function configure(command: Command, context: CliContext): void {
+  command
+    .description(
+      "Remove everything of Boxyard's from this machine: sandboxes, templates, keys, storage pool, network, settings of the kernel.",
+    )
+    .option("--yes", "do it; without this nothing is removed")
+    .addHelpText("after", "\nPackages that set-up installed stay. Examples:\n  $ boxyard uninstall --yes")
+    .action((options: { yes?: boolean }) => uninstall(options, context));
+}
+
+async function uninstall(options: { yes?: boolean }, context: CliContext): Promise<void> {
+  const { config, output, signal } = context;
+  if (!existsSync(config.dataDir)) return output.line(`There is no ${config.dataDir}: nothing to remove.`);
+  if (!options.yes) {
+    const details = { hint: "`boxyard uninstall --yes` does it. `boxyard down --sandboxes` ends sandboxes and keeps templates and keys." };
+    const message = `this would end every sandbox and remove every template, key and log in ${config.dataDir}`;
+    throw new AppError("failed_precondition", message, { reason: "not_confirmed", details });
+  }
+  await stopServer(config.dataDir, signal);
+  const exitCode = await runRole(config, "uninstall", [], "progress");
+  if (exitCode !== 0) {
+    const details = { hint: "What stopped it stands above; `boxyard uninstall --yes` goes on from there." };
+    throw new AppError("internal", "not everything could be removed", { reason: "uninstall_failed", details });
+  }
+  await output.line("Boxyard has been removed from this machine.");
+}
