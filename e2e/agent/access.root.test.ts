@@ -84,7 +84,10 @@ describe("CORS", () => {
     expect(response.headers.get("access-control-max-age")).toBe("7200");
   });
 
-  test("answers, errors too, may be read by any origin", async () => {
+  test("answers, errors too, may be read by any origin, with the headers that clients need", async () => {
+    const exposed = (await request("GET", "/health", { Origin: "https://app.example" })).headers.get("access-control-expose-headers");
+    for (const name of ["Location", "Cache-Control", "X-Content-Type-Options", "Content-Disposition", "Content-Range"])
+      expect(exposed).toContain(name);
     for (const path of ["/health", "/metrics"]) {
       expect((await request("GET", path, { Origin: "https://app.example" })).headers.get("access-control-allow-origin")).toBe("*");
     }

@@ -222,6 +222,17 @@ describe("other failures", () => {
     await expectError(await compose(["folder", "missing"], "x"), 400, /folder/);
   });
 
+  test("order of checks (server.md A.8): body, sources, destination, user, each source in turn, then what is at the destination", async () => {
+    const bad = { source_paths: [], destination: "", username: "nobody-here" };
+    await expectError(await postCompose(agent, bad), 400, "source_paths must not be empty");
+    await expectError(await postCompose(agent, { ...bad, source_paths: ["missing"] }), 400, "destination is required");
+    await expectError(await postCompose(agent, { ...bad, source_paths: ["missing"], destination: "~other/x" }), 401, /looking up user/);
+    await expectError(await compose(["missing"], "~other/x"), 400, /cannot expand/);
+    await expectError(await compose(["folder", "missing", "d"], "d"), 400, "source path is not a regular file: folder");
+    await expectError(await compose(["missing", "d"], "d"), 404, "source file not found: missing");
+    await expectError(await compose(["missing"], "folder"), 404, "source file not found: missing");
+  });
+
   test("500 where the file system refuses; sources stay", async () => {
     await make({ src5: "x" });
     await expectError(await compose(["src5"], "/home/ro/in/out"), 500, /read-only/);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
-import { asRoot, content, download, expectError } from "./support/files.ts";
+import { asRoot, content, download, expectError, postCompose, put } from "./support/files.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 let agent: AgentUnderTest;
@@ -37,6 +37,13 @@ describe("GET /files", () => {
   test("an empty file must send Content-Length: 0", async () => {
     const response = await download(agent, "empty");
     expect([response.status, response.headers.get("Content-Length"), await response.text()]).toEqual([200, "0", ""]);
+  });
+
+  test("an empty file has its length even for a client that asks for gzip, and is gzip only where nothing else is taken", async () => {
+    const plain = await download(agent, "empty", { headers: { "Accept-Encoding": "gzip" } });
+    expect([plain.status, plain.headers.get("Content-Length"), plain.headers.get("Content-Encoding")]).toEqual([200, "0", null]);
+    const only = await download(agent, "empty", { headers: { "Accept-Encoding": "gzip, identity;q=0" } });
+    expect([only.headers.get("Content-Encoding"), gunzipSync(new Uint8Array(await only.arrayBuffer())).length]).toEqual(["gzip", 0]);
   });
 
   test("404 path '<abs>' does not exist", async () => {
@@ -258,11 +265,33 @@ describe("Accept-Encoding", () => {
   });
 });
 
-test("no user given and no default user is 400, after the file's path was not even looked at", async () => {
+test("500 for a file that cannot be opened", async () => {
+  // Its kernel side has nothing to read, which not even root may.
+  const response = await download(agent, "/sys/bus/platform/drivers_probe", { query: { username: "root" } });
+  await expectError(response, 500, /^error opening file '\/sys\/bus\/platform\/drivers_probe': /);
+});
+
+test("order of checks (server.md A.6): signature, user, path, what is there, coding, range", async () => {
+  const path = "folder/../~no";
+  const nothing = { headers: { "Accept-Encoding": "identity;q=0" } };
+  const query = { signature: "v1_wrong", username: "nobody-here" };
+  await expectError(await download(agent, "~no", { ...nothing, query, authorised: false }), 401, "invalid signature");
+  await expectError(await download(agent, "~no", { ...nothing, query }), 401, /looking up user/);
+  await expectError(await download(agent, "~no", nothing), 400, /cannot expand/);
+  await expectError(await download(agent, path, nothing), 404, /does not exist/);
+  await expectError(await download(agent, "folder", nothing), 400, /is a directory/);
+  await expectError(await download(agent, "letters.txt", nothing), 406, /no acceptable encoding/);
+  const ranged = { headers: { "Accept-Encoding": "gzip, identity;q=0", Range: "bytes=99-" } };
+  await expectError(await download(agent, "letters.txt", ranged), 406, /identity/);
+});
+
+test("no user given and no default user is 400, before the path is looked at; of an upload and a composition too", async () => {
   const bare = await startAgent({ init: false });
   try {
     await initialise(bare, {});
     await expectError(await download(bare, "/etc/hostname"), 400, /no user/);
+    await expectError(await put(bare, "~no/such", "x", { headers: { "Content-Encoding": "br" } }), 400, /no user/);
+    await expectError(await postCompose(bare, { source_paths: ["~no"], destination: "~no" }), 400, /no user/);
   } finally {
     await bare.stop();
   }

@@ -55,6 +55,15 @@ describe("SendInput and CloseStdin", () => {
     await collect(open);
   });
 
+  test("empty input succeeds and gives the process nothing; Update without a size does nothing", async () => {
+    const open = await start(agent, { process: { cmd: "wc", args: ["-c"] } });
+    const pid = await firstPid(open);
+    expect((await call("SendInput", { process: { pid }, input: { stdin: "" } })).body).toEqual({});
+    expect((await call("Update", { process: { pid } })).body).toEqual({});
+    await call("CloseStdin", { process: { pid } });
+    expect((await collect(open)).stdout).toBe("0\n");
+  });
+
   test("an unknown pid is not_found, no selector or no input is invalid_argument", async () => {
     expect((await stdin(4_000_000, "x")).body).toEqual({ code: "not_found", message: "process with pid 4000000 not found" });
     expect((await call("CloseStdin", { process: { pid: 4_000_000 } })).status).toBe(404);

@@ -85,6 +85,11 @@ describe.each(Object.entries(ROUTES))("by %s", (_, route) => {
     expect(unknown.status).toBe(502);
     expect(await unknown.json()).toMatchObject({ ...gone, sandboxId: NOBODY, sandboxID: NOBODY });
 
+    // The interface document names it for compositions (sections 2.4 and 7).
+    const body = JSON.stringify({ source_paths: ["a"], destination: "b" });
+    const composed = await send({ method: "POST", path: "/files/compose", headers: route(NOBODY, 49983), body });
+    expect([composed.status, await composed.json()]).toMatchObject([502, { ...gone, sandboxID: NOBODY }]);
+
     const sandbox = await createSandbox(platform());
     expect((await send({ path: "/health", headers: route(sandbox.id, 49983) })).status).toBe(204);
     await sandbox.client.kill();

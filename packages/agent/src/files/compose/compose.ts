@@ -1,5 +1,6 @@
 import { type BigIntStats, closeSync, lstatSync, type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
+import type { AppError } from "@boxyard/core";
 import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "../../contracts.ts";
 import { actingName, lookUpUser } from "../access.ts";
 import { ensureDir, type PinnedDir } from "../path/pinned-dir.ts";
@@ -27,7 +28,8 @@ export async function compose(ctx: AgentContext, call: HttpCall): Promise<Respon
 async function run(ctx: AgentContext, request: ComposeRequest): Promise<Response> {
   const user = lookUpUser(ctx, actingName(ctx, request.username));
   const destination = resolvePath(ctx.state, user, request.destination);
-  const existing = checkDestination(destination);
+  // Looked at first, told last: sources are checked before the destination.
+  const { existing, refusal } = lookAtDestination(destination);
   const slice = new TimeSlice();
   const sources: Source[] = [];
   for (const given of request.sourcePaths) {
@@ -39,6 +41,7 @@ async function run(ctx: AgentContext, request: ComposeRequest): Promise<Response
     const turn = slice.turn();
     if (turn) await turn;
   }
+  if (refusal) throw refusal;
   await write(destination, sources, user);
   for (const source of sources) {
     deleteSource(source);
@@ -52,20 +55,24 @@ function sameAsDestination(given: string) {
   return httpFailure(400, `source path "${given}" cannot be the same as destination`);
 }
 
-/** The file that the destination names now, links followed; undefined when nothing is there. Throws 400 when no file can be there. */
-function checkDestination(path: string): BigIntStats | undefined {
+interface Destination {
+  /** The file that it names now, links followed. */
+  readonly existing?: BigIntStats;
+  /** Why no file can be there. */
+  readonly refusal?: AppError;
+}
+
+function lookAtDestination(path: string): Destination {
   const name = baseName(path);
-  if (path.endsWith("/") || name === "." || name === "..") throw httpFailure(400, `destination is a directory: ${path}`);
-  let stat: BigIntStats;
+  if (path.endsWith("/") || name === "." || name === "..") return { refusal: httpFailure(400, `destination is a directory: ${path}`) };
   try {
-    stat = statSync(path, { bigint: true });
+    const stat = statSync(path, { bigint: true });
+    if (stat.isFile()) return { existing: stat };
+    const what = stat.isDirectory() ? "a directory" : "not a regular file";
+    return { refusal: httpFailure(400, `destination is ${what}: ${path}`) };
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    throw fileError(`look at destination '${path}'`, error);
+    return errnoOf(error) === "ENOENT" ? {} : { refusal: fileError(`look at destination '${path}'`, error) };
   }
-  if (stat.isDirectory()) throw httpFailure(400, `destination is a directory: ${path}`);
-  if (!stat.isFile()) throw httpFailure(400, `destination is not a regular file: ${path}`);
-  return stat;
 }
 
 /** The same place by another spelling, also before anything is there: `/a/./b`, or through a linked directory. */

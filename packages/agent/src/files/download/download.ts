@@ -21,7 +21,9 @@ export async function download(ctx: AgentContext, call: HttpCall): Promise<Respo
   const conditional = isConditional(headers);
   if (conditional && !choice.identityAllowed) throw httpFailure(406, "ranges and conditions need the identity encoding, which is refused");
   const found = open(path);
-  if (choice.coding === "gzip" && !conditional) return sendGzip(found, call.request.method);
+  // Of an empty file clients need the length; there is nothing to compress.
+  const isPlain = conditional || (found.size === 0 && choice.identityAllowed);
+  if (choice.coding === "gzip" && !isPlain) return sendGzip(found, call.request.method);
   return found.size === 0 ? sendUnsized(found, call.request.method) : sendIdentity(found, call.request);
 }
 
