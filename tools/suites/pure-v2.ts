@@ -2,18 +2,19 @@ import { parseJunit } from "../lib/junit.ts";
 import { addTallies, failedOne, type Suite, type Tally } from "../lib/suite.ts";
 import { runTestsInGuest } from "../pure-v2/run-tests.ts";
 
-/** What must hold on users' machines as on this kind: making sandboxes, their limits, their walls. All is slow under emulation. */
+/** What must hold on users' machines as on this kind: making sandboxes with either runtime, their limits, their walls. All is slow under emulation. */
 const FILES = [
   "packages/driver-local/src/driver.root.test.ts",
   "packages/driver-local/src/isolation.root.test.ts",
   "packages/driver-local/src/limits.root.test.ts",
+  "packages/driver-local/src/driver-runc.root.test.ts",
 ] as const;
 
 const LIMIT_MS = 900_000;
 
 export const pureV2: Suite = {
   name: "pure-v2",
-  proves: "the driver does its job on a machine with pure cgroup v2, in an emulated guest",
+  proves: "the driver does its job on a machine with pure cgroup v2, with crun and with runc, in an emulated guest",
   limitMs: LIMIT_MS,
   needs: ["needs", "platform"],
   // The emulator keeps one core busy for minutes; what has no processes of its own to time goes on beside it.
