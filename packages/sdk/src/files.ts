@@ -6,6 +6,7 @@ import { ConflictError, InvalidArgumentError, NotFoundError } from "./errors.ts"
 import { readWriteInfos, type TransferRequest, transfer, transferError } from "./file-transfer.ts";
 import { type EntryInfo, entryFromWire, type FileData, type WriteEntry, type WriteInfo } from "./file-types.ts";
 import type { Probe } from "./lost-connection.ts";
+import { PartSize } from "./part-size.ts";
 import { randomKey } from "./random-key.ts";
 import type { RequestOptions, RequestScope } from "./request-scope.ts";
 import {
@@ -17,6 +18,7 @@ import {
   startOf,
   type UploadProgress,
   uploadInParts,
+  WATCHED_PARTS_FROM_BYTES,
 } from "./upload-parts.ts";
 import { type FileEvent, type WatchHandle, type WatchOpts, watchDir } from "./watch.ts";
 
@@ -158,7 +160,8 @@ export class Files {
 
   private async writeOne(path: string, data: FileData, opts: WriteOpts): Promise<WriteInfo> {
     const size = sizeOf(data);
-    if (opts.metadata === undefined && (size === undefined || size >= PARTS_FROM_BYTES)) return this.writeParts(path, data, size, opts);
+    const partsFrom = opts.onProgress ? WATCHED_PARTS_FROM_BYTES : PARTS_FROM_BYTES;
+    if (opts.metadata === undefined && (size === undefined || size >= partsFrom)) return this.writeParts(path, data, size, opts);
     const info = await this.writeWhole(path, data, opts);
     await opts.onProgress?.({ sentBytes: size ?? 0, totalBytes: size });
     return info;
@@ -177,7 +180,8 @@ export class Files {
     const { user } = opts;
     const requestTimeoutMs = opts.requestTimeoutMs ?? PART_TIMEOUT_MS;
     const scope = scopeFor(this.context, `write ${path}`, { signal: opts.signal, requestTimeoutMs: 0 });
-    const parts = partsOf(data, scope.signal);
+    const sizes = new PartSize(size);
+    const parts = partsOf(data, sizes, scope.signal);
     let sentBytes = 0;
     const onSent = async (bytes: number) => {
       sentBytes += bytes;
@@ -194,7 +198,7 @@ export class Files {
       scope.throwIfEnded();
       // A short stream turns out to be small.
       if (rest)
-        return await uploadInParts(target, `${path.slice(0, path.lastIndexOf("/") + 1)}.upload-${randomKey()}`, rest, onSent, scope);
+        return await uploadInParts(target, `${path.slice(0, path.lastIndexOf("/") + 1)}.upload-${randomKey()}`, rest, sizes, onSent, scope);
       const info = await this.writeWhole(path, first ?? "", { user, signal: scope.signal, requestTimeoutMs });
       await onSent(sizeOf(first ?? "") ?? 0);
       return info;

@@ -1,6 +1,7 @@
 import { sleep } from "./api-client.ts";
 import { ConnectionError } from "./errors.ts";
 import type { FileData, WriteInfo } from "./file-types.ts";
+import type { PartSize } from "./part-size.ts";
 import type { RequestScope } from "./request-scope.ts";
 
 /** How far an upload is. */
@@ -11,14 +12,14 @@ export interface UploadProgress {
   readonly totalBytes: number | undefined;
 }
 
-/** Whole blocks of every file system, so that joining shares them instead of copying. */
-export const PART_BYTES = 8 << 20;
 /** From this size on data goes in parts; below it one request is quicker. */
-export const PARTS_FROM_BYTES = 2 * PART_BYTES;
+export const PARTS_FROM_BYTES = 16 << 20;
+/** The same when somebody wants to see how far it is. */
+export const WATCHED_PARTS_FROM_BYTES = 512 << 10;
 const PARTS_AT_ONCE = 4;
 const TRIES = 3;
 const FIRST_WAIT_MS = 200;
-/** For a part, where the caller gives no limit: 8 MiB take this long at 14 kB/s. */
+/** For a part, where the caller gives no limit. They are made to take about a second. */
 export const PART_TIMEOUT_MS = 600_000;
 
 type Part = Blob | Uint8Array<ArrayBuffer>;
@@ -38,35 +39,44 @@ export function sizeOf(data: FileData): number | undefined {
   return typeof data === "string" ? data.length : data.byteLength;
 }
 
-/** The data in pieces of {@link PART_BYTES}; pieces of a stream are collected first, the others are views. */
-export async function* partsOf(data: FileData, signal: AbortSignal): AsyncGenerator<Part, void, undefined> {
-  if (data instanceof ReadableStream) return yield* partsOfStream(data, signal);
-  if (data instanceof Blob) {
-    for (let at = 0; at < data.size; at += PART_BYTES) yield data.slice(at, at + PART_BYTES);
-    return;
-  }
+/** The data in pieces of these sizes; pieces of a stream are collected first, the others are views. */
+export async function* partsOf(data: FileData, sizes: PartSize, signal: AbortSignal): AsyncGenerator<Part, void, undefined> {
+  if (data instanceof ReadableStream) return yield* partsOfStream(data, sizes, signal);
+  if (data instanceof Blob) return yield* slices(data.size, sizes, (from, to) => data.slice(from, to));
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : data;
-  for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
+  yield* slices(bytes.length, sizes, (from, to) => bytes.subarray(from, to));
+}
+
+function* slices(length: number, sizes: PartSize, slice: (from: number, to: number) => Part): Generator<Part, void, undefined> {
+  for (let at = 0; at < length; ) {
+    const end = at + sizes.next();
+    yield slice(at, end);
+    at = end;
+  }
 }
 
 /** An abort ends the reading as the stream's end does: who reads looks at the signal. */
-async function* partsOfStream(stream: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Part, void, undefined> {
+async function* partsOfStream(
+  stream: ReadableStream<Uint8Array>,
+  sizes: PartSize,
+  signal: AbortSignal,
+): AsyncGenerator<Part, void, undefined> {
   const reader = stream.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
   signal.addEventListener("abort", cancel, { once: true });
   let ended = false;
   try {
-    let part = new Uint8Array(PART_BYTES);
+    let part = new Uint8Array(sizes.next());
     let filled = 0;
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       for (let chunk = next.value; chunk.length > 0; ) {
-        const taken = chunk.subarray(0, PART_BYTES - filled);
+        const taken = chunk.subarray(0, part.length - filled);
         part.set(taken, filled);
         filled += taken.length;
         chunk = chunk.subarray(taken.length);
-        if (filled < PART_BYTES) continue;
+        if (filled < part.length) continue;
         yield part;
-        part = new Uint8Array(PART_BYTES);
+        part = new Uint8Array(sizes.next());
         filled = 0;
       }
     }
@@ -100,25 +110,34 @@ export async function uploadInParts(
   target: PartTarget,
   folder: string,
   parts: AsyncIterator<Part>,
+  sizes: PartSize,
   onSent: (bytes: number) => void | Promise<void>,
   scope: RequestScope,
 ): Promise<WriteInfo> {
   const paths: string[] = [];
   // Several workers take from one iterator: a generator queues their calls, so that numbers follow the order of the data.
   let count = 0;
+  const put = async (part: Part, shares: number) => {
+    const bytes = part instanceof Blob ? part.size : part.length;
+    const index = count++;
+    const startedAt = performance.now();
+    paths[index] = await putRepeatedly(target, `${folder}/${index}`, part, scope);
+    sizes.took(bytes, (performance.now() - startedAt) * shares);
+    await onSent(bytes);
+  };
   const work = async () => {
-    for (let next = await parts.next(); !next.done; next = await parts.next()) {
-      const index = count++;
-      paths[index] = await putRepeatedly(target, `${folder}/${index}`, next.value, scope);
-      await onSent(next.value instanceof Blob ? next.value.size : next.value.length);
-    }
+    for (let next = await parts.next(); !next.done; next = await parts.next()) await put(next.value, 1);
   };
   const stopping = (error: unknown) => {
     scope.abort();
     throw error;
   };
-  const workers = Array.from({ length: PARTS_AT_ONCE }, () => work().catch(stopping));
+  let workers: Promise<void>[] = [];
   try {
+    // The first one alone: it tells how fast the link is, of which each of the others then has a share.
+    const first = await parts.next();
+    if (!first.done) await put(first.value, PARTS_AT_ONCE);
+    workers = Array.from({ length: PARTS_AT_ONCE }, () => work().catch(stopping));
     await Promise.all(workers);
     scope.throwIfEnded();
     return await target.join(paths, scope.signal);

@@ -1,5 +1,5 @@
 /** Calls `work` for each item, at most `limit` at a time. Stops at the first failure. */
-export async function atOnce<T>(items: readonly T[], limit: number, work: (item: T) => Promise<void>): Promise<void> {
+export async function atOnce<T>(items: Iterable<T>, limit: number, work: (item: T) => Promise<void>): Promise<void> {
   const queue = items[Symbol.iterator]();
   let failed = false;
   const worker = async () => {
@@ -12,5 +12,5 @@ export async function atOnce<T>(items: readonly T[], limit: number, work: (item:
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  await Promise.all(Array.from({ length: limit }, worker));
 }

@@ -9,7 +9,8 @@ import { kindOf, type LocalFile, type LocalTree, localFile, readLocalTree } from
 const FILES_AT_ONCE = 6;
 /** Files up to this size go together in one request. */
 const SMALL_FILE_BYTES = 256 * 1024;
-const BATCH_BYTES = 4 * 1024 * 1024;
+/** Size of such a request: what the link takes in about a second, within these bounds. */
+const BATCH_BYTES = { least: 64 * 1024, most: 4 * 1024 * 1024 } as const;
 const BATCH_FILES = 200;
 /** Arguments of one command in the sandbox. */
 const ARGUMENTS_AT_ONCE = 500;
@@ -60,43 +61,51 @@ async function sendFiles(
   progress: Progress,
 ) {
   const options = { user, requestTimeoutMs: 0 };
-  await atOnce(batches(files), FILES_AT_ONCE, async (batch) => {
+  let batchBytes: number = BATCH_BYTES.least;
+  const sendLarge = async (file: LocalFile) => {
+    let sent = 0;
+    const onProgress = ({ sentBytes }: UploadProgress) => {
+      progress.add(sentBytes - sent);
+      sent = sentBytes;
+    };
+    await sandbox.files.write(at(file.path), Bun.file(file.source) as Blob, { ...options, onProgress });
+  };
+  const send = async (batch: readonly LocalFile[], shares: number) => {
     const [first] = batch;
-    if (batch.length === 1 && first) {
-      let sent = 0;
-      const onProgress = ({ sentBytes }: UploadProgress) => {
-        progress.add(sentBytes - sent);
-        sent = sentBytes;
-      };
-      await sandbox.files.write(at(first.path), Bun.file(first.source) as Blob, { ...options, onProgress });
-      return;
-    }
+    if (batch.length === 1 && first) return sendLarge(first);
     const entries: WriteEntry[] = batch.map((file) => ({ path: at(file.path), data: Bun.file(file.source) as Blob }));
+    const bytes = batch.reduce((sum, { size }) => sum + size, 0);
+    const startedAt = performance.now();
     await sandbox.files.write(entries, options);
-    progress.add(batch.reduce((sum, { size }) => sum + size, 0));
-  });
+    const seconds = ((performance.now() - startedAt) * shares) / 1000;
+    batchBytes = Math.min(BATCH_BYTES.most, Math.max(BATCH_BYTES.least, bytes / seconds));
+    progress.add(bytes);
+  };
+  const queue = batches(files, () => batchBytes);
+  // The first alone: it tells how fast the link is, of which each of the others then has a share.
+  const first = queue.next();
+  if (!first.done) await send(first.value, FILES_AT_ONCE);
+  await atOnce(queue, FILES_AT_ONCE, (batch) => send(batch, 1));
 }
 
-/** Large files by themselves, small ones together. */
-function batches(files: readonly LocalFile[]): LocalFile[][] {
-  const result: LocalFile[][] = [];
+/** Large files by themselves, small ones together: so many as `limit` says when the next batch is asked for. */
+function* batches(files: readonly LocalFile[], limit: () => number): Generator<LocalFile[], void, undefined> {
   let open: LocalFile[] = [];
   let size = 0;
   for (const file of files) {
     if (file.size > SMALL_FILE_BYTES) {
-      result.push([file]);
+      yield [file];
       continue;
     }
-    if (open.length >= BATCH_FILES || size + file.size > BATCH_BYTES) {
-      result.push(open);
+    if (open.length >= BATCH_FILES || (open.length > 0 && size + file.size > limit())) {
+      yield open;
       open = [];
       size = 0;
     }
     open.push(file);
     size += file.size;
   }
-  if (open.length > 0) result.push(open);
-  return result;
+  if (open.length > 0) yield open;
 }
 
 /** Uploads have one mode; programs must stay executable, and secrets private. */

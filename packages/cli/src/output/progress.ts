@@ -16,14 +16,14 @@ export class Progress {
     this.output = output;
     this.label = label;
     this.total = total;
+    // A person sees at once that it has begun, however long the first bytes take.
+    this.draw(this.startedAt);
   }
 
   add(count: number): void {
     this.done += count;
     const now = performance.now();
-    if (!process.stderr.isTTY || now - this.drawnAt < REDRAW_MS) return;
-    this.drawnAt = now;
-    process.stderr.write(`\r\x1b[K${this.label}  ${this.state(now - this.startedAt)}`);
+    if (now - this.drawnAt >= REDRAW_MS) this.draw(now);
   }
 
   /** The last line: what was copied, how fast. */
@@ -38,6 +38,12 @@ export class Progress {
   /** Leaves the line to what comes next. */
   clear(): void {
     if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+  }
+
+  private draw(now: number): void {
+    if (!process.stderr.isTTY) return;
+    this.drawnAt = now;
+    process.stderr.write(`\r\x1b[K${this.label}  ${this.state(now - this.startedAt)}`);
   }
 
   private state(ms: number): string {

@@ -36,7 +36,8 @@ export const UPLOAD_CASES: readonly Case[] = [
         assert.equal(info.path, "dir/big");
         assert.ok(same(platform.files.get("dir/big"), bytes));
         const totalBytes = data instanceof ReadableStream ? undefined : bytes.length;
-        assert.deepEqual([seen.length, seen.at(-1)], [6, { sentBytes: bytes.length, totalBytes }]);
+        assert.ok(seen.length >= 6 && seen.every(({ sentBytes }, i) => sentBytes > (seen[i - 1]?.sentBytes ?? 0)));
+        assert.deepEqual(seen.at(-1), { sentBytes: bytes.length, totalBytes });
         assert.deepEqual([...platform.files.keys()], ["dir/big"]);
         platform.files.clear();
       }
@@ -83,8 +84,8 @@ export const UPLOAD_CASES: readonly Case[] = [
         });
         const controller = new AbortController();
         const abort = () => setTimeout(() => controller.abort("enough"), 100);
-        // Of the second stream, two whole parts are there before that.
-        const onProgress = ({ sentBytes }: Sdk.UploadProgress) => void (sentBytes === 16 * MIB && abort());
+        // Of the second stream, whole parts are there before that.
+        const onProgress = ({ sentBytes }: Sdk.UploadProgress) => void (sentBytes > MIB && abort());
         if (start.length === MIB) abort();
         const error = await failure(sandbox.files.write("big", silent, { signal: controller.signal, onProgress }), sdk.AbortError);
         assert.deepEqual([error.cause, cancelled, platform.files.size], ["enough", true, 0]);
