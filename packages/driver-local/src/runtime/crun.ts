@@ -5,9 +5,16 @@ import type { Dialect } from "./dialect.ts";
 export const crun: Dialect = {
   name: "crun",
   options: ["--cgroup-manager=disabled"],
+  env: { _LIBCONTAINER_CLONED_BINARY: "1" },
 
-  /** It refuses to work on a hybrid machine while the v2 root lists any controller, so that list reads empty. */
-  addMounts(program, { controllersFile }) {
+  /**
+   * Lest a container write to its program (CVE-2019-5736), crun starts itself again from a read-only mount of it, and is linked twice: 2 ms.
+   * It does not when it finds itself on one, which its environment must confirm. It refuses to work on a hybrid machine while the v2 root
+   * lists any controller, so that list reads empty.
+   */
+  addMounts(program, { file, controllersFile }) {
+    program.call("mount", [file, file, null, MS.BIND, null], file);
+    program.call("mount", ["none", file, null, MS.BIND | MS.REMOUNT | MS.RDONLY, null], `${file} read-only`);
     if (controllersFile) program.call("mount", ["/dev/null", controllersFile, null, MS.BIND, null], controllersFile);
   },
 

@@ -6,6 +6,8 @@ export type RuntimeName = (typeof RUNTIME_NAMES)[number];
 
 /** What a dialect's mounts are made from. */
 export interface DialectMounts {
+  /** The runtime's own program. */
+  readonly file: string;
   /** The sandbox's own v2 cgroup. */
   readonly cgroup: string;
   /** On hybrid machines, the v2 root's list of controllers (see `hybridControllersFile`). */
@@ -17,6 +19,8 @@ export interface Dialect {
   readonly name: RuntimeName;
   /** Options before `create` that make it leave cgroups alone: they are ours. */
   readonly options: readonly string[];
+  /** Its environment, beside PATH. */
+  readonly env: Readonly<Record<string, string>>;
   /** Mounts that the runtime, and it alone, finds in the machine's own tree. */
   addMounts(program: ChildProgram, mounts: DialectMounts): void;
   /** Lets the waiting init go on. `isAlive` tells whether it still waits. Fails with ENXIO when it is gone. */

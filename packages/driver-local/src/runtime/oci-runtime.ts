@@ -63,7 +63,7 @@ export class OciRuntime {
       program.call("setsid", []);
       program.call("umask", [0o022]);
       addRootMounts(program, options.mounts);
-      this.dialect.addMounts(program, { cgroup: top, controllersFile: options.controllersFile });
+      this.dialect.addMounts(program, { file: this.file, cgroup: top, controllersFile: options.controllersFile });
       const [read, write] = [program.descriptor(stdio.read, O.RDONLY), program.descriptor(stdio.write, O.WRONLY)];
       for (const [target, fd] of [read, write, write].entries()) program.call("dup3", [fd, target, 0]);
       program.call("close_range", [STDIO, LAST_FD, CLOSE_RANGE_CLOEXEC]);
@@ -74,7 +74,7 @@ export class OciRuntime {
           ...["--root", this.root, "--log", logFile, ...this.dialect.options],
           ...["create", "--bundle", options.bundle, "--pid-file", pidFile, containerName(options.id)],
         ],
-        { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+        { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...this.dialect.env },
       );
       const code = await program.spawn(CAN_BE_BORN_IN_CGROUP ? top : undefined);
       if (code !== 0) throw failure("create", code, logFile);

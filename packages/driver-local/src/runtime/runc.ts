@@ -15,6 +15,7 @@ const LONGEST_LOOK_MS = 10;
 export const runc: Dialect = {
   name: "runc",
   options: ["--rootless=true"],
+  env: {},
 
   addMounts(program, { cgroup }) {
     const readOnly = BigInt(MOUNT_ATTR.RDONLY);

@@ -121,7 +121,10 @@ export class ChildProgram {
     return program;
   }
 
-  /** Starts a child with `flags` that does nothing but be there until `release` is called, or this process ends. */
+  /**
+   * Starts a child with `flags` that does nothing but be there until `release` is called, or this process ends. Nobody waits for its end:
+   * on a busy machine that took milliseconds, in which this thread did nothing else.
+   */
   static hold(flags: number): { readonly pid: number; release(): void } {
     const program = new ChildProgram();
     const gate = pipe();
@@ -132,7 +135,10 @@ export class ChildProgram {
       pid,
       release() {
         close(gate.write);
-        program.reap(pid);
+        // What it runs lies in our memory, which `program` holds until then.
+        waitForExit(pid)
+          .finally(() => program.discard())
+          .catch(() => {});
       },
     };
   }
