@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { usePlatform } from "../support/platform.ts";
+import { createSandbox } from "../support/sandbox.ts";
 
 const platform = usePlatform();
 
@@ -97,4 +98,12 @@ test("an empty answer says that it is empty", async () => {
   const deleted = await call("DELETE", `/sandboxes/${sandboxID}`);
   expect(deleted.status).toBe(204);
   expect(deleted.headers.get("content-length") ?? "0").toBe("0");
+});
+
+test("a client that wants an MCP gateway of a template without one is told by the command, and leaves no sandbox", async () => {
+  const metadata = { mcp: crypto.randomUUID() };
+  const failed = await createSandbox(platform(), { mcp: {}, metadata }).catch((error: unknown) => error);
+  expect(String(failed)).toContain("mcp-gateway: command not found");
+  const left = await call("GET", `/v2/sandboxes?metadata=${encodeURIComponent(`mcp=${metadata.mcp}`)}`);
+  expect(left.body as unknown).toEqual([]);
 });

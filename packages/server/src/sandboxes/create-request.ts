@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { AppError, type TeamId } from "@boxyard/core";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { TemplateVersion } from "../store/index.ts";
@@ -9,6 +10,7 @@ const absent = (field: string) => refuse(`${field}: this server does not have th
 /** What the kernel's `NAME=value` form can hold. */
 const isEnvName = (name: string) => name !== "" && !name.includes("=") && !name.includes("\0");
 const MAX_MAP_BYTES = 128 << 10;
+const isEmpty = (value: unknown) => value === null || (typeof value === "object" && Object.keys(value).length === 0);
 
 /** The second version has no `secure`: every sandbox is. */
 type Body = NewSandbox;
@@ -24,8 +26,8 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
       : undefined,
   (b) => (b.autoPause ? absent("autoPause") : undefined),
   (b) => (b.autoResume?.enabled ? absent("autoResume") : undefined),
-  (b) => (b.mcp ? absent("mcp") : undefined),
-  (b) => (b.iam && Object.keys(b.iam).length > 0 ? absent("iam") : undefined),
+  // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (wire.md 6.5).
+  (b) => (Object.values(b.iam ?? {}).some((member) => !isEmpty(member)) ? absent("iam") : undefined),
   (b) => (b.volumeMounts && b.volumeMounts.length > 0 ? absent("volumeMounts") : undefined),
   ({ network }) => (network ? checkEgress(network) : undefined),
   (b) => (b.network?.httpsPorts?.length ? absent("network.httpsPorts") : undefined),
@@ -40,6 +42,13 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
   (b) => (Buffer.byteLength(JSON.stringify(b.metadata ?? {})) > MAX_MAP_BYTES ? refuse("metadata: more than 128 KiB") : undefined),
 ];
 
+function isNetwork(text: string): boolean {
+  const [address = "", prefix, ...more] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}
+
 const ALL_TRAFFIC = new Set(["0.0.0.0/0", "::/0"]);
 
 type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
@@ -50,6 +59,8 @@ function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egre
   if (rules && Object.keys(rules).length > 0) return absent("network.rules");
   if (dnsServers) return absent("network.dnsServers");
   if (allowOut?.length) return absent("network.allowOut");
+  const bad = denyOut?.find((entry) => !isNetwork(entry));
+  if (bad !== undefined) return refuse(`network.denyOut: invalid denied CIDR ${bad.slice(0, 100)}`);
   return denyOut?.some((entry) => !ALL_TRAFFIC.has(entry)) ? absent("network.denyOut (anything but 0.0.0.0/0)") : undefined;
 }
 

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { connectRaw } from "../testing/raw.ts";
+import { TestServer } from "../testing/test-server.ts";
+import { createApp } from "./app.ts";
+
+const ROOT = join(import.meta.dir, "../../../..");
+const NOBODY = "i00000000000000000000";
+const base = { templateID: "base" };
+
+let s: TestServer;
+beforeAll(async () => {
+  s = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "1" }, agentLimitMs: 200 });
+});
+afterAll(() => s[Symbol.asyncDispose]());
+
+interface Answer {
+  readonly status: number;
+  readonly body: { readonly code?: number; readonly message?: string; readonly error_code?: string };
+  readonly headers: Headers;
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Answer["body"] };
+}
+
+/** How each status of docs/status-codes.md comes about; text names the test of those that are not this server's. */
+const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
+  400: () => s.call("POST", "/sandboxes", {}),
+  401: () => s.call("GET", "/sandboxes", undefined, { "X-API-Key": "" }),
+  403: async () => {
+    const { sandboxID } = await s.create({ network: { allowPublicTraffic: false } });
+    const answer = await fetch(s.url, { headers: { "Svc-Sandbox-Id": sandboxID, "Svc-Sandbox-Port": "8080" } }).then(answerOf);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+    return answer;
+  },
+  404: () => s.call("GET", `/sandboxes/${NOBODY}`),
+  405: () => s.call("PATCH", "/sandboxes"),
+  409: async () => {
+    const { sandboxID } = await s.create();
+    const answer = await s.call("POST", `/sandboxes/${sandboxID}/resume`);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+    return answer;
+  },
+  413: () => s.call("POST", "/sandboxes", `{"templateID":"${"x".repeat(17 << 20)}"}`),
+  422: async () => {
+    const key = { "Idempotency-Key": "status-422" };
+    const { body } = await s.call("POST", "/v2/sandboxes", base, key);
+    const answer = await s.call("POST", "/v2/sandboxes", { ...base, timeout: 5 }, key);
+    await s.call("DELETE", `/sandboxes/${body.sandboxID}`);
+    return answer;
+  },
+  429: async () => {
+    const { sandboxID } = await s.create();
+    const answer = await s.call("POST", "/v2/sandboxes", base);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+    expect(answer.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    return answer;
+  },
+  431: async () => {
+    const client = await connectRaw(s.port);
+    client.send(`GET / HTTP/1.1\r\nHost: h\r\nX-Large: ${"x".repeat(70_000)}\r\n\r\n`);
+    const [head = "", body = ""] = (await client.isClosed()).split("\r\n\r\n");
+    return { status: Number(head.split(" ")[1]), headers: new Headers(), body: JSON.parse(body) };
+  },
+  499: async () => {
+    const gone = AbortSignal.abort();
+    const headers = { "X-API-Key": s.apiKey, "Content-Type": "application/json" };
+    const request = new Request(`${s.url}/v2/sandboxes`, { method: "POST", headers, body: JSON.stringify(base), signal: gone });
+    return answerOf(await createApp(s.server.context).fetch(request));
+  },
+  500: () => {
+    s.world.faults.add("create", { kind: "fail" });
+    return s.call("POST", "/v2/sandboxes", base);
+  },
+  501: async () => {
+    const { sandboxID } = await s.create();
+    const answer = await s.call("POST", `/sandboxes/${sandboxID}/pause`, {});
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+    return answer;
+  },
+  502: () => fetch(s.url, { headers: { "Svc-Sandbox-Id": NOBODY, "Svc-Sandbox-Port": "49983" } }).then(answerOf),
+  503: async () => {
+    const { store } = s.server.context;
+    const { insertSandbox } = store;
+    const { storeFault } = await import("../store/index.ts");
+    store.insertSandbox = () => Promise.reject(storeFault(Object.assign(new Error("full"), { code: "SQLITE_FULL" })));
+    const answer = await s.call("POST", "/v2/sandboxes", base);
+    store.insertSandbox = insertSandbox;
+    return answer;
+  },
+  504: async () => {
+    s.world.initManner = "hang";
+    const answer = await s.call("POST", "/v2/sandboxes", base);
+    s.world.initManner = "ok";
+    return answer;
+  },
+  507: "e2e/agent/files-upload.root.test.ts",
+};
+
+const documented = [...readFileSync(join(ROOT, "docs/status-codes.md"), "utf8").matchAll(/^\| (\d{3}) \|/gm)].map(([, status]) =>
+  Number(status),
+);
+
+test("every status that is documented is tested, and no other", () => {
+  expect(Object.keys(WAYS).map(Number).sort()).toEqual(documented.sort());
+});
+
+for (const status of documented) {
+  test(`${status} is answered, as JSON that repeats it`, async () => {
+    const way = WAYS[status];
+    if (typeof way === "string") {
+      expect(existsSync(join(ROOT, way)) && readFileSync(join(ROOT, way), "utf8").includes(String(status))).toBe(true);
+      return;
+    }
+    const answer = await way?.();
+    expect(answer?.body).toMatchObject({ code: status, message: expect.stringMatching(/\w/) });
+    expect(answer?.status).toBe(status);
+    expect(s.world.sandboxes.size).toBe(0);
+  });
+}
