@@ -11,6 +11,9 @@ const SCENARIOS = [...readFileSync(join(FOLDER, "scenarios.py"), "utf8").matchAl
   (match) => match[1] ?? "",
 );
 
+/** Some scenarios build many templates. */
+const LIMIT_MS = 150_000;
+
 const platform = usePlatform();
 let python = "";
 beforeAll(async () => {
@@ -24,11 +27,15 @@ test("there are scenarios", () => {
 for (const flavour of ["sync", "async"]) {
   describe(`PyPI e2b 2.63.0, ${flavour}`, () => {
     for (const scenario of SCENARIOS) {
-      test(scenario, async () => {
-        const ended = await runProgram([python, join(FOLDER, "run.py"), flavour, scenario], { env: platform().env, limitMs: 50_000 });
-        expect(ended.stdout + ended.stderr).toBe("");
-        expect(ended.exitCode).toBe(0);
-      }, 60_000);
+      test(
+        scenario,
+        async () => {
+          const ended = await runProgram([python, join(FOLDER, "run.py"), flavour, scenario], { env: platform().env, limitMs: LIMIT_MS });
+          expect(ended.stdout + ended.stderr).toBe("");
+          expect(ended.exitCode).toBe(0);
+        },
+        LIMIT_MS + 10_000,
+      );
     }
   });
 }

@@ -7,6 +7,8 @@ import uuid
 
 import e2b
 
+import template_cases
+
 
 def _tools():
     import run
@@ -266,3 +268,9 @@ async def build_template(flavour):
         headers = {"X-API-Key": os.environ["E2B_API_KEY"]}
         request = urllib.request.Request(f"{os.environ['E2B_API_URL']}/templates/{name}", headers=headers, method="DELETE")
         urllib.request.urlopen(request).close()
+
+
+async def build_same_as_javascript(flavour):
+    """The table of templates that every published client builds."""
+    do, _ = _tools()
+    await template_cases.build_all(flavour, do)

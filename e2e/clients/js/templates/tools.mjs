@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 
 /** Folder of the files that builds copy. */
-export const CONTEXT = fileURLToPath(new URL("./context", import.meta.url));
+export const CONTEXT = fileURLToPath(new URL("../../templates/context", import.meta.url));
 
 /** Calls the platform API for what the client has no method for. */
 export const api = (method, path) => fetch(process.env.E2B_API_URL + path, { method, headers: { "X-API-Key": process.env.E2B_API_KEY } });
