@@ -2,7 +2,6 @@ import { afterAll, expect, test } from "bun:test";
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { BOXYARD, boxyard, sandboxOf } from "./support.ts";
 
@@ -81,31 +80,6 @@ test("a download never writes through a link that the sandbox put in the way", a
   rmSync(join(target, "d"));
   expect((await boxyard(platform(), ["cp", `${sandbox.id}:trap`, folder])).exitCode).toBe(0);
   expect([readFileSync(join(target, "d/f"), "utf8"), readlinkSync(join(target, "l"))]).toEqual(["x\n", "d/f"]);
-}, 60_000);
-
-test("port forwards HTTP and its bodies", async () => {
-  await using sandbox = await sandboxOf(platform());
-  const server =
-    "import http.server as h\nclass H(h.BaseHTTPRequestHandler):\n def do_POST(s):\n  b=s.rfile.read(int(s.headers['content-length'])); s.send_response(200); s.end_headers(); s.wfile.write(b[::-1])\nh.ThreadingHTTPServer(('',8000),H).serve_forever()";
-  await boxyard(platform(), ["exec", "-b", sandbox.id, "--", "python3", "-c", server]);
-  const child = Bun.spawn([BOXYARD, "port", sandbox.id, "0:8000"], { env: platform().env, stdout: "pipe", stderr: "ignore" });
-  try {
-    const reader = child.stdout.getReader();
-    const url = new TextDecoder().decode((await reader.read()).value).trim();
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    const answer = await eventually("the server inside answers", async () => {
-      const response = await fetch(url, { method: "POST", body: "abc" });
-      return response.ok ? response.text() : undefined;
-    });
-    expect(answer).toBe("cba");
-    const many = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => fetch(url, { method: "POST", body: `${i}x` }).then((r) => r.text())),
-    );
-    expect(many).toEqual(Array.from({ length: 20 }, (_, i) => `x${[...`${i}`].reverse().join("")}`));
-  } finally {
-    child.kill("SIGINT");
-    expect(await child.exited).toBe(130);
-  }
 }, 60_000);
 
 test("watch shows changes as they happen, until Ctrl-C", async () => {

@@ -16,7 +16,7 @@ test("template: build with its steps shown, use, list, info, tag, delete", async
   const built = await boxyard(platform(), ["template", "build", "cli-e2e", folder, "--build-arg", "WHO=me"]);
   expect([built.exitCode, built.stdout]).toEqual([0, expect.stringMatching(/^[a-z0-9]{20}\n$/)]);
   expect(built.stderr).toContain("uploaded a.txt");
-  expect(built.stderr).toMatch(/\[3\/6\] RUN echo "hello [^\n]*\n  \d\.\d s\n/);
+  expect(built.stderr).toMatch(/\[3\/6\] RUN echo "hello [^\n]*\n {2}\d\.\d s\n/);
   expect(built.stderr).toMatch(/built cli-e2e in \d+\.\d s/);
   const ran = await boxyard(platform(), ["run", "-t", "cli-e2e", "--", "cat", "/etc/greeting", "/a.txt"]);
   expect([ran.exitCode, ran.stdout]).toEqual([0, `hello me ${nonce}\na ${nonce}\n`]);
