@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { rounds } from "./support/dice.ts";
 import { AGENT_PID, asRoot } from "./support/files.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, firstPid, run, start } from "./support/run.ts";
@@ -35,6 +36,33 @@ describe("bodies that are held whole", () => {
     expect((await unary(agent, "process.Process/SendInput", again)).status).toBe(200);
     await unary(agent, "process.Process/CloseStdin", { process: again.process });
     expect((await collect(cat)).stdout).toBe(`${30 * MIB}\n`);
+  });
+
+  test("answers to clients that leave, at whatever moment, take nothing of it for good", async () => {
+    await asRoot(agent, "mkdir /home/user/many && cd /home/user/many && seq 1 20000 | xargs touch");
+    const list = (signal: AbortSignal) => {
+      const headers = { ...authorised(agent), "Content-Type": "application/json" };
+      return fetch(`${agent.baseUrl}/filesystem.Filesystem/ListDir`, { method: "POST", headers, body: '{"path":"many"}', signal });
+    };
+    await rounds(async (dice) => {
+      const leaving = new AbortController();
+      const listing = list(leaving.signal).then(async (response) => {
+        const reader = response.body?.getReader();
+        for (let i = dice.below(4); i > 0; i--) await reader?.read();
+        leaving.abort();
+      });
+      await Promise.race([listing, Bun.sleep(dice.below(300))]);
+      leaving.abort();
+      await listing.catch(() => {});
+    });
+    // So much would not fit beside what a few of them take.
+    const cat = await start(agent, { process: { cmd: "wc", args: ["-c"] } });
+    const process = { pid: await firstPid(cat) };
+    const input = { stdin: Buffer.alloc(47 * MIB).toString("base64") };
+    const both = await Promise.all([1, 2].map(() => unary(agent, "process.Process/SendInput", { process, input })));
+    expect(both.map(({ status }) => status)).toEqual([200, 200]);
+    await unary(agent, "process.Process/CloseStdin", { process });
+    expect((await collect(cat)).stdout).toBe(`${2 * 47 * MIB}\n`);
   });
 
   test("a text of few bytes that stands for very many values is refused before they are made", async () => {

@@ -289,6 +289,19 @@ describe("ListDir", () => {
     expect(worst).toBeLessThan(500);
   });
 
+  test("many names that are no text are listed once each, and soon", async () => {
+    await asRoot(
+      agent,
+      `python3 -c '
+import os
+os.mkdir("/home/user/bytes")
+for i in range(5000): os.mknod(b"/home/user/bytes/\\xff%d\\xfe" % i)'`,
+    );
+    const { entries } = await ok("ListDir", { path: "bytes" });
+    expect(new Set(entries.map((e: { name: string }) => e.name)).size).toBe(5_000);
+    expect(entries[0]).toMatchObject({ name: "\ufffd0\ufffd", type: "FILE_TYPE_FILE" });
+  });
+
   test("of a tree that changes meanwhile, what vanishes is left out", async () => {
     const changing = asRoot(
       agent,

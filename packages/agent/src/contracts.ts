@@ -110,8 +110,11 @@ export class EncodedEnvelope {
 /** A whole message, already JSON in UTF-8, in pieces: for answers too large to be built as one tree of objects. */
 export class EncodedMessage {
   readonly pieces: readonly Uint8Array<ArrayBuffer>[];
-  constructor(pieces: readonly Uint8Array<ArrayBuffer>[]) {
+  /** Called once, when the client has taken it or has left. */
+  readonly onSent: () => void;
+  constructor(pieces: readonly Uint8Array<ArrayBuffer>[], onSent: () => void) {
     this.pieces = pieces;
+    this.onSent = onSent;
   }
 }
 

@@ -115,16 +115,40 @@ async function answerUnary(ctx: RpcContext, endpoint: RpcEndpoint, request: Requ
 }
 
 /** Lives on when its client has left or its time is over; what the handler still works with stays claimed until it has ended. */
-async function runUnary(ctx: RpcContext, { method, handler }: RpcEndpoint, request: Request, call: RpcCall): Promise<Blob | string> {
+async function runUnary(ctx: RpcContext, { method, handler }: RpcEndpoint, request: Request, call: RpcCall): Promise<BodyInit> {
   const claim = ctx.bodies.claim();
   try {
     const input = decodeMessage(method.input, await readBody(request, bodyRules(claim)));
     call.signal.throwIfAborted();
     const output = await (handler as UnaryHandler<unknown, unknown>)(input, call);
-    return output instanceof EncodedMessage ? new Blob([...output.pieces]) : encodeMessage(method.output, output);
+    if (!(output instanceof EncodedMessage)) return encodeMessage(method.output, output);
+    // Who has left takes nothing any more.
+    if (call.signal.aborted) output.onSent();
+    return encodedBody(output);
   } finally {
     claim.release();
   }
+}
+
+/** Piece by piece, as the client takes them. A small message is sent at once, with its length. */
+function encodedBody({ pieces, onSent }: EncodedMessage): BodyInit {
+  if (pieces.length <= 1) {
+    onSent();
+    return new Blob([...pieces]);
+  }
+  let next = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const piece = pieces[next++];
+        if (piece) return controller.enqueue(piece);
+        onSent();
+        controller.close();
+      },
+      cancel: onSent,
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 function streamFailure(ctx: Pick<AgentContext, "log">, error: unknown): Response {

@@ -70,7 +70,10 @@ export function treeHandlers(ctx: AgentContext): Pick<Handlers, "Stat" | "MakeDi
       const to = await move(pathOf(source, call), pathOf(destination, call), actingUser(ctx, call.username));
       return { entry: entryAt(ctx, to, `file is gone again: ${to}`) };
     },
-    ListDir: ({ path, depth }, call) => listDirMessage(ctx.users, pathOf(path, call), depth),
+    ListDir({ path, depth }, call) {
+      const listing = { users: ctx.users, path: pathOf(path, call), depth, signal: call.signal };
+      return listDirMessage(listing, ctx.bodies.claim());
+    },
     async Remove({ path }, call) {
       await remove(pathOf(path, call));
       return {};
