@@ -6,7 +6,8 @@ const AF_INET6 = 10;
 const SOCK_STREAM = 1;
 const EINPROGRESS = -115;
 const POLLOUT = 4;
-const RETRY_MS = 10;
+const FIRST_RETRY_MS = 5;
+const LAST_RETRY_MS = 500;
 
 /**
  * A connection to what listens on a loopback address of a network namespace, where no packet from outside gets: the socket is made inside,
@@ -55,11 +56,11 @@ function open(namespace: number, family: number): number | undefined {
 
 /** On loopback that is settled when connect(2) returns, unless the listener's queue is full: then the kernel tries again, and so do we. */
 async function becomesConnected(fd: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
-  for (;;) {
+  for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(LAST_RETRY_MS, 2 * waitMs)) {
     // struct pollfd: descriptor, then what is asked for and what is so, two bytes each.
     const poll = new Int32Array([fd, POLLOUT]);
     if (trySyscall("ppoll", poll, 1, new BigInt64Array(2), null, 8) > 0) return (poll[1] ?? 0) >>> 16 === POLLOUT;
-    await clock.sleep(RETRY_MS, signal);
+    await clock.sleep(waitMs, signal);
   }
 }
 

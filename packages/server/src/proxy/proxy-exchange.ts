@@ -32,6 +32,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private readonly key: string;
   private upstream: Connection | undefined;
   private connected = false;
+  private isConnecting = false;
   private early: Buffer[] = [];
   private head: Buffer = EMPTY;
   private response: ResponseHead | undefined;
@@ -63,6 +64,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
       return;
     }
     this.client.pauseBody();
+    this.isConnecting = true;
     const { host, agentPort, inside } = this.route;
     const isAgent = this.port === AGENT_PORT;
     this.upstream = this.pool.connect({ host, port: isAgent ? agentPort : this.port, ...(isAgent ? {} : { inside }) }, this);
@@ -135,6 +137,11 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   /** A request that named its target absolutely says by that whom it is for. */
   private absoluteHost(): string | undefined {
     return this.request.host === this.request.fields.get("host") ? undefined : this.request.host;
+  }
+
+  onSettled(): void {
+    this.isConnecting = false;
+    if (this.over) this.route.flights.delete(this);
   }
 
   onConnectFailed(): void {
@@ -313,7 +320,8 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private finish(broken = false): void {
     if (this.over) return;
     this.over = true;
-    this.route.flights.delete(this);
+    // A connection that is being opened cannot be called back: it counts until it is there, or clients that come and go could pile them up.
+    if (!this.isConnecting) this.route.flights.delete(this);
     const upstream = this.upstream;
     if (!upstream) return;
     upstream.owner = undefined;

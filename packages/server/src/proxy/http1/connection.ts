@@ -29,6 +29,8 @@ export class Connection {
   /** For the sweep of idle connections: monotonic ms after which this one is closed. Infinity: never. */
   deadline = Number.POSITIVE_INFINITY;
   closed = false;
+  /** Called when it is dropped before its end. */
+  onDestroy: (() => void) | undefined;
   /** For whoever reads answers here. */
   answers: HeadMemory<ResponseHead> | undefined;
   private socket: Socket<Connection> | undefined;
@@ -112,6 +114,7 @@ export class Connection {
     this.closed = true;
     this.queue = [];
     this.socket?.terminate();
+    this.onDestroy?.();
   }
 
   pause(): void {

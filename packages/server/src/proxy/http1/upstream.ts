@@ -6,6 +6,8 @@ import { Connection, type ConnectionOwner } from "./connection.ts";
 export interface UpstreamOwner extends ConnectionOwner {
   onConnected(): void;
   onConnectFailed(error: unknown): void;
+  /** Connecting has come to an end, whichever; also when nobody wants the connection any more. Before the other two. */
+  onSettled(): void;
 }
 
 export interface UpstreamTarget {
@@ -74,6 +76,7 @@ export class UpstreamPool {
       settled = true;
       clearTimeout(timer);
       connection.closed = true;
+      owner.onSettled();
       owner.onConnectFailed(error);
     };
     const timer = setTimeout(() => fail(new Error("connecting took too long")), CONNECT_MS);
@@ -83,6 +86,7 @@ export class UpstreamPool {
       clearTimeout(timer);
       connection.attach(socket);
       socket.setNoDelay(true);
+      owner.onSettled();
       if (connection.closed) return void socket.terminate();
       owner.onConnected();
     };
@@ -93,7 +97,11 @@ export class UpstreamPool {
       if (isRefused) return;
       isRefused = true;
       if (!inside || (error as { code?: unknown }).code !== "ECONNREFUSED") return fail(error);
-      connectInside(inside, port, (fd) => (settled || connection.closed ? undefined : { ...options, fd })).catch(fail);
+      const giveUp = new AbortController();
+      connection.onDestroy = () => giveUp.abort(new Error("the client has gone"));
+      if (connection.closed) connection.onDestroy();
+      const signal = AbortSignal.any([giveUp.signal, AbortSignal.timeout(CONNECT_MS)]);
+      connectInside(inside, port, signal, (fd) => (settled || connection.closed ? undefined : { ...options, fd })).catch(fail);
     };
     Bun.connect({
       ...options,
@@ -126,11 +134,19 @@ export class UpstreamPool {
 }
 
 /** Nothing listens where packets get: perhaps something does on loopback. `take` says what to do with the connection, if it is still wanted. */
-async function connectInside(inside: ConnectInside, port: number, take: (fd: number) => object | undefined): Promise<void> {
-  const fd = await inside(port, AbortSignal.timeout(CONNECT_MS));
+async function connectInside(
+  inside: ConnectInside,
+  port: number,
+  signal: AbortSignal,
+  take: (fd: number) => object | undefined,
+): Promise<void> {
+  const fd = await inside(port, signal);
   if (fd === undefined) throw new Error("nothing listens on this port");
   const options = take(fd);
-  if (!options) return closeSync(fd);
+  if (!options) {
+    closeSync(fd);
+    throw new Error("nobody wants the connection any more");
+  }
   // Bun takes descriptors; its types do not say so.
   await Bun.connect(options as Parameters<typeof Bun.connect>[0]);
 }
