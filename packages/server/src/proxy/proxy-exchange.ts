@@ -6,7 +6,7 @@ import { BULK_BYTES, type Connection } from "./http1/connection.ts";
 import { endOfHead, MAX_HEAD_BYTES, parseResponseHead, type RequestHead, type ResponseHead } from "./http1/head.ts";
 import { HeadMemory } from "./http1/head-memory.ts";
 import type { UpstreamOwner, UpstreamPool } from "./http1/upstream.ts";
-import { forwardedRequest, forwardedResponse } from "./http1/write-head.ts";
+import { forwardedRequest, forwardedResponse, type OtherHost } from "./http1/write-head.ts";
 import { keepMs } from "./keep.ts";
 import type { Flight, Route } from "./route-table.ts";
 
@@ -118,10 +118,8 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   onConnected(): void {
     if (this.over) return;
     this.connected = true;
-    const { maskHost } = this.route;
-    const masked =
-      maskHost !== undefined && this.port !== AGENT_PORT ? maskHost.replaceAll(PORT_MARK, String(this.port)) : this.absoluteHost();
-    const head = masked === undefined ? this.forwarded() : forwardedRequest(this.request, masked);
+    const other = this.otherHost();
+    const head = other === undefined ? this.forwarded() : forwardedRequest(this.request, other);
     const early = this.early;
     this.early = [];
     const free = this.upstream?.write(early.length === 0 ? head : Buffer.concat([head, ...early]));
@@ -134,9 +132,13 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     return derived.forwarded;
   }
 
-  /** A request that named its target absolutely says by that whom it is for. */
-  private absoluteHost(): string | undefined {
-    return this.request.host === this.request.fields.get("host") ? undefined : this.request.host;
+  private otherHost(): OtherHost | undefined {
+    const { maskHost } = this.route;
+    const { host, fields } = this.request;
+    if (maskHost !== undefined && this.port !== AGENT_PORT)
+      return { host: maskHost.replaceAll(PORT_MARK, String(this.port)), original: host };
+    // A request that named its target absolutely says by that whom it is for.
+    return host === fields.get("host") ? undefined : { host };
   }
 
   onSettled(): void {

@@ -194,12 +194,14 @@ test("takes the host of an absolute target for Host", async () => {
   expect(await (await t.upstream.peer(0)).includes("\r\n\r\n")).toStartWith("GET /x HTTP/1.1\r\nHost: other.test\r\n");
 });
 
-test("hides the port in a masked Host", async () => {
+test("hides the port in a masked Host, and tells what it was", async () => {
   await using t = new TestFront();
   t.route({ maskHost: ["app.test:$", "{PORT}"].join("") });
   const client = await t.client();
-  client.send(`GET / HTTP/1.1\r\n${t.headers(t.userPort)}\r\n`);
-  expect(await (await t.upstream.peer(0)).includes("\r\n\r\n")).toContain(`Host: app.test:${t.userPort}\r\n`);
+  client.send(`GET / HTTP/1.1\r\n${t.headers(t.userPort)}X-Forwarded-Host: forged.test\r\n\r\n`);
+  const got = await (await t.upstream.peer(0)).includes("\r\n\r\n");
+  expect(got).toContain(`Host: app.test:${t.userPort}\r\nX-Forwarded-Host: sandbox.test\r\n`);
+  expect(got).not.toContain("forged");
 });
 
 test("asks for the traffic token on the sandbox's own ports only", async () => {

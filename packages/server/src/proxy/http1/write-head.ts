@@ -31,12 +31,21 @@ const namedIn = (fields: Fields): readonly string[] => {
   return named.length === 0 ? named : named.filter((name) => !NEVER_DROPPED.has(name));
 };
 
-/** The request as the sandbox gets it: target, Host and everything that is end-to-end untouched. `maskedHost` takes the place of Host. */
-export function forwardedRequest(request: RequestHead, maskedHost?: string): Uint8Array {
+/** What takes the place of a request's Host; `original` tells the sandbox what it was (server.md C.4). */
+export interface OtherHost {
+  readonly host: string;
+  readonly original?: string;
+}
+
+/** The request as the sandbox gets it: target, Host and everything that is end-to-end untouched. */
+export function forwardedRequest(request: RequestHead, other?: OtherHost): Uint8Array {
   const { derivedOfFields } = request;
   derivedOfFields.forwarded ??= forwardedFields(request);
   let fields = derivedOfFields.forwarded;
-  if (maskedHost !== undefined) fields = fields.replace(/(^|\n)host:[^\r]*/i, (_all, start: string) => `${start}Host: ${maskedHost}`);
+  if (other !== undefined) {
+    const line = `Host: ${other.host}${other.original === undefined ? "" : `\r\nX-Forwarded-Host: ${other.original}`}`;
+    fields = fields.replace(/(^|\n)host:[^\r]*/i, (_all, start: string) => start + line);
+  }
   return Buffer.from(`${request.method} ${request.target} HTTP/1.${request.minor}\r\n${fields}`, "latin1");
 }
 
