@@ -14,13 +14,22 @@ const platform = usePlatform({ faults: true });
 let bystander: HeldSandbox;
 let linesBefore = 0;
 
-/** Counts into its output from when nobody listens any more. */
-const COUNT = "until [ -e /tmp/go ]; do sleep 0.02; done; i=0; while :; do i=$((i+1)); echo $i; echo $i > /tmp/count; sleep 0.1; done";
+/** Counts into its output from when nobody listens any more. One process: snapshots must not see others come and go. */
+const COUNT = `
+import itertools, os, time
+while not os.path.exists("/tmp/go"): time.sleep(0.02)
+for i in itertools.count(1):
+    print(i, flush=True)
+    with open("/tmp/count.new", "w") as file: file.write(str(i))
+    os.rename("/tmp/count.new", "/tmp/count")
+    time.sleep(0.1)
+`;
 let counter: number;
 
 beforeAll(async () => {
   bystander = await createSandbox(platform(), { timeoutMs: 600_000 });
-  const command = await bystander.client.commands.run(COUNT, { background: true, timeoutMs: 0 });
+  await bystander.client.files.write("/tmp/count.py", COUNT);
+  const command = await bystander.client.commands.run("exec python3 /tmp/count.py", { background: true, timeoutMs: 0 });
   counter = command.pid;
   await command.disconnect();
   await bystander.asRoot("touch /tmp/go");
