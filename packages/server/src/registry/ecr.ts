@@ -49,6 +49,14 @@ function apiUrl(registry: string): URL {
   return new URL(`https://api.ecr${fips}.${region}.${suffix}/`);
 }
 
+function readAnswer(text: string): z.infer<typeof Answer> | undefined {
+  try {
+    return Answer.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
 /** Asks AWS for a registry password with an access key. */
 export async function ecrLogin(credentials: AwsCredentials, registry: string, transport: Transport, signal: AbortSignal): Promise<Login> {
   const url = apiUrl(registry);
@@ -61,8 +69,7 @@ export async function ecrLogin(credentials: AwsCredentials, registry: string, tr
       reason: "registry_denied",
     });
   }
-  const answer = Answer.safeParse(JSON.parse(text));
-  const token = answer.success ? Buffer.from(answer.data.authorizationData[0]?.authorizationToken ?? "", "base64").toString() : "";
+  const token = Buffer.from(readAnswer(text)?.authorizationData[0]?.authorizationToken ?? "", "base64").toString();
   const colon = token.indexOf(":");
   if (colon < 1) throw new AppError("unavailable", `AWS answered for ${registry} with no token`, { reason: "registry_answer" });
   return { username: token.slice(0, colon), password: token.slice(colon + 1) };
