@@ -18,8 +18,12 @@ export async function release(config: ServerConfig, machine: Machine, args: read
   try {
     const driver = await machine.openDriver(logger);
     if (args.includes("--sandboxes")) {
-      const store = await openStore(config);
-      await endAll(driver, store).finally(() => store.close());
+      const store = await openStore(config).catch((error: unknown) => {
+        const said = error instanceof Error ? error.message : String(error);
+        console.error(`${said}. The sandboxes are ended all the same; the next server on this store finds that out by itself.`);
+        return undefined;
+      });
+      await endAll(driver, store).finally(() => store?.close());
     }
     await driver.release();
     await driver.close();
@@ -30,7 +34,7 @@ export async function release(config: ServerConfig, machine: Machine, args: read
 }
 
 /** Ends every sandbox of the data folder, known to the store or not. Tries all of them, then throws the first failure. */
-export async function endAll(driver: SandboxDriver, store: Store): Promise<number> {
+export async function endAll(driver: SandboxDriver, store: Store | undefined): Promise<number> {
   const handles = [...(await driver.list())];
   const failures: unknown[] = [];
   let ended = 0;
@@ -47,8 +51,8 @@ export async function endAll(driver: SandboxDriver, store: Store): Promise<numbe
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   if (failures.length > 0) throw failures[0];
-  for (const record of await store.listLiving()) {
-    await store.updateSandbox(record.id, [record.state], { state: "dead", reason: "released", endedAt: systemClock.now() });
+  for (const record of (await store?.listLiving()) ?? []) {
+    await store?.updateSandbox(record.id, [record.state], { state: "dead", reason: "released", endedAt: systemClock.now() });
   }
   return ended;
 }

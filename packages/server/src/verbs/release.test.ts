@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newSandboxId } from "@boxyard/core";
+import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
+import { readConfig } from "../config.ts";
+import type { Machine } from "../machine.ts";
+import { nodeIdOf } from "../node-id.ts";
+import { SqlStore } from "../store/index.ts";
+import { sampleRecord } from "../store/store-contract.ts";
+import { release } from "./release.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-release-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test("ends every sandbox and says so in the store", async () => {
+  const world = new FakeWorld();
+  const record = sampleRecord({ state: "running" });
+  const file = join(folder, "boxyard.db");
+  const store = await SqlStore.open({ file }, nodeIdOf(folder));
+  await store.insertSandbox(record);
+  await store.close();
+  const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
+  expect(await release(readConfig({ BOXYARD_DATA: folder, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
+  const after = await SqlStore.open({ file }, nodeIdOf(folder));
+  expect(await after.getSandbox(record.id)).toMatchObject({ state: "dead", reason: "released" });
+  await after.close();
+});
+
+test("ends every sandbox also when the store is damaged, and says what is wrong with it", async () => {
+  const world = new FakeWorld();
+  const sandboxId = newSandboxId();
+  world.make({ ...sampleSpec(sandboxId) }, "fake");
+  writeFileSync(join(folder, "boxyard.db"), "no database ".repeat(500));
+  const said = spyOn(console, "error").mockImplementation(() => {});
+  try {
+    const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
+    expect(await release(readConfig({ BOXYARD_DATA: folder, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
+    expect(said.mock.calls.flat().join("")).toContain("boxyard.db is damaged");
+  } finally {
+    said.mockRestore();
+  }
+  expect(world.sandboxes.size).toBe(0);
+});
+
+const sampleSpec = (sandboxId: ReturnType<typeof newSandboxId>) => ({ sandboxId, incarnation: 1 }) as Parameters<FakeWorld["make"]>[0];
