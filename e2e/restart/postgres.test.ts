@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { bootPlatform, eventually, type Platform, startPostgres, type TestPostgres } from "@boxyard/testkit";
+import { SQL } from "bun";
 import { keptSandboxes } from "../support/ours.ts";
 import { createSandbox } from "../support/sandbox.ts";
 
 /** The whole platform with its store in a real PostgreSQL. */
 let postgres: TestPostgres;
 let platform: Platform;
+let url: string;
 beforeAll(async () => {
   postgres = await startPostgres();
-  platform = await bootPlatform({ env: { DATABASE_URL: await postgres.database() } });
+  url = await postgres.database();
+  platform = await bootPlatform({ env: { DATABASE_URL: url } });
 }, 60_000);
 afterAll(async () => {
   await platform?.[Symbol.asyncDispose]();
@@ -87,3 +92,31 @@ test("while the database is away sandboxes go on and the API says so; then all i
   });
   await eventually("nothing else is kept", () => new Set(keptSandboxes(platform)).size === 1);
 }, 60_000);
+
+test("a server whose database another one has taken over ends, and its sandboxes go on", async () => {
+  await using sandbox = await createSandbox(platform);
+  const { pid } = platform;
+  const other = new SQL(url, { max: 1 });
+  try {
+    const [held] = await other`SELECT pid, classid::int AS space, objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory'`;
+    const key = Number(BigInt.asIntN(32, BigInt(held.key)));
+    await other`SELECT pg_terminate_backend(${held.pid})`;
+    await other`SELECT pg_advisory_lock(${held.space}, ${key})`;
+    await eventually("it has ended", () => descriptorsOf(pid) === 0);
+    const log = readFileSync(join(platform.dataDir, "test-server.log"), "utf8");
+    expect(log.slice(-3000)).toContain("is working on the database of DATABASE_URL");
+  } finally {
+    await other.close();
+  }
+  await platform.restart();
+  expect((await sandbox.asRoot("echo on")).stdout).toBe("on\n");
+}, 60_000);
+
+/** A process that has ended and whose parent has not looked yet has no descriptors. */
+function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
+  } catch {
+    return 0;
+  }
+}
