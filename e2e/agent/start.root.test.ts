@@ -22,10 +22,9 @@ describe("Start: events", () => {
   });
 
   test("start comes at once, before the process says anything", async () => {
-    const open = await start(agent, shell("sleep 5"));
-    const startedAt = performance.now();
+    const open = await start(agent, shell("sleep 1000"));
     const pid = await firstPid(open);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(pid).toBeGreaterThan(0);
     await unary(agent, "process.Process/SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
     await collect(open);
   });
@@ -206,12 +205,14 @@ describe("Start: what the process is", () => {
   });
 
   test("the end is told although a background process holds the output, which lives on and may write", async () => {
-    const startedAt = performance.now();
-    const result = await run(agent, "(sleep 1; echo late; echo late; touch ~/background-done) & echo ok");
+    const background = "until test -e ~/background-go; do sleep 0.05; done; echo late; echo late; touch ~/background-done";
+    const result = await run(agent, `(${background}) & echo ok`);
     expect(result.stdout).toBe("ok\n");
     expect(result.end.status).toBe("exit status 0");
-    expect(performance.now() - startedAt).toBeLessThan(900);
-    const done = await run(agent, "for i in $(seq 40); do test -e ~/background-done && echo yes && break; sleep 0.1; done");
+    const done = await run(
+      agent,
+      "touch ~/background-go; for i in $(seq 100); do test -e ~/background-done && echo yes && break; sleep 0.1; done",
+    );
     expect(done.stdout).toBe("yes\n");
   });
 

@@ -94,6 +94,21 @@ export async function asRoot(agent: AgentUnderTest, script: string): Promise<str
   return result.stdout.replace(/\n$/, "");
 }
 
+/** How often the agent answered a small request until `work` settled; as many at least as it gives way, however slow the machine is. */
+export async function answersDuring(agent: AgentUnderTest, work: Promise<unknown>): Promise<number> {
+  let isDone = false;
+  const settled = () => {
+    isDone = true;
+  };
+  work.then(settled, settled);
+  let count = 0;
+  while (!isDone) {
+    expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
+    count++;
+  }
+  return count;
+}
+
 /** Shell text that sets `$pid` to the agent: PID 1, or the first child of the init that is. */
 export const AGENT_PID = "pid=1; case $(cat /proc/1/comm) in init|tini*) read -r pid _ < /proc/1/task/1/children;; esac";
 
