@@ -133,6 +133,7 @@ export async function startServer({
     clock,
     logger,
     settings: buildSettings,
+    ...(observer ? { observer } : {}),
   });
   const sampler = new Sampler(lifecycle);
   const keys = new Keys(store, clock);

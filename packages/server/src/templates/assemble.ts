@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Clock } from "@boxyard/core";
+import type { Clock, StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
@@ -28,6 +28,8 @@ export interface TemplateServicesDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: BuildSettings;
+  /** Tests put faults between the steps of a build. */
+  readonly observer?: StepObserver;
 }
 
 export interface TemplateServices {

@@ -1,5 +1,5 @@
 import { createSteps as driverCreate, startSteps as driverStart, REMOVALS } from "@boxyard/driver-local/faults";
-import { END_STEPS, createSteps as serverCreate } from "@boxyard/server/faults";
+import { BUILD_POINTS as buildSteps, END_STEPS, createSteps as serverCreate } from "@boxyard/server/faults";
 import type { FaultPoint } from "./faults.ts";
 
 const at = (layer: FaultPoint["layer"], steps: readonly string[]) => steps.map((step) => ({ layer, step }));
@@ -19,3 +19,6 @@ export const CREATE_POINTS = inOrder(names(serverCreate));
 
 /** Every step of a kill. */
 export const END_POINTS = inOrder(END_STEPS);
+
+/** Every kind of step of a template's build. */
+export const BUILD_POINTS = at("server", buildSteps);

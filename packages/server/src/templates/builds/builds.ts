@@ -8,6 +8,7 @@ import type { Templates } from "../registry.ts";
 import { BuildFailure } from "./build-failure.ts";
 import { BuildLog } from "./build-log.ts";
 import type { BuildOrder } from "./build-order.ts";
+import { atPoint } from "./build-points.ts";
 import { toOrder } from "./order.ts";
 import { runBuild } from "./run-build.ts";
 import type { StageDeps } from "./stage-run.ts";
@@ -248,13 +249,15 @@ export class Builds {
   }
 
   private async succeed(build: BuildRecord, spec: TemplateSpec): Promise<void> {
-    const { store, clock, templates } = this.deps;
+    const { store, clock, templates, observer } = this.deps;
     const now = clock.now();
+    const change = (to: Parameters<typeof store.templates.updateBuild>[2]) =>
+      store.templates.updateBuild(build.id, ["building"], { ...to, updatedAt: now });
     // In this order: after a kill in between, `recover` does the rest.
-    if (!(await store.templates.updateBuild(build.id, ["building"], { spec, updatedAt: now }))) return;
-    await store.templates.assignTags(build.templateId, build.tags, build.id, now);
+    if (!(await atPoint(observer, "build spec", () => change({ spec })))) return;
+    await atPoint(observer, "build tags", () => store.templates.assignTags(build.templateId, build.tags, build.id, now));
     await templates.load();
-    await store.templates.updateBuild(build.id, ["building"], { status: "ready", updatedAt: now, finishedAt: now });
+    await atPoint(observer, "build ready", () => change({ status: "ready", finishedAt: now }));
   }
 
   private async fail(

@@ -3,6 +3,7 @@ import type { Pin } from "../../images/pins.ts";
 import type { TemplateSpec } from "../../store/index.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { BuildOrder } from "./build-order.ts";
+import { atPoint } from "./build-points.ts";
 import { type Commands, FINALIZE, factsTar, specOf, tryStart } from "./finalize.ts";
 import { Session } from "./session.ts";
 import { type StageContext, type StageDeps, StageRun } from "./stage-run.ts";
@@ -30,7 +31,11 @@ export async function runBuild(
     const overrides = request.startCmd !== undefined || request.readyCmd !== undefined;
     const commands = overrides ? pick(request) : pick(main.inherited ?? {});
     const open = await finalize(main, state, commands, context);
-    const image: ImageRef = await withinLimit(deps.driver, [...open.image.layers, (await facts).digest], hold.signal);
+    const image: ImageRef = await withinLimit(
+      deps.driver,
+      [...open.image.layers, (await atPoint(deps.observer, "build facts", () => facts)).digest],
+      hold.signal,
+    );
     await session.keep(image);
     return specOf({ ...open, image }, order.build, commands);
   } finally {

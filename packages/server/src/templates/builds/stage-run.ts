@@ -1,9 +1,10 @@
-import type { Clock } from "@boxyard/core";
+import type { Clock, StepObserver } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import type { Store } from "../../store/index.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { StageOrder } from "./build-order.ts";
+import { atPoint } from "./build-points.ts";
 import type { Commands } from "./finalize.ts";
 import { IMAGE_USER, type Origin, type OriginContext, originOf } from "./origin.ts";
 import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "./scripts.ts";
@@ -14,6 +15,7 @@ import { runStep } from "./steps.ts";
 export type StageDeps = OriginContext["deps"] & {
   readonly store: Store;
   readonly clock: Clock;
+  readonly observer?: StepObserver;
 };
 
 export interface StageContext extends OriginContext {
@@ -66,7 +68,7 @@ export class StageRun {
     make: () => Promise<BuildState>,
   ): Promise<BuildState> {
     this.key = chainKey(this.key, kind, args);
-    return this.remembered(text, part, state, make);
+    return this.remembered(kind, text, part, state, make);
   }
 
   async openUp(image: ImageRef, part: Part): Promise<ImageRef> {
@@ -85,7 +87,7 @@ export class StageRun {
     this.key = firstKey(isTemplate ? "template" : "image", state);
     const forced = this.isForced;
     this.isForced = false;
-    const ready = await this.remembered(`FROM ${name}`, part, state, async () => {
+    const ready = await this.remembered("base", `FROM ${name}`, part, state, async () => {
       const image = isTemplate ? state.image : await this.provision(state.image, part);
       return { ...state, image: await this.openUp(image, part) };
     });
@@ -112,7 +114,7 @@ export class StageRun {
     this.key = chainKey(this.key, step.type, keyArgs(step), from ? from.content : step.filesHash);
     const text = step.text ?? `${step.type} ${step.args.filter((arg) => arg !== "").join(" ")}`;
     const { teamId, deps } = context;
-    return this.remembered(text, part, state, () =>
+    return this.remembered(step.type, text, part, state, () =>
       runStep(state, { session, uploads: deps.uploads, teamId, part, step, from: from?.image }),
     );
   }
@@ -127,7 +129,11 @@ export class StageRun {
     return { image, content: `image ${layers.join(" ")}` };
   }
 
-  private async remembered(text: string, part: Part, state: BuildState, make: () => Promise<BuildState>): Promise<BuildState> {
+  private remembered(kind: string, text: string, part: Part, state: BuildState, make: () => Promise<BuildState>): Promise<BuildState> {
+    return atPoint(this.context.deps.observer, `build ${kind}`, () => this.foundOrMade(text, part, state, make));
+  }
+
+  private async foundOrMade(text: string, part: Part, state: BuildState, make: () => Promise<BuildState>): Promise<BuildState> {
     const { signal } = this.session;
     const { store, clock } = this.context.deps;
     signal.throwIfAborted();
