@@ -236,7 +236,7 @@ function imageScript(folder: string, unified: string, image: NonNullable<StartOp
 
 /** A control group with all below it, waiting until what was killed in it has gone. */
 async function removeCgroup(path: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
     try {
       for (const entry of readdirSync(path, { withFileTypes: true })) if (entry.isDirectory()) await removeCgroup(join(path, entry.name));
       rmdirSync(path);

@@ -18,6 +18,7 @@ import { CgroupOomCounter } from "./metrics/oom-counter.ts";
 import { readLimits } from "./metrics/sandbox-limits.ts";
 import { Usage } from "./metrics/usage.ts";
 import { Commands } from "./process/commands.ts";
+import { OutputShares } from "./process/output-shares.ts";
 import { endpointsOf } from "./rpc/dispatch.ts";
 import { processHandlers } from "./rpc/process/handlers.ts";
 import type { AgentRoutes } from "./server.ts";
@@ -43,7 +44,14 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
   const usage = new Usage({ ...config, limits: ctx.limits, clock });
   const oomKills = new CgroupOomCounter([`${config.cgroupRoot}/memory.events`, `${config.cgroupV1Root}/memory/memory.oom_control`]);
   const cgroups = new CommandCgroups(config.cgroupRoot);
-  const process = processHandlers(ctx, new Commands(clock), { state, clock, cgroups, oomKills, launchPath: config.launchPath });
+  const process = processHandlers(ctx, new Commands(clock), {
+    state,
+    clock,
+    cgroups,
+    oomKills,
+    launchPath: config.launchPath,
+    shares: new OutputShares(),
+  });
   return {
     ctx,
     routes: {

@@ -21,12 +21,18 @@ export const LIMITS = {
   ptyChunkBytes: 16 * 1024,
   /** Memory that the output of one process may hold, for replay and for readers that lag. */
   outputLogBytes: 512 * 1024,
+  /** That of all running ones, which share it evenly, each no less than the other number. */
+  outputLogsBytes: 64 * 1024 * 1024,
+  outputLogLeast: 64 * 1024,
   /** While its quickest reader lags by more than this, a process is not read from, so it waits in its own write. */
   readerLagBytes: 256 * 1024,
   /** A reader that holds the process up so long without taking anything is let go. */
   readerStallMs: 30_000,
   /** So far a reader may lag behind a quicker one before it holds that one up; the log grows to it meanwhile. */
   readerBehindBytes: 4 * 1024 * 1024,
+  /** The same over all running processes. */
+  readersBehindBytes: 64 * 1024 * 1024,
+  readerBehindLeast: 512 * 1024,
   /** A reader that has held quicker ones up for so long in all is let go. */
   readerHoldMs: 1_000,
   /** Input that waits for a process to read it; beyond, `SendInput` is refused. */

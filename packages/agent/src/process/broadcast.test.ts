@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock, isAppError } from "@boxyard/core";
 import { Broadcast, type Reader } from "./broadcast.ts";
-import { OutputLog } from "./output-log.ts";
+import { ALONE } from "./output-shares.ts";
 
 const bytes = (length: number) => new Uint8Array(length);
 const text = (value: string) => new TextEncoder().encode(value);
@@ -63,7 +63,7 @@ describe("Broadcast", () => {
   });
 
   test("the pace is that of the quickest reader; a slower one gets everything as long as it is not too far behind", async () => {
-    const source = new Broadcast<string>(new FakeClock(), new OutputLog(512 * 1024));
+    const source = new Broadcast<string>(new FakeClock());
     const slow = source.subscribe();
     const quick = source.subscribe();
     for (let i = 0; i < 100; i++) {
@@ -80,10 +80,7 @@ describe("Broadcast", () => {
   });
 
   test("one that is too far behind holds the others up for a moment in all, then it is let go", async () => {
-    const source = new Broadcast<string>(
-      { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} },
-      new OutputLog(512 * 1024),
-    );
+    const source = new Broadcast<string>({ now: () => 0, monotonic: () => performance.now(), sleep: async () => {} });
     const slow = source.subscribe();
     const quick = source.subscribe();
     const startedAt = performance.now();
@@ -123,7 +120,7 @@ describe("Broadcast", () => {
   });
 
   test("a reader that holds everything up and takes nothing for too long is let go", async () => {
-    const source = new Broadcast<string>({ now: () => 0, monotonic: () => performance.now(), sleep: async () => {} }, new OutputLog(), 30);
+    const source = new Broadcast<string>({ now: () => 0, monotonic: () => performance.now(), sleep: async () => {} }, ALONE, 30);
     const reader = source.subscribe();
     source.append("stdout", bytes(400 * 1024));
     await source.room();
@@ -133,7 +130,7 @@ describe("Broadcast", () => {
 
   test("a reader that had nothing to take for long gets its time when there is something", async () => {
     const clock = new FakeClock();
-    const source = new Broadcast<string>(clock, new OutputLog(), 1_000);
+    const source = new Broadcast<string>(clock, ALONE, 1_000);
     const reader = source.subscribe();
     await clock.advance(5_000);
     source.append("stdout", bytes(400 * 1024));

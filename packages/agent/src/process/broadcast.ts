@@ -2,6 +2,7 @@ import type { Clock } from "@boxyard/core";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
 import { type OutputKind, OutputLog, type OutputPiece } from "./output-log.ts";
+import { ALONE, type OutputBounds } from "./output-shares.ts";
 
 /** What a reader gets, in order: pieces of output, then the end. */
 export type Delivery<End> = { readonly piece: OutputPiece } | { readonly end: End };
@@ -18,14 +19,16 @@ export class Broadcast<End> {
   readonly log: OutputLog;
   private readonly readers = new Set<Reader<End>>();
   private readonly clock: Clock;
+  private readonly bounds: OutputBounds;
   private readonly stallMs: number;
   private ending: { readonly value: End } | undefined;
   private receivedTo = 0;
   private readonly waiting = new Set<() => void>();
 
-  constructor(clock: Clock, log: OutputLog = new OutputLog(), stallMs: number = LIMITS.readerStallMs) {
+  constructor(clock: Clock, bounds: OutputBounds = ALONE, stallMs: number = LIMITS.readerStallMs) {
     this.clock = clock;
-    this.log = log;
+    this.bounds = bounds;
+    this.log = new OutputLog(bounds);
     this.stallMs = stallMs;
   }
 
@@ -68,7 +71,7 @@ export class Broadcast<End> {
       const slowest = this.slowest();
       if (!quickest || !slowest) return;
       if (this.log.costFrom(quickest.offset) > LIMITS.readerLagBytes) await this.waitFor(quickest);
-      else if (this.log.costFrom(slowest.offset) > LIMITS.readerBehindBytes) await this.waitForSlower(slowest);
+      else if (this.log.costFrom(slowest.offset) > this.bounds.behindBytes) await this.waitForSlower(slowest);
       else return;
     }
   }

@@ -8,6 +8,7 @@ import type { Reader } from "./broadcast.ts";
 import { Command } from "./command.ts";
 import { type EndStatus, endStatusOf } from "./end-status.ts";
 import type { InputQueue } from "./input-queue.ts";
+import { OutputShares } from "./output-shares.ts";
 
 /** A command without a process behind it, whose output is what is written to a pipe: by it, or by others who hold it open as well. */
 function withOutput(clock: Clock): { command: Command; write: number; end: () => void } {
@@ -24,6 +25,7 @@ function withOutput(clock: Clock): { command: Command; write: number; end: () =>
     outputs: [{ fd: pipe.read, kind: "stdout" }],
     ended: ended.promise,
     clock,
+    shares: new OutputShares(),
     describeEnd: (status) => endStatusOf(status),
   });
   return { command, write: pipe.write, end: () => ended.resolve(0) };
@@ -136,6 +138,7 @@ function withInput(take: Promise<void>): { command: Command; end: () => void } {
     outputs: [],
     ended,
     clock: new FakeClock(),
+    shares: new OutputShares(),
     describeEnd: (status) => endStatusOf(status),
   });
   return { command, end };

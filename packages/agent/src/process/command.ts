@@ -9,7 +9,8 @@ import { after } from "../timers.ts";
 import { Broadcast, type Reader } from "./broadcast.ts";
 import type { EndStatus } from "./end-status.ts";
 import { closedError, type InputQueue } from "./input-queue.ts";
-import { type OutputKind, OutputLog } from "./output-log.ts";
+import type { OutputKind } from "./output-log.ts";
+import type { OutputShares } from "./output-shares.ts";
 import { Pump } from "./pump.ts";
 
 const SIGKILL = 9;
@@ -27,6 +28,8 @@ export interface CommandParts {
   /** The raw wait status, when the process has been reaped. */
   readonly ended: Promise<number>;
   readonly clock: Clock;
+  /** What its output may take beside that of the others. */
+  readonly shares: OutputShares;
   /** Says how it ended; called once. */
   describeEnd(waitStatus: number, wasSignalled: boolean): EndStatus;
 }
@@ -47,6 +50,7 @@ export class Command {
   /** Its number may belong to another process from now on. */
   private isReaped = false;
   private cancelDeadline = () => {};
+  private readonly leaveShares: () => void;
 
   constructor(parts: CommandParts) {
     // What `forgetOrder` drops must not be held here too.
@@ -55,7 +59,8 @@ export class Command {
     this.order = config;
     this.pid = parts.pid;
     this.tag = parts.tag;
-    this.output = new Broadcast<EndStatus>(parts.clock, new OutputLog());
+    this.output = new Broadcast<EndStatus>(parts.clock, parts.shares);
+    this.leaveShares = parts.shares.enter();
     this.pumps = parts.outputs.map(({ fd, kind }) => new Pump(fd, kind, this.output, parts.clock));
     this.finished = this.run();
   }
@@ -156,6 +161,7 @@ export class Command {
     await this.drain();
     const end = this.parts.describeEnd(waitStatus, this.wasSignalled);
     this.output.finish(end);
+    this.leaveShares();
     this.parts.input?.discard();
     for (const reject of this.senders) reject(closedError());
     this.senders.clear();

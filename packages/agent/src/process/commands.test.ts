@@ -7,6 +7,7 @@ import { LIMITS } from "../limits.ts";
 import { Command } from "./command.ts";
 import { Commands } from "./commands.ts";
 import { endStatusOf } from "./end-status.ts";
+import { OutputShares } from "./output-shares.ts";
 
 /** A command without a process behind it, and how to end it. `output`: a file whose content is what it writes. */
 function fake(
@@ -32,6 +33,7 @@ function fake(
     outputs: output === undefined ? [] : [{ fd: openSync(output, "r"), kind: "stdout" }],
     ended,
     clock,
+    shares: new OutputShares(),
     describeEnd,
   });
   commands.add(command);

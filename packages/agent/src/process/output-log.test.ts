@@ -48,7 +48,7 @@ describe("OutputLog", () => {
   });
 
   test("drops the oldest beyond its capacity; an offset before what it holds gives the first that it holds", () => {
-    const log = new OutputLog(100_000);
+    const log = new OutputLog({ logBytes: 100_000 });
     for (let i = 0; i < 50; i++) log.append("stdout", new Uint8Array(10_000).fill(i));
     expect(log.end).toBe(500_000);
     expect(log.start).toBeGreaterThan(390_000);
@@ -57,7 +57,7 @@ describe("OutputLog", () => {
   });
 
   test("bounds memory also for a program that alternates between its outputs byte by byte", () => {
-    const log = new OutputLog(64 * 1024);
+    const log = new OutputLog({ logBytes: 64 * 1024 });
     for (let i = 0; i < 20_000; i++) log.append(i % 2 ? "stdout" : "stderr", bytes("x"));
     expect(log.heldBytes).toBeLessThanOrEqual(64 * 1024);
     expect(log.end - log.start).toBeLessThan(400);
@@ -78,7 +78,7 @@ describe("OutputLog", () => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
       return seed % below;
     };
-    const log = new OutputLog(1 << 20);
+    const log = new OutputLog({ logBytes: 1 << 20 });
     const written: Uint8Array[] = [];
     for (let i = 0; i < 300; i++) {
       const part = new Uint8Array(random(3_000)).map(() => random(256));

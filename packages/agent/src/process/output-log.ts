@@ -1,4 +1,5 @@
 import { LIMITS } from "../limits.ts";
+import { ALONE, type OutputBounds } from "./output-shares.ts";
 
 export type OutputKind = "stdout" | "stderr" | "pty";
 
@@ -25,20 +26,20 @@ export interface OutputPiece {
 
 /**
  * The last output of a process: all its streams in the order they were read, addressed by one byte offset that starts at 0. It holds up
- * to `capacity` bytes of memory, more only where it is told to keep; the oldest blocks go first. No terminal emulation: raw bytes.
+ * to `logBytes` of memory, more only where it is told to keep; the oldest blocks go first. No terminal emulation: raw bytes.
  */
 export class OutputLog {
   private blocks: Block[] = [];
   /** Blocks before this index have been dropped; the array is cut now and then, not at each drop. */
   private head = 0;
-  private readonly capacity: number;
+  private readonly bounds: Pick<OutputBounds, "logBytes">;
   private spent = 0;
   private dropped = 0;
   /** Offset behind the last byte. */
   end = 0;
 
-  constructor(capacity: number = LIMITS.outputLogBytes) {
-    this.capacity = capacity;
+  constructor(bounds: Pick<OutputBounds, "logBytes"> = ALONE) {
+    this.bounds = bounds;
   }
 
   /** Offset of the first byte that is still held. */
@@ -66,7 +67,7 @@ export class OutputLog {
 
   /** Drops what is beyond the capacity and before `keepFrom`. */
   trim(keepFrom: number = Number.POSITIVE_INFINITY): void {
-    for (let next = this.blocks[this.head + 1]; next && this.heldBytes > this.capacity; next = this.blocks[this.head + 1]) {
+    for (let next = this.blocks[this.head + 1]; next && this.heldBytes > this.bounds.logBytes; next = this.blocks[this.head + 1]) {
       if (next.start > keepFrom) return;
       this.dropFirst();
     }

@@ -13,6 +13,7 @@ import { Command } from "./command.ts";
 import { endStatusOf, looksKilled } from "./end-status.ts";
 import { composeEnvironment } from "./environment.ts";
 import { launch } from "./launch.ts";
+import type { OutputShares } from "./output-shares.ts";
 import { resolveCommand } from "./shell-fallback.ts";
 import { pipeStreams, terminalStreams } from "./streams.ts";
 
@@ -33,6 +34,7 @@ export interface StartDeps {
   readonly cgroups: CommandCgroups;
   readonly oomKills: OomCounter;
   readonly launchPath: string;
+  readonly shares: OutputShares;
 }
 
 /** Starts a command; what it takes is given back when that fails. Throws `invalid_argument` for a bad order and `resource_exhausted` at a limit. */
@@ -78,6 +80,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
       outputs: streams.outputs,
       ended,
       clock: deps.clock,
+      shares: deps.shares,
       describeEnd: (status, wasSignalled) => endStatusOf(status, wasSignalled ? undefined : oomReason(deps, status, oomKillsBefore)),
     });
   } catch (error) {
