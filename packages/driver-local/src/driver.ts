@@ -1,5 +1,3 @@
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type {
@@ -17,15 +15,16 @@ import type {
   SandboxSpec,
   Signal,
 } from "@boxyard/driver";
+import { readAccount } from "./account.ts";
 import { waitUntilEnded } from "./cgroup/ended.ts";
-import { readOomKills, readStats } from "./cgroup/stats.ts";
+import { readOomKills } from "./cgroup/stats.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
 import { connectInside } from "./network/connect-inside.ts";
-import { sandboxesOn } from "./recover.ts";
+import { sandboxesOn, sandboxesOnMachine } from "./recover.ts";
 import { reserve } from "./reserve.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
-import { readRecord, type SandboxRecord, writeAtomically, writeRecord } from "./state/record.ts";
+import { readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
 import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
@@ -124,16 +123,11 @@ export class LocalDriver implements SandboxDriver {
 
   async stats(handle: SandboxHandle): Promise<ResourceStats> {
     const record = this.find(handle);
-    const { sandboxId: id, resources } = record;
     try {
-      const counted = readStats(cgroupOf(this.parts, id));
-      const { usedBytes } = await this.parts.storage.usage(id);
-      // The agent cannot see the disk's account from inside: hand it over while it is at hand.
-      await writeAtomically(join(this.parts.paths.hostFacts(id), "disk.json"), JSON.stringify({ usedBytes }), 0o644);
-      return { ...counted, memoryLimitBytes: resources.memoryBytes, diskUsedBytes: usedBytes, diskLimitBytes: resources.diskBytes };
+      return await readAccount(this.parts, record);
     } catch (error) {
       if (hasErrno(error, "ENOENT", "ENODEV") || isAppError(error, "not_found")) throw notFound(handle);
-      throw fromErrno(`stats of ${id}`, error);
+      throw fromErrno(`stats of ${record.sandboxId}`, error);
     }
   }
 
@@ -220,10 +214,7 @@ export class LocalDriver implements SandboxDriver {
   }
 
   async list(): Promise<readonly SandboxHandle[]> {
-    const ids = new Set<SandboxId>(this.parts.cgroups.list());
-    for (const name of readdirSync(this.parts.paths.sandboxes)) if (isSandboxId(name)) ids.add(name);
-    for (const name of await this.parts.storage.listVolumes()) if (isSandboxId(name)) ids.add(name);
-    return [...ids].sort().map((sandboxId) => {
+    return (await sandboxesOnMachine(this.parts)).map((sandboxId) => {
       const record = readRecord(this.parts.paths.state(sandboxId));
       // Without a whole state file nothing but `destroy` can be done, which then takes any incarnation.
       return record ? handleOf(record) : { driver: DRIVER_NAME, sandboxId, incarnation: 1 };

@@ -14,6 +14,13 @@ export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): vo
   parts.networks.adopt(records.map((record) => record.lease));
 }
 
+/** Ids of the sandboxes of which anything is left, wherever it is. */
+export async function sandboxesOnMachine({ cgroups, paths, storage }: LocalParts): Promise<SandboxId[]> {
+  const ids = new Set<SandboxId>(cgroups.list());
+  for (const name of [...readdirSync(paths.sandboxes), ...(await storage.listVolumes())]) if (isSandboxId(name)) ids.add(name);
+  return [...ids].sort();
+}
+
 /** Ids of the sandboxes that stand on a layer. One whose record does not say what it stands on may stand on any. */
 export function sandboxesOn(paths: DataPaths, digest: string): SandboxId[] {
   return readdirSync(paths.sandboxes)

@@ -1,0 +1,14 @@
+import { join } from "node:path";
+import type { ResourceStats } from "@boxyard/driver";
+import { readStats } from "./cgroup/stats.ts";
+import { cgroupOf, type LocalParts } from "./sandbox.ts";
+import { type SandboxRecord, writeAtomically } from "./state/record.ts";
+
+/** What a sandbox uses, by the kernel's accounts. Fails with the kernel's own error, or `not_found`, when it ends meanwhile. */
+export async function readAccount(parts: LocalParts, { sandboxId: id, resources }: SandboxRecord): Promise<ResourceStats> {
+  const counted = readStats(cgroupOf(parts, id));
+  const { usedBytes } = await parts.storage.usage(id);
+  // The agent cannot see the disk's account from inside: hand it over while it is at hand.
+  await writeAtomically(join(parts.paths.hostFacts(id), "disk.json"), JSON.stringify({ usedBytes }), 0o644);
+  return { ...counted, memoryLimitBytes: resources.memoryBytes, diskUsedBytes: usedBytes, diskLimitBytes: resources.diskBytes };
+}
