@@ -1,6 +1,6 @@
 import { read as readCallback } from "node:fs";
 import { promisify } from "node:util";
-import { fsync, writeAll } from "../sys/at.ts";
+import { writeAll } from "../sys/at.ts";
 
 /**
  * A layer's tar without the contents of its files, which lie unpacked in the layer: enough to give back the tar byte for byte. Records of
@@ -40,10 +40,9 @@ export class SkeletonWriter {
     this.contents++;
   }
 
-  /** Everything written is on the disk when this returns. */
+  /** Everything is in the file; getting that onto the disk is its opener's. */
   finish(): void {
     this.flush();
-    fsync(this.fd);
   }
 
   private record(kind: number, bytes: Buffer): void {

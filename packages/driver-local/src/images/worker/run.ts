@@ -24,7 +24,12 @@ export async function runJob(job: Job, send: Send): Promise<void> {
   try {
     const skeleton = new SkeletonWriter(skeletonFd);
     const made = job.kind === "import" ? await runImport(job, skeleton, send) : runPack(job, skeleton, send);
-    writeFacts(facts, { version: 1, createdAt: Date.now(), replaced: [], ...made });
+    writeFacts(facts, { version: 1, createdAt: Date.now(), replaced: [], ...made }, (fd) => {
+      // New files of a tree are on the disk only with the whole file system; a snapshot was there from the start, so what was written is enough.
+      if (job.kind === "import") return syncFileSystem(fd);
+      fsync(skeletonFd);
+      fsync(fd);
+    });
     send({ type: "done", digest: made.digest });
   } finally {
     close(skeletonFd);
@@ -69,7 +74,6 @@ async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: Skelet
     }
     unpacker.finish();
     skeleton.finish();
-    syncFileSystem(root);
     return { digest, sizeBytes, replaced: unpacker.replaced };
   } finally {
     unpacker.close();
@@ -89,12 +93,12 @@ function inFolder<T>(path: string, work: (fd: number) => T): T {
 
 const inTree = <T>(folder: string, work: (fd: number) => T): T => inFolder(`${folder}/${FILES.tree}`, work);
 
-function writeFacts(folder: string, facts: LayerFacts): void {
+function writeFacts(folder: string, facts: LayerFacts, sync: (fd: number) => void): void {
   const path = `${folder}/${FILES.factsFile}`;
   writeFileSync(path, JSON.stringify(facts), { mode: 0o600 });
   const fd = open(path, O.RDONLY);
   try {
-    fsync(fd);
+    sync(fd);
   } finally {
     close(fd);
   }
