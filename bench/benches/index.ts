@@ -1,8 +1,12 @@
 import type { Bench } from "../lib/bench.ts";
+import { adopt } from "./adopt.ts";
+import { agent } from "./agent.ts";
 import { command } from "./command.ts";
 import { compose } from "./compose.ts";
+import { create100 } from "./create-100.ts";
 import { createCold } from "./create-cold.ts";
 import { files } from "./files.ts";
+import { idle } from "./idle.ts";
 import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
 import { sdk } from "./sdk.ts";
@@ -16,11 +20,15 @@ import { transfer } from "./transfer.ts";
 export const benches: readonly Bench[] = [
   createCold,
   command,
+  agent,
+  create100,
+  idle,
   ptyEcho,
   transfer,
   files,
   compose,
   proxy,
+  adopt,
   sdk,
   templateCached,
   templateRun,

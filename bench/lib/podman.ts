@@ -16,6 +16,9 @@ export async function baseTree(platform: Platform): Promise<string> {
 }
 
 export const hasPodman = (): boolean => existsSync("/usr/bin/podman");
+/** The bench installs nothing: who wants the comparison installs the packages, and removes them again. */
+export const NO_PODMAN = "podman is not installed (Debian packages podman and runc): not compared";
+export const NO_BWRAP = "bwrap is not installed (Debian package bubblewrap): not compared";
 export const hasBwrap = (): boolean => existsSync("/usr/bin/bwrap");
 
 async function mustWork(argv: readonly string[]): Promise<void> {

@@ -1,4 +1,6 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
 
 interface Row {
@@ -17,6 +19,9 @@ const bench = async (...args: string[]) => {
   return ended.stdout;
 };
 const cpu = ({ cpuMs }: Row) => Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0);
+
+// Each of them starts a server of its own.
+setDefaultTimeout(60_000);
 
 test("bench --trace shows each step of a create and of commands with its time and CPU", async () => {
   const { traces } = JSON.parse(await bench("--trace", "--json", "--count", "4")) as { traces: Record<string, Trace[]> };
@@ -45,4 +50,14 @@ test("bench --trace shows each step of a create and of commands with its time an
     for (const who of ["client", "server", "agent", "command"]) expect([who, (all.cpuMs[who] ?? 0) > 0]).toEqual([who, true]);
   }
   expect(output?.steps.map(({ step }) => step)).toContain("the command: first output");
+});
+
+test("bench --list names every promise, those that nothing measures yet too", async () => {
+  const lines = (await bench("--list")).trim().split("\n");
+  const promises = new Set(lines.flatMap((line) => /promise (\d+(?:, \d+)*)/.exec(line)?.[1]?.split(", ").map(Number) ?? []));
+  const specified = readFileSync(join(CHECKOUT, "SPECIFICATION.md"), "utf8")
+    .match(/^\| \d+ (?=\|)/gm)
+    ?.map((cell) => Number(cell.slice(2)));
+  expect([...promises].sort((a, b) => a - b)).toEqual(specified ?? []);
+  expect(lines.find((line) => line.includes("promise 9"))).toContain("not measured");
 });

@@ -31,12 +31,22 @@ export class Usage {
     return { at, cpuMs: { client: ownCpuMs(), server: processCpuMs(this.platform.pid), agent, command } };
   }
 
-  private living(): number {
-    const unified = existsSync("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
-    return pidsBelow(join(unified, this.group)).reduce((sum, pid) => sum + processCpuMs(pid), 0);
+  /** Milliseconds of the server and of all that ran or runs in sandboxes, the runtimes that made them included. */
+  readAll(): number {
+    return processCpuMs(this.platform.pid) + this.all("");
   }
 
-  /** What the kernel has counted for the sandbox's cgroup, those included that have ended. */
+  /** Processes that live in a sandbox (`""`: in all). */
+  pidsOf(sandboxId: string): string[] {
+    const unified = existsSync("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
+    return pidsBelow(join(unified, this.group, sandboxId));
+  }
+
+  private living(): number {
+    return this.pidsOf("").reduce((sum, pid) => sum + processCpuMs(pid), 0);
+  }
+
+  /** What the kernel has counted for a sandbox's cgroup (`""`: for all sandboxes), those included that have ended. */
   private all(sandboxId: string): number {
     const v1 = join("/sys/fs/cgroup/cpuacct", this.group, sandboxId, "cpuacct.usage");
     if (existsSync(v1)) return Number(readFileSync(v1, "utf8")) / 1e6;

@@ -1,5 +1,4 @@
 import { statfsSync } from "node:fs";
-import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "@boxyard/core";
 import { readSystemFile } from "../access/system-file.ts";
@@ -55,9 +54,9 @@ export class Usage {
 
   read(): Metrics {
     const { limits, clock } = this.sources;
-    const cpuCount = Math.max(1, Math.ceil(limits.cpuCount ?? availableParallelism()));
+    const cpuCount = Math.max(1, Math.ceil(limits.cpuCount ?? navigator.hardwareConcurrency));
     const memory = this.memory();
-    const total = limits.memoryBytes ?? memory.limit ?? totalmem();
+    const total = limits.memoryBytes ?? memory.limit ?? machineMemory();
     const disk = this.disk();
     return {
       ts: Math.floor(clock.now() / 1000),
@@ -134,4 +133,9 @@ function fieldOf(text: string, name: string): number | undefined {
 
 function bounded(limit: number | undefined): number | undefined {
   return limit !== undefined && limit < NO_LIMIT ? limit : undefined;
+}
+
+/** Where nothing limits the sandbox. (`node:os` says it too, and costs every agent 0.6 ms of CPU at its start.) */
+function machineMemory(): number {
+  return Number(/^MemTotal:\s+(\d+) kB/m.exec(readSystemFile("/proc/meminfo", MAX_BYTES) ?? "")?.[1] ?? 0) * 1024;
 }

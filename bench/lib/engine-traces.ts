@@ -1,0 +1,78 @@
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runProgram } from "@boxyard/testkit";
+
+/*
+ * What podman leaves on a machine after its last container has gone: the mount of its storage, a bridge, tables of rules, empty cgroups,
+ * and forwarding switched on. A bench must not change the machine it measures, so it puts back what was not there before.
+ */
+
+/** Names of things on the machine that podman and its network plugins make. */
+export interface EngineTraces {
+  readonly mounts: readonly string[];
+  readonly links: readonly string[];
+  readonly tables: readonly string[];
+  /** Deepest first. */
+  readonly cgroups: readonly string[];
+  readonly forwarding: string;
+}
+
+const STORAGE = "/var/lib/containers/storage/";
+const LINK = /^(cni-)?podman\d+$/;
+/** What the plugins' rules stand in; a machine may have some of them for other reasons. */
+const TABLES = ["ip nat", "ip filter", "ip mangle", "ip6 nat", "ip6 filter", "ip6 mangle", "inet netavark"];
+const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
+const CGROUPS = "/sys/fs/cgroup";
+
+export async function engineTraces(): Promise<EngineTraces> {
+  const mounted = readFileSync("/proc/self/mounts", "utf8").split("\n");
+  const { stdout } = await runProgram(["nft", "list", "tables"]);
+  return {
+    mounts: mounted.map((line) => line.split(" ")[1] ?? "").filter((target) => target.startsWith(STORAGE)),
+    links: readdirSync("/sys/class/net").filter((name) => LINK.test(name)),
+    tables: stdout
+      .split("\n")
+      .map((line) => line.replace(/^table /, "").trim())
+      .filter((name) => TABLES.includes(name)),
+    cgroups: ["", ...readdirSync(CGROUPS)].flatMap((hierarchy) => below(join(CGROUPS, hierarchy, "libpod_parent"))),
+    forwarding: readFileSync(FORWARDING, "utf8").trim(),
+  };
+}
+
+function below(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [...folders.flatMap(({ name }) => below(join(folder, name))), folder];
+}
+
+/** What `now` has and `before` had not. */
+export function newTraces(before: EngineTraces, now: EngineTraces): EngineTraces {
+  const added = (kind: "mounts" | "links" | "tables" | "cgroups") => now[kind].filter((name) => !before[kind].includes(name));
+  return {
+    mounts: added("mounts"),
+    links: added("links"),
+    tables: added("tables"),
+    cgroups: added("cgroups"),
+    forwarding: before.forwarding === now.forwarding ? "" : now.forwarding,
+  };
+}
+
+const isEmpty = ({ forwarding, ...lists }: EngineTraces) => forwarding === "" && Object.values(lists).every((list) => list.length === 0);
+
+/** Puts the machine back when it is disposed of; throws when something of podman's is there still. */
+export async function withoutEngineTraces(): Promise<AsyncDisposable> {
+  const before = await engineTraces();
+  return {
+    async [Symbol.asyncDispose]() {
+      const { mounts, links, tables, cgroups, forwarding } = newTraces(before, await engineTraces());
+      // The last mounted first.
+      for (const target of mounts.toReversed()) await runProgram(["umount", target]);
+      for (const link of links) await runProgram(["ip", "link", "delete", link]);
+      for (const table of tables) await runProgram(["nft", "delete", "table", ...table.split(" ")]);
+      for (const cgroup of cgroups) rmdirSync(cgroup);
+      if (forwarding !== "") writeFileSync(FORWARDING, before.forwarding);
+      const left = newTraces(before, await engineTraces());
+      if (!isEmpty(left)) throw new Error(`podman's traces are left on this machine: ${JSON.stringify(left)}`);
+    },
+  };
+}
