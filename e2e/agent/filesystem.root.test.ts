@@ -138,6 +138,23 @@ for n, v in (("user.e2b.b", "2 ü".encode()), ("user.e2b.bad", b"\\xff"), ("user
   });
 });
 
+describe("the oldest client (server.md A.5)", () => {
+  test("User-Agent connect-python: entries have name, type and path alone, and X-E2B-Legacy-SDK says so", async () => {
+    await asRoot(agent, "mkdir /home/user/old && touch /home/user/old/f");
+    const headers = { "User-Agent": "connect-python" };
+    const file = { name: "f", type: "FILE_TYPE_FILE", path: "/home/user/old/f" };
+    const listed = await call("ListDir", { path: "old" }, { headers });
+    expect([listed.body, listed.headers.get("X-E2B-Legacy-SDK")]).toEqual([{ entries: [file] }, "true"]);
+    expect((await call("Stat", { path: "old/f" }, { headers })).body).toEqual({ entry: file });
+    const made = { name: "d", type: "FILE_TYPE_DIRECTORY", path: "/home/user/old/d" };
+    expect((await call("MakeDir", { path: "old/d" }, { headers })).body).toEqual({ entry: made });
+    const moved = await call("Move", { source: "old/f", destination: "old/g" }, { headers });
+    expect(moved.body).toEqual({ entry: { name: "g", type: "FILE_TYPE_FILE", path: "/home/user/old/g" } });
+    const other = await call("Stat", { path: "old/g" }, { headers: { "User-Agent": "connect-python/2" } });
+    expect([other.body.entry.owner, other.headers.get("X-E2B-Legacy-SDK")]).toEqual(["root", null]);
+  });
+});
+
 describe("MakeDir", () => {
   test("mkdir -p, 0755, owned by the user for every level created; answers the entry", async () => {
     expect((await ok("MakeDir", { path: "mk/a/b" })).entry).toMatchObject({

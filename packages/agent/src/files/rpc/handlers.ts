@@ -6,6 +6,7 @@ import { ensureDir, PinnedDir } from "../path/pinned-dir.ts";
 import { resolvePath } from "../path/resolve-path.ts";
 import { errnoOf, fileError, guarded } from "../sys/errno.ts";
 import { EntryReader } from "./entry-info.ts";
+import { entryFor } from "./legacy-client.ts";
 import { listDirMessage } from "./list-dir.ts";
 import { entryOf, move } from "./move.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -58,20 +59,20 @@ export function treeHandlers(ctx: AgentContext): Pick<Handlers, "Stat" | "MakeDi
   return {
     Stat({ path }, call) {
       const absolute = pathOf(path, call);
-      return { entry: entryAt(ctx, absolute, `file not found: ${absolute}`) };
+      return { entry: entryFor(call)(entryAt(ctx, absolute, `file not found: ${absolute}`)) };
     },
     MakeDir({ path }, call) {
       const absolute = pathOf(path, call);
       const user = actingUser(ctx, call.username);
       guarded(`create directory '${absolute}'`, () => makeDir(absolute, user));
-      return { entry: entryAt(ctx, absolute, `directory is gone again: ${absolute}`) };
+      return { entry: entryFor(call)(entryAt(ctx, absolute, `directory is gone again: ${absolute}`)) };
     },
     async Move({ source, destination }, call) {
       const to = await move(pathOf(source, call), pathOf(destination, call), actingUser(ctx, call.username));
-      return { entry: entryAt(ctx, to, `file is gone again: ${to}`) };
+      return { entry: entryFor(call)(entryAt(ctx, to, `file is gone again: ${to}`)) };
     },
     ListDir({ path, depth }, call) {
-      const listing = { users: ctx.users, path: pathOf(path, call), depth, signal: call.signal };
+      const listing = { users: ctx.users, path: pathOf(path, call), depth, signal: call.signal, present: entryFor(call) };
       return listDirMessage(listing, ctx.bodies.claim());
     },
     async Remove({ path }, call) {

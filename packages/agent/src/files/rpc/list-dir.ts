@@ -61,6 +61,7 @@ export interface Listing {
   readonly depth: number;
   /** Ends it with its reason. */
   readonly signal: AbortSignal;
+  readonly present: (entry: EntryInfo) => EntryInfo;
 }
 
 /**
@@ -111,7 +112,8 @@ export async function listDirMessage(listing: Listing, claim: BodyClaim): Promis
   };
   try {
     await listDir(listing, (entry) => {
-      text += first ? encodeMessage(EntryInfoTable, entry) : `,${encodeMessage(EntryInfoTable, entry)}`;
+      const json = encodeMessage(EntryInfoTable, listing.present(entry));
+      text += first ? json : `,${json}`;
       first = false;
       return text.length < PIECE_CHARS ? undefined : cut();
     });
