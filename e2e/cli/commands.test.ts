@@ -113,3 +113,36 @@ test("60 runs of exec in one sandbox, ten at a time, each get their own output",
   await Promise.all(Array.from({ length: 10 }, worker));
   expect(results).toEqual(Array.from({ length: 60 }, (_, i) => `${i}\n`));
 }, 120_000);
+
+test("what cannot be is said, with the next step, and nothing else happens", async () => {
+  await using sandbox = await sandboxOf(platform());
+  const { id } = sandbox;
+  const gone = "iaaaaaaaaaaaaaaaaaaaa";
+  const usage: [args: string[], said: string][] = [
+    [["sandbox", "timeout", id, "soon"], "give a number of seconds above 0"],
+    [["port", id, "70000"], "a port is a whole number from 1 to 65535"],
+    [["exec", id, "--user", "root", "--", "id"], `options stand before the sandbox: boxyard exec --user … ${id} -- COMMAND`],
+    [["cp", `${id}:/etc/hostname`, join(folder, "no/such/folder/x")], "there is no folder"],
+    [["cp", join(folder, "nothing"), `${id}:`], "there is no"],
+    [["shell", id], "a shell needs a terminal"],
+    [["sandbox", "list", "--state", "asleep"], "Allowed choices are running, paused"],
+  ];
+  const failures: [args: string[], said: string][] = [
+    [["port", gone, "8000"], "`boxyard sandbox list` shows the sandboxes there are"],
+    [["watch", id, "/nowhere"], "/nowhere"],
+    [["sandbox", "pause", id], "This server cannot pause sandboxes yet"],
+    [["sandbox", "fork", id], "This server cannot fork sandboxes yet"],
+    [["snapshot", "create", id], "This server cannot make snapshots yet"],
+    [["snapshot", "list"], "This server cannot keep snapshots yet"],
+    [["snapshot", "delete", "none"], "no snapshot none"],
+  ];
+  const all = [...usage.map((entry) => [2, ...entry] as const), ...failures.map((entry) => [1, ...entry] as const)];
+  const results = await Promise.all(all.map(([, args]) => boxyard(platform(), args)));
+  for (const [i, [exitCode, args, said]] of all.entries()) {
+    const ended = results[i];
+    expect([args, ended?.exitCode, ended?.stdout]).toEqual([args, exitCode, ""]);
+    expect(ended?.stderr).toContain(said);
+  }
+  expect((await boxyard(platform(), ["sandbox", "resume", id])).exitCode).toBe(0);
+  expect((await boxyard(platform(), ["exec", id, "--", "echo", "there"])).stdout).toBe("there\n");
+}, 60_000);

@@ -1,7 +1,7 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { COMMANDS, type CommandEntry } from "./commands/index.ts";
 import type { CliContext } from "./context.ts";
-import { EXIT } from "./errors.ts";
+import { EXIT, usageError } from "./errors.ts";
 import { VERSION } from "./version.ts";
 
 const EXAMPLES = `
@@ -21,6 +21,8 @@ export async function runProgram(argv: readonly string[], context: CliContext): 
     await program.parseAsync([...argv], { from: "user" });
     return context.exitCode;
   } catch (error) {
+    // Thrown by a command itself, when nobody has printed it yet.
+    if (error instanceof InvalidArgumentError) throw usageError(error.message);
     // Help and version end so too; commander has printed what there is to say.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.usage;
     throw error;

@@ -38,6 +38,9 @@ async function exec(id: string, words: readonly string[], options: ExecOptions, 
   // What follows the id is passed through as it stands, a -- before the command too.
   const argv = words[0] === "--" ? words.slice(1) : words;
   if (argv.length === 0) throw usageError("which command? boxyard exec SANDBOX -- COMMAND");
+  if (argv === words && words[0]?.startsWith("-")) {
+    throw usageError(`options stand before the sandbox: boxyard exec ${words[0]} … ${id} -- COMMAND`);
+  }
   const sandbox = await attach(id, context);
   if (!options.background) {
     context.exitCode = await runRemote(sandbox, argv, options, context);

@@ -1,3 +1,4 @@
+import { Sandbox } from "@boxyard/sdk";
 import type { Command } from "commander";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -26,7 +27,10 @@ export function configure(command: Command, context: CliContext): void {
 async function port(id: string, ports: string, options: { address: string }, context: CliContext): Promise<void> {
   const { output, signal } = context;
   const { local, remote } = parsePorts(ports);
-  const { apiUrl } = await connection(context);
+  const target = await connection(context);
+  // Else everybody who connects would be told, and nobody here.
+  await Sandbox.getInfo(id, target);
+  const { apiUrl } = target;
   await using forward = await forwardPort({ apiUrl, sandboxId: id, remote, local, address: options.address });
   await output.line(`http://${options.address}:${forward.port}`);
   output.note(output.dim(`forwards to port ${remote} of sandbox ${id}; Ctrl-C ends it`));

@@ -90,6 +90,7 @@ export async function kill(ids: readonly string[], options: KillOptions, context
   const queue = [...ids];
   if (options.all) {
     for await (const { sandboxId } of Sandbox.list({ ...target, metadata: options.metadata })) queue.push(sandboxId);
+    if (queue.length === 0) context.output.note("no sandboxes");
   }
   const worker = async () => {
     for (let id = queue.shift(); id !== undefined; id = queue.shift()) {

@@ -28,10 +28,11 @@ export function configure(command: Command, context: CliContext): void {
   configureLife(command, context);
 
   command
-    .command("timeout <sandbox> <seconds>")
+    .command("timeout <sandbox>")
+    .argument("<seconds>", "lifetime from now: seconds, or 15m, 2h", parseSeconds)
     .description("Set how long a sandbox lives from now on; longer or shorter than before.")
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox timeout SANDBOX 2h")
-    .action((id: string, seconds: string) => actions.timeout(id, parseSeconds(seconds), context));
+    .action((id: string, seconds: number) => actions.timeout(id, seconds, context));
 
   command
     .command("metrics <sandbox>")

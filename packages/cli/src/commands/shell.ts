@@ -50,6 +50,9 @@ export function configure(command: Command, context: CliContext): void {
 }
 
 async function shell(id: string | undefined, argv: readonly string[], options: ShellOptions, context: CliContext): Promise<void> {
+  if (!process.stdin.isTTY) {
+    throw usageError("a shell needs a terminal; commands from a pipe go to `boxyard run -i -- bash`, or `boxyard exec -i SANDBOX -- bash`");
+  }
   if (!id && options.attach) throw usageError("--attach needs the id of a sandbox; `boxyard sandbox list` shows them");
   const target = await connection(context);
   const sandbox = id

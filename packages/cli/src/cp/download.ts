@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 import type { Sandbox } from "@boxyard/sdk";
 import type { CliContext } from "../context.ts";
+import { usageError } from "../errors.ts";
 import { Progress } from "../output/progress.ts";
 import { atOnce } from "./at-once.ts";
 import { kindOf } from "./local-tree.ts";
@@ -26,6 +27,7 @@ export async function download(
   const into = target.endsWith("/") || kindOf(target) === "directory";
   const name = basename(info.path);
   const path = resolve(into ? join(target, name && name !== ".." ? name : "sandbox") : target);
+  if (kindOf(dirname(path)) !== "directory") throw usageError(`there is no folder ${dirname(path)}`);
   const progress = new Progress(context.output, basename(path), info.type === "file" ? info.size : undefined);
   try {
     if (info.type === "directory") return await downloadFolder(sandbox, info.path, path, user, progress, context);
