@@ -93,7 +93,7 @@ const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
   504: async () => {
     await using impatient = await TestServer.start({ agentLimitMs: 50 });
     impatient.world.initManner = "hang";
-    return impatient.call("POST", "/v2/sandboxes", base);
+    return await impatient.call("POST", "/v2/sandboxes", base);
   },
   507: "e2e/agent/files-upload.root.test.ts",
 };
