@@ -92,6 +92,7 @@ test("a pushed template is an image that a build can begin with; a second push s
   expect(again.findLast(({ type }) => type === "progress")).toMatchObject({ bytesSent: 0 });
   const other = await bench.build("back", { fromImage: `${registry.host}/team/app:v1`, fromImageRegistry: { type: "registry", ...login } });
   expect([other.status, specOf("back").env.GREETING]).toEqual(["ready", "hi"]);
+  expect(await bench.log(other.of)).toContainEqual(expect.stringMatching(/^\[base\] fetched 100 % of 1 MiB, /));
   expect(specOf("back").image.layers.slice(0, layers)).toEqual([...specOf("app").image.layers]);
 });
 

@@ -70,10 +70,7 @@ export class TemplateImages {
         logger.info({ ...about, digest }, "template pushed");
         return { type: "done", reference: formatReference(to), digest };
       } catch (error) {
-        if (!signal.aborted) logger.warn({ ...about, err: error }, "template not pushed");
-        const unknown = new AppError("internal", "The server could not push the template; its log says why");
-        const { code, reason, message } = isAppError(error) && error.code !== "internal" ? error : unknown;
-        return { type: "failed", code, reason, message };
+        return { type: "failed", ...this.explain(error, about, signal) };
       }
     };
   }
@@ -95,6 +92,17 @@ export class TemplateImages {
       }
     };
     return { ...archive, tar: streamOf(pieces()) };
+  }
+
+  private explain(error: unknown, about: object, signal: AbortSignal): Pick<AppError, "code" | "reason" | "message"> {
+    if (isAppError(error) && error.code !== "internal") {
+      const { code, reason, message } = error;
+      // Without its details: they hold what the registry has answered, which may be what it was sent.
+      if (!signal.aborted) this.deps.logger.warn({ ...about, code, reason, message }, "template not pushed");
+      return { code, reason, message };
+    }
+    if (!signal.aborted) this.deps.logger.error({ ...about, err: error }, "template not pushed");
+    return { code: "internal", reason: "internal", message: "The server could not push the template; its log says why" };
   }
 
   private remember(blobs: ReadonlyMap<string, LayerBlob>): void {
