@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { eventually, settledDifferences, takeSnapshot } from "@boxyard/testkit";
+import { CREATE_POINTS } from "@boxyard/testkit/fault-points";
 import { keptSandboxes, openDescriptors } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 
-const platform = usePlatform();
+const platform = usePlatform({ faults: true });
 
 /** Creates, uses and kills one sandbox. */
 async function life(): Promise<void> {
@@ -13,12 +14,22 @@ async function life(): Promise<void> {
   expect((await sandbox.client.commands.run("echo alive")).stdout).toBe("alive\n");
 }
 
-test("a hundred sandboxes made and ended leave the machine and the server as they were", async () => {
+test("a hundred sandboxes made and ended, some by a failure at each step, leave the machine and the server as they were", async () => {
   await Promise.all([life(), life(), life(), life()]); // Pools and connections that stay come into being.
   const before = takeSnapshot();
   const files = readdirSync(platform().dataDir);
   const descriptors = openDescriptors(platform().pid);
-  for (let round = 0; round < 25; round++) await Promise.all([life(), life(), life(), life()]);
+  for (let round = 0; round < 25; round++) {
+    const point = CREATE_POINTS[round];
+    if (point) platform().inject({ ...point, when: "after", act: "internal" });
+    const ends = await Promise.allSettled([life(), life(), life(), life()]);
+    const failures = ends.flatMap((end) => (end.status === "rejected" ? [String(end.reason)] : []));
+    expect([round, failures.length, failures.join()]).toEqual([
+      round,
+      point ? 1 : 0,
+      point ? expect.stringContaining("could not be created") : "",
+    ]);
+  }
   expect(await settledDifferences(platform().dataDir, before)).toEqual([]);
   expect(keptSandboxes(platform())).toEqual([]);
   expect(readdirSync(platform().dataDir)).toEqual(files);
