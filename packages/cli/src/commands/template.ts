@@ -92,6 +92,16 @@ export function configure(command: Command, context: CliContext): void {
     .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
 
   command
+    .command("publish <template...>")
+    .description("Let other teams start from templates, by name or id.")
+    .action((names: string[]) => actions.publish(names, true, context));
+
+  command
+    .command("unpublish <template...>")
+    .description("Keep templates to your own team again, by name or id.")
+    .action((names: string[]) => actions.publish(names, false, context));
+
+  command
     .command("push <template> <reference>")
     .description("Push a template, or one of its tags, to a registry as an OCI image, and print its digest.")
     .option("--username <name>", "user of the registry")

@@ -59,6 +59,15 @@ export async function tag(target: string, tags: readonly string[], options: { re
   context.output.note(`${options.remove ? "removed" : "set"} ${tags.join(", ")}`);
 }
 
+/** Makes templates public, or private again. */
+export async function publish(names: readonly string[], isPublic: boolean, context: CliContext): Promise<void> {
+  const server = await connection(context);
+  for (const name of names) {
+    await Template.setPublic(name, isPublic, server);
+    await context.output.line(name);
+  }
+}
+
 export async function remove(names: readonly string[], context: CliContext): Promise<void> {
   if (names.length === 0) throw usageError("name the templates to delete");
   const server = await connection(context);

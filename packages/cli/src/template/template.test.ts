@@ -67,13 +67,17 @@ test("what is missing is said before anything is sent", async () => {
   expect(fake.seen).toEqual([]);
 });
 
-test("list, info, tag, delete", async () => {
+test("list, info, tag, publish, delete", async () => {
   expect((await template("list")).stdout).toMatch(/^NAME +ID +STATUS.*\napp +t1 +ready/);
   expect(JSON.parse((await template("info", "app", "--json")).stdout)).toMatchObject({ templateId: "t1", tags: [{ tag: "default" }] });
   expect((await template("info", "app")).stdout).toContain("tags              default (b1)");
   expect((await template("tag", "app:v1", "stable", "new")).stderr).toBe("set stable, new\n");
   expect(fake.seen.at(-1)?.body).toEqual({ target: "app:v1", tags: ["stable", "new"] });
   expect((await template("tag", "app", "old", "--remove")).exitCode).toBe(0);
+  expect((await template("publish", "app")).stdout).toBe("app\n");
+  expect(fake.seen.at(-1)).toEqual({ method: "PATCH", path: "/v2/templates/t1", body: { public: true } });
+  expect((await template("unpublish", "app")).exitCode).toBe(0);
+  expect(fake.seen.at(-1)?.body).toEqual({ public: false });
   const deleted = await template("delete", "app", "no");
   expect(deleted).toEqual({ exitCode: 1, stdout: "app\n", stderr: "no template no\n" });
   expect((await template("info", "no")).stderr).toContain("boxyard template list");
