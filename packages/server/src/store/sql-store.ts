@@ -158,8 +158,9 @@ export class SqlStore implements Store {
 
   async pruneSandboxes(time: number): Promise<void> {
     // Of another node that has not come back: should it do so after all, its driver has sandboxes that nobody knows, and they are removed.
-    const rows = (await this.sql`SELECT id FROM sandboxes WHERE (state = 'dead' AND ended_at < ${time})
-      OR (node <> ${this.node} AND end_at < ${time} AND state IN ('creating', 'running', 'killing', 'failed')) LIMIT ${PRUNED_AT_ONCE}`) as Row[];
+    const rows = (await this.sql`SELECT id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
+      UNION ALL SELECT id FROM sandboxes WHERE node <> ${this.node} AND end_at < ${time}
+        AND state IN ('creating', 'running', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     if (rows.length === 0) return;
     const ids = this.sql(rows.map(({ id }) => text(id)));
     await this.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
