@@ -43,6 +43,8 @@ export const LIMITS = {
    */
   drain: { quietMs: 250, maxMs: 2_000 },
   drainAfterSignal: { quietMs: 50, maxMs: 250 },
+  /** Arguments and environments of all running commands, which are kept for List. */
+  ordersBytes: 32 * 1024 * 1024,
   /** How long, how many and how much of ended processes `Connect` still finds. */
   exitRetentionMs: 10 * 60_000,
   exitRetentionCount: 256,

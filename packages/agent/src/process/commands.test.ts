@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeClock } from "@boxyard/core";
+import { FakeClock, isAppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
 import { Command } from "./command.ts";
 import { Commands } from "./commands.ts";
@@ -10,13 +10,13 @@ import { endStatusOf } from "./end-status.ts";
 import { OutputShares } from "./output-shares.ts";
 
 /** A command without a process behind it, and how to end it. `output`: a file whose content is what it writes. */
-function fake(
+async function fake(
   commands: Commands,
   clock: FakeClock,
   pid: number,
   tag?: string,
   output?: string,
-): { command: Command; end: () => Promise<unknown> } {
+): Promise<{ command: Command; end: () => Promise<unknown> }> {
   let finish = (_status: number) => {};
   const ended = new Promise<number>((resolve) => {
     finish = resolve;
@@ -36,7 +36,7 @@ function fake(
     shares: new OutputShares(),
     describeEnd,
   });
-  commands.add(command);
+  await commands.start(config, async () => command);
   return {
     command,
     end: () => {
@@ -51,10 +51,10 @@ const missing = (look: () => unknown) => {
 };
 
 describe("Commands", () => {
-  test("finds what runs by pid and tag, of one tag the newest, and lists it", () => {
+  test("finds what runs by pid and tag, of one tag the newest, and lists it", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
-    const [first, second] = [fake(commands, clock, 1, "same"), fake(commands, clock, 2, "same")];
+    const [first, second] = [await fake(commands, clock, 1, "same"), await fake(commands, clock, 2, "same")];
     expect(commands.find({ pid: 1 })).toBe(first.command);
     expect(commands.find({ tag: "same" })).toBe(second.command);
     expect(commands.list().map(({ pid }) => pid)).toEqual([1, 2]);
@@ -64,7 +64,7 @@ describe("Commands", () => {
   test("an end stays readable for ten minutes, but is no running command", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
-    const { command, end } = fake(commands, clock, 1, "t");
+    const { command, end } = await fake(commands, clock, 1, "t");
     await end();
     missing(() => commands.find({ pid: 1 }));
     expect(commands.list()).toEqual([]);
@@ -74,10 +74,34 @@ describe("Commands", () => {
     missing(() => commands.findOrEnded({ pid: 1 }));
   });
 
+  test("arguments and environments of what runs are bounded together; those of what has ended, or did not start, count no more", async () => {
+    const clock = new FakeClock();
+    const commands = new Commands(clock);
+    const part = Math.ceil(LIMITS.ordersBytes / 4);
+    const order = { cmd: "x", args: ["a".repeat(part / 2)], envs: { A: "e".repeat(part / 2) } };
+    const start = async (pid: number) => {
+      const made = await fake(new Commands(clock), clock, pid);
+      await commands.start(order, async () => made.command);
+      return made;
+    };
+    const isRefused = (pid: number) =>
+      start(pid).then(
+        () => false,
+        (error) => isAppError(error, "orders_full"),
+      );
+    const first = await start(1);
+    for (const pid of [2, 3]) await start(pid);
+    expect(await isRefused(4)).toBe(true);
+    await first.end();
+    await commands.start(order, () => Promise.reject(new Error("no"))).catch(() => {});
+    expect([await isRefused(5), await isRefused(6)]).toEqual([false, true]);
+    expect(commands.list().map(({ pid }) => pid)).toEqual([2, 3, 5]);
+  });
+
   test("what was asked for is kept while the command runs, and its name after that", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
-    const { end } = fake(commands, clock, 1);
+    const { end } = await fake(commands, clock, 1);
     expect(commands.list()[0]?.config).toEqual({ cmd: "x", args: ["a"], envs: { A: "a" } });
     await end();
     expect(commands.findOrEnded({ pid: 1 }).config).toEqual({ cmd: "x", args: [], envs: {} });
@@ -86,8 +110,8 @@ describe("Commands", () => {
   test("a new process with the same pid takes the name over", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
-    await fake(commands, clock, 1).end();
-    const again = fake(commands, clock, 1);
+    await (await fake(commands, clock, 1)).end();
+    const again = await fake(commands, clock, 1);
     expect(commands.findOrEnded({ pid: 1 })).toBe(again.command);
     await again.end();
     expect(commands.findOrEnded({ pid: 1 })).toBe(again.command);
@@ -96,7 +120,7 @@ describe("Commands", () => {
   test("only so many ends are kept, the latest", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
-    for (let pid = 1; pid <= LIMITS.exitRetentionCount + 1; pid++) await fake(commands, clock, pid).end();
+    for (let pid = 1; pid <= LIMITS.exitRetentionCount + 1; pid++) await (await fake(commands, clock, pid)).end();
     missing(() => commands.findOrEnded({ pid: 1 }));
     expect(commands.findOrEnded({ pid: 2 }).pid).toBe(2);
   });
@@ -109,11 +133,11 @@ describe("Commands", () => {
       writeFileSync(output, Buffer.alloc(size, "x"));
       const clock = new FakeClock();
       const commands = new Commands(clock);
-      const [read, unread] = [fake(commands, clock, 1, undefined, output), fake(commands, clock, 2, undefined, output)];
+      const [read, unread] = [await fake(commands, clock, 1, undefined, output), await fake(commands, clock, 2, undefined, output)];
       const reader = read.command.subscribe();
       await Promise.all([read.end(), unread.end()]);
       const count = Math.ceil(LIMITS.exitRetentionBytes / size) + 1;
-      for (let pid = 3; pid < 3 + count; pid++) await fake(commands, clock, pid, undefined, output).end();
+      for (let pid = 3; pid < 3 + count; pid++) await (await fake(commands, clock, pid, undefined, output)).end();
       expect(unread.command.heldBytes).toBe(0);
       let received = 0;
       for (let next = await reader.next(); next; next = await reader.next()) if ("piece" in next) received += next.piece.bytes.length;

@@ -1,5 +1,6 @@
 import type { Clock } from "@boxyard/core";
 import { AppError } from "@boxyard/core";
+import type { ProcessConfig } from "@boxyard/spec/agent";
 import { LIMITS } from "../limits.ts";
 import type { Command } from "./command.ts";
 
@@ -14,12 +15,35 @@ export class Commands {
   /** Oldest first. */
   private ended: { readonly command: Command; readonly at: number }[] = [];
   private readonly clock: Clock;
+  /** What the orders of running commands take. */
+  private orderBytes = 0;
 
   constructor(clock: Clock) {
     this.clock = clock;
   }
 
-  add(command: Command): void {
+  /** Has `begin` start a command, which can be named from then on. Throws `resource_exhausted` when what is to be kept of it is too much. */
+  async start(order: ProcessConfig, begin: () => Promise<Command>): Promise<Command> {
+    const bytes = sizeOf(order);
+    if (this.orderBytes + bytes > LIMITS.ordersBytes) {
+      const message = "the arguments and environments of the running commands are too large together; end some of them and try again";
+      throw new AppError("resource_exhausted", message, { reason: "orders_full" });
+    }
+    this.orderBytes += bytes;
+    try {
+      const command = await begin();
+      this.add(command);
+      void command.finished.then(() => {
+        this.orderBytes -= bytes;
+      });
+      return command;
+    } catch (error) {
+      this.orderBytes -= bytes;
+      throw error;
+    }
+  }
+
+  private add(command: Command): void {
     // The kernel gave the number to a new process: the old one is no longer what it names.
     this.ended = this.ended.filter((entry) => entry.command.pid !== command.pid);
     this.running.set(command.pid, command);
@@ -67,6 +91,12 @@ export class Commands {
       command.forgetOutput();
     }
   }
+}
+
+/** About as many bytes as its texts have letters. */
+function sizeOf({ cmd, args, envs, cwd }: ProcessConfig): number {
+  const texts = [cmd, ...args, ...Object.entries(envs).flat(), cwd ?? ""];
+  return texts.reduce((sum, text) => sum + text.length, 0);
 }
 
 function notFound(selector: Selector): AppError {

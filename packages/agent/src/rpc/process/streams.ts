@@ -42,17 +42,16 @@ async function* runStart(
   const receivedAt = deps.clock.monotonic();
   const { trace } = call;
   trace?.mark("parsed");
-  if (!request.process) throw new AppError("invalid_argument", "process is required", { reason: "no_process" });
-  const command = await startCommand(deps, {
-    config: request.process,
+  const config = request.process;
+  if (!config) throw new AppError("invalid_argument", "process is required", { reason: "no_process" });
+  const order = {
+    config,
     user: actingUser(ctx, call.username),
     tag: request.tag,
     terminal: request.pty && terminalSize(request.pty.size),
     stdin: request.stdin ?? true,
-    trace,
-  });
-  commands.add(command);
-  if (trace) void command.finished.then(() => trace.mark("drained"));
+  };
+  const command = await commands.start(config, () => startCommand(deps, order));
   const reader = command.subscribe();
   if (call.timeoutMs !== undefined) {
     const left = Math.max(0, call.timeoutMs - (deps.clock.monotonic() - receivedAt));
