@@ -52,6 +52,7 @@ export function configure(command: Command, context: CliContext): void {
     .option("-f, --file <path>", "the Dockerfile")
     .option("--target <stage>", "stage of the Dockerfile to build (default: the last one)")
     .option("--build-arg <KEY=VALUE>", "value for an ARG, repeatable", collectPairs)
+    .option("--secret <id=ID,src=FILE>", "secret for RUN --mount=type=secret, of a file or (env=NAME) a variable, repeatable", collect)
     .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
     .option("--start-cmd <command>", "program that runs in every sandbox from its start")
     .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")

@@ -10,6 +10,7 @@ export interface BuildOptions {
   readonly file?: string;
   readonly buildArg?: Record<string, string>;
   readonly target?: string;
+  readonly secret?: string[];
   readonly tag?: string[];
   readonly startCmd?: string;
   readonly readyCmd?: string;
@@ -37,7 +38,8 @@ export async function buildAs(
   context: CliContext,
 ): Promise<void> {
   const { tag: tags, cpus: cpuCount, memory: memoryMB, cache } = options;
-  const target = { ...(await connection(context)), tags, cpuCount, memoryMB, skipCache: !cache, signal: context.signal };
+  const secrets = Object.fromEntries((options.secret ?? []).map((text) => secretOf(text, context.config.env)));
+  const target = { ...(await connection(context)), tags, secrets, cpuCount, memoryMB, skipCache: !cache, signal: context.signal };
   const view = new BuildView(context.output);
   try {
     const onUpload = view.upload.bind(view);
@@ -56,6 +58,23 @@ export async function buildAs(
     if (step === undefined) throw error;
     throw Object.assign(error as BuildError, { message: [`step ${step}: ${message}`, ...excerpt(at)].join("\n") });
   }
+}
+
+/** `id=ID[,src=FILE][,env=VARIABLE]`: a file's text, or a variable of this program; without both the variable ID. */
+function secretOf(text: string, env: Readonly<Record<string, string | undefined>>): [id: string, value: string] {
+  const parts = new Map(text.split(",").map((part) => [part.split("=", 1)[0] ?? "", part.slice(part.indexOf("=") + 1)]));
+  const [id, file] = [parts.get("id"), parts.get("src") ?? parts.get("source")];
+  if (!id || [...parts.keys()].some((name) => !["id", "src", "source", "env"].includes(name))) {
+    throw usageError("--secret is id=ID, with src=FILE or env=VARIABLE where its value is");
+  }
+  if (file !== undefined) {
+    if (!existsSync(file)) throw usageError(`--secret ${id}: there is no ${file}`);
+    return [id, readFileSync(file, "utf8")];
+  }
+  const name = parts.get("env") ?? id;
+  const value = env[name];
+  if (value === undefined) throw usageError(`--secret ${id}: the variable ${name} is not set; name a file with src=`);
+  return [id, value];
 }
 
 /** The lines of a Dockerfile around the one that failed. */

@@ -100,6 +100,8 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "waitForProcess",
       "waitForFile",
       "waitForTimeout",
+      "RunOpts",
+      "SecretMount",
       "TemplateBuildOpts",
       "BuildOpts",
       "UploadOpts",

@@ -9,6 +9,8 @@ import { sendArchive, sendSteps, type UploadOpts } from "./upload.ts";
 export interface BuildOpts extends calls.BuildResources, UploadOpts {
   /** Tags of this build. Default: `default`. */
   readonly tags?: readonly string[] | undefined;
+  /** Secrets by name, for commands that ask for them. The server keeps them nowhere and takes them out of the log. */
+  readonly secrets?: Readonly<Record<string, string>> | undefined;
   /** Gets the log of the build line by line; a returned promise is waited for, an error thrown here reaches the caller. */
   readonly onLog?: ((entry: BuildLogEntry) => void | Promise<void>) | undefined;
 }
@@ -46,7 +48,13 @@ export async function beginBuild(api: ApiClient, parts: TemplateParts, name: str
   const steps = await sendSteps(api, templateId, parts.steps, undefined, opts);
   const { origin } = parts;
   const from = "fromArchive" in origin ? { fromArchive: await sendArchive(api, templateId, origin.fromArchive, opts) } : origin;
-  await calls.startBuild(api, build, { ...parts, origin: from }, { stages, steps, force: opts.skipCache ?? false }, options);
+  await calls.startBuild(
+    api,
+    build,
+    { ...parts, origin: from },
+    { stages, steps, secrets: opts.secrets ?? {}, force: opts.skipCache ?? false },
+    options,
+  );
   return build;
 }
 

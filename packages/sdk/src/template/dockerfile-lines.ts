@@ -125,13 +125,15 @@ export function execForm(text: string): string[] | undefined {
 }
 
 /** Takes the flags from the beginning of what follows an instruction's name. */
-export function flagsOf({ rest }: Instruction): { flags: Map<string, string>; rest: string } {
+export function flagsOf({ rest }: Instruction): { flags: Map<string, string>; mounts: string[]; rest: string } {
   const flags = new Map<string, string>();
+  const mounts: string[] = [];
   let text = rest;
   for (;;) {
     const [whole = "", name = "", value = ""] = /^--([a-z-]+)(?:=(\S*))?(?:\s+|$)/.exec(text) ?? [];
-    if (whole === "") return { flags, rest: text };
-    // Some may be given several times; those are refused anyway.
+    if (whole === "") return { flags, mounts, rest: text };
+    // The one flag that may be given several times.
+    if (name === "mount") mounts.push(value);
     flags.set(name, value);
     text = text.slice(whole.length);
   }

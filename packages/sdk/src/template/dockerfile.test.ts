@@ -150,6 +150,20 @@ ENTRYPOINT echo
   ]);
 });
 
+test("RUN --mount=type=secret, several of them", () => {
+  const text =
+    "RUN --mount=type=secret,id=one --mount=type=secret,target=/x/two,required,mode=0440 --mount=type=secret,id=three,env=THREE make";
+  expect(parse(`FROM x\n${text}`).steps[2]).toMatchObject({
+    args: ["make"],
+    text,
+    secrets: [
+      { id: "one", required: false },
+      { id: "two", target: "/x/two", mode: "0440", required: true },
+      { id: "three", env: "THREE" },
+    ],
+  });
+});
+
 test("here-documents: a script, input of a command, a file", () => {
   const text = "RUN <<EOF\nset -e\necho $HOME\nEOF\nRUN cat <<'X' > /f\n a\nX\nARG V=1\nCOPY <<-C <<'D' /etc/\n\tx=$V\nC\n$V\nD";
   const [script, input, one, two] = parse(`FROM x\n${text}`).steps.slice(2);
@@ -197,6 +211,8 @@ test("what cannot be taken over is refused, with its line", () => {
     ["FROM a\nCOPY x y /z", "with several sources the destination must end with '/', not be /z"],
     ["FROM a\nCOPY $X /z", "$" + "{X} is not set in this file"],
     ["FROM a\nRUN --mount=type=cache,target=/x x", "RUN --mount=type=cache"],
+    ["FROM a\nRUN --mount=type=secret,id=a/b x", "a secret needs an id"],
+    ["FROM a\nRUN --mount=type=secret,id=a,uid=5 x", "not supported: 'uid' of a secret"],
     ["FROM a\nRUN --network=none x", "not supported: RUN --network=none"],
     ["FROM a\nADD https://example.com/x /y", "use RUN with curl"],
     ["FROM a\n\nCOPIE x y", "line 3 (COPIE): there is no such instruction"],

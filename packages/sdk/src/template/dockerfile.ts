@@ -1,9 +1,10 @@
 import { InvalidArgumentError } from "../errors.ts";
 import { copyOrAdd, TEMPLATES } from "./dockerfile-copy.ts";
-import { execForm, flagsOf, type Instruction, instructionsOf, invalid, shownText, unsupported, wrong } from "./dockerfile-lines.ts";
+import { execForm, flagsOf, type Instruction, instructionsOf, invalid, unsupported, wrong } from "./dockerfile-lines.ts";
+import { run } from "./dockerfile-run.ts";
 import { type CommandForm, DockerfileStage, type FileFacts } from "./dockerfile-stage.ts";
 import { literal, splitWords, WordReader } from "./dockerfile-words.ts";
-import { shellWord, type TemplateOrigin, type TemplateParts, type TemplateStage } from "./steps.ts";
+import type { TemplateOrigin, TemplateParts, TemplateStage } from "./steps.ts";
 
 export interface DockerfileInput {
   readonly context: string;
@@ -18,8 +19,6 @@ export interface DockerfileInput {
 
 /** Says nothing about what is in the template, or nothing that a sandbox could do. */
 const WITHOUT_EFFECT = new Set(["EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK"]);
-/** May be given without being declared. */
-const PREDEFINED = ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy"].flatMap((name) => [name, name.toUpperCase()]);
 const STAGE_NAME = /^[a-z][a-z0-9_.-]*$/;
 
 /**
@@ -232,40 +231,6 @@ function environment(stage: DockerfileStage, instruction: Instruction): void {
     "ENV",
     read.flatMap(({ name, text }) => [name, text]),
   );
-}
-
-function run(stage: DockerfileStage, instruction: Instruction): void {
-  const { flags, rest } = flagsOf(instruction);
-  const refused = [...flags].find(([flag, value]) => flag !== "network" || value !== "default");
-  if (refused?.[0] === "mount") throw unsupported(instruction, `RUN --mount=${refused[1]}; leave it out, most commands do without`);
-  if (refused) throw unsupported(instruction, `RUN --${refused[0]}=${refused[1]}`);
-  const env = { ...givenProxies(stage.file.args), ...Object.fromEntries([...stage.args].map(([key, { text }]) => [key, text])) };
-  const command = commandLine(stage, instruction, rest);
-  const text = command === rest ? {} : { text: shownText(instruction) };
-  stage.add(instruction, "RUN", [command], { ...text, ...(Object.keys(env).length > 0 ? { env } : {}) });
-}
-
-function commandLine(stage: DockerfileStage, instruction: Instruction, rest: string): string {
-  const { heredocs } = instruction;
-  const [heredoc] = heredocs;
-  const argv = execForm(rest);
-  if (argv) return argv.map(shellWord).join(" ");
-  // A script as a whole, which may name its own interpreter, or input of a command: the shell reads it from the same words.
-  if (heredoc && heredocs.length === 1 && /^<<-?["']?[^\s"']+["']?$/.test(rest)) {
-    return heredoc.text.startsWith("#!") ? ownInterpreter(heredoc.text) : stage.shellLine(heredoc.text);
-  }
-  if (heredoc) return stage.shellLine([rest, ...heredocs.map(({ text, word }) => `${text}${word}`)].join("\n"));
-  if (rest === "") throw wrong(instruction, "RUN needs a command");
-  return stage.shellLine(rest);
-}
-
-/** Runs a script as a file, and leaves none behind. */
-function ownInterpreter(script: string): string {
-  return `f=$(mktemp) && printf %s ${shellWord(script)} > "$f" && chmod 755 "$f" && { "$f"; s=$?; rm -f "$f"; exit $s; }`;
-}
-
-function givenProxies(args: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(PREDEFINED.flatMap((name) => (args[name] === undefined ? [] : [[name, literal(args[name] ?? "")]])));
 }
 
 /** The template of one stage, with the others that it needs, each after what it needs itself. */

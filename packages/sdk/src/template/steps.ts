@@ -1,6 +1,20 @@
 import type { CallSite } from "./call-site.ts";
 import type { ContextSources, SentSource } from "./context-files.ts";
 
+/** A secret of a build for one command: a file of the command's user, or a variable. */
+export interface SecretMount {
+  /** Name that the build gives it under. */
+  readonly id: string;
+  /** Path of the file. Default: `/run/secrets/ID`, unless `env` is set. */
+  readonly target?: string | undefined;
+  /** Variable that has it. */
+  readonly env?: string | undefined;
+  /** Permission bits of the file in octal digits. Default `0400`. */
+  readonly mode?: string | undefined;
+  /** False, the default: without it the command runs all the same. */
+  readonly required?: boolean | undefined;
+}
+
 /** One instruction of a build, as the server takes it (contract/wire.md 5.2, and what our server takes besides). */
 export interface Step {
   readonly type: "COPY" | "ADD" | "RUN" | "ENV" | "WORKDIR" | "USER";
@@ -14,6 +28,8 @@ export interface Step {
   readonly sources?: readonly (SentSource | { readonly path: string })[] | undefined;
   /** RUN: variables of this step alone. */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** RUN: secrets of the build that are there while it runs. */
+  readonly secrets?: readonly SecretMount[] | undefined;
   /** How logs show it. */
   readonly text?: string | undefined;
 }

@@ -77,6 +77,7 @@ export type StartedStage = TemplateOrigin & { readonly name: string; readonly st
 export interface StartedSteps {
   readonly stages: readonly StartedStage[];
   readonly steps: readonly SentStep[];
+  readonly secrets: Readonly<Record<string, string>>;
   /** Nothing is taken from the cache. */
   readonly force: boolean;
 }
@@ -85,7 +86,7 @@ export function startBuild(
   api: ApiClient,
   ref: BuildRef,
   { startCmd, readyCmd, origin }: TemplateParts,
-  { stages, steps, force }: StartedSteps,
+  { stages, steps, secrets, force }: StartedSteps,
   options: RequestOptions,
 ): Promise<void> {
   return api.send({
@@ -97,6 +98,7 @@ export function startBuild(
     body: {
       ...origin,
       ...(stages.length > 0 ? { stages } : {}),
+      ...(Object.keys(secrets).length > 0 ? { secrets } : {}),
       steps,
       force,
       ...(startCmd ? { startCmd } : {}),

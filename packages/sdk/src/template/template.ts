@@ -17,7 +17,7 @@ import {
   pushTemplate,
   type Sink,
 } from "./image-out.ts";
-import { type RegistryAccess, shellWord, type TemplateParts, type TemplateStage, type TemplateStep } from "./steps.ts";
+import { type RegistryAccess, type SecretMount, shellWord, type TemplateParts, type TemplateStage, type TemplateStep } from "./steps.ts";
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
 
@@ -42,6 +42,13 @@ export interface CopyOpts {
   readonly user?: string | undefined;
   /** Permission bits for all that is copied, e.g. `0o755`. Default: as the files have. */
   readonly mode?: number | undefined;
+}
+
+export interface RunOpts {
+  /** Default: the user of the moment. */
+  readonly user?: string | undefined;
+  /** Secrets of the build (`TemplateBuildOpts.secrets`) that the command needs; nothing of them stays. */
+  readonly secrets?: readonly SecretMount[] | undefined;
 }
 
 export interface TemplateBuildOpts extends BuildOpts, ConnectionOptions {}
@@ -139,10 +146,11 @@ export class Template {
     );
   }
 
-  /** Runs a shell command (`bash -l -c`), or several until one fails. `user` counts for this step only. */
-  run(command: string | readonly string[], opts: { readonly user?: string | undefined } = {}): Template {
+  /** Runs a shell command (`bash -l -c`), or several until one fails. What `opts` says counts for this step only. */
+  run(command: string | readonly string[], opts: RunOpts = {}): Template {
     const line = typeof command === "string" ? command : command.join(" && ");
-    return this.with(this.newStep("RUN", opts.user === undefined ? [line] : [line, opts.user]));
+    const step = this.newStep("RUN", opts.user === undefined ? [line] : [line, opts.user]);
+    return this.with(opts.secrets === undefined ? step : { ...step, secrets: opts.secrets });
   }
 
   /** Sets environment variables, for later steps and for sandboxes. `$NAME` in a value is what it is at that moment. */

@@ -7,6 +7,8 @@ const MAX_TAGS = 100;
 const MAX_STEPS = 1000;
 const MAX_STAGES = 100;
 const MAX_SOURCES = 10_000;
+const MAX_SECRETS = 100;
+const MAX_SECRET_LENGTH = 1 << 16;
 
 const name = z.string().max(MAX_NAME_LENGTH, `must have at most ${MAX_NAME_LENGTH} characters`);
 const tagList = z.array(z.string()).max(MAX_TAGS, `must hold at most ${MAX_TAGS} tags`);
@@ -42,6 +44,8 @@ export type RequestedTemplate = z.infer<typeof RequestedTemplate>;
 
 const stageName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255}$/, "must be letters, digits and _ . : / @ -");
 
+const secretId = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, "must be letters, digits and _ . -");
+
 /** What our own client adds for the sake of Dockerfiles; no other client sends these. */
 const dockerfileFields = {
   fromStage: stageName.optional().openapi({ description: "COPY: as `from`, out of an earlier one of `stages`" }),
@@ -62,6 +66,28 @@ const dockerfileFields = {
     .optional()
     .openapi({ description: "COPY and ADD: what to copy in place of the first argument, with the meaning that Dockerfiles give it" }),
   env: z.record(z.string(), z.string()).optional().openapi({ description: "RUN: variables of this step alone; the template's own win" }),
+  secrets: z
+    .array(
+      z.object({
+        id: secretId,
+        target: z.string().min(1, "must not be empty").max(4096).optional().openapi({ description: "Path of its file, `/run/secrets/ID`" }),
+        env: z
+          .string()
+          .min(1, "must not be empty")
+          .max(256)
+          .optional()
+          .openapi({ description: "Variable that has it, in place of a file" }),
+        mode: z
+          .string()
+          .regex(/^[0-7]{3,4}$/, "must be octal digits")
+          .optional()
+          .openapi({ description: "Of the file, `0400`" }),
+        required: z.boolean().default(false),
+      }),
+    )
+    .max(MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
+    .optional()
+    .openapi({ description: "RUN: secrets of the build that are there while it runs" }),
   text: z.string().max(8192).optional().openapi({ description: "How logs show the step, in place of its type and arguments" }),
 };
 
@@ -121,6 +147,11 @@ export const StartBuild = z
       .string()
       .max(1 << 17)
       .optional(),
+    secrets: z
+      .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))
+      .refine((secrets) => Object.keys(secrets).length <= MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
+      .default({})
+      .openapi({ description: "For steps that ask for them; kept nowhere, and taken out of logs" }),
     stages: z.array(BuildStage).max(MAX_STAGES, `must hold at most ${MAX_STAGES} stages`).default([]),
   })
   .openapi("TemplateBuildStartV2");

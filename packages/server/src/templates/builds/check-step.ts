@@ -37,6 +37,7 @@ export function checkStep(step: TemplateStep, at: string, teamId: TeamId, bounds
   if (nul >= 0) throw refuse(`${at}.args.${nul}: must not hold NUL`);
   if (type === "ENV" || type === "ARG") checkPairs(step, at);
   if (step.env) checkEnv(step, at);
+  if (step.secrets) checkSecrets(step, at);
   for (const field of ["from", "fromStage"] as const) {
     if (step[field] !== undefined && type !== "COPY") throw refuse(`${at}.${field}: is for COPY alone`);
   }
@@ -59,6 +60,14 @@ function checkEnv({ type, env = {} }: TemplateStep, at: string): void {
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 2;
   }
   if (bytes > MAX_ENV_BYTES) throw refuse(`${at}.env: must have at most ${MAX_ENV_BYTES} bytes`);
+}
+
+function checkSecrets({ type, secrets = [] }: TemplateStep, at: string): void {
+  if (type !== "RUN") throw refuse(`${at}.secrets: is for RUN alone`);
+  for (const [i, { target = "", env }] of secrets.entries()) {
+    if (/[\0\n]/.test(target)) throw refuse(`${at}.secrets.${i}.target: must hold neither NUL nor a line's end`);
+    if (env !== undefined && !ENV_NAME.test(env)) throw refuse(`${at}.secrets.${i}.env: '${env.slice(0, 100)}' is not a variable name`);
+  }
 }
 
 function checkCopy(step: TemplateStep, at: string, teamId: TeamId, { uploads, stages }: StepBounds): void {

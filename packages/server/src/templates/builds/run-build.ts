@@ -5,6 +5,7 @@ import type { BuildLog } from "./build-log.ts";
 import type { BuildOrder } from "./build-order.ts";
 import { atPoint } from "./build-points.ts";
 import { type Commands, FINALIZE, factsTar, specOf, tryStart } from "./finalize.ts";
+import { masker } from "./secrets.ts";
 import { Session } from "./session.ts";
 import { type StageContext, type StageDeps, StageRun } from "./stage-run.ts";
 import type { BuildState } from "./state.ts";
@@ -18,9 +19,9 @@ export async function runBuild(
   hold: { signal: AbortSignal; pin: Pin },
 ): Promise<TemplateSpec> {
   const { teamId, request } = order;
-  const session = new Session(deps, order.build, log, hold);
+  const session = new Session(deps, order.build, log, { ...hold, mask: masker(request.secrets) });
   const stages = new Map<string, ImageRef>();
-  const context: StageContext = { teamId, deps, log, session, stages, force: request.force };
+  const context: StageContext = { teamId, deps, log, session, stages, force: request.force, secrets: request.secrets };
   // It depends on no step and takes as long as one, so it is made meanwhile.
   const facts = deps.driver.images.importLayer(new Blob([factsTar(order.build)]).stream(), { signal: hold.signal });
   facts.catch(() => {}); // Told when it is awaited.

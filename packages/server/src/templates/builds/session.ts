@@ -21,6 +21,13 @@ export interface Part {
   readonly prefix: string;
 }
 
+export interface SessionHold {
+  readonly signal: AbortSignal;
+  readonly pin: Pin;
+  /** Takes out of a line what must not be in the log. */
+  readonly mask: (line: string) => string;
+}
+
 /** The sandbox in which a build's steps run, one after the other; a new one whenever the state that is wanted is not the one it holds. */
 export class Session {
   private readonly deps: WorkspaceDeps;
@@ -29,14 +36,16 @@ export class Session {
   readonly signal: AbortSignal;
   /** Holds every layer that the build uses or makes, until something else refers to what came of it. */
   readonly pin: Pin;
+  private readonly mask: SessionHold["mask"];
   private open: { workspace: Workspace; image: ImageRef } | undefined;
 
-  constructor(deps: WorkspaceDeps, build: BuildRecord, log: BuildLog, hold: { signal: AbortSignal; pin: Pin }) {
+  constructor(deps: WorkspaceDeps, build: BuildRecord, log: BuildLog, hold: SessionHold) {
     this.deps = deps;
     this.build = build;
     this.log = log;
     this.signal = hold.signal;
     this.pin = hold.pin;
+    this.mask = hold.mask;
   }
 
   /** A sandbox that holds exactly `image`. */
@@ -136,7 +145,7 @@ export class Session {
   }
 
   cutter(stream: "stdout" | "stderr", part: Part, prefix = part.prefix): LineCutter {
-    return new LineCutter((line) => this.log.add(`[${prefix}] [${stream}]: ${line}`, part.step));
+    return new LineCutter((line) => this.log.add(`[${prefix}] [${stream}]: ${this.mask(line)}`, part.step));
   }
 
   /** Hands output to a cutter, no quicker than the log is written. */

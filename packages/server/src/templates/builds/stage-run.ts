@@ -8,6 +8,7 @@ import { atPoint } from "./build-points.ts";
 import type { Commands } from "./finalize.ts";
 import { IMAGE_USER, type Origin, type OriginContext, originOf } from "./origin.ts";
 import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "./scripts.ts";
+import { secretsKey } from "./secrets.ts";
 import type { Part, Session } from "./session.ts";
 import { type BuildState, chainKey, firstKey } from "./state.ts";
 import { runStep } from "./steps.ts";
@@ -24,6 +25,7 @@ export interface StageContext extends OriginContext {
   readonly stages: ReadonlyMap<string, ImageRef>;
   /** Nothing is taken from the cache. */
   readonly force: boolean;
+  readonly secrets: Readonly<Record<string, string>>;
 }
 
 /** Takes one stage from its base through its steps. Each result is kept under a key that follows from everything before it. */
@@ -113,9 +115,9 @@ export class StageRun {
     if (from) session.pin.add(from.image.layers);
     this.key = chainKey(this.key, step.type, keyArgs(step), from ? from.content : step.filesHash);
     const text = step.text ?? `${step.type} ${step.args.filter((arg) => arg !== "").join(" ")}`;
-    const { teamId, deps } = context;
+    const { teamId, deps, secrets } = context;
     return this.remembered(step.type, text, part, state, () =>
-      runStep(state, { session, uploads: deps.uploads, teamId, part, step, from: from?.image }),
+      runStep(state, { session, uploads: deps.uploads, teamId, part, step, from: from?.image, secrets }),
     );
   }
 
@@ -163,7 +165,8 @@ export class StageRun {
 }
 
 /** What a step's result depends on, beside the files. */
-function keyArgs({ args, sources, env }: TemplateStep): readonly string[] {
-  const more = { ...(sources ? { sources } : {}), ...(env ? { env: Object.entries(env).sort() } : {}) };
+function keyArgs(step: TemplateStep): readonly string[] {
+  const { args, sources, env } = step;
+  const more = { ...secretsKey(step), ...(sources ? { sources } : {}), ...(env ? { env: Object.entries(env).sort() } : {}) };
   return Object.keys(more).length > 0 ? [...args, JSON.stringify(more)] : args;
 }

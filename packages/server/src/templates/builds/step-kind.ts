@@ -14,6 +14,8 @@ export interface StepContext {
   readonly step: TemplateStep;
   /** Image that a COPY takes its files out of, in place of an upload. */
   readonly from?: ImageRef | undefined;
+  /** Of the build, by their ids. */
+  readonly secrets: Readonly<Record<string, string>>;
 }
 
 /** What a step comes to. Without a new image it has changed no file. */

@@ -3,6 +3,7 @@ import { BuildFailure } from "./build-failure.ts";
 import { copy } from "./copy-step.ts";
 import { expand, variablesOf } from "./expand.ts";
 import { USER_SCRIPT, WORKDIR_SCRIPT } from "./scripts.ts";
+import { withSecrets } from "./secrets.ts";
 import type { BuildState } from "./state.ts";
 import { committed, expanded, ownerOf, type StepContext, type StepKind } from "./step-kind.ts";
 
@@ -10,7 +11,8 @@ import { committed, expanded, ownerOf, type StepContext, type StepKind } from ".
 const run: StepKind = async ([command = "", user], state, ctx) => {
   const own = ctx.step.env ?? {};
   const env = Object.keys(own).length > 0 ? { ...(await withValues(own, state, ctx)), ...state.env } : state.env;
-  await ctx.session.run({ ...state, env }, command, user || state.user, ctx.part);
+  const as = user || state.user;
+  await withSecrets(state, as, ctx, (secrets) => ctx.session.run({ ...state, env: { ...env, ...secrets } }, command, as, ctx.part));
   return committed(state, ctx);
 };
 
