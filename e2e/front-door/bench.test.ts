@@ -39,8 +39,8 @@ test("bench --trace shows each step of a create and of commands with its time an
     true,
   );
 
-  const [shell, direct, output, first] = traces.command ?? [];
-  for (const trace of [shell, direct, output, first]) {
+  const [shell, direct, output, late, first] = traces.command ?? [];
+  for (const trace of [shell, direct, output, late, first]) {
     const steps = trace?.steps.map(({ step }) => step) ?? [];
     expect(steps[0]).toBe("SDK → proxy → agent");
     for (const step of ["agent: fork and exec of launch", "launch: the command runs", "the command: to its exit", "agent: tell the end"]) {

@@ -11,6 +11,7 @@ const COVERS = {
   command: "launch, the command and what it starts (what the kernel counted for the sandbox's cgroup, less the agent)",
 };
 
+const IDLE_MS = 100;
 const ARGV = { shell: ["/bin/bash", "-l", "-c", "true"], direct: ["/bin/true"], output: ["/bin/echo", "x"] } as const;
 
 /** Commands of one sandbox, one after the other; and the first of a fresh sandbox, over and over. */
@@ -20,13 +21,10 @@ export async function traceCommands(platform: Platform, count: number): Promise<
   {
     await using sandbox = await Traced.create(platform, usage);
     for (const [what, argv] of Object.entries(ARGV)) {
-      const runs: TracedStep[][] = [];
-      for (let run = -5; run < count; run++) {
-        const steps = await sandbox.run(argv);
-        if (run >= 0) runs.push(steps);
-      }
-      traces.push(summarizeRuns(`command, ${what}: ${argv.join(" ")}`, COVERS, runs));
+      traces.push(summarizeRuns(`command, ${what}: ${argv.join(" ")}`, COVERS, await runsOf(sandbox, argv, count, 0)));
     }
+    const late = await runsOf(sandbox, ARGV.direct, Math.ceil(count / 2), IDLE_MS);
+    traces.push(summarizeRuns(`command after ${IDLE_MS} ms of idling: ${ARGV.direct.join(" ")}`, COVERS, late));
   }
   const first: TracedStep[][] = [];
   for (let run = 0; run < Math.ceil(count / 4); run++) {
@@ -35,6 +33,16 @@ export async function traceCommands(platform: Platform, count: number): Promise<
   }
   traces.push(summarizeRuns(`first command of a sandbox: ${ARGV.shell.join(" ")}`, COVERS, first));
   return traces;
+}
+
+async function runsOf(sandbox: Traced, argv: readonly [string, ...string[]], count: number, idleMs: number): Promise<TracedStep[][]> {
+  const runs: TracedStep[][] = [];
+  for (let run = -5; run < count; run++) {
+    if (idleMs > 0) await Bun.sleep(idleMs);
+    const steps = await sandbox.run(argv);
+    if (run >= 0) runs.push(steps);
+  }
+  return runs;
 }
 
 /** A sandbox whose commands are traced. */
