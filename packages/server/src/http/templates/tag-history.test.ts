@@ -90,3 +90,14 @@ test("templates of others are not shown", async () => {
   expect((await s.call("GET", "/templates/nope/tags/groups")).status).toBe(404);
   expect((await s.call("GET", "/templates/nope/tags/default/assignments")).status).toBe(404);
 });
+
+test("`default` moves back to an older build, and a bare name means that one then", async () => {
+  const bench = new BuildBench(s);
+  const [older, newer] = [await bench.build("back:good", { steps: [{ type: "ENV", args: ["N", "1"] }] }), await bench.build("back")];
+  const meant = () => s.server.context.templates.resolve(s.server.context.templates.find("" as never, "base").record.teamId, "back");
+  expect(meant().buildId).toBe(newer.of.buildID);
+  const moved = await s.call("POST", "/templates/tags", { target: "back:good", tags: ["default"] });
+  expect([moved.status, moved.body]).toEqual([201, { tags: ["default"], buildID: older.of.buildID }]);
+  expect([meant().buildId, meant().spec.env.N]).toEqual([older.of.buildID, "1"]);
+  expect((await s.call("GET", "/templates/back")).body.buildID).toBe(older.of.buildID);
+});
