@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as sdk from "@boxyard/sdk";
 import { buildPackage } from "@boxyard/sdk/build";
-import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { CHECKOUT, eventually, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { deno } from "../support/published.ts";
 import { CASES } from "./cases/index.ts";
@@ -22,6 +22,23 @@ for (const [name, run] of CASES) {
     await run({ sdk, sandbox, options: { apiUrl, apiKey } });
   }, 60_000);
 }
+
+test("on Bun: metrics come by themselves, and a port has a host name and a token of its own", async () => {
+  const { apiUrl, apiKey } = platform();
+  await using sandbox = await sdk.Sandbox.create({ apiUrl, apiKey, network: { allowPublicTraffic: false } });
+  await sandbox.commands.run("python3 -m http.server 8000", { background: true, timeoutMs: 0 });
+  await sandbox.files.write("page.txt", "from inside");
+  const headers = { "e2b-traffic-access-token": sandbox.trafficAccessToken ?? "" };
+  const page = `${sandbox.getUrl(8000)}/page.txt`;
+  const read = async () => (await fetch(page, { headers })).ok && (await fetch(page, { headers })).text();
+  expect(await eventually("the port answers", read)).toBe("from inside");
+  expect((await fetch(page)).status).toBe(403);
+  const [sample] = await eventually("a sample", async () => (await sandbox.getMetrics()).length > 0 && sandbox.getMetrics());
+  expect(sample?.memTotal).toBe(1024 * 1024 * 1024);
+  expect(sample?.memUsed).toBeGreaterThan(0);
+  const start = new Date(Date.now() + 60_000);
+  expect(await sdk.Sandbox.getMetrics(sandbox.sandboxId, { apiUrl, apiKey, start })).toEqual([]);
+}, 60_000);
 
 test("on Node: the built package passes all of it", async () => {
   const bundle = await Bun.build({ entrypoints: [join(import.meta.dir, "on-node.ts")], target: "node", outdir: folder, naming: "run.mjs" });

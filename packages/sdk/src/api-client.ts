@@ -18,8 +18,8 @@ export interface ApiRequest<T> {
   /** True when doing it twice has the effect of doing it once. Default: true for all methods but POST and PATCH. */
   readonly repeatable?: boolean;
   readonly options?: RequestOptions;
-  /** Reads the successful answer; `repeated` says that an earlier attempt may have taken effect already. */
-  readonly read: (response: Response, repeated: boolean) => Promise<T>;
+  /** Reads the successful answer; `mayBeDone` says that an earlier attempt may have taken effect already. */
+  readonly read: (response: Response, mayBeDone: boolean) => Promise<T>;
   /** Statuses beside 2xx that `read` understands. */
   readonly accept?: readonly number[];
 }
@@ -48,10 +48,12 @@ export class ApiClient {
     const scope = new RequestScope(request.what, timeoutMs, [this.config.signal, request.options?.signal]);
     const deadline = timeoutMs > 0 ? Date.now() + timeoutMs : Number.POSITIVE_INFINITY;
     try {
+      let mayBeDone = false;
       for (let attempt = 0, counted = 0; ; attempt++) {
         scope.throwIfEnded();
-        const outcome = await this.attempt(request, scope, attempt > 0);
+        const outcome: Outcome<T> = await this.attempt(request, scope, mayBeDone);
         if ("value" in outcome) return outcome.value;
+        mayBeDone ||= !outcome.nothingHappened;
         const waitMs = outcome.repeatAfterMs ?? Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2);
         // The earlier attempt is still at work: only the deadline says when that takes too long.
         const isCounted = outcome.error.reason !== "idempotency_in_progress";
@@ -64,7 +66,7 @@ export class ApiClient {
     }
   }
 
-  private async attempt<T>(request: ApiRequest<T>, scope: RequestScope, repeated: boolean): Promise<Outcome<T>> {
+  private async attempt<T>(request: ApiRequest<T>, scope: RequestScope, mayBeDone: boolean): Promise<Outcome<T>> {
     const repeatable = request.repeatable ?? (request.method !== "POST" && request.method !== "PATCH");
     let response: Response;
     try {
@@ -75,13 +77,14 @@ export class ApiClient {
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       });
       this.runs.note(response);
-      if (response.ok || request.accept?.includes(response.status)) return { value: await request.read(response, repeated) };
+      if (response.ok || request.accept?.includes(response.status)) return { value: await request.read(response, mayBeDone) };
     } catch (cause) {
       const ended = scope.failure(cause);
       if (ended) throw ended;
       if (cause instanceof BoxyardError) throw cause;
       const text = `${request.what}: no answer from ${this.config.apiUrl}. Is the server running there? (${describe(cause)})`;
-      return { error: new ConnectionError(text, { code: "unavailable", reason: "network_failed", cause }), mayRepeat: repeatable };
+      const error = new ConnectionError(text, { code: "unavailable", reason: "network_failed", cause });
+      return { error, mayRepeat: repeatable, nothingHappened: false };
     }
     const error = await errorFromResponse(response, request.what, request.notFoundReason);
     scope.throwIfEnded();
@@ -104,7 +107,9 @@ export class ApiClient {
   }
 }
 
-type Outcome<T> = { value: T } | { error: BoxyardError; mayRepeat: boolean; repeatAfterMs?: number | undefined };
+type Outcome<T> =
+  | { value: T }
+  | { error: BoxyardError; mayRepeat: boolean /** The server says so. */; nothingHappened: boolean; repeatAfterMs?: number | undefined };
 
 function repeatPolicy(response: Response, error: BoxyardError, repeatable: boolean) {
   const shouldRetry = response.headers.get("should-retry");
@@ -113,7 +118,7 @@ function repeatPolicy(response: Response, error: BoxyardError, repeatable: boole
   const nothingHappened = response.status === 429 || response.status === 503 || error.reason === "idempotency_in_progress";
   const gatewayFailed = response.status === 502 || response.status === 504;
   const mayRepeat = shouldRetry === null ? nothingHappened || (gatewayFailed && repeatable) : shouldRetry === "true";
-  return { mayRepeat, repeatAfterMs };
+  return { mayRepeat, nothingHappened, repeatAfterMs };
 }
 
 export function describe(cause: unknown): string {

@@ -52,7 +52,7 @@ export class ApiKeys {
       path: `/api-keys/${encodeURIComponent(id)}`,
       what: `revoke API key ${id}`,
       accept: [404],
-      read: async (response, repeated) => response.status !== 404 || repeated,
+      read: async (response, mayBeDone) => response.status !== 404 || mayBeDone,
     });
   }
 }

@@ -156,7 +156,7 @@ export function killSandbox(api: ApiClient, id: string, options: RequestOptions)
     options,
     accept: [404],
     // A repeated request may meet the success of the first.
-    read: async (response, repeated) => response.status !== 404 || repeated,
+    read: async (response, mayBeDone) => response.status !== 404 || mayBeDone,
   });
 }
 

@@ -58,7 +58,7 @@ export class Sandbox {
   readonly files: Files;
   /** Works with git repositories. */
   readonly git: Git;
-  /** Header value for requests to the sandbox's own ports, when these are not public. */
+  /** Value of the header `e2b-traffic-access-token` that requests to the sandbox's own ports need, when these are not public. */
   readonly trafficAccessToken: string | undefined;
   private readonly api: ApiClient;
   private readonly address: AgentAddress;

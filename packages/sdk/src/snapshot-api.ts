@@ -115,6 +115,6 @@ export function deleteSnapshot(api: ApiClient, snapshotId: string, options: Requ
     what: `delete snapshot ${snapshotId}`,
     options,
     accept: [404],
-    read: async (response, repeated) => response.status !== 404 || repeated,
+    read: async (response, mayBeDone) => response.status !== 404 || mayBeDone,
   });
 }

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { type Case, failure, sleep } from "../bench.ts";
+import { sendJson } from "../fake-wire.ts";
 
 export const FAILURE_CASES: readonly Case[] = [
   [
@@ -101,6 +103,25 @@ export const FAILURE_CASES: readonly Case[] = [
       for (let i = 0; i < 4; i++) busy();
       await failure(sdk.Sandbox.create(options), sdk.ConnectionError);
       assert.equal(platform.seen.length, 11);
+    },
+  ],
+  [
+    "a kill that is repeated tells whether it can have been the one: not after a 429 or 503, but after a gateway that failed",
+    async ({ sdk, platform, options }) => {
+      const gone = (response: ServerResponse) => sendJson(response, 404, { code: 404, message: "none" });
+      const busy = (status: number) => (response: ServerResponse) => {
+        response.setHeader("Retry-After", "0");
+        return sendJson(response, status, { code: status, message: "busy" });
+      };
+      for (const [first, killed] of [
+        [busy(429), false],
+        [busy(503), false],
+        [busy(502), true],
+        [busy(504), true],
+      ] as const) {
+        platform.nextAnswers.push(first, gone);
+        assert.equal(await sdk.Sandbox.kill("i1", options), killed);
+      }
     },
   ],
   [
