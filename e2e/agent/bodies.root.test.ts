@@ -65,6 +65,15 @@ describe("bodies that are held whole", () => {
     expect((await collect(cat)).stdout).toBe(`${2 * 47 * MIB}\n`);
   });
 
+  test("a message above 64 MiB is resource_exhausted before it is read; a body of that size to a composition 400", async () => {
+    const text = " ".repeat(64 * MIB + 1);
+    const refused = await unary(agent, "process.Process/List", text);
+    expect([refused.status, refused.body.code]).toEqual([429, "resource_exhausted"]);
+    const init = { method: "POST", headers: { ...authorised(agent), "Content-Type": "application/json" } };
+    expect((await fetch(`${agent.baseUrl}/files/compose`, { ...init, body: text })).status).toBe(400);
+    expect((await unary(agent, "process.Process/List", {})).status).toBe(200);
+  });
+
   test("a text of few bytes that stands for very many values is refused before they are made", async () => {
     const before = await peakMiB();
     const values = `{"x":[${"{},".repeat(8 * MIB)}{}]}`;
