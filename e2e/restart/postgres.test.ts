@@ -78,6 +78,26 @@ test("keys are made, listed and revoked", async () => {
   expect((await call("GET", "/api-keys")).body).toHaveLength(1);
 });
 
+test("a server whose database another one has taken over ends, and its sandboxes go on", async () => {
+  await using sandbox = await createSandbox(platform);
+  const { pid } = platform;
+  const other = new SQL(url, { max: 1 });
+  try {
+    const look = () => other`SELECT pid, classid::int AS space, objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory'`;
+    const held = await eventually("the server has the lock", async () => (await look())[0]);
+    const key = Number(BigInt.asIntN(32, BigInt(held.key)));
+    await other`SELECT pg_terminate_backend(${held.pid})`;
+    await other`SELECT pg_advisory_lock(${held.space}, ${key})`;
+    await eventually("it has ended", () => descriptorsOf(pid) === 0);
+    const log = readFileSync(join(platform.dataDir, "test-server.log"), "utf8");
+    expect(log.slice(-3000)).toContain("is working on the database of DATABASE_URL");
+  } finally {
+    await other.close();
+  }
+  await platform.restart();
+  expect((await sandbox.asRoot("echo on")).stdout).toBe("on\n");
+}, 60_000);
+
 test("while the database is away sandboxes go on and the API says so; then all is well again", async () => {
   await using sandbox = await createSandbox(platform);
   await postgres.crash();
@@ -91,25 +111,6 @@ test("while the database is away sandboxes go on and the API says so; then all i
     return status === 201;
   });
   await eventually("nothing else is kept", () => new Set(keptSandboxes(platform)).size === 1);
-}, 60_000);
-
-test("a server whose database another one has taken over ends, and its sandboxes go on", async () => {
-  await using sandbox = await createSandbox(platform);
-  const { pid } = platform;
-  const other = new SQL(url, { max: 1 });
-  try {
-    const [held] = await other`SELECT pid, classid::int AS space, objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory'`;
-    const key = Number(BigInt.asIntN(32, BigInt(held.key)));
-    await other`SELECT pg_terminate_backend(${held.pid})`;
-    await other`SELECT pg_advisory_lock(${held.space}, ${key})`;
-    await eventually("it has ended", () => descriptorsOf(pid) === 0);
-    const log = readFileSync(join(platform.dataDir, "test-server.log"), "utf8");
-    expect(log.slice(-3000)).toContain("is working on the database of DATABASE_URL");
-  } finally {
-    await other.close();
-  }
-  await platform.restart();
-  expect((await sandbox.asRoot("echo on")).stdout).toBe("on\n");
 }, 60_000);
 
 /** A process that has ended and whose parent has not looked yet has no descriptors. */
