@@ -26,6 +26,11 @@ export class Progress {
     if (now - this.drawnAt >= REDRAW_MS) this.draw(now);
   }
 
+  /** How much there is, told once it is known. */
+  expect(total: number): void {
+    this.total = total;
+  }
+
   /** The last line: what was copied, how fast. */
   finish(what: string): void {
     const ms = performance.now() - this.startedAt;

@@ -18,10 +18,11 @@ const STDIN = 0;
 export async function push(name: string, reference: string, options: PushOptions, context: CliContext): Promise<void> {
   const registry = accessOf(options);
   const progress = new Progress(context.output, `pushing to ${reference}`);
-  let sent = 0;
-  const onProgress = ({ bytesSent }: PushProgress) => {
-    progress.add(bytesSent - sent);
-    sent = bytesSent;
+  let done = 0;
+  const onProgress = ({ bytesDone, bytes }: PushProgress) => {
+    progress.expect(bytes);
+    progress.add(bytesDone - done);
+    done = bytesDone;
   };
   const target = await connection(context);
   try {
@@ -41,7 +42,8 @@ export async function exportTo(name: string, file: string, context: CliContext):
   const target = await connection(context);
   const progress = new Progress(context.output, `exporting ${name}`);
   let done = 0;
-  const onProgress: ExportOpts["onProgress"] = ({ bytes }) => {
+  const onProgress: ExportOpts["onProgress"] = ({ bytes, totalBytes }) => {
+    progress.expect(totalBytes);
     progress.add(bytes - done);
     done = bytes;
   };

@@ -37,7 +37,7 @@ test("a push sends its login in the body, and tells of progress from lines that 
     sent = await request.json();
     return lines(
       '\n{"type":"progress","layersDone":1,"lay',
-      'ers":2,"bytesSent":5}\n\n',
+      'ers":2,"bytesDone":7,"bytes":9,"bytesSent":5}\n\n',
       '{"type":"done","reference":"h/a:latest","digest":"sha256:1"}\n',
     );
   };
@@ -45,7 +45,7 @@ test("a push sends its login in the body, and tells of progress from lines that 
   const pushed = await Template.push("app:v1", "h/a", { ...options, registry, onProgress: (progress) => void seen.push(progress) });
   expect(pushed).toEqual({ reference: "h/a:latest", digest: "sha256:1" });
   expect(sent).toEqual({ reference: "h/a", registry });
-  expect(seen).toMatchObject([{ layersDone: 1, layers: 2, bytesSent: 5 }]);
+  expect(seen).toMatchObject([{ layersDone: 1, layers: 2, bytesDone: 7, bytes: 9, bytesSent: 5 }]);
 });
 
 test("a push that failed, or whose answer ended early, is an error", async () => {
@@ -55,7 +55,7 @@ test("a push that failed, or whose answer ended early, is an error", async () =>
     reason: "registry_denied",
     message: "push template app: no",
   });
-  answer = () => lines('{"type":"progress","layersDone":1,"layers":2,"bytesSent":5}\n');
+  answer = () => lines('{"type":"progress","layersDone":1,"layers":2,"bytesDone":7,"bytes":9,"bytesSent":5}\n');
   await expect(Template.push("app", "h/a", options)).rejects.toMatchObject({ name: "ConnectionError", reason: "network_failed" });
   answer = () => Response.json({ code: 404, message: "gone" }, { status: 404 });
   await expect(Template.push("app", "h/a", options)).rejects.toMatchObject({ name: "NotFoundError", reason: "template_not_found" });

@@ -7,7 +7,10 @@ import type { RegistryAccess } from "./steps.ts";
 export interface PushProgress {
   readonly layersDone: number;
   readonly layers: number;
-  /** What the registry has already is not sent, and not counted. */
+  /** Bytes of the template's files that are done with, of `bytes`. */
+  readonly bytesDone: number;
+  readonly bytes: number;
+  /** Bytes sent, packed; what the registry has already is not sent. */
   readonly bytesSent: number;
 }
 

@@ -37,7 +37,10 @@ export interface PushOptions {
 export interface PushProgress {
   readonly layersDone: number;
   readonly layers: number;
-  /** Bytes sent so far. */
+  /** Bytes of layers, as they are here, that are done with, of `bytes`; what the registry has counts at once. */
+  readonly bytesDone: number;
+  readonly bytes: number;
+  /** Bytes sent so far; layers go out packed. */
   readonly bytesSent: number;
 }
 
@@ -53,6 +56,8 @@ export async function pushImage(options: PushOptions): Promise<PushedImage> {
   const { reference, transport, signal, image, credentials } = options;
   const login = credentials && (await loginOf(credentials, reference.registry, transport, signal));
   const push = new Push(new RegistryClient(reference, login, transport), options);
+  const infos = await Promise.all(image.layers.map((diffId) => options.images.getLayer(diffId)));
+  push.begins(infos.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
   const blobs = new Map<string, LayerBlob>();
   for (const diffId of image.layers) blobs.set(diffId, await push.layer(diffId));
   const config = configBytes(image);
@@ -73,6 +78,8 @@ class Push {
   private readonly client: RegistryClient;
   private readonly options: PushOptions;
   private bytesSent = 0;
+  private bytesDone = 0;
+  private total = 0;
   private layersDone = 0;
 
   constructor(client: RegistryClient, options: PushOptions) {
@@ -80,12 +87,18 @@ class Push {
     this.options = options;
   }
 
+  /** Of all layers together. */
+  begins(bytes: number): void {
+    this.total = bytes;
+    this.tell(0);
+  }
+
   async layer(diffId: string): Promise<LayerBlob> {
     const known = this.options.blobs?.get(diffId);
     const there = known && ((await this.has(known.digest)) || (await this.mounted(known)));
     const blob = there ? { mediaType: known.mediaType, digest: known.digest, size: known.size } : await this.packAndSend(diffId);
     this.layersDone++;
-    this.tell(0);
+    this.tell(0, there ? (await this.options.images.getLayer(diffId)).sizeBytes : 0);
     return blob;
   }
 
@@ -106,7 +119,8 @@ class Push {
     const { images, folder, signal } = this.options;
     return withWorkFolder(folder, async (work) => {
       const path = join(work, "layer");
-      const digest = await pack(await images.exportLayer(diffId, { signal }), path, signal);
+      const tar = await images.exportLayer(diffId, { signal });
+      const digest = await pack(tar, path, signal, (bytes) => this.tell(0, bytes));
       const { size } = statSync(path);
       if (!(await this.has(digest))) await this.send(path, size, digest);
       return { mediaType: MEDIA.layerGzip, digest, size };
@@ -215,15 +229,16 @@ class Push {
     await response.body?.cancel();
   }
 
-  private tell(bytes: number): void {
-    this.bytesSent += bytes;
-    const { layersDone, bytesSent } = this;
-    this.options.onProgress?.({ layersDone, layers: this.options.image.layers.length, bytesSent });
+  private tell(sent: number, done = 0): void {
+    this.bytesSent += sent;
+    this.bytesDone += done;
+    const { layersDone, bytesSent, bytesDone, total: bytes } = this;
+    this.options.onProgress?.({ layersDone, layers: this.options.image.layers.length, bytesDone, bytes, bytesSent });
   }
 }
 
 /** Packs a layer's tar with gzip into a file; returns the digest of what is in the file. */
-async function pack(tar: ReadableStream<Uint8Array>, path: string, signal: AbortSignal): Promise<string> {
+async function pack(tar: ReadableStream<Uint8Array>, path: string, signal: AbortSignal, onBytes: (bytes: number) => void): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -231,9 +246,22 @@ async function pack(tar: ReadableStream<Uint8Array>, path: string, signal: Abort
       done(null, chunk);
     },
   });
-  // Level 5 is half as slow as 6 and packs as well within two percent.
-  await pipeline(Readable.from(tar), createGzip({ level: 5, chunkSize: 256 * 1024 }), counter, createWriteStream(path, { mode: 0o600 }), {
-    signal,
+  const read = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      onBytes(chunk.length);
+      done(null, chunk);
+    },
   });
+  // Level 5 is half as slow as 6 and packs as well within two percent.
+  await pipeline(
+    Readable.from(tar),
+    read,
+    createGzip({ level: 5, chunkSize: 256 * 1024 }),
+    counter,
+    createWriteStream(path, { mode: 0o600 }),
+    {
+      signal,
+    },
+  );
   return `sha256:${hash.digest("hex")}`;
 }

@@ -5,7 +5,17 @@ import { join } from "node:path";
 import type { ImageStore } from "@boxyard/driver";
 import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
 import { Pins } from "../images/pins.ts";
-import { Downloads, exportArchive, type ImageFacts, importArchive, parseImageReference, pullImage, pushImage, Transport } from "./index.ts";
+import {
+  Downloads,
+  exportArchive,
+  type ImageFacts,
+  importArchive,
+  type PushProgress,
+  parseImageReference,
+  pullImage,
+  pushImage,
+  Transport,
+} from "./index.ts";
 import { startRegistry, type TestRegistry } from "./testing/registry-process.ts";
 
 const signal = new AbortController().signal;
@@ -65,9 +75,11 @@ test.each(["open", "closed"])("what is pushed to a registry (%s) can be pulled b
   const registry = kind === "open" ? open : closed;
   const images = newStore();
   const image = await makeImage(images, [crypto.randomUUID(), crypto.randomUUID()]);
-  const sent: number[] = [];
-  const pushed = await push(images, image, registry, "team/app:v1", { onProgress: (p: { bytesSent: number }) => sent.push(p.bytesSent) });
-  expect(sent.at(-1)).toBeGreaterThan(0);
+  const told: PushProgress[] = [];
+  const pushed = await push(images, image, registry, "team/app:v1", { onProgress: (p: PushProgress) => told.push(p) });
+  expect(told[0]).toEqual({ layersDone: 0, layers: 2, bytesDone: 0, bytes: 4096, bytesSent: 0 });
+  expect(told.at(-1)).toMatchObject({ layersDone: 2, bytesDone: 4096 });
+  expect(told.at(-1)?.bytesSent).toBeGreaterThan(0);
   for (const name of ["team/app:v1", `team/app@${pushed.digest}`]) {
     const other = newStore();
     const pins = new Pins();
@@ -106,16 +118,17 @@ test("a layer that the registry has is not sent again, nor one that another repo
   const image = await makeImage(images, [crypto.randomUUID().repeat(5000)]);
   const first = await push(images, image, open, "one/app");
   const [layer] = image.layers as [string];
-  const sent: number[] = [];
-  const onProgress = (p: { bytesSent: number }) => sent.push(p.bytesSent);
+  const told: PushProgress[] = [];
+  const onProgress = (p: PushProgress) => told.push(p);
   await push(images, image, open, "one/app:again", { onProgress });
   const blobs = new Map([[layer, { ...first.blobs.get(layer), repository: "one/app" }]]);
-  const mounted = await push({ ...images, exportLayer: () => Promise.reject(new Error("packed")) } as ImageStore, image, open, "two/app", {
+  const unpackable: ImageStore = Object.assign(Object.create(images), { exportLayer: () => Promise.reject(new Error("packed")) });
+  const mounted = await push(unpackable, image, open, "two/app", {
     blobs,
     onProgress,
   });
   expect(mounted.digest).toBe(first.digest);
-  expect(sent.at(-1)).toBe(0);
+  expect(told.at(-1)).toMatchObject({ bytesSent: 0, bytesDone: told[0]?.bytes });
   expect((await pull(newStore(), open, "two/app")).image.digest).toBe(first.digest);
 });
 

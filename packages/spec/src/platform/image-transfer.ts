@@ -19,7 +19,7 @@ export type PushTemplate = z.infer<typeof PushTemplate>;
 /** One line of a push's answer. The last one is `done` or `failed`; an answer without either was broken off. */
 export const PushEvent = z
   .discriminatedUnion("type", [
-    z.object({ type: z.literal("progress"), layersDone: z.int(), layers: z.int(), bytesSent: z.int() }),
+    z.object({ type: z.literal("progress"), layersDone: z.int(), layers: z.int(), bytesDone: z.int(), bytes: z.int(), bytesSent: z.int() }),
     z.object({ type: z.literal("done"), reference: z.string(), digest: z.string() }),
     z.object({ type: z.literal("failed"), code: z.string(), reason: z.string(), message: z.string() }),
   ])
