@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { BOXYARD, boxyard, sandboxOf } from "./support.ts";
 
@@ -145,4 +146,17 @@ test("what cannot be is said, with the next step, and nothing else happens", asy
   }
   expect((await boxyard(platform(), ["sandbox", "resume", id])).exitCode).toBe(0);
   expect((await boxyard(platform(), ["exec", id, "--", "echo", "there"])).stdout).toBe("there\n");
+}, 60_000);
+
+test("colours on a terminal only, and not with NO_COLOR or on a dumb one", async () => {
+  const wrong = `${BOXYARD} sandbox info nonsense`;
+  const onTerminal = async (env: Record<string, string>) =>
+    (await runProgram(["script", "-qec", wrong, "/dev/null"], { env: { ...platform().env, TERM: "xterm", ...env } })).stdout;
+  const red = "\x1b[31merror:\x1b[39m look at sandbox nonsense";
+  expect(await onTerminal({})).toContain(red);
+  for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
+    const plain = await onTerminal(env);
+    expect([plain.includes("error: look at sandbox nonsense"), plain.includes("\x1b")]).toEqual([true, false]);
+  }
+  expect((await boxyard(platform(), ["sandbox", "info", "nonsense"], { env: { TERM: "xterm" } })).stderr).toStartWith("error: look");
 }, 60_000);

@@ -164,6 +164,14 @@ describe("the end of a sandbox", () => {
   });
 });
 
+test("a client that begins with TLS is told at once that this is plain HTTP", async () => {
+  await using t = new TestFront();
+  const client = await t.client();
+  client.send("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03");
+  expect(await client.wait((received) => received.endsWith("}"))).toStartWith("HTTP/1.1 400 Bad Request\r\n");
+  await client.isClosed();
+});
+
 test("a client that asks ahead and never reads makes no answers pile up, and gets all of them once it reads", async () => {
   let answered = 0;
   await using t = new TestFront(() => {

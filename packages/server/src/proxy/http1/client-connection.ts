@@ -188,6 +188,8 @@ export class ClientConnection implements ConnectionOwner {
     if (from === 0 && this.readKnown()) return true;
     if (from === 0) this.connection.deadline = this.host.now() + HEAD_MS;
     const bytes = from === 0 ? skipEmptyLines(this.pending) : Buffer.concat([this.head, this.pending]);
+    // Someone who wrote https:// would else wait until the head is overdue.
+    if (bytes[0] === TLS_HANDSHAKE) throw new HeadError(400, "a TLS handshake, and here plain HTTP is spoken");
     const end = endOfHead(bytes, from);
     if (end < 0) {
       if (bytes.byteLength > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
@@ -304,6 +306,9 @@ export class ClientConnection implements ConnectionOwner {
     this.connection.end();
   }
 }
+
+/** The first byte of every TLS connection. */
+const TLS_HANDSHAKE = 0x16;
 
 const behind = (bytes: Buffer, end: number) => (end === bytes.byteLength ? EMPTY : bytes.subarray(end));
 
