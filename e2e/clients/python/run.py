@@ -1,9 +1,10 @@
-"""Runs one scenario with the published Python client: run.py sync|async SCENARIO.
+"""Runs one scenario with the published Python client: run.py sync|async SCENARIO [MODULE].
 
 The environment holds nothing but the variables that `boxyard env` prints. A scenario is written once: `do` awaits what the
 asynchronous client returns and passes on what the synchronous one does; where the two differ, `Flavour` says how.
 """
 import asyncio
+import importlib
 import inspect
 import os
 import sys
@@ -11,8 +12,6 @@ import time
 import traceback
 
 import e2b
-
-import scenarios
 
 
 async def do(value):
@@ -70,7 +69,8 @@ class Flavour:
 
 async def main():
     flavour = Flavour(sys.argv[1])
-    await getattr(scenarios, sys.argv[2])(flavour)
+    module = sys.argv[3] if len(sys.argv) > 3 else "scenarios"
+    await getattr(importlib.import_module(module), sys.argv[2])(flavour)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ class _Request:
         self.on_message = on_message
         self.replied = asyncio.Event()
         self.idle = asyncio.Event()
+        # Messages of its output so far.
+        self.heard = 0
 
 
 class Kernel:
@@ -94,10 +96,13 @@ class Kernel:
         self._requests = [request] if beside is None else [request, beside]
         await self._until_alive(request.replied.wait())
         # Output comes on a channel of its own; a message that got lost must not hold up the answer for ever.
-        try:
-            await self._until_alive(request.idle.wait(), limits.LATE_OUTPUT_S)
-        except asyncio.TimeoutError:
-            pass
+        while not request.idle.is_set():
+            heard = request.heard
+            try:
+                await self._until_alive(request.idle.wait(), limits.LATE_OUTPUT_S)
+            except asyncio.TimeoutError:
+                if request.heard == heard:
+                    break
         return request
 
     async def _until_heard(self):
@@ -132,6 +137,7 @@ class Kernel:
         for request in self._requests:
             if message["parent_header"].get("msg_id") != request.message_id:
                 continue
+            request.heard += 1
             if message["msg_type"] != "status":
                 request.on_message(message)
             elif message["content"]["execution_state"] == "idle":

@@ -22,8 +22,8 @@ INTERRUPT_LIMIT_S = 5
 QUIET_LIMIT_S = 10
 # How long the output of a kernel that answers may take to be heard for the first time, until it is asked again.
 HEARD_S = 0.1
-# After an answer, how long the last of its output may take.
-LATE_OUTPUT_S = 2
+# After an answer, how long the rest of its output may be silent until it is given up.
+LATE_OUTPUT_S = 30
 # A kernel that keeps dying at its start is left alone until somebody asks for it.
 MAX_QUICK_DEATHS = 3
 QUICK_DEATH_S = 5
