@@ -1,5 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox } from "@boxyard/sdk";
@@ -49,11 +60,21 @@ let registry: TestRegistry;
 beforeAll(async () => {
   registry = await startRegistry();
   await pushTinyImage("tiny", {}, { host: registry.host });
+  await pushTinyImage("bare", {}, { host: registry.host, addFiles: leaveAProgram });
 }, 60_000);
 afterAll(async () => {
   await registry?.[Symbol.asyncDispose]();
   rmSync(work, { recursive: true, force: true });
 });
+
+/** No shell, no tar: one program, as many images have. */
+function leaveAProgram(tree: string): void {
+  renameSync(join(tree, "bin/busybox"), join(tree, "program"));
+  for (const folder of ["bin", "etc", "root", "tmp"]) rmSync(join(tree, folder), { recursive: true });
+  mkdirSync(join(tree, "opt"));
+  writeFileSync(join(tree, "opt/inside"), "inside\n");
+  symlinkSync("inside", join(tree, "opt/link"));
+}
 
 interface Built {
   readonly name: string;

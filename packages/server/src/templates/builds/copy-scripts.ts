@@ -71,43 +71,58 @@ rm -rf -- "$work"
 `;
 
 /**
- * Packs what a COPY out of another image takes: archive pattern. The pattern may match several paths. Through a pipe,
+ * Packs what a COPY out of another image takes: archive root pattern. The pattern may match several paths. Through a pipe,
  * since on overlay a file and a folder of different layers may have the same inode number, and tar leaves out what looks like its archive.
  */
 export const PACK_SCRIPT = `set -e
 mkdir -p -- "$(dirname -- "$1")"
-cd /
+cd "$2/"
 IFS=
-{ tar -cf - -- $2 || : >"$1.failed"; } | cat >"$1"
+{ tar -cf - -- $3 || : >"$1.failed"; } | cat >"$1"
 [ ! -e "$1.failed" ]
 `;
 
 /**
- * The same for Dockerfiles: archive list pattern…. A pattern matches dot files too, and a link that it names stands for what it points to. The
- * list is as COPY_SCRIPT takes it.
+ * The same for Dockerfiles: archive root list pattern…. A pattern matches dot files too, and a link that it names stands for what it points to. The
+ * list is as COPY_SCRIPT takes it. The root is empty, or the folder of an image that was unpacked.
  */
 export const PACK_EACH_SCRIPT = `set -e
-archive=$1 list=$2
-shift 2
+archive=$1 root=$2 list=$3
+shift 3
+[ -z "$root" ] || root=$(cd -P -- "$root" && pwd)
 mkdir -p -- "$(dirname -- "$archive")"
 : >"$list"
 : >"$list.tar"
+resolve() {
+  real=$1 count=0
+  while [ -L "$real" ]; do
+    link=$(readlink -- "$real")
+    case $link in /*) real=$root$link ;; *) real=$(dirname -- "$real")/$link ;; esac
+    count=$((count + 1))
+    if [ "$count" -gt 40 ]; then real=; return; fi
+  done
+  # Links and dots on the way there.
+  if [ -d "$real" ]; then real=$(cd -P -- "$real" && pwd); elif [ -e "$real" ]; then real=$(cd -P -- "$(dirname -- "$real")" && pwd)/\${real##*/}; fi
+  case $real in //*) real=/\${real##*//} ;; esac
+}
+add() { printf './%s\\n' "\${1#"$root"/}" >>"$list.tar"; }
 take() {
-  real=$1
-  if [ -L "$real" ]; then real=$(readlink -f -- "$real") || real=; fi
-  if [ -z "$real" ] || [ ! -e "$real" ]; then echo "$1 is a link to nothing" >&2; exit 1; fi
+  resolve "$1"
+  if [ -z "$real" ] || [ ! -e "$real" ]; then echo "\${1#"$root"} is a link to nothing" >&2; exit 1; fi
+  case $real/ in "$root"/*) ;; *) echo "\${1#"$root"} is a link that leads out of its image" >&2; exit 1 ;; esac
   lines=$(printf '%s' "$real$1" | wc -l)
   if [ "$lines" -gt 0 ]; then echo "a name with a line's end in it cannot be copied" >&2; exit 1; fi
-  if [ "$real" != / ]; then printf './%s\\n' "\${real#/}" >>"$list.tar"
+  if [ "$real" != "\${root:-/}" ]; then add "$real"
   else
     # What the kernel, the driver and this script have put there is no part of the image.
-    for file in /* /.*; do
-      case $file in /.|/..|/proc|/sys|/dev|/run|/.boxyard) continue ;; esac
+    for file in "$root"/* "$root"/.*; do
+      case \${file#"$root"} in /.|/..|/proc|/sys|/dev|/run|/.boxyard) continue ;; esac
       [ -e "$file" ] || [ -L "$file" ] || continue
-      printf './%s\\n' "\${file#/}" >>"$list.tar"
+      add "$file"
     done
+    real=$root/
   fi
-  printf -- '- ./%s\\n%s\\n' "\${real#/}" "\${1##*/}" >>"$list"
+  printf -- '- ./%s\\n%s\\n' "\${real#"$root"/}" "\${1##*/}" >>"$list"
 }
 each() (
   part=\${2%%/*}
@@ -126,10 +141,10 @@ each() (
 )
 for pattern in "$@"; do
   before=$(wc -c <"$list")
-  each "" "\${pattern#/}"
+  each "$root" "\${pattern#/}"
   if [ "$(wc -c <"$list")" -eq "$before" ]; then echo "there is no $pattern" >&2; exit 1; fi
 done
-cd /
+cd "$root/"
 if tar --help 2>&1 | grep -q no-overwrite-dir; then set -- --no-unquote -T "$list.tar"
 else
   set --
@@ -137,4 +152,21 @@ else
 fi
 { tar -cf - "$@" || : >"$archive.failed"; } | cat >"$archive"
 [ ! -e "$archive.failed" ]
+`;
+
+/** layer folder: unpacks a layer's tar over what those below it have left, in a sandbox of another image. */
+export const UNPACK_LAYER_SCRIPT = `set -e
+mkdir -p -- "$2"
+whiteouts() { tar -tf "$1" | grep -E '(^|/)\\.wh\\.' || true; }
+whiteouts "$1" | while IFS= read -r path; do
+  name=\${path##*/} folder=$2/\${path%"\${path##*/}"}
+  case $name in
+    .wh..wh..opq) rm -rf -- "\${folder:?}"* "\${folder:?}".[!.]* ;;
+    *) rm -rf -- "$folder\${name#.wh.}" ;;
+  esac
+done
+numeric= ; tar --help 2>&1 | grep -q no-overwrite-dir && numeric=--numeric-owner
+tar -xpf "$1" -C "$2" $numeric
+whiteouts "$1" | while IFS= read -r path; do rm -f -- "$2/$path"; done
+rm -f -- "$1"
 `;

@@ -11,6 +11,8 @@ import { Workspace, type WorkspaceDeps } from "./workspace.ts";
 
 export const STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const RUN_LIMIT_MS = 3600_000;
+/** Exit code for a program that is not there. */
+const NOT_FOUND = 127;
 const MAX_CAPTURED_BYTES = 1 << 20;
 
 /** Which part of a build is at work: in the log, and in a failure. */
@@ -66,6 +68,11 @@ export class Session {
     } finally {
       await workspace.close();
     }
+  }
+
+  /** A layer's tar. */
+  layerTar(digest: string): Promise<ReadableStream<Uint8Array>> {
+    return this.deps.driver.images.exportLayer(digest, { signal: this.signal });
   }
 
   /** The image with what was done since `image`. */
@@ -129,7 +136,9 @@ export class Session {
       });
     if (exitCode === 0) return texts.stdout;
     const said = texts.stderr.trim().split("\n").slice(-5).join("; ").slice(0, 1000);
-    throw new BuildFailure(`${what} failed: ${said || (exitCode > 0 ? `exit status ${exitCode}` : status)}`, part.step);
+    const why = said || (exitCode > 0 ? `exit status ${exitCode}` : status);
+    const hint = exitCode === NOT_FOUND ? "; an image to build on must have /bin/sh and its usual commands" : "";
+    throw new BuildFailure(`${what} failed: ${why}${hint}`, part.step);
   }
 
   /** The environment of a step. A login shell sets PATH anew, so one that was asked for is set again after that. */
