@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Platform, runProgram } from "@boxyard/testkit";
+import type { EngineRoom } from "./engine-room.ts";
 
 /** For machines where root has no CAP_SYS_RESOURCE, and where crun refuses the hybrid cgroups (SPECIFICATION.md). */
 const SETTINGS = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"];
@@ -21,27 +22,25 @@ export const NO_PODMAN = "podman is not installed (Debian packages podman and ru
 export const NO_BWRAP = "bwrap is not installed (Debian package bubblewrap): not compared";
 export const hasBwrap = (): boolean => existsSync("/usr/bin/bwrap");
 
-async function mustWork(argv: readonly string[]): Promise<void> {
-  const ended = await runProgram(argv);
-  if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")}: ${ended.stderr.trim()}`);
-}
-
 /** `podman run --rm` of a command in the tree; `network` is podman's own word. */
-export function podmanRun(tree: string, network: "none" | "bridge", command: readonly string[]): Promise<void> {
-  return mustWork([...PODMAN, "run", "--rm", ...SETTINGS, `--network=${network}`, "--rootfs", `${tree}:O`, ...command]);
+export function podmanRun(room: EngineRoom, tree: string, network: "none" | "bridge", command: readonly string[]): Promise<void> {
+  return room.run([...PODMAN, "run", "--rm", ...SETTINGS, `--network=${network}`, "--rootfs", `${tree}:O`, ...command]);
 }
 
 export async function podmanHold(
+  room: EngineRoom,
   tree: string,
   name: string,
 ): Promise<AsyncDisposable & { exec(command: readonly string[]): Promise<void> }> {
-  await mustWork([...PODMAN, "run", "-d", "--name", name, ...SETTINGS, "--network=none", "--rootfs", `${tree}:O`, "sleep", "600"]);
+  await room.run([...PODMAN, "run", "-d", "--name", name, ...SETTINGS, "--network=none", "--rootfs", `${tree}:O`, "sleep", "600"]);
   return {
-    exec: (command) => mustWork([...PODMAN, "exec", name, ...command]),
-    [Symbol.asyncDispose]: () => mustWork([...PODMAN, "rm", "-f", "-t", "0", name]),
+    exec: (command) => room.run([...PODMAN, "exec", name, ...command]),
+    [Symbol.asyncDispose]: () => room.run([...PODMAN, "rm", "-f", "-t", "0", name]),
   };
 }
 
-export function bwrapRun(tree: string, command: readonly string[]): Promise<void> {
-  return mustWork(["bwrap", "--unshare-all", "--ro-bind", tree, "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", ...command]);
+export async function bwrapRun(tree: string, command: readonly string[]): Promise<void> {
+  const argv = ["bwrap", "--unshare-all", "--ro-bind", tree, "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", ...command];
+  const ended = await runProgram(argv);
+  if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")}: ${ended.stderr.trim()}`);
 }
