@@ -17,6 +17,8 @@ export interface ServerConfig {
   readonly maxTimeoutHours: number;
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
+  /** Of layers that only the build cache refers to, in MiB. */
+  readonly maxBuildCacheMib: number;
   /** Of one team's uploaded files, in MiB. */
   readonly maxBuildFilesMib: number;
   /** `HOST[:PORT][/PREFIX]` where images are looked for whose names have no registry. */
@@ -53,6 +55,7 @@ const Env = z.object({
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
   BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
+  BOXYARD_MAX_BUILD_CACHE_MIB: count(0).default(20_480),
   BOXYARD_MAX_BUILD_FILES_MIB: count(1).default(65_536),
   BOXYARD_REGISTRY: z
     .string()
@@ -85,6 +88,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
     maxBuilds: e.BOXYARD_MAX_BUILDS,
     maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
+    maxBuildCacheMib: e.BOXYARD_MAX_BUILD_CACHE_MIB,
     maxBuildFilesMib: e.BOXYARD_MAX_BUILD_FILES_MIB,
     registry: e.BOXYARD_REGISTRY,
     buildSettings: e.BOXYARD_BUILD_SETTINGS,

@@ -91,6 +91,13 @@ export interface TemplateVersion {
   readonly assignedAt: number;
 }
 
+/** What a build step came to. */
+export interface CachedResult {
+  readonly key: string;
+  /** JSON. */
+  readonly result: string;
+}
+
 /** That a tag was pointed to a build; milliseconds since 1970. */
 export interface TagAssignment {
   readonly tag: string;

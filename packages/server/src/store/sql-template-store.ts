@@ -6,6 +6,7 @@ import {
   type BuildLogLine,
   type BuildRecord,
   type BuildStatus,
+  type CachedResult,
   LOG_LEVELS,
   type TagAssignment,
   type TemplateRecord,
@@ -207,8 +208,16 @@ export class SqlTemplateStore implements TemplateStore {
       ON CONFLICT (key) DO UPDATE SET result = excluded.result, used_at = excluded.used_at`;
   }
 
-  async listCached(): Promise<string[]> {
-    return ((await this.sql`SELECT result FROM build_cache`) as Row[]).map((row) => text(row.result));
+  async listCached(): Promise<CachedResult[]> {
+    const rows = (await this.sql`SELECT key, result FROM build_cache ORDER BY used_at DESC, key`) as Row[];
+    return rows.map((row) => ({ key: text(row.key), result: text(row.result) }));
+  }
+
+  async removeCached(keys: readonly string[]): Promise<void> {
+    // A statement takes only so many values.
+    for (let at = 0; at < keys.length; at += 500) {
+      await this.sql`DELETE FROM build_cache WHERE key IN ${this.sql(keys.slice(at, at + 500))}`;
+    }
   }
 
   async pruneCached(time: number): Promise<void> {

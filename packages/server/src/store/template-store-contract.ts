@@ -190,6 +190,12 @@ function logsAndCache(current: () => Store): void {
     await templates.putCached("old", "three", 2);
     expect(await templates.getCached("k", 50)).toBe("two");
     await templates.pruneCached(10);
-    expect(await templates.listCached()).toEqual(["two"]);
+    expect(await templates.listCached()).toEqual([{ key: "k", result: "two" }]);
+    await templates.putCached("newer", "four", 60);
+    await templates.putCached("newest", "five", 61);
+    expect((await templates.listCached()).map(({ key }) => key)).toEqual(["newest", "newer", "k"]);
+    await templates.removeCached(["newer", "absent"]);
+    await templates.removeCached([]);
+    expect((await templates.listCached()).map(({ key }) => key)).toEqual(["newest", "k"]);
   });
 }

@@ -5,6 +5,7 @@ import type {
   BuildLogLine,
   BuildRecord,
   BuildStatus,
+  CachedResult,
   TagAssignment,
   TemplateRecord,
   TemplateSpec,
@@ -59,7 +60,9 @@ export interface TemplateStore {
   /** What a build step came to, JSON; reading it counts as use. */
   getCached(key: string, now: number): Promise<string | undefined>;
   putCached(key: string, result: string, now: number): Promise<void>;
-  listCached(): Promise<string[]>;
+  /** All of it, what was used last first. */
+  listCached(): Promise<CachedResult[]>;
+  removeCached(keys: readonly string[]): Promise<void>;
   /** Forgets results that were last used before `time`. */
   pruneCached(time: number): Promise<void>;
 }

@@ -10,6 +10,7 @@ import type { AgentClient } from "../sandboxes/agent-client.ts";
 import type { Lifecycle } from "../sandboxes/lifecycle.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
 import type { Store } from "../store/index.ts";
+import { BuildLayers } from "./builds/build-layers.ts";
 import type { BuildSettings } from "./builds/build-settings.ts";
 import { Builds } from "./builds/builds.ts";
 import { RegistryImages } from "./builds/registry-images.ts";
@@ -63,7 +64,14 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     pins,
     images,
     reserved: lifecycle.reserved,
-    layersOfSandboxes: () => [...lifecycle.all()].flatMap(({ record }) => record.facts.image.layers),
+    layers: new BuildLayers({
+      store,
+      driver,
+      templates,
+      pins,
+      layersOfSandboxes: () => [...lifecycle.all()].flatMap(({ record }) => record.facts.image.layers),
+      maxCacheBytes: config.maxBuildCacheMib * 2 ** 20,
+    }),
     maxBuilds: config.maxBuilds,
     maxPerTeam: config.maxQueuedBuilds,
   });

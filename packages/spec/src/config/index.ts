@@ -31,7 +31,12 @@ export const SETTINGS = [
   { name: "BOXYARD_NETWORK", usedBy: "server", default: "a free /16 of 10.208 to 10.223", meaning: "Address range of the sandboxes." },
   { name: "BOXYARD_POOL_SIZE", usedBy: "server", default: "by free disk space", meaning: "Size of the storage pool." },
   { name: "BOXYARD_RUNTIME", usedBy: "server", default: "the first that works", meaning: "What makes the sandboxes: crun or runc." },
-  { name: "BOXYARD_LOG_LEVEL", usedBy: "server", default: "info", meaning: "trace (every step of a create, with its CPU), debug, info, warn, error or silent." },
+  {
+    name: "BOXYARD_LOG_LEVEL",
+    usedBy: "server",
+    default: "info",
+    meaning: "trace (every step of a create, with its CPU), debug, info, warn, error or silent.",
+  },
   { name: "BOXYARD_MAX_SANDBOXES", usedBy: "server", default: "2000", meaning: "Sandboxes that may exist at once; more creates get 429." },
   {
     name: "BOXYARD_MAX_CREATES",
@@ -57,6 +62,12 @@ export const SETTINGS = [
     usedBy: "server",
     default: "20",
     meaning: "Template builds that one team may have queued or at work; more get 429.",
+  },
+  {
+    name: "BOXYARD_MAX_BUILD_CACHE_MIB",
+    usedBy: "server",
+    default: "20480",
+    meaning: "What layers that only the cache of build steps needs may take, in MiB; what was used longest ago goes first.",
   },
   {
     name: "BOXYARD_MAX_BUILD_FILES_MIB",

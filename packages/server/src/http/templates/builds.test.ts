@@ -369,3 +369,16 @@ test("layers that no template, cached step or sandbox needs are collected, and n
   expect([...own.world.layers.keys()]).toEqual(shipped);
   expect(before.size).toBeGreaterThan(3);
 });
+
+test("a cache that is too large gives up what was used longest ago, and nothing that a template needs", async () => {
+  await using own = await TestServer.start({ env: { BOXYARD_MAX_BUILD_CACHE_MIB: "0" } });
+  const there = new BuildBench(own);
+  const { builds } = own.server.context;
+  await there.build("kept", { steps: [run("kept")] });
+  await there.build("gone", { steps: [run("gone")] });
+  expect((await own.call("DELETE", "/templates/gone")).status).toBe(204);
+  expect((await builds.collect()).removed.length).toBeGreaterThan(1);
+  const anew = await there.build("gone", { steps: [run("gone")] });
+  expect((await there.log(anew.of)).filter((line) => line.startsWith("CACHED [builder"))).toHaveLength(0);
+  await own.create({ templateID: "kept" });
+});

@@ -1,25 +1,24 @@
 import { AppError, isAppError, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { StartBuild } from "@boxyard/spec/platform";
-import { type Collected, collectLayers } from "../../images/collect.ts";
+import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
 import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
 import type { Templates } from "../registry.ts";
 import { BuildFailure } from "./build-failure.ts";
+import type { BuildLayers } from "./build-layers.ts";
 import { BuildLog } from "./build-log.ts";
 import type { BuildOrder } from "./build-order.ts";
 import { atPoint } from "./build-points.ts";
 import { toOrder } from "./order.ts";
 import { runBuild } from "./run-build.ts";
 import type { StageDeps } from "./stage-run.ts";
-import type { BuildState } from "./state.ts";
 
 export interface BuildsDeps extends StageDeps {
   readonly templates: Templates;
   /** Layers that nobody may remove meanwhile. */
   readonly pins: Pins;
-  /** Layers that sandboxes need, whatever templates say. */
-  readonly layersOfSandboxes: () => Iterable<string>;
+  readonly layers: BuildLayers;
   readonly logger: Logger;
   /** Builds at work at once; others queue. */
   readonly maxBuilds: number;
@@ -164,8 +163,7 @@ export class Builds {
 
   /** Removes layers that no template, cached step or sandbox needs; work in progress has pinned its own. */
   async collect(): Promise<Collected> {
-    const { driver, pins } = this.deps;
-    return collectLayers({ images: driver.images, pins, referenced: () => this.neededLayers(), signal: this.stopping.signal });
+    return this.deps.layers.collect(this.stopping.signal);
   }
 
   /** Ends what is at work; those builds fail, and say why. */
@@ -173,13 +171,6 @@ export class Builds {
     this.stopping.abort();
     await this.stop(this.jobs(), new BuildFailure("The server is shutting down; start the build again, its finished steps are cached"));
     await this.tidying;
-  }
-
-  private async neededLayers(): Promise<Set<string>> {
-    const { store, templates, layersOfSandboxes } = this.deps;
-    const [specs, cached] = await Promise.all([store.templates.listSpecs(), store.templates.listCached()]);
-    const images = [...specs.map((spec) => spec.image), ...cached.map((text) => (JSON.parse(text) as BuildState).image)];
-    return new Set([...images.flatMap((image) => image.layers), ...layersOfSandboxes(), ...templates.shippedLayers]);
   }
 
   private jobs(): Job[] {

@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { beyondBound } from "./build-layers.ts";
+
+const entry = (key: string, ...layers: string[]) => ({ key, result: JSON.stringify({ image: { digest: "", layers } }) });
+const sizes = new Map([
+  ["base", 100],
+  ["a", 10],
+  ["b", 10],
+  ["c", 10],
+]);
+const newestFirst = [entry("one", "base", "a"), entry("two", "base", "a", "b"), entry("three", "base", "c"), entry("four", "base", "gone")];
+
+test.each<[number, string[], string[]]>([
+  [30, ["base"], []],
+  [29, ["base"], ["three", "four"]],
+  [20, ["base"], ["three", "four"]],
+  [9, ["base"], ["one", "two", "three", "four"]],
+  // What a template needs counts for nothing, nor does a layer twice.
+  [0, ["base", "a", "b", "c"], []],
+  [110, [], ["two", "three", "four"]],
+])("of a cache of at most %d bytes beside %j goes %j", (most, inUse, excess) => {
+  expect(beyondBound(newestFirst, new Set(inUse), sizes, most)).toEqual(excess);
+});
