@@ -1,17 +1,20 @@
 // Runs the cases with Node's own runner, against the built package, whose path is the last argument.
-import { test } from "node:test";
+import { describe, it } from "node:test";
 import { CASES } from "./cases/index.ts";
 
 const sdk = await import(process.argv.at(-1) as string);
 const { apiUrl, apiKey } = sdk.resolveConfig();
 
-for (const [name, run] of CASES) {
-  test(name, async () => {
-    const sandbox = await sdk.Sandbox.create({ envs: { FROM_SANDBOX: "yes" } });
-    try {
-      await run({ sdk, sandbox, options: { apiUrl, apiKey } });
-    } finally {
-      await sandbox.kill();
-    }
-  });
-}
+// Each has a sandbox of its own, and waits more than it works.
+describe("the built package", { concurrency: 3 }, () => {
+  for (const [name, run] of CASES) {
+    it(name, async () => {
+      const sandbox = await sdk.Sandbox.create({ envs: { FROM_SANDBOX: "yes" } });
+      try {
+        await run({ sdk, sandbox, options: { apiUrl, apiKey } });
+      } finally {
+        await sandbox.kill();
+      }
+    });
+  }
+});

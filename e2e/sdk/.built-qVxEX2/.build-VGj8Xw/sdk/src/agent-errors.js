@@ -1,0 +1,54 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BoxyardError, errorOf, TimeoutError } from "./errors.js";
+import { lostConnection } from "./lost-connection.js";
+const CODES = {
+    [Code.Canceled]: "canceled",
+    [Code.Unknown]: "unknown",
+    [Code.InvalidArgument]: "invalid_argument",
+    [Code.DeadlineExceeded]: "deadline_exceeded",
+    [Code.NotFound]: "not_found",
+    [Code.AlreadyExists]: "already_exists",
+    [Code.PermissionDenied]: "permission_denied",
+    [Code.ResourceExhausted]: "resource_exhausted",
+    [Code.FailedPrecondition]: "failed_precondition",
+    [Code.Aborted]: "aborted",
+    [Code.OutOfRange]: "out_of_range",
+    [Code.Unimplemented]: "unimplemented",
+    [Code.Internal]: "internal",
+    [Code.Unavailable]: "unavailable",
+    [Code.DataLoss]: "data_loss",
+    [Code.Unauthenticated]: "unauthenticated",
+};
+/** Any failure of a call to the agent as one of our errors. A failed connection is looked into: has the sandbox ended? */
+export async function agentError(error, context) {
+    if (error instanceof BoxyardError)
+        return error;
+    const ended = context.scope.failure(error);
+    if (ended)
+        return ended;
+    const connectError = ConnectError.from(error);
+    if (connectError.cause instanceof BoxyardError)
+        return connectError.cause;
+    const code = CODES[connectError.code] ?? "unknown";
+    const message = `${context.what}: ${connectError.rawMessage}`;
+    const requestId = connectError.metadata.get("x-request-id") ?? undefined;
+    if (code === "deadline_exceeded" && context.streamTimeoutMs) {
+        const text = `${context.what}: ended after ${context.streamTimeoutMs} ms (timeoutMs; 0 means no limit)`;
+        return new TimeoutError(text, { code, reason: "command_timeout", requestId, cause: error });
+    }
+    if (isLostConnection(connectError)) {
+        return lostConnection(error, context.what, connectError.rawMessage, context.scope, context.probe, requestId);
+    }
+    // A wrong token is refused by the agent's HTTP layer; what its services refuse is the user that was named.
+    const reason = code === "not_found" ? context.notFoundReason : code === "unauthenticated" ? "unknown_user" : undefined;
+    return errorOf(code, message, { ...(reason ? { reason } : {}), requestId, cause: error });
+}
+/**
+ * True when no agent said this: what `fetch` throws, and a stream that stops before its end, arrive as `unknown` with a foreign cause; a
+ * stream cut inside a message as `data_loss`; a proxy that finds nobody as `unavailable`.
+ */
+function isLostConnection(error) {
+    if (error.code === Code.Unavailable || error.code === Code.DataLoss)
+        return true;
+    return error.code === Code.Unknown && error.cause !== undefined;
+}

@@ -1,0 +1,235 @@
+import { asyncDispose } from "./async-dispose.js";
+import { CommandExitError } from "./command-result.js";
+import { AbortError, ConnectionError } from "./errors.js";
+import { OutputQueue } from "./output-queue.js";
+import { OutputRecord } from "./output-record.js";
+import { letGo } from "./process-events.js";
+/**
+ * A running command or PTY session.
+ *
+ * Output is read from the moment the handle exists: callbacks are called in order, one at a time, and one that returns a promise is waited
+ * for before more is read. The first callback that fails ends the reading, and `wait` throws its error. A handle is also an async iterable
+ * of raw output, and with `await using` a command that this handle started is killed at the end of the block (one that it merely connected
+ * to is left running).
+ */
+export class CommandHandle {
+    /** Process id inside the sandbox. */
+    pid;
+    parts;
+    record = new OutputRecord();
+    decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    queues = new Set();
+    finished;
+    begin;
+    end;
+    failure;
+    disconnected = false;
+    /** @internal Handles come from {@link Commands} and {@link Pty}. */
+    constructor(parts, whenToRead) {
+        this.parts = parts;
+        this.pid = parts.opened.pid;
+        // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out. Whoever waits or
+        // iterates has no need of that time any more.
+        let begin = () => { };
+        this.finished = new Promise((resolve) => {
+            begin = () => resolve(this.read());
+        });
+        const timer = whenToRead === "now" ? undefined : setTimeout(() => this.begin(), 0);
+        this.begin = () => {
+            this.begin = () => { };
+            clearTimeout(timer);
+            begin();
+        };
+        if (whenToRead === "now")
+            this.begin();
+        // Nobody may be waiting: then the failure is kept for who asks later, and is not an unhandled rejection.
+        this.finished.catch(() => { });
+    }
+    /** What came on standard output so far. */
+    get stdout() {
+        return this.record.text("stdout");
+    }
+    /** What came on standard error so far. */
+    get stderr() {
+        return this.record.text("stderr");
+    }
+    /** Undefined while the command runs; -1 when a signal ended it. */
+    get exitCode() {
+        return this.end?.exitCode;
+    }
+    /** What the agent says about an end that was not a clean one. */
+    get error() {
+        return this.end?.error;
+    }
+    /**
+     * The result, when the command has ended.
+     *
+     * @throws CommandExitError when the exit code is not 0; it carries the result.
+     * @throws TimeoutError when `timeoutMs` has passed.
+     * @throws SandboxEndedError, ConnectionError when the connection was lost.
+     */
+    async wait() {
+        const end = await this.waitForEnd();
+        const result = { exitCode: end.exitCode, stdout: this.stdout, stderr: this.stderr, ...(end.error ? { error: end.error } : {}) };
+        if (end.exitCode !== 0)
+            throw new CommandExitError(result);
+        return result;
+    }
+    /** How the command ended, without the output; throws only when the connection was lost, and does not mind the exit code. */
+    waitForEnd() {
+        this.begin();
+        return this.finished;
+    }
+    /** Sends SIGKILL. True if it was killed, false if it was gone already. */
+    kill(options) {
+        return this.parts.control.kill(options);
+    }
+    /** Stops reading and leaves the command running; connect to its `pid` to come back. A pending `wait` fails with an `AbortError`. */
+    async disconnect() {
+        if (this.end)
+            return;
+        this.disconnected = true;
+        this.stopReading();
+    }
+    /** Sends data to the command's standard input (to the terminal, of a PTY). */
+    sendStdin(data, options) {
+        return this.parts.control.sendInput(data, options);
+    }
+    /** Signals the end of input; the command must have been started with `stdin: true`. */
+    closeStdin(options) {
+        return this.parts.control.closeStdin(options);
+    }
+    /**
+     * All raw output: what came so far (with `retainOutput: false`: nothing of it), then what comes. The loop ends when the command has,
+     * whatever its exit code, and throws when the connection was lost. A loop that is slow holds the command back.
+     */
+    [Symbol.asyncIterator]() {
+        const queue = new OutputQueue((it) => this.queues.delete(it));
+        for (const output of this.record.pieces)
+            queue.push(output);
+        if (this.end || this.failure)
+            queue.end(this.failure);
+        else
+            this.queues.add(queue);
+        this.begin();
+        return queue;
+    }
+    async [asyncDispose]() {
+        if (this.end)
+            return;
+        if (this.parts.owner && !this.failure)
+            await this.kill();
+        await this.disconnect();
+    }
+    /** Reads until the `end` message and resolves with it; what follows is drained aside. */
+    async read() {
+        const iterator = this.parts.opened.messages[Symbol.asyncIterator]();
+        try {
+            for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+                if ("output" in next.value) {
+                    const pending = this.handOut(next.value.output);
+                    if (pending)
+                        await pending;
+                    continue;
+                }
+                await this.flush();
+                this.record.end();
+                this.end = next.value.end;
+                for (const queue of this.queues)
+                    queue.end();
+                void this.drain(iterator);
+                return this.end;
+            }
+            const message = `command ${this.pid}: the stream ended before the command did`;
+            throw new ConnectionError(message, { code: "unavailable", reason: "stream_dropped" });
+        }
+        catch (error) {
+            const cause = await this.explain(error);
+            this.failure = { cause };
+            this.stopReading();
+            letGo(iterator);
+            this.parts.scope.dispose();
+            for (const queue of this.queues)
+                queue.end(this.failure);
+            throw cause;
+        }
+    }
+    async explain(error) {
+        if (error instanceof CallbackFailure)
+            return error.cause;
+        if (this.disconnected) {
+            const message = `command ${this.pid}: disconnected; it may still be running`;
+            return new AbortError(message, { code: "canceled", reason: "disconnected", cause: error });
+        }
+        return this.parts.translate(error);
+    }
+    stopReading() {
+        this.parts.scope.abort();
+        for (const queue of this.queues)
+            queue.end(this.failure);
+    }
+    async drain(iterator) {
+        try {
+            while (!(await iterator.next()).done)
+                ;
+        }
+        catch {
+            // The command has ended; how the stream ends after that is of no interest.
+        }
+        finally {
+            this.parts.scope.dispose();
+        }
+    }
+    /** Gives one piece to callbacks and readers; a promise when somebody wants more to wait. */
+    handOut(output) {
+        const pending = [];
+        const { stream, data } = output;
+        if (this.parts.retainOutput)
+            this.record.add(output);
+        if (stream === "pty")
+            call(this.parts.callbacks.onPty, data, pending);
+        else
+            this.callWithText(stream, data, pending);
+        for (const queue of this.queues) {
+            const room = queue.push(output);
+            if (room)
+                pending.push(room);
+        }
+        return pending.length > 0 ? Promise.all(pending) : undefined;
+    }
+    /** A character that was cut between two pieces is handed out whole, with the second. */
+    callWithText(stream, data, pending) {
+        const callback = stream === "stdout" ? this.parts.callbacks.onStdout : this.parts.callbacks.onStderr;
+        if (!callback)
+            return;
+        const decoder = this.decoders[stream];
+        call(callback, data ? decoder.decode(data, { stream: true }) : decoder.decode(), pending);
+    }
+    async flush() {
+        const pending = [];
+        this.callWithText("stdout", undefined, pending);
+        this.callWithText("stderr", undefined, pending);
+        await Promise.all(pending);
+    }
+}
+/** Marks an error as the caller's own, so that it reaches him as it is. */
+class CallbackFailure extends Error {
+    constructor(cause) {
+        super("callback failed", { cause });
+    }
+}
+function call(callback, data, pending) {
+    if (!callback || data.length === 0)
+        return;
+    try {
+        const result = callback(data);
+        if (result instanceof Promise) {
+            pending.push(result.catch((cause) => {
+                throw new CallbackFailure(cause);
+            }));
+        }
+    }
+    catch (cause) {
+        throw new CallbackFailure(cause);
+    }
+}

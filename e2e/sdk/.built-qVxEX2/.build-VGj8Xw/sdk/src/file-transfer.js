@@ -1,0 +1,52 @@
+import { agentHeaders } from "./agent-connection.js";
+import { describe } from "./api-client.js";
+import { BoxyardError } from "./errors.js";
+import { writeInfoFrom } from "./file-types.js";
+import { errorFromResponse } from "./http-errors.js";
+import { lostConnection } from "./lost-connection.js";
+/** One HTTP request to the agent's file routes. The caller disposes of the scope when the body has been read. */
+export async function transfer(address, request, scope, probe) {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(request.query))
+        if (value !== undefined)
+            query.set(name, value);
+    const suffix = withQuery(query);
+    const streaming = request.body instanceof ReadableStream;
+    try {
+        scope.throwIfEnded();
+        const response = await fetch(`${address.baseUrl}${request.path}${suffix}`, {
+            method: request.method,
+            headers: { ...agentHeaders(address), ...request.headers },
+            signal: scope.signal,
+            ...(request.body === undefined ? {} : { body: request.body }),
+            // Required by the standard for a body that is a stream.
+            ...(streaming ? { duplex: "half" } : {}),
+        });
+        if (!response.ok)
+            throw await errorFromResponse(response, request.what, "file_not_found");
+        return response;
+    }
+    catch (error) {
+        throw await transferError(error, request.what, scope, probe);
+    }
+}
+/** A failure of a transfer as one of our errors; a lost connection is looked into. */
+export async function transferError(error, what, scope, probe) {
+    if (error instanceof BoxyardError)
+        return error;
+    return scope.failure(error) ?? lostConnection(error, what, describe(error), scope, probe);
+}
+/** `?…`, or nothing. (`URLSearchParams.size` is missing in some browsers.) */
+export function withQuery(query) {
+    const text = query.toString();
+    return text && `?${text}`;
+}
+/** The entries that an upload answers with. */
+export async function readWriteInfos(response, what) {
+    const value = await response.json().catch(() => undefined);
+    const infos = (Array.isArray(value) ? value : [value]).map(writeInfoFrom);
+    if (infos.some((info) => info === undefined)) {
+        throw new BoxyardError(`${what}: the agent's answer is not understood`, { code: "internal", reason: "protocol_error" });
+    }
+    return infos;
+}

@@ -1,0 +1,40 @@
+import type { EntryInfo as WireEntry } from "@boxyard/spec/pb/filesystem";
+/** `unknown` is a link that leads nowhere, or something that is neither file nor directory. */
+export type EntryType = "file" | "directory" | "unknown";
+/** A file, directory or link in a sandbox. Of a link, `type` and `mode` are those of its target. */
+export interface EntryInfo {
+    readonly name: string;
+    readonly path: string;
+    readonly type: EntryType;
+    /** In bytes. */
+    readonly size: number;
+    /** Permission bits, e.g. `0o644`. */
+    readonly mode: number;
+    /** As `ls -l` shows it. */
+    readonly permissions: string;
+    readonly owner: string;
+    readonly group: string;
+    readonly modifiedTime: Date | undefined;
+    readonly isSymlink: boolean;
+    /** Where a link leads in the end. */
+    readonly symlinkTarget?: string;
+    /** Your own keys and values, given at upload. */
+    readonly metadata: Readonly<Record<string, string>>;
+}
+/** What an upload or a composition made. */
+export interface WriteInfo {
+    readonly path: string;
+    readonly name: string;
+    readonly type: EntryType;
+    readonly metadata: Readonly<Record<string, string>>;
+}
+export type FileData = string | Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | ReadableStream<Uint8Array>;
+/** One file of a `write` of several. */
+export interface WriteEntry {
+    readonly path: string;
+    readonly data: FileData;
+}
+/** A symlink has a target, also where the agent's answer has no field that says so. */
+export declare function entryFromWire(entry: WireEntry): EntryInfo;
+/** The agent is inside a sandbox, so its answers are looked at before they are used. */
+export declare function writeInfoFrom(value: unknown): WriteInfo | undefined;

@@ -1,0 +1,135 @@
+import { CommandExitError } from "./command-result.js";
+import { ConflictError, InvalidArgumentError } from "./errors.js";
+import { runGit } from "./git-run.js";
+import { parseStatus } from "./git-status.js";
+/**
+ * Works with git repositories in a sandbox, by running its `git`. Credentials are used for the one call they are given to: git gets them from a
+ * helper that answers for that server only, so that they stand in no file, no argument and no URL.
+ *
+ * A failing git is a `CommandExitError` with what it said; refused or missing credentials are an `AuthenticationError` with reason
+ * `git_credentials_refused` or `git_credentials_missing`, a branch without upstream a `ConflictError` with reason `git_no_upstream`.
+ */
+export class Git {
+    commands;
+    constructor(commands) {
+        this.commands = commands;
+    }
+    /** Copies a repository. Credentials inside the URL are taken out of it and used for this call. Default path: the URL's last part. */
+    async clone(url, path, opts = {}) {
+        const { clean, credentials } = splitUrl(url, opts);
+        const args = ["clone", "--quiet"];
+        if (opts.branch !== undefined)
+            args.push(`--branch=${opts.branch}`);
+        if (opts.depth !== undefined)
+            args.push(`--depth=${opts.depth}`);
+        args.push("--", clean, ...(path === undefined ? [] : [path]));
+        await runGit(this.commands, args, opts, clean, credentials);
+    }
+    /** Makes an empty repository; no error where one is already. */
+    async init(path, opts = {}) {
+        const args = ["init", "--quiet", `--initial-branch=${opts.branch ?? "main"}`, ...(opts.bare ? ["--bare"] : []), "--", path];
+        await runGit(this.commands, args, opts);
+    }
+    async status(path, opts = {}) {
+        const { stdout } = await this.git(path, ["status", "--porcelain=v2", "--branch", "--untracked-files=all", "-z"], opts);
+        return parseStatus(stdout);
+    }
+    /** Stages changes for the next commit. Default: all, also deletions and new files. */
+    async add(path, files, opts = {}) {
+        await this.git(path, files === undefined ? ["add", "--all"] : ["add", "--", ...files], opts);
+    }
+    /** Commits what is staged. Resolves with the commit's hash. */
+    async commit(path, message, opts = {}) {
+        const { author } = opts;
+        const identity = author ? ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`] : [];
+        const args = [...identity, "commit", "--quiet", `--message=${message}`, ...(opts.allowEmpty ? ["--allow-empty"] : [])];
+        await this.git(path, args, opts);
+        return (await this.git(path, ["rev-parse", "HEAD"], opts)).stdout.trim();
+    }
+    /** The branches there are here. */
+    async branches(path, opts = {}) {
+        const { stdout } = await this.git(path, ["for-each-ref", "--format=%(HEAD)%(refname:short)", "refs/heads"], opts);
+        const lines = stdout.split("\n").filter((line) => line.length > 1);
+        return { names: lines.map((line) => line.slice(1)), current: lines.find((line) => line.startsWith("*"))?.slice(1) };
+    }
+    /** Makes a branch without checking it out. Default: from what is checked out. */
+    async createBranch(path, name, from, opts = {}) {
+        await this.git(path, ["branch", "--", name, ...(from === undefined ? [] : [from])], opts);
+    }
+    /** Deletes a branch; with `force` also one whose commits are in no other. */
+    async deleteBranch(path, name, opts = {}) {
+        await this.git(path, ["branch", opts.force ? "-D" : "-d", "--", name], opts);
+    }
+    /** Switches to a branch, tag or commit; with `create` to a new branch of this name. */
+    async checkout(path, ref, opts = {}) {
+        notAnOption(ref);
+        await this.git(path, ["checkout", "--quiet", ...(opts.create ? ["-b", ref] : [ref, "--"])], opts);
+    }
+    /** Fetches the upstream's commits and moves the branch to them. Fails where both sides have commits of their own. */
+    async pull(path, opts = {}) {
+        const { remote, branch } = opts;
+        if (branch === undefined)
+            await this.requireUpstream(path, opts);
+        const from = branch === undefined ? [] : [notAnOption(remote ?? "origin"), notAnOption(branch)];
+        await this.withRemote(path, ["pull", "--quiet", "--ff-only", ...from], remote ?? "origin", [], opts);
+    }
+    /** Sends the branch's commits to the remote. */
+    async push(path, opts = {}) {
+        const { remote = "origin", branch = "HEAD", setUpstream = true } = opts;
+        const args = ["push", "--quiet", ...(setUpstream ? ["--set-upstream"] : []), notAnOption(remote), notAnOption(branch)];
+        await this.withRemote(path, args, remote, ["--push"], opts);
+    }
+    /** Names another repository. Credentials in the URL are refused: git would keep them in a file. */
+    async addRemote(path, name, url, opts = {}) {
+        if (splitUrl(url, {}).clean !== url) {
+            const message = "a remote's URL must hold no credentials: give them to pull and push";
+            throw new InvalidArgumentError(message, { code: "invalid_argument", reason: "git_credentials_in_url" });
+        }
+        await this.git(path, ["remote", "add", "--", name, url], opts);
+    }
+    async withRemote(path, args, remote, which, opts) {
+        const { stdout } = await this.git(path, ["remote", "get-url", ...which, "--", remote], opts);
+        await runGit(this.commands, ["-C", path, ...args], opts, stdout.trim(), opts);
+    }
+    async requireUpstream(path, opts) {
+        try {
+            await this.git(path, ["rev-parse", "--quiet", "--verify", "@{upstream}"], opts);
+        }
+        catch (cause) {
+            if (!(cause instanceof CommandExitError))
+                throw cause;
+            const message = "git: this branch follows no other: name remote and branch, or push with setUpstream first";
+            throw new ConflictError(message, { code: "failed_precondition", reason: "git_no_upstream", cause });
+        }
+    }
+    git(path, args, opts) {
+        return runGit(this.commands, ["-C", path, ...args], opts);
+    }
+}
+/** A name that git would take for an option. */
+function notAnOption(name) {
+    if (!name.startsWith("-"))
+        return name;
+    throw new InvalidArgumentError(`a name cannot begin with a dash: ${name}`, { code: "invalid_argument" });
+}
+/** A URL without what stands before its host, and that as credentials, unless the caller gave others. */
+function splitUrl(text, given) {
+    const credentials = { username: given.username, password: given.password };
+    if (!/^https?:\/\//i.test(text))
+        return { clean: text, credentials };
+    let url;
+    try {
+        url = new URL(text);
+    }
+    catch (cause) {
+        throw new InvalidArgumentError("git: this is no URL", { code: "invalid_argument", reason: "git_url_invalid", cause });
+    }
+    if (!url.username && !url.password)
+        return { clean: text, credentials };
+    const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+    url.username = "";
+    url.password = "";
+    // A token alone stands where the name does.
+    const inside = password ? { username, password } : { username: "token", password: username };
+    return { clean: url.toString(), credentials: given.password ? credentials : inside };
+}

@@ -1,0 +1,39 @@
+import { sleep } from "./api-client.js";
+import { ConnectionError, SandboxEndedError } from "./errors.js";
+/** A server that is being restarted is back within this time; who waits for an answer that had not begun is not kept waiting for it. */
+const PATIENCE_MS = 3000;
+const PAUSE_MS = 200;
+/** The probe of a sandbox: asks for its health, for a while if a stream was cut, then whether the server is still the same. */
+export function probeOf(askHealth, runs) {
+    return async (stream) => {
+        const deadline = Date.now() + (stream ? PATIENCE_MS : 0);
+        let health = await askHealth();
+        while (health === "unreachable" && stream && !stream.signal.aborted && Date.now() < deadline) {
+            await sleep(PAUSE_MS, stream.signal);
+            health = await askHealth();
+        }
+        return health === "running" && stream && (await runs.hasChangedSince(stream.beganAt)) ? "restarted" : health;
+    };
+}
+const CUT = "the sandbox runs on, so connect to the command again";
+/** The error for a lost connection, by what `probe` finds. */
+export async function lostConnection(cause, what, said, scope, probe, requestId) {
+    const { beganAt, signal } = scope;
+    const found = probe ? await probe(beganAt === undefined ? undefined : { beganAt, signal }) : "unreachable";
+    const ended = scope.failure(cause);
+    if (ended)
+        return ended;
+    const options = { code: "unavailable", requestId, cause };
+    switch (found) {
+        case "ended": {
+            const text = `${what}: the sandbox is not running any more (killed, or its time was up)`;
+            return new SandboxEndedError(text, { ...options, reason: "sandbox_ended" });
+        }
+        case "restarted":
+            return new ConnectionError(`${what}: the server was restarted; ${CUT} (${said})`, { ...options, reason: "server_restarted" });
+        case "running":
+            return new ConnectionError(`${what}: the connection was cut; ${CUT} (${said})`, { ...options, reason: "stream_dropped" });
+        case "unreachable":
+            return new ConnectionError(`${what}: the connection failed (${said})`, { ...options, reason: "network_failed" });
+    }
+}

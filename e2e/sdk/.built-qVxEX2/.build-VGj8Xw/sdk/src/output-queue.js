@@ -1,0 +1,62 @@
+/** What one reader may have waiting before the stream is held back. */
+const HIGH_WATER_BYTES = 1 << 20;
+/** Output waiting for one `for await` loop. A slow reader holds the stream back instead of filling the memory. */
+export class OutputQueue {
+    waiting = [];
+    bytes = 0;
+    ended = false;
+    error;
+    wakeReader;
+    wakeWriter;
+    onReturn;
+    constructor(onReturn) {
+        this.onReturn = onReturn;
+    }
+    /** Adds a piece; the promise, if any, resolves when there is room for the next. */
+    push(output) {
+        if (this.ended)
+            return undefined;
+        this.waiting.push(output);
+        this.bytes += output.data.byteLength;
+        this.wakeReader?.();
+        if (this.bytes < HIGH_WATER_BYTES)
+            return undefined;
+        return new Promise((resolve) => {
+            this.wakeWriter = resolve;
+        });
+    }
+    /** Nothing more comes. With an error, the reader gets it after what is waiting. */
+    end(error) {
+        this.ended = true;
+        this.error = error;
+        this.wakeReader?.();
+        this.wakeWriter?.();
+    }
+    async next() {
+        for (;;) {
+            const output = this.waiting.shift();
+            if (output) {
+                this.bytes -= output.data.byteLength;
+                if (this.bytes < HIGH_WATER_BYTES)
+                    this.wakeWriter?.();
+                return { done: false, value: output };
+            }
+            if (this.error)
+                throw this.error.cause;
+            if (this.ended)
+                return { done: true, value: undefined };
+            await new Promise((resolve) => {
+                this.wakeReader = resolve;
+            });
+        }
+    }
+    async return() {
+        this.waiting.length = 0;
+        this.end();
+        this.onReturn(this);
+        return { done: true, value: undefined };
+    }
+    [Symbol.asyncIterator]() {
+        return this;
+    }
+}

@@ -1,0 +1,38 @@
+const MAX_RUNS = 16;
+const LIMIT_MS = 2000;
+/**
+ * Which run of the server answered when. A server names its run in the header `X-Server-Run` of every answer of its API and takes a new name
+ * at each start; so a stream that was cut can be told to have been cut by a restart.
+ */
+export class ServerRuns {
+    apiUrl;
+    runs = [];
+    constructor(apiUrl) {
+        this.apiUrl = apiUrl;
+    }
+    note(response) {
+        const name = response.headers.get("x-server-run");
+        if (name && name !== this.runs.at(-1)?.name)
+            this.runs.push({ name, at: Date.now() });
+        if (this.runs.length > MAX_RUNS)
+            this.runs.shift();
+    }
+    /** True when another run answers now than answered at `time`. Never throws; false when that cannot be told. */
+    async hasChangedSince(time) {
+        const controller = new AbortController();
+        const timer = setTimeout(() => controller.abort(), LIMIT_MS);
+        try {
+            const response = await fetch(`${this.apiUrl}/health`, { signal: controller.signal });
+            this.note(response);
+            await response.body?.cancel();
+        }
+        catch {
+            return false;
+        }
+        finally {
+            clearTimeout(timer);
+        }
+        const then = [...this.runs].reverse().find(({ at }) => at <= time) ?? this.runs[0];
+        return then?.name !== this.runs.at(-1)?.name;
+    }
+}

@@ -1,0 +1,95 @@
+import type { CallSite } from "./call-site.ts";
+import type { ContextSources, SentSource } from "./context-files.ts";
+/** A secret of a build for one command: a file of the command's user, or a variable. */
+export interface SecretMount {
+    /** Name that the build gives it under. */
+    readonly id: string;
+    /** Path of the file. Default: `/run/secrets/ID`, unless `env` is set. */
+    readonly target?: string | undefined;
+    /** Variable that has it. */
+    readonly env?: string | undefined;
+    /** Permission bits of the file in octal digits. Default `0400`. */
+    readonly mode?: string | undefined;
+    /** False, the default: without it the command runs all the same. */
+    readonly required?: boolean | undefined;
+}
+/** One instruction of a build, as the server takes it (contract/wire.md 5.2, and what our server takes besides). */
+export interface Step {
+    readonly type: "COPY" | "ADD" | "RUN" | "ENV" | "WORKDIR" | "USER";
+    readonly args: readonly string[];
+    /** True: do it again, and all that follows, even if a build like it is in the cache. */
+    readonly force: boolean;
+    /** COPY: template or stage that it copies out of. */
+    readonly from?: string | undefined;
+    readonly fromStage?: string | undefined;
+    /** COPY and ADD of a Dockerfile: what to copy, in place of the first argument. */
+    readonly sources?: readonly (SentSource | {
+        readonly path: string;
+    })[] | undefined;
+    /** RUN: variables of this step alone. */
+    readonly env?: Readonly<Record<string, string>> | undefined;
+    /** RUN: secrets of the build that are there while it runs. */
+    readonly secrets?: readonly SecretMount[] | undefined;
+    /** How logs show it. */
+    readonly text?: string | undefined;
+}
+/** Files of a COPY: which, and from where. */
+export interface CopySource {
+    /** Folder that paths begin at, and that `.dockerignore` is read from. */
+    readonly context: string;
+    /** A path below the context; `*`, `?` and `**` match. */
+    readonly source: string;
+}
+export type TemplateStep = Step & {
+    readonly copy?: CopySource | ContextSources;
+    /** Who asked for it. */
+    readonly at?: CallSite | undefined;
+};
+/** What others copy files out of. */
+export interface TemplateStage {
+    readonly name: string;
+    readonly origin: TemplateOrigin;
+    readonly steps: readonly TemplateStep[];
+    readonly at?: CallSite | undefined;
+}
+/** Access to a registry of images that are not for everybody. */
+export type RegistryAccess = {
+    readonly type: "registry";
+    readonly username: string;
+    readonly password: string;
+} | {
+    readonly type: "aws";
+    readonly awsAccessKeyId: string;
+    readonly awsSecretAccessKey: string;
+    readonly awsRegion: string;
+} | {
+    readonly type: "gcp";
+    readonly serviceAccountJson: string;
+};
+/** What a template begins with. */
+export type TemplateOrigin = {
+    readonly fromTemplate: string;
+} | {
+    readonly fromImage: string;
+    readonly fromImageRegistry?: RegistryAccess | undefined;
+}
+/** Path of an OCI archive on this machine. */
+ | {
+    readonly fromArchive: string;
+};
+/** Everything that makes a template. */
+export interface TemplateParts {
+    readonly origin: TemplateOrigin;
+    readonly steps: readonly TemplateStep[];
+    /** In the order in which they are built. */
+    readonly stages?: readonly TemplateStage[] | undefined;
+    readonly startCmd?: string | undefined;
+    readonly readyCmd?: string | undefined;
+    /** Steps that follow are not taken from the cache. */
+    readonly force: boolean;
+    /** Who asked for the origin, and for the start and ready commands. */
+    readonly at?: CallSite | undefined;
+    readonly startAt?: CallSite | undefined;
+}
+/** A text as one word of a POSIX shell. */
+export declare function shellWord(text: string): string;

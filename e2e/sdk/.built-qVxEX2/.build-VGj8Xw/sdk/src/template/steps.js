@@ -1,0 +1,4 @@
+/** A text as one word of a POSIX shell. */
+export function shellWord(text) {
+    return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,241 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ApiClient } from "../api-client.js";
+import { resolveConfig } from "../config.js";
+import { InvalidArgumentError, NotFoundError } from "../errors.js";
+import { Paginator } from "../paginator.js";
+import { beginBuild, followBuild } from "./build.js";
+import { callSite } from "./call-site.js";
+import { parseDockerfile } from "./dockerfile.js";
+import { exportTemplate, pushTemplate, } from "./image-out.js";
+import { shellWord } from "./steps.js";
+import * as calls from "./template-api.js";
+/** Sources of packages need no answers from a person. */
+const APT = "DEBIAN_FRONTEND=noninteractive apt-get";
+/**
+ * What a sandbox starts from, as steps on a base. Every method gives a new value and leaves the old one as it is.
+ *
+ * ```ts
+ * const template = Template.fromBaseImage()
+ *   .aptInstall("ffmpeg")
+ *   .copy("app/", "/srv/app/")
+ *   .setStartCmd("python3 /srv/app/server.py", waitForPort(8000));
+ * await template.build("my-app", { onLog: ({ message }) => console.log(message) });
+ * const sandbox = await Sandbox.create("my-app");
+ * ```
+ */
+export class Template {
+    parts;
+    context;
+    constructor(parts, context) {
+        this.parts = parts;
+        this.context = context;
+    }
+    /** Begins with the template `base` that every server has: Debian with Python, Node and git. */
+    static fromBaseImage(opts = {}) {
+        return Template.fromTemplate("base", opts);
+    }
+    /** Begins with another template: its files, variables, user, working directory, start and ready commands. */
+    static fromTemplate(name, opts = {}) {
+        return Template.from({ fromTemplate: name }, opts);
+    }
+    /** Begins with an image of a registry. */
+    static fromImage(image, opts = {}) {
+        const origin = { fromImage: image, ...(opts.registry ? { fromImageRegistry: opts.registry } : {}) };
+        return Template.from(origin, opts);
+    }
+    /**
+     * Begins with an OCI archive, a file on this machine: of another program, or one that `export` has made; then it is that template with its
+     * user, working directory, variables, start and ready commands.
+     */
+    static fromArchive(path, opts = {}) {
+        return Template.from({ fromArchive: path }, opts);
+    }
+    /**
+     * Takes over the text of a Dockerfile, with all the stages that the wanted one needs. `FROM boxyard/NAME` begins with a template, other names
+     * are images. ENTRYPOINT and CMD become the start command.
+     *
+     * @throws InvalidArgumentError naming the line of what cannot be taken over.
+     */
+    static fromDockerfile(text, opts = {}) {
+        const { context = ".", args = {}, target, file, onNote } = opts;
+        const own = file === undefined ? undefined : `${file}.dockerignore`;
+        const ignoreFile = own !== undefined && existsSync(own) ? own : join(context, ".dockerignore");
+        return new Template(parseDockerfile(text, { context, ignoreFile, args, target, file, onNote }), context);
+    }
+    static from(origin, { context = "." }) {
+        return new Template({ origin, steps: [], force: false, at: callSite(import.meta.url) }, context);
+    }
+    /** Copies files or folders of the context; of a folder its content goes into the destination. `*`, `?` and `**` match names. */
+    copy(sources, destination, opts = {}) {
+        const mode = opts.mode === undefined ? "" : `0${opts.mode.toString(8)}`;
+        const list = typeof sources === "string" ? [sources] : sources;
+        return list.reduce((template, source) => {
+            const step = template.newStep("COPY", [source, destination, opts.user ?? "", mode]);
+            return template.with({ ...step, copy: { context: this.context, source } });
+        }, this);
+    }
+    /**
+     * Copies files out of another template: one on the server, by its name, or one that is built for this purpose and kept nowhere. Paths are those
+     * inside; `*` and `?` match.
+     */
+    copyFrom(from, sources, destination, opts = {}) {
+        const mode = opts.mode === undefined ? "" : `0${opts.mode.toString(8)}`;
+        const list = typeof sources === "string" ? [sources] : sources;
+        const { origin, stages } = typeof from === "string" ? { origin: { from }, stages: [] } : stageOf(from.parts);
+        const all = new Map([...(this.parts.stages ?? []), ...stages].map((stage) => [stage.name, stage]));
+        return list.reduce((template, source) => {
+            const step = template.newStep("COPY", [source, destination, opts.user ?? "", mode]);
+            return template.with({ ...step, ...origin });
+        }, this.change({ stages: [...all.values()] }));
+    }
+    /** Runs a shell command (`bash -l -c`), or several until one fails. What `opts` says counts for this step only. */
+    run(command, opts = {}) {
+        const line = typeof command === "string" ? command : command.join(" && ");
+        const step = this.newStep("RUN", opts.user === undefined ? [line] : [line, opts.user]);
+        return this.with(opts.secrets === undefined ? step : { ...step, secrets: opts.secrets });
+    }
+    /** Sets environment variables, for later steps and for sandboxes. `$NAME` in a value is what it is at that moment. */
+    env(variables) {
+        const flat = Object.entries(variables).flat();
+        return flat.length === 0 ? this : this.with(this.newStep("ENV", flat));
+    }
+    /** Working directory of later steps and of sandboxes; made if need be. */
+    workdir(path) {
+        return this.with(this.newStep("WORKDIR", [path]));
+    }
+    /** User of later steps and of sandboxes; made if need be. */
+    user(name) {
+        return this.with(this.newStep("USER", [name]));
+    }
+    /** Installs Debian packages. */
+    aptInstall(packages) {
+        const install = `${APT} install -y --no-install-recommends ${words(packages)}`;
+        return this.run([`${APT} update`, install, "rm -rf /var/lib/apt/lists/*"], { user: "root" });
+    }
+    /** Installs Python packages for everybody; without names, those of the project in the working directory. */
+    pipInstall(packages = ".") {
+        return this.run(`pip install --no-cache-dir --break-system-packages ${words(packages)}`, { user: "root" });
+    }
+    /** Installs Node packages, with `global` as commands for everybody; without names, those of the project in the working directory. */
+    npmInstall(packages = [], opts = {}) {
+        const command = `npm install --no-audit --no-fund ${opts.global ? "--global " : ""}${words(packages)}`.trimEnd();
+        return this.run(command, opts.global ? { user: "root" } : {});
+    }
+    /** Steps that follow are done anew, also when the cache has their like. */
+    skipCache() {
+        return this.change({ force: true });
+    }
+    /** A program that runs in every sandbox from its first moment. The build ends when `ready` does with 0; default: after 20 s. */
+    setStartCmd(command, ready) {
+        return this.change({ startCmd: command, ...(ready === undefined ? {} : { readyCmd: ready }), startAt: callSite(import.meta.url) });
+    }
+    /** A shell command that ends with 0 when the sandbox is ready; see `waitForPort` and its like. */
+    setReadyCmd(command) {
+        return this.change({ readyCmd: command, startAt: callSite(import.meta.url) });
+    }
+    /**
+     * Builds the template under a name (`name` or `name:tag`) and waits for it. Equal steps of earlier builds are taken from the cache.
+     *
+     * @throws BuildError when a step fails.
+     */
+    async build(name, opts = {}) {
+        const api = new ApiClient(resolveConfig(opts));
+        const build = await beginBuild(api, this.parts, name, opts);
+        await followBuild(api, build, this.parts, opts);
+        return build;
+    }
+    /** Uploads the files and starts a build; `Template.getBuildStatus` tells how it does. */
+    buildInBackground(name, opts = {}) {
+        return beginBuild(new ApiClient(resolveConfig(opts)), this.parts, name, opts);
+    }
+    /** How a build does, with the log from entry `logsOffset` on (default 0; at most 100 entries). */
+    static getBuildStatus(build, opts = {}) {
+        return calls.buildStatus(new ApiClient(resolveConfig(opts)), build, opts.logsOffset ?? 0, {});
+    }
+    /** Ends a build that runs. */
+    static cancelBuild(build, opts = {}) {
+        return calls.cancelBuild(new ApiClient(resolveConfig(opts)), build, {});
+    }
+    /** True when the name is taken, by you or by others. */
+    static async exists(name, opts = {}) {
+        return (await calls.resolveName(new ApiClient(resolveConfig(opts)), name, {})) !== undefined;
+    }
+    /** All templates of this API key's team: `for await (const info of Template.list())`. */
+    static list(opts = {}) {
+        const api = new ApiClient(resolveConfig(opts));
+        return new Paginator((nextToken) => calls.listTemplates(api, opts.limit, nextToken, {}), opts.nextToken);
+    }
+    /** Looks at a template, by name or id. */
+    static async getInfo(name, opts = {}) {
+        const api = new ApiClient(resolveConfig(opts));
+        return calls.getTemplate(api, await idOf(api, name), {});
+    }
+    /** Deletes a template with all its builds, by name or id. False when there was none. Refused while sandboxes use it. */
+    static async delete(name, opts = {}) {
+        const api = new ApiClient(resolveConfig(opts));
+        try {
+            return await calls.deleteTemplate(api, await idOf(api, name), {});
+        }
+        catch (error) {
+            if (error instanceof NotFoundError)
+                return false;
+            throw error;
+        }
+    }
+    /** Lets other teams start from a template, or no longer; by name or id. */
+    static async setPublic(name, isPublic, opts = {}) {
+        const api = new ApiClient(resolveConfig(opts));
+        await calls.setPublic(api, await idOf(api, name), isPublic, {});
+    }
+    /** The tags of a template, by name or id. */
+    static async getTags(name, opts = {}) {
+        const api = new ApiClient(resolveConfig(opts));
+        return calls.listTags(api, await idOf(api, name), {});
+    }
+    /** Makes tags point to the build that `target` (`name` or `name:tag`) points to. */
+    static assignTags(target, tags, opts = {}) {
+        return calls.assignTags(new ApiClient(resolveConfig(opts)), target, typeof tags === "string" ? [tags] : tags, {});
+    }
+    /** Takes tags away; their builds stay. */
+    static removeTags(name, tags, opts = {}) {
+        return calls.removeTags(new ApiClient(resolveConfig(opts)), name, typeof tags === "string" ? [tags] : tags, {});
+    }
+    /** Pushes a template (`name` or `name:tag`) to a registry as an OCI image, which other programs can run too. */
+    static push(name, reference, opts = {}) {
+        return pushTemplate(new ApiClient(resolveConfig(opts)), name, reference, opts);
+    }
+    /** Writes a template (`name` or `name:tag`) as an OCI archive to a file, or piece by piece to a function. */
+    static export(name, to, opts = {}) {
+        return exportTemplate(new ApiClient(resolveConfig(opts)), name, to, opts);
+    }
+    newStep(type, args) {
+        if (args.some((arg) => arg.includes("\0"))) {
+            throw new InvalidArgumentError(`${type}: no text of a step may hold a NUL`, { code: "invalid_argument" });
+        }
+        return { type, args, force: this.parts.force, at: callSite(import.meta.url) };
+    }
+    with(step) {
+        return this.change({ steps: [...this.parts.steps, step] });
+    }
+    change(change) {
+        return new Template({ ...this.parts, ...change }, this.context);
+    }
+}
+/** A template as a stage of another one, after the stages that it needs. Equal ones have the same name. */
+function stageOf({ origin, steps, stages = [], at }) {
+    if ("fromArchive" in origin) {
+        throw new InvalidArgumentError("copyFrom: a template that begins with an archive must be built first", { code: "invalid_argument" });
+    }
+    const content = JSON.stringify([origin, steps.map((step) => ({ ...step, at: undefined }))]);
+    const name = `stage-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
+    return { origin: { fromStage: name }, stages: [...stages, { name, origin, steps, at }] };
+}
+function words(texts) {
+    return (typeof texts === "string" ? [texts] : texts).map(shellWord).join(" ");
+}
+async function idOf(api, name) {
+    const found = await calls.resolveName(api, name, {});
+    return found === undefined || found === "taken" ? name : found;
+}

@@ -1,0 +1,23 @@
+import { ApiClient } from "./api-client.js";
+import { AbortError, TimeoutError } from "./errors.js";
+/** Longer than a server works at one create. */
+const LIMIT_MS = 60_000;
+/** True when a request was given up by us while it was under way: nobody knows what came of it. */
+export function wasGivenUp(error) {
+    return (error instanceof AbortError || error instanceof TimeoutError) && error.status === undefined;
+}
+/**
+ * Ends the sandbox that a given-up create may have made. Nobody knows its id, so the create is repeated under its idempotency key, which gives
+ * the same sandbox, whatever became of the first request; that one is killed then. Never throws: what fails here ends with its own timeout.
+ */
+export async function undoCreate(api, create, kill) {
+    // Without the caller's signal, which is aborted, and his limit, which was too short.
+    const own = new ApiClient({ ...api.config, signal: undefined, requestTimeoutMs: LIMIT_MS });
+    try {
+        const { sandboxId } = await own.send({ ...create, options: {} });
+        await kill(own, sandboxId);
+    }
+    catch {
+        // The server is gone, or made nothing.
+    }
+}

@@ -1,0 +1,137 @@
+import { sleep } from "./api-client.js";
+import { ConnectionError } from "./errors.js";
+/** From this size on data goes in parts; below it one request is quicker. */
+export const PARTS_FROM_BYTES = 16 << 20;
+/** The same when somebody wants to see how far it is. */
+export const WATCHED_PARTS_FROM_BYTES = 512 << 10;
+const PARTS_AT_ONCE = 4;
+const TRIES = 3;
+const FIRST_WAIT_MS = 200;
+/** For a part, where the caller gives no limit. They are made to take about a second. */
+export const PART_TIMEOUT_MS = 600_000;
+/** Size of data that is at hand as a whole; undefined of a stream. */
+export function sizeOf(data) {
+    if (data instanceof ReadableStream)
+        return undefined;
+    if (data instanceof Blob)
+        return data.size;
+    return typeof data === "string" ? data.length : data.byteLength;
+}
+/** The data in pieces of these sizes; pieces of a stream are collected first, the others are views. */
+export async function* partsOf(data, sizes, signal) {
+    if (data instanceof ReadableStream)
+        return yield* partsOfStream(data, sizes, signal);
+    if (data instanceof Blob)
+        return yield* slices(data.size, sizes, (from, to) => data.slice(from, to));
+    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+    yield* slices(bytes.length, sizes, (from, to) => bytes.subarray(from, to));
+}
+function* slices(length, sizes, slice) {
+    for (let at = 0; at < length;) {
+        const end = at + sizes.next();
+        yield slice(at, end);
+        at = end;
+    }
+}
+/** An abort ends the reading as the stream's end does: who reads looks at the signal. */
+async function* partsOfStream(stream, sizes, signal) {
+    const reader = stream.getReader();
+    const cancel = () => void reader.cancel().catch(() => { });
+    signal.addEventListener("abort", cancel, { once: true });
+    let ended = false;
+    try {
+        let part = new Uint8Array(sizes.next());
+        let filled = 0;
+        for (let next = await reader.read(); !next.done; next = await reader.read()) {
+            for (let chunk = next.value; chunk.length > 0;) {
+                const taken = chunk.subarray(0, part.length - filled);
+                part.set(taken, filled);
+                filled += taken.length;
+                chunk = chunk.subarray(taken.length);
+                if (filled < part.length)
+                    continue;
+                yield part;
+                part = new Uint8Array(sizes.next());
+                filled = 0;
+            }
+        }
+        ended = true;
+        if (filled > 0)
+            yield part.subarray(0, filled);
+    }
+    finally {
+        signal.removeEventListener("abort", cancel);
+        if (!ended)
+            cancel();
+    }
+}
+/** The first part; and, if there are more, all of them as one iterator. */
+export async function startOf(parts) {
+    const first = await parts.next();
+    if (first.done)
+        return [undefined, undefined];
+    const second = await parts.next();
+    if (second.done)
+        return [first.value, undefined];
+    return [first.value, joined([first.value, second.value], parts)];
+}
+async function* joined(start, rest) {
+    yield* start;
+    for (let next = await rest.next(); !next.done; next = await rest.next())
+        yield next.value;
+}
+/**
+ * Uploads parts side by side into a folder beside the destination, then joins them. The destination changes at once and only at the end;
+ * whatever fails, the folder goes away. A part whose connection fails is sent again.
+ */
+export async function uploadInParts(target, folder, parts, sizes, onSent, scope) {
+    const paths = [];
+    // Several workers take from one iterator: a generator queues their calls, so that numbers follow the order of the data.
+    let count = 0;
+    const put = async (part, shares) => {
+        const bytes = part instanceof Blob ? part.size : part.length;
+        const index = count++;
+        const startedAt = performance.now();
+        paths[index] = await putRepeatedly(target, `${folder}/${index}`, part, scope);
+        sizes.took(bytes, (performance.now() - startedAt) * shares);
+        await onSent(bytes);
+    };
+    const work = async () => {
+        for (let next = await parts.next(); !next.done; next = await parts.next())
+            await put(next.value, 1);
+    };
+    const stopping = (error) => {
+        scope.abort();
+        throw error;
+    };
+    let workers = [];
+    try {
+        // The first one alone: it tells how fast the link is, of which each of the others then has a share.
+        const first = await parts.next();
+        if (!first.done)
+            await put(first.value, PARTS_AT_ONCE);
+        workers = Array.from({ length: PARTS_AT_ONCE }, () => work().catch(stopping));
+        await Promise.all(workers);
+        scope.throwIfEnded();
+        return await target.join(paths, scope.signal);
+    }
+    finally {
+        await Promise.allSettled(workers);
+        await target.cleanUp(folder);
+    }
+}
+/** Each try has a name of its own: an earlier one may still be arriving. */
+async function putRepeatedly(target, path, data, scope) {
+    for (let attempt = 0;; attempt++) {
+        const name = `${path}.${attempt}`;
+        try {
+            await target.put(name, data, scope.signal);
+            return name;
+        }
+        catch (error) {
+            if (!(error instanceof ConnectionError) || attempt + 1 >= TRIES)
+                throw error;
+            await sleep(FIRST_WAIT_MS * 2 ** attempt, scope.signal);
+        }
+    }
+}
