@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { guestKey } from "@boxyard/driver-local/carried";
 import { baseTarName } from "@boxyard/driver-local/setup";
+import { FakeTemplates } from "@boxyard/sdk/testing/templates";
 import {
   CHECKOUT,
   compareSnapshots,
@@ -72,6 +73,19 @@ test("the checkout, Node and compilers are out of its sight", async () => {
   const script = `for name in node npm bun gcc musl-gcc; do command -v "$name"; done; ls -A ${CHECKOUT}`;
   const looked = await machine?.run(["sh", "-c", script], { cwd: work });
   expect(looked).toMatchObject({ stdout: "", stderr: "" });
+});
+
+test("it carries the recipes of templates, and leaves nothing of what it took out", async () => {
+  const server = new FakeTemplates();
+  const env = { BOXYARD_API_URL: server.start(), BOXYARD_API_KEY: "key", TMPDIR: work };
+  try {
+    const before = readdirSync(work);
+    expect(await boxyard(["template", "rebuild", "code-interpreter"], { env })).toMatchObject({ exitCode: 0, stdout: "t1\n" });
+    expect(server.uploads.length).toBe(3);
+    expect(readdirSync(work)).toEqual(before);
+  } finally {
+    await server.stop();
+  }
 });
 
 test("version and help need nothing and make nothing", async () => {
