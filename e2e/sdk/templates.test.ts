@@ -115,6 +115,20 @@ test("a full name, with namespace and tag, means the same wherever a template is
   for (const name of [`default/${NAME}-child`, full]) expect(await Template.delete(name, options())).toBe(true);
 }, 60_000);
 
+test("the log comes while a step runs, not after it", async () => {
+  const seen: string[] = [];
+  const endless = Template.fromBaseImage().run("echo early; sleep 1000");
+  const controller = new AbortController();
+  const onLog = ({ message }: BuildLogEntry) => {
+    seen.push(message);
+    if (message.endsWith("[stdout]: early")) controller.abort();
+  };
+  const building = endless.build(`${NAME}-live`, { ...options(), onLog, signal: controller.signal });
+  await expect(building).rejects.toMatchObject({ name: "AbortError" });
+  expect(seen.at(-1)).toBe("[builder 1/1] [stdout]: early");
+  expect(await Template.delete(`${NAME}-live`, options())).toBe(true);
+}, 60_000);
+
 test("background, status, abort, tags, list, exists, delete", async () => {
   const slow = Template.fromBaseImage().run("sleep 30");
   const ref = await slow.buildInBackground(`${NAME}-slow`, options());
