@@ -29,7 +29,13 @@ export const BLOCKED_NETWORKS = [
 export const MAX_FLOWS = 4096;
 
 /** Packets to the name server in a second. It runs in the server's process, whose time sandboxes must not be able to take. */
-export const DNS_RATE = { perSandbox: 200, total: 4000 } as const;
+export const DNS_RATE = {
+  perSandbox: 200,
+  /** Of all that goes beyond `modest`. */
+  total: 4000,
+  /** Of each sandbox, whatever the others do. */
+  modest: 5,
+} as const;
 
 /** A table with a chain that names its own text, so that "is exactly this in force?" is one cheap question to the kernel. */
 export interface Ruleset {
@@ -78,6 +84,12 @@ ${own}  }
     flags dynamic,timeout
     timeout 1m
   }
+  set eager {
+    type ipv4_addr
+    size 65535
+    flags dynamic,timeout
+    timeout 1m
+  }
   chain raw {
     type filter hook prerouting priority raw; policy drop;
     meta nfproto != ipv4 drop
@@ -101,6 +113,10 @@ ${own}  }
   }
   chain names {
     update @askers { ip saddr limit rate over ${DNS_RATE.perSandbox}/second burst ${2 * DNS_RATE.perSandbox} packets } drop
+    update @eager { ip saddr limit rate over ${DNS_RATE.modest}/second burst ${10 * DNS_RATE.modest} packets } goto more_names
+    accept
+  }
+  chain more_names {
     limit rate over ${DNS_RATE.total}/second burst ${DNS_RATE.total} packets drop
     accept
   }

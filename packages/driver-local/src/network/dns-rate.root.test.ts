@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { SandboxId } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import type { SandboxNetworks } from "../parts.ts";
+import { close, sendto, socket } from "../sys/libc.ts";
+import { runCommand } from "../sys/run.ts";
+import { type Lab, openLab, type StandIn } from "./lab/lab.ts";
+import { openNetwork } from "./networks.ts";
+import { DNS_RATE } from "./rules.ts";
+
+const GATEWAY = "10.219.0.1";
+const AF_INET = 2;
+const SOCK_DGRAM = 2;
+
+let lab: Lab;
+let networks: SandboxNetworks;
+
+beforeAll(async () => {
+  lab = await openLab();
+  networks = await openNetwork({
+    instance: "0000bbcc",
+    network: "10.219.0.0/16",
+    stateFolder: join(lab.folder, "state"),
+    runFolder: join(lab.folder, "run"),
+    resolvConf: join(lab.folder, "resolv.conf"),
+    logger: silentLogger,
+  });
+});
+afterAll(async () => {
+  await networks?.release();
+  await lab?.end();
+});
+
+async function plugIn(id: string): Promise<{ sandbox: StandIn; address: string }> {
+  const sandbox = await lab.sandbox();
+  const lease = networks.allocate(id as SandboxId, 1);
+  // Its questions are refused without a look, which keeps the test's own process from its time.
+  await networks.attach(lease, sandbox.pid, { internetAccess: false });
+  return { sandbox, address: lease.address };
+}
+
+/** Sends so many datagrams to the name server, without a pause. */
+function flood(from: StandIn, count: number): void {
+  const to = Uint8Array.from([AF_INET, 0, 0, 53, ...GATEWAY.split(".").map(Number), ...new Array(8).fill(0)]);
+  const payload = new Uint8Array(32);
+  from.inside(() => {
+    const fd = socket(AF_INET, SOCK_DGRAM, 0);
+    for (let sent = 0; sent < count; sent++) sendto(fd, payload, 0, to);
+    close(fd);
+  });
+}
+
+const inRouter = (...command: readonly [string, ...string[]]) =>
+  runCommand(["nsenter", `--net=${lab.folder}/run/boxyard-0000bbcc`, ...command]);
+
+/** Packets of `source` to the name server that the rules have let through since this was called first. */
+async function countAccepted(source: string): Promise<() => Promise<number>> {
+  const chain = "{ type filter hook input priority 10; }";
+  await inRouter(
+    "nft",
+    `add table inet count; add chain inet count accepted ${chain}; add rule inet count accepted ip saddr ${source} counter`,
+  );
+  return async () => Number(/counter packets (\d+)/.exec(await inRouter("nft", "list", "table", "inet", "count"))?.[1]);
+}
+
+test("however many sandboxes ask as fast as they can, one that asks now and then is heard", async () => {
+  const greedy: StandIn[] = [];
+  for (let i = 0; i < 24; i++) greedy.push((await plugIn(`igreedy${i}`)).sandbox);
+  const { sandbox: modest, address } = await plugIn("imodest");
+  const accepted = await countAccepted(address);
+  // Together more than all may ask in a second, each within what it may ask by itself.
+  expect(greedy.length * 2 * DNS_RATE.perSandbox).toBeGreaterThan(2 * DNS_RATE.total);
+  for (const sandbox of greedy) {
+    flood(sandbox, 2 * DNS_RATE.perSandbox);
+    flood(modest, 1);
+  }
+  expect(await accepted()).toBe(greedy.length);
+  // But a flood of its own is cut.
+  flood(modest, 20 * DNS_RATE.perSandbox);
+  expect(await accepted()).toBeLessThan(10 * DNS_RATE.perSandbox);
+}, 60_000);
