@@ -154,8 +154,8 @@ class Place {
   }
 
   async remove(): Promise<void> {
-    for (const path of this.cgroups) await removeCgroup(path);
     rmSync(this.folder, { recursive: true, force: true });
+    for (const path of this.cgroups) await removeCgroup(path);
   }
 
   private makeCgroup(parent: string): string {
