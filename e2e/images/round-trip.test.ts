@@ -155,6 +155,32 @@ test("an export that is given up, or fails, leaves no file; one of nothing says 
   expect(existsSync(join(platform().dataDir, "downloads")) ? readdirSync(join(platform().dataDir, "downloads")) : []).toEqual([]);
 });
 
+test("a server killed in the middle of a push leaves nothing, and the push done again is whole", async () => {
+  const asked = Promise.withResolvers<void>();
+  const silent = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    // Has nothing, begins an upload, and never takes what is sent.
+    fetch: (request) => {
+      if (request.method === "HEAD") return new Response(null, { status: 404 });
+      if (request.method === "POST") return new Response(null, { status: 202, headers: { location: "/v2/app/blobs/uploads/1" } });
+      asked.resolve();
+      return new Promise<Response>(() => {});
+    },
+  });
+  const working = () => readdirSync(join(platform().dataDir, "downloads"));
+  const pushed = Template.push(name("made"), `127.0.0.1:${silent.port}/app`, target()).catch((error: unknown) => error);
+  await asked.promise;
+  expect(working().length).toBe(1);
+  await platform().kill9();
+  expect(await pushed).toMatchObject({ name: "ConnectionError", reason: "network_failed" });
+  await platform().restart();
+  await silent.stop(true);
+  expect(working()).toEqual([]);
+  const again = await Template.push(name("made"), `${registry.host}/team/again`, { ...target(), registry: { type: "registry", ...LOGIN } });
+  expect(again.digest).toMatch(/^sha256:/);
+}, 60_000);
+
 test("the login is nowhere in what the server keeps", async () => {
   const found = await runProgram(["grep", "-rlF", "--exclude-dir=pool", "--exclude=pool.img", LOGIN.password, platform().dataDir]);
   expect(found.stdout).toBe("");
