@@ -50,8 +50,10 @@ async function* runStart(
     tag: request.tag,
     terminal: request.pty && terminalSize(request.pty.size),
     stdin: request.stdin ?? true,
+    trace,
   };
   const command = await commands.start(config, () => startCommand(deps, order));
+  if (trace) void command.finished.then(() => trace.mark("drained"));
   const reader = command.subscribe();
   if (call.timeoutMs !== undefined) {
     const left = Math.max(0, call.timeoutMs - (deps.clock.monotonic() - receivedAt));
