@@ -20,11 +20,14 @@ const traced = { headers: { "Boxyard-Trace": "1" } };
 describe("Boxyard-Trace", () => {
   test("brings back, with the end of the stream, when and at what CPU of the agent a command got how far", async () => {
     const before = performance.timeOrigin + performance.now();
-    const { metadata } = await endOf("echo x; sleep 0.05", traced);
+    const { metadata } = await endOf("echo x", traced);
     const marks = JSON.parse(metadata["boxyard-trace"][0]) as { name: string; at: number; cpuMs: number }[];
-    expect(marks.map(({ name }) => name)).toEqual([
+    const names = marks.map(({ name }) => name);
+    // Output and exit come by two ways; on a busy machine either may be seen first.
+    expect(names).toContain("output");
+    expect(names.filter((name) => name !== "output")).toEqual([
       ...["received", "parsed", "prepared", "spawned", "started"],
-      ...["output", "exited", "drained", "told"],
+      ...["exited", "drained", "told"],
     ]);
     const times = marks.map(({ at }) => at);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
