@@ -1,4 +1,0 @@
-/** A text as one word of a POSIX shell. */
-export function shellWord(text) {
-    return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
