@@ -5,7 +5,7 @@ import { ApiClient } from "../api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../config.ts";
 import { InvalidArgumentError, NotFoundError } from "../errors.ts";
 import { Paginator } from "../paginator.ts";
-import { type BuildOpts, beginBuild, followBuild } from "./build.ts";
+import { beginBuild, followBuild } from "./build.ts";
 import { callSite } from "./call-site.ts";
 import { parseDockerfile } from "./dockerfile.ts";
 import {
@@ -17,41 +17,10 @@ import {
   pushTemplate,
   type Sink,
 } from "./image-out.ts";
-import { type RegistryAccess, type SecretMount, shellWord, type TemplateParts, type TemplateStage, type TemplateStep } from "./steps.ts";
+import { type RegistryAccess, shellWord, type TemplateParts, type TemplateStage, type TemplateStep } from "./steps.ts";
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
-
-export interface TemplateOpts {
-  /** Folder that the paths of `copy` begin at; its `.dockerignore` counts. Default: the working directory of this program. */
-  readonly context?: string | undefined;
-}
-
-export interface DockerfileOpts extends TemplateOpts {
-  /** Values for `ARG`. */
-  readonly args?: Readonly<Record<string, string>> | undefined;
-  /** Stage to build, by name or number. Default: the last one. */
-  readonly target?: string | undefined;
-  /** Path of the Dockerfile: errors name it, and `PATH.dockerignore` counts in place of `.dockerignore`. */
-  readonly file?: string | undefined;
-  /** Told of each instruction that has no effect on a template. */
-  readonly onNote?: ((text: string) => void) | undefined;
-}
-
-export interface CopyOpts {
-  /** Owner, or `owner:group`. Default: the user of the moment. */
-  readonly user?: string | undefined;
-  /** Permission bits for all that is copied, e.g. `0o755`. Default: as the files have. */
-  readonly mode?: number | undefined;
-}
-
-export interface RunOpts {
-  /** Default: the user of the moment. */
-  readonly user?: string | undefined;
-  /** Secrets of the build (`TemplateBuildOpts.secrets`) that the command needs; nothing of them stays. */
-  readonly secrets?: readonly SecretMount[] | undefined;
-}
-
-export interface TemplateBuildOpts extends BuildOpts, ConnectionOptions {}
+import type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts } from "./template-opts.ts";
 
 /** Sources of packages need no answers from a person. */
 const APT = "DEBIAN_FRONTEND=noninteractive apt-get";
