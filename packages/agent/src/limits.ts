@@ -11,8 +11,9 @@ export const LIMITS = {
   /** A body, or a message that has begun, of which nothing comes for so long, or not all within the longer time, is given up. */
   bodyIdleMs: 60_000,
   bodyWholeMs: 600_000,
-  /** Values in one JSON text. One of few bytes is not even looked through. */
+  /** Values in one JSON text, and how deep they may lie. One of few bytes is not even looked through. */
   jsonValues: 1_000_000,
+  jsonDepth: 1_000,
   jsonUncheckedBytes: 256 * 1024,
   /** Body of `/init`: environment and CA bundle. */
   initBytes: 4 * 1024 * 1024,

@@ -21,6 +21,7 @@ test("more values than the bound are refused before they are made", () => {
   const objects = (count: number) => `[${new Array(count).fill("{}").join(",")}]`;
   expect((parse(objects(LIMITS.jsonValues / 2 - 1)) as unknown[]).length).toBe(LIMITS.jsonValues / 2 - 1);
   expect(() => parse(objects(LIMITS.jsonValues / 2 + 1))).toThrow("too many values");
+  expect(() => parse(`[${"[".repeat(LIMITS.jsonDepth)}"${filler}"${"]".repeat(LIMITS.jsonDepth)}]`)).toThrow("too deep");
   // In a text they are no values.
   expect(parse(JSON.stringify(objects(LIMITS.jsonValues)))).toBeString();
 });

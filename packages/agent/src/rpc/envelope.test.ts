@@ -55,7 +55,7 @@ describe("readEnvelopes", () => {
     for (let at = 0; at < large.length; at += 1_000) chunks.push(large.subarray(at, at + 1_000));
     const startedAt = performance.now();
     expect((await read(chunks))[0]?.length).toBe(4_000_000);
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });
 
