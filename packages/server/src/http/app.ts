@@ -51,8 +51,12 @@ export function createApp(context: ServerContext): Hono {
   mountTemplates(app, context);
   mountKeys(app, context);
 
-  const document = JSON.stringify(platformDocument());
-  app.get("/openapi.json", () => new Response(document, { headers: { "Content-Type": "application/json; charset=utf-8" } }));
+  let document: string | undefined;
+  app.get("/openapi.json", () => {
+    // Not before somebody asks: a server that starts has sandboxes to take back.
+    document ??= JSON.stringify(platformDocument());
+    return new Response(document, { headers: { "Content-Type": "application/json; charset=utf-8" } });
+  });
   app.notFound((c) => {
     const allow = allowedMethods(app, c.req.path);
     if (allow.length === 0) throw new AppError("not_found", `There is nothing at ${c.req.path.slice(0, 200)}`, { reason: "no_such_route" });
