@@ -1,4 +1,4 @@
-import { read as readCallback } from "node:fs";
+import { read as readCallback, readSync } from "node:fs";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { createGunzip, createZstdDecompress } from "node:zlib";
@@ -10,20 +10,46 @@ const OUT_BYTES = 256 * 1024;
 const PROGRESS_BYTES = 4 << 20;
 const STDIN = 0;
 
-async function* standardInput(onProgress: (bytesRead: number) => void): AsyncGenerator<Buffer> {
-  let total = 0;
-  let told = 0;
+/** Counts what has come, and tells of it now and then. */
+class Count {
+  private total = 0;
+  private told = 0;
+  private readonly onProgress: (bytesRead: number) => void;
+
+  constructor(onProgress: (bytesRead: number) => void) {
+    this.onProgress = onProgress;
+  }
+
+  add(bytes: number): void {
+    this.total += bytes;
+    if (this.total - this.told >= PROGRESS_BYTES) this.tell();
+  }
+
+  tell(): void {
+    if (this.total > this.told) this.onProgress(this.total);
+    this.told = this.total;
+  }
+}
+
+async function* freshPieces(count: Count): AsyncGenerator<Buffer> {
   for (;;) {
     const buffer = Buffer.allocUnsafe(PIECE_BYTES);
     const { bytesRead } = await read(STDIN, buffer, 0, PIECE_BYTES, null);
     if (bytesRead === 0) break;
-    total += bytesRead;
+    count.add(bytesRead);
     yield buffer.subarray(0, bytesRead);
-    if (total - told < PROGRESS_BYTES) continue;
-    told = total;
-    onProgress(total);
   }
-  if (total > told) onProgress(total);
+  count.tell();
+}
+
+/** Each piece is good until the next one is taken: one buffer serves them all. Waiting for one stops this process, which does nothing else. */
+function* lentPieces(count: Count): Generator<Buffer> {
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  for (let length = readSync(STDIN, buffer); length > 0; length = readSync(STDIN, buffer)) {
+    count.add(length);
+    yield buffer.subarray(0, length);
+  }
+  count.tell();
 }
 
 async function* chain(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
@@ -31,9 +57,10 @@ async function* chain(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerat
   yield* rest;
 }
 
-/** Standard input without its compression: gzip and zstd are told by their first bytes. */
+/** Standard input without its compression: gzip and zstd are told by their first bytes. A piece is good until the next one is taken. */
 export async function* uncompressed(onProgress: (bytesRead: number) => void): AsyncGenerator<Buffer> {
-  const input = standardInput(onProgress);
+  const count = new Count(onProgress);
+  const input = freshPieces(count);
   let first: Buffer = Buffer.alloc(0);
   while (first.length < 4) {
     const { value, done } = await input.next();
@@ -41,10 +68,12 @@ export async function* uncompressed(onProgress: (bytesRead: number) => void): As
     first = Buffer.concat([first, value]);
   }
   if (first.length === 0) throw new BadTar("it is empty");
-  const all = chain(first, input);
   const decompress = decompressor(first);
-  if (!decompress) return yield* all;
-  const source = Readable.from(all, { objectMode: false, highWaterMark: PIECE_BYTES });
+  if (!decompress) {
+    yield first;
+    return yield* lentPieces(count);
+  }
+  const source = Readable.from(chain(first, input), { objectMode: false, highWaterMark: PIECE_BYTES });
   source.on("error", (error) => decompress.destroy(error));
   yield* source.pipe(decompress) as AsyncIterable<Buffer>;
 }
