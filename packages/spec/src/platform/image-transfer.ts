@@ -53,6 +53,7 @@ export const imageRoutes = {
       200: {
         content: { "application/x-tar": { schema: z.string().openapi({ format: "binary" }) } },
         description: "An OCI image layout in a tar",
+        headers: { "X-Image-Digest": { schema: { type: "string" as const }, description: "Of the image's manifest" } },
       },
       ...errors(400, 404),
     },
