@@ -1,4 +1,4 @@
-import type { Clock } from "@boxyard/core";
+import { AppError, type Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { AGENT_PORT } from "@boxyard/spec";
 import { MAX_BODY_BYTES } from "@boxyard/spec/platform";
@@ -46,12 +46,7 @@ export class Front implements ClientHost {
   constructor(options: FrontOptions) {
     this.options = options;
     this.pool = new UpstreamPool(() => options.clock.monotonic());
-    this.listener = Bun.listen<Connection>({
-      hostname: options.hostname,
-      port: options.port,
-      allowHalfOpen: true,
-      socket: { ...Connection.handlers, open: (socket) => this.accept(socket) },
-    });
+    this.listener = this.listen();
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
 
@@ -122,6 +117,22 @@ export class Front implements ClientHost {
   onClosed(client: ClientConnection): void {
     this.clients.delete(client);
     if (this.clients.size === 0) this.emptied?.();
+  }
+
+  private listen(): Bun.TCPSocketListener<Connection> {
+    const { hostname, port } = this.options;
+    try {
+      return Bun.listen<Connection>({
+        hostname,
+        port,
+        allowHalfOpen: true,
+        socket: { ...Connection.handlers, open: (socket) => this.accept(socket) },
+      });
+    } catch (cause) {
+      const taken = (cause as { code?: unknown }).code === "EADDRINUSE";
+      const why = taken ? "another program has this port; BOXYARD_LISTEN chooses another" : String((cause as Error).message);
+      throw new AppError("unavailable", `Cannot listen on ${hostname}:${port}: ${why}`, { reason: "listen", cause });
+    }
   }
 
   private accept(socket: Bun.Socket<Connection>): void {
