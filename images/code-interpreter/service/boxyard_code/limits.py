@@ -16,6 +16,8 @@ MAX_RESULT_BYTES = 48 * 2**20
 
 KEEPALIVE_S = 5
 START_LIMIT_S = 60
+# How long a question for health may wait until the answer is no.
+HEALTH_WAIT_S = 5
 # How long an interrupted cell may take until its kernel is restarted instead.
 INTERRUPT_LIMIT_S = 5
 # How long the kernel's own housekeeping (variables, a fence) may take.

@@ -1,13 +1,14 @@
 """The code service's HTTP interface (wire.md, section 8)."""
+import asyncio
 import json
 import os
 
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, RequestHandler
 
+from . import limits
 from .contexts import TooMany
 from .languages import find_language
-from .limits import DEFAULT_CWD
 
 
 class Refusal(Exception):
@@ -65,9 +66,12 @@ class Handler(RequestHandler):
 
 
 class Health(Handler):
-    def get(self):
-        if not self.service.is_ready:
-            raise Refusal(503, "the Python kernel is not yet ready")
+    async def get(self):
+        # Who asks again and again takes the processor from what is starting: the answer waits for the news.
+        try:
+            await asyncio.wait_for(self.service.ready.wait(), limits.HEALTH_WAIT_S)
+        except asyncio.TimeoutError:
+            raise Refusal(503, "the Python kernel is not yet ready") from None
         self.write("OK")
 
 
@@ -78,7 +82,7 @@ class Contexts(Handler):
     async def post(self):
         language, cwd = self.members(language=str, cwd=str)
         found = self.language(language)
-        folder = cwd or DEFAULT_CWD
+        folder = cwd or limits.DEFAULT_CWD
         if not os.path.isabs(folder) or not os.path.isdir(folder):
             raise Refusal(400, f"cwd: there is no folder {folder[:1000]}")
         context = self.service.contexts.create(found, folder)

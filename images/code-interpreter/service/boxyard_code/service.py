@@ -16,7 +16,7 @@ class Service:
     def __init__(self, baseline):
         self.contexts = Contexts(baseline)
         self.environment = AgentEnvironment()
-        self.is_ready = False
+        self.ready = asyncio.Event()
 
 
 def run(first_kernel, baseline):
@@ -41,7 +41,7 @@ async def _serve(first_kernel, baseline):
     await asyncio.wait({stopped, warm}, return_when=asyncio.FIRST_COMPLETED)
     if not stopped.done() and not warm.result():
         raise SystemExit("the Python kernel does not start")
-    service.is_ready = True
+    service.ready.set()
     await stopped
     server.stop()
     await service.contexts.close()
