@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 export const CHECKOUT = resolve(import.meta.dir, "../../../..");
 
 /** What never becomes part of a built thing. */
-const NOT_BUILT = /\.test\.ts$|(^|\/)(node_modules|fixtures)\//;
+const NOT_BUILT = /\.test\.ts$|(^|\/)(node_modules|fixtures|__pycache__)\//;
 
 /** `path` itself, or every file below it in a fixed order, tests left out. Nothing when there is no such path. */
 function filesBelow(path: string, root: string): string[] {
