@@ -21,7 +21,7 @@ export interface FileSuite extends Suite {
 export const unit: FileSuite = {
   name: "unit",
   proves: "every part does its job by itself",
-  limitMs: 180_000,
+  limitMs: 480_000,
   files: (only) => testFiles(["packages/*/src/**/*.test.ts", "tools/**/*.test.ts", "bench/**/*.test.ts"], only, NOT_UNIT),
   run: (context) => together(context, unit.files(context.only), 10_000),
 };
@@ -29,7 +29,7 @@ export const unit: FileSuite = {
 export const contract: FileSuite = {
   name: "contract",
   proves: "the fake driver keeps the real one's contract, and the store keeps its own on SQLite and on PostgreSQL",
-  limitMs: 120_000,
+  limitMs: 240_000,
   needs: ["needs"],
   files: (only) => testFiles(["packages/*/src/**/*contract.test.ts"], only),
   run: (context) => together(context, contract.files(context.only), 20_000),

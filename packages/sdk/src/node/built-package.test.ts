@@ -40,7 +40,7 @@ test("passes the whole suite on Node", async () => {
     failed: "0",
     output: "",
   });
-}, 60_000);
+}, 240_000);
 
 test("is at most 60 kB gzipped with its dependencies, and needs no Node", async () => {
   const bundle = await Bun.build({ entrypoints: [join(built, "index.js")], target: "browser", minify: true });

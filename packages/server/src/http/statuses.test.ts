@@ -37,6 +37,7 @@ const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
   },
   404: () => s.call("GET", `/sandboxes/${NOBODY}`),
   405: () => s.call("PATCH", "/sandboxes"),
+  408: "packages/agent/src/files/upload/upload.test.ts",
   409: async () => {
     const { sandboxID } = await s.create();
     const answer = await s.call("POST", `/sandboxes/${sandboxID}/resume`);
