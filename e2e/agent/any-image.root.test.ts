@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildGuest } from "@boxyard/driver-local/setup";
+import { OLD_GLIBC, oldGlibcTar } from "../support/old-glibc.ts";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
@@ -30,11 +31,19 @@ const BUSYBOX = "mkdir -p bin && cp /usr/bin/busybox bin/busybox";
 const USER =
   "mkdir -p etc home/user root && echo 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh' > etc/passwd && chown 1000:1000 home/user";
 
+/** The command of one of the usual programs in an image. */
+type CommandOf = (program: string) => readonly [string, ...string[]];
+const ofBusybox: CommandOf = (program) => ["/bin/busybox", program];
+const itself: CommandOf = (program) => [`/bin/${program}`];
+
 /** What every image must be able to do. */
-async function everything(agent: AgentUnderTest): Promise<void> {
-  const busybox = (args: readonly string[]) => start(agent, { process: { cmd: "/bin/busybox", args } }).then(collect);
-  expect((await busybox(["echo", "direct"])).stdout).toBe("direct\n");
-  expect((await busybox(["sh", "-c", "exit 3"])).end.exitCode).toBe(3);
+async function everything(agent: AgentUnderTest, commandOf: CommandOf = ofBusybox): Promise<void> {
+  const processOf = (program: string, ...more: readonly string[]) => {
+    const [cmd, ...args] = commandOf(program);
+    return { cmd, args: [...args, ...more] };
+  };
+  expect((await collect(await start(agent, { process: processOf("echo", "direct") }))).stdout).toBe("direct\n");
+  expect((await collect(await start(agent, { process: processOf("sh", "-c", "exit 3") }))).end.exitCode).toBe(3);
   const url = `${agent.baseUrl}/files?path=/tmp/file&username=root`;
   const headers = { ...authorised(agent), "Content-Type": "application/octet-stream" };
   expect((await fetch(url, { method: "POST", headers, body: "content" })).status).toBe(200);
@@ -42,11 +51,11 @@ async function everything(agent: AgentUnderTest): Promise<void> {
   const listed = await unary(agent, "filesystem.Filesystem/ListDir", { path: "/tmp" });
   expect(listed.body.entries.map((entry: { name: string; owner: string }) => [entry.name, entry.owner])).toEqual([["file", "root"]]);
   const terminal = await start(agent, {
-    process: { cmd: "/bin/busybox", args: ["sh"], envs: { PS1: "> " } },
+    process: { ...processOf("sh"), envs: { PS1: "> " } },
     pty: { size: { cols: 80, rows: 24 } },
   });
   const pid = await firstPid(terminal);
-  await unary(agent, "process.Process/SendInput", { process: { pid }, input: { pty: btoa("/bin/busybox stty size\n") } });
+  await unary(agent, "process.Process/SendInput", { process: { pid }, input: { pty: btoa(`${commandOf("stty").join(" ")} size\n`) } });
   await readUntil(terminal, (soFar) => soFar.pty.includes("24 80"));
   await unary(agent, "process.Process/SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
   expect((await collect(terminal)).end.status).toBe("signal: killed");
@@ -90,6 +99,23 @@ describe("the agent runs in any image", () => {
     const broken = `${BUSYBOX} && ${USER} && mkdir -p lib64 lib/x86_64-linux-gnu etc && for f in lib64/ld-linux-x86-64.so.2 lib/x86_64-linux-gnu/libc.so.6 lib/x86_64-linux-gnu/libm.so.6; do echo ancient > $f; done && echo /lib/x86_64-linux-gnu > etc/ld.so.conf`;
     await inImage(broken, "user", everything);
   });
+
+  test("an old glibc: programs of Debian 11 run on theirs, the agent on its own", async () => {
+    const fill = `tar -xf ${await oldGlibcTar()} && ln -s bash bin/sh && ${USER}`;
+    await inImage(fill, "user", async (agent) => {
+      await everything(agent, itself);
+      // The library is a program too, which says what it is; a shell's map of memory says what was loaded.
+      const { stdout } = await run(agent, "echo /lib/*/libc.so.6; /lib/*/libc.so.6; exec cat /proc/self/maps", { user: "user" });
+      expect(stdout).toMatch(/^\/lib\/[^ ]+\/libc\.so\.6\n/);
+      expect(stdout).toContain(`stable release version ${OLD_GLIBC}.`);
+      expect(stdout).toContain(`libc-${OLD_GLIBC}.so`);
+      expect(stdout).not.toContain("/.boxyard");
+      // Names are looked up by the agent for the start, and by the image's own libc for `id`.
+      const asUser = await run(agent, "id -un; id -u; pwd; echo ~root", { user: "user" });
+      expect(asUser.stdout).toBe("user\n1000\n/home/user\n/root\n");
+      expect((await run(agent, "true", { user: "nobody" })).error?.code).toBe("unauthenticated");
+    });
+  }, 120_000);
 
   test("programs of the sandbox never see the agent's loader path", async () => {
     await inImage(BUSYBOX, null, async (agent) => {

@@ -1,5 +1,7 @@
 export { fingerprint } from "../doctor/fingerprint.ts";
+export { formatDeb822 } from "./base/apt-sources.ts";
 export { baseTarName } from "./base/build.ts";
+export { machineAptSettings, machineRelease, machineSources } from "./base/machine.ts";
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
 export { buildGuest } from "./guest/build.ts";
