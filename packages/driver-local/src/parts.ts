@@ -36,8 +36,11 @@ export interface PoolStorage {
   /** The mounted pool. */
   readonly root: string;
   readonly layersRoot: string;
-  /** Path of a new, empty subvolume that can hold `limitBytes`. `already_exists` when there is one of this id. */
-  createVolume(id: string, limitBytes: number): Promise<string>;
+  /**
+   * Path of a new, empty subvolume that can hold `limitBytes`, whose inode numbers are above those of `layers`. `already_exists` when there
+   * is one of this id.
+   */
+  createVolume(id: string, limitBytes: number, layers?: readonly string[]): Promise<string>;
   /** Where a volume that was created lies. */
   volumePath(id: string): string;
   /** Repeatable; succeeds when there is none. */

@@ -89,6 +89,11 @@ export interface MakeLayerOptions {
 export interface ImportLayerOptions extends MakeLayerOptions {
   /** What the uncompressed tar must hash to; another one is `data_loss`, reason `bad_digest`. */
   readonly expectedDigest?: string;
+  /**
+   * Digests of the layers that it will lie on, lowest first, those too that are still to come: its files then get other inode numbers than
+   * theirs, which a program in a sandbox would else take for the same files.
+   */
+  readonly above?: readonly string[];
   /** Told now and then how many bytes of the source (as it comes, compressed or not) have been read so far. */
   readonly onProgress?: (bytesRead: number) => void;
 }

@@ -8,6 +8,7 @@ import {
   type LayerSource,
   type MakeLayerOptions,
 } from "@boxyard/driver";
+import { InodeSeeds, MAX_SEED, seedAbove } from "../pool-storage/inode-seeds.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
 import { Gate } from "./gate.ts";
 import { Making, takeAway } from "./making.ts";
@@ -34,9 +35,11 @@ type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J,
 export class LayerStore {
   private readonly dataDir: string;
   private readonly gate = new Gate(MAX_MAKING);
+  private readonly seeds: InodeSeeds;
 
   constructor(dataDir: string) {
     this.dataDir = dataDir;
+    this.seeds = new InodeSeeds(dataDir);
   }
 
   has(digest: string): boolean {
@@ -65,8 +68,16 @@ export class LayerStore {
       if (!("path" in source)) await source.cancel();
       return this.get(expectedDigest);
     }
-    const job = { kind: "import", ...(expectedDigest !== undefined && { expectedDigest }) } as const;
+    const seed = await this.seedOver(options.above ?? []);
+    const job = { kind: "import", ...(expectedDigest !== undefined && { expectedDigest }), ...(seed !== undefined && { seed }) } as const;
     return this.make(job, options, { source, signal, ...(onProgress && { onProgress }) });
+  }
+
+  /** Where a layer over these begins. One that is still to come counts as if it were short. */
+  private async seedOver(above: readonly string[]): Promise<string | undefined> {
+    const ends = above.filter((digest) => this.has(digest)).map((digest) => this.seeds.endOf(this.treeOf(digest)));
+    const seed = Math.max(seedAbove(ends), Math.min(above.length, MAX_SEED));
+    return seed === 0 ? undefined : await this.seeds.get(seed);
   }
 
   /** Waits for its place first, then for the volume: whoever else wants the volume waits for a copy, never for other layers. */

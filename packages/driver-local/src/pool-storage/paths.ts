@@ -15,6 +15,10 @@ export function poolPaths(dataDir: string) {
     facts: `${dataDir}/pool/layer-facts`,
     /** Layers in the making, and the rest of those that are being removed. */
     making: `${dataDir}/pool/making`,
+    /** Subvolumes that others begin as, for their inode numbers' sake. */
+    inodeSeeds: `${dataDir}/pool/inode-seeds`,
+    /** Snapshots of them that wait to become sandboxes' volumes. */
+    readyVolumes: `${dataDir}/pool/ready-volumes`,
   } as const;
 }
 

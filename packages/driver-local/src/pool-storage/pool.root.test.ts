@@ -15,12 +15,14 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
+import { LayerStore } from "../images/index.ts";
 import type { PoolStorage } from "../parts.ts";
-import { filesystemId, subvolumeId } from "../sys/btrfs.ts";
+import { createSubvolume, filesystemId, subvolumeId } from "../sys/btrfs.ts";
 import { getxattr, mount, umount2 } from "../sys/libc.ts";
 import { findLoop } from "../sys/loop.ts";
 import { runCommand } from "../sys/run.ts";
 import { digestOfFile, importLayer, isPoolMounted, makePoolImage, openPool, poolPaths, quotaMode } from "./index.ts";
+import { InodeSeeds, SEED_STEP } from "./inode-seeds.ts";
 
 const MIB = 1024 ** 2;
 const dataDir = mkdtempSync(join(tmpdir(), "boxyard-pool-"));
@@ -113,6 +115,40 @@ test("the limit holds through overlay, and usage says what is used", async () =>
     await pool.destroyVolume("ilimit");
   }
 });
+
+test("a volume over layers begins above their numbers, empty and with its limit", async () => {
+  const tree = join(dataDir, "small");
+  const tar = join(dataDir, "small.tar");
+  mkdirSync(tree);
+  await runCommand(["tar", "-C", tree, "-cf", tar, "."]);
+  const digest = await digestOfFile(tar);
+  await importLayer(dataDir, tar, digest);
+  const path = await pool.createVolume("iover", 16 * MIB, [digest]);
+  try {
+    expect(readdirSync(path)).toEqual([]);
+    expect((await pool.usage("iover")).usedBytes).toBeLessThan(MIB);
+    mkdirSync(`${path}/upper`);
+    expect(statSync(`${path}/upper`).ino).toBeGreaterThanOrEqual(SEED_STEP);
+    const { code, bytes } = fill(`${path}/upper/big`, 64 * MIB);
+    expect(["EDQUOT", "ENOSPC"]).toContain(code);
+    expect(bytes).toBeLessThanOrEqual(16 * MIB);
+  } finally {
+    await pool.destroyVolume("iover");
+    new LayerStore(dataDir).remove(digest);
+  }
+});
+
+test("seeds are made once, whoever asks and whatever a killed process has left", async () => {
+  createSubvolume(paths.inodeSeeds, "new");
+  const makers = [new InodeSeeds(dataDir), new InodeSeeds(dataDir)];
+  const [one, other] = await Promise.all(makers.map((seeds) => seeds.get(2)));
+  expect(one).toBe(other as string);
+  expect(readdirSync(paths.inodeSeeds).sort()).toEqual(["131072", "65536", "lock"]);
+  expect(readdirSync(one as string)).toEqual(["hold"]);
+  expect(statSync(`${one}/hold`).ino).toBe(2 * SEED_STEP - 1);
+  await openPool(dataDir); // Its qgroups are nobody's leftovers.
+  expect(existsSync(`/sys/fs/btrfs/${filesystemId(paths.root)}/qgroups/0_${subvolumeId(one as string)}`)).toBe(true);
+}, 30_000);
 
 test("a deleted volume's qgroup goes too", async () => {
   const path = await pool.createVolume("iq", 16 * MIB);

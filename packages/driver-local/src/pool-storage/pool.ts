@@ -1,16 +1,19 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fromErrno } from "@boxyard/core/node";
 import type { PoolStorage } from "../parts.ts";
-import { createSubvolume, destroySubvolume, filesystemId, removeQgroup, subvolumeId } from "../sys/btrfs.ts";
+import { createSubvolume, destroySubvolume, filesystemId, removeQgroup, setQgroupLimit, subvolumeId } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
+import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { mountPool, unmountPool } from "./mount.ts";
 import { digestHex, poolPaths, volumeName } from "./paths.ts";
+import { ReadyVolumes } from "./ready-volumes.ts";
 
 /** Mounts the pool of `dataDir` (or takes over the mounted one) and cleans up after kernels that leave qgroups behind. */
 export async function openPool(dataDir: string): Promise<PoolStorage> {
   await mountPool(dataDir);
   const pool = new BtrfsPool(dataDir);
   pool.removeStaleQgroups();
+  await pool.makeReady();
   return pool;
 }
 
@@ -22,9 +25,13 @@ class BtrfsPool implements PoolStorage {
   private readonly volumesRoot: string;
   private readonly making: string;
   private readonly qgroups: string;
+  private readonly seeds: InodeSeeds;
+  private readonly ready: ReadyVolumes;
 
   constructor(dataDir: string) {
     this.dataDir = dataDir;
+    this.seeds = new InodeSeeds(dataDir);
+    this.ready = new ReadyVolumes(poolPaths(dataDir).readyVolumes, this.seeds);
     this.root = poolPaths(dataDir).root;
     this.layersRoot = `${this.root}/layers`;
     this.volumesRoot = `${this.root}/sandboxes`;
@@ -32,14 +39,29 @@ class BtrfsPool implements PoolStorage {
     this.qgroups = `/sys/fs/btrfs/${filesystemId(this.root)}/qgroups`;
   }
 
-  async createVolume(id: string, limitBytes: number): Promise<string> {
+  /** What most sandboxes begin from: the first create should not wait for it. */
+  async makeReady(): Promise<void> {
+    await this.seeds.get(1);
+    this.ready.fill(1);
+  }
+
+  async createVolume(id: string, limitBytes: number, layers: readonly string[] = []): Promise<string> {
     const name = volumeName(id);
     try {
-      createSubvolume(this.volumesRoot, name, limitBytes);
+      const seed = seedAbove(layers.map((digest) => this.seeds.endOf(this.layerPath(digest))));
+      if (seed === 0) createSubvolume(this.volumesRoot, name, limitBytes);
+      else await this.createAbove(seed, name, limitBytes);
     } catch (error) {
       throw fromErrno(`create volume ${id}`, error);
     }
     return `${this.volumesRoot}/${name}`;
+  }
+
+  private async createAbove(seed: number, name: string, limitBytes: number): Promise<void> {
+    const path = `${this.volumesRoot}/${name}`;
+    await this.ready.moveTo(path, seed);
+    // Nobody writes to it before it is given out.
+    setQgroupLimit(this.root, subvolumeId(path), limitBytes);
   }
 
   volumePath(id: string): string {
@@ -85,6 +107,8 @@ class BtrfsPool implements PoolStorage {
     // Read before the volumes, so that one made meanwhile is not taken for a stale one.
     const entries = readdirSync(this.qgroups);
     const live = new Set<string>();
+    // Before the volumes, which those that are ready become.
+    for (const seed of [...this.seeds.all(), ...this.ready.all()]) live.add(`0_${subvolumeId(seed)}`);
     for (const parent of [this.volumesRoot, this.layersRoot]) {
       for (const name of readdirSync(parent)) live.add(`0_${subvolumeId(`${parent}/${name}`)}`);
     }
@@ -97,10 +121,11 @@ class BtrfsPool implements PoolStorage {
   }
 
   async close(): Promise<void> {
-    // No descriptor outlives a call.
+    await this.ready.close();
   }
 
   async release(): Promise<void> {
+    await this.ready.close();
     await unmountPool(this.dataDir);
   }
 }

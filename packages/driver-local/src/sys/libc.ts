@@ -23,8 +23,10 @@ export const O = {
   NONBLOCK: 0o4000,
   CLOEXEC: 0o2000000,
   PATH: 0o10000000,
-  // These two differ between architectures.
+  // These differ between architectures.
   DIRECTORY: process.arch === "arm64" ? 0o40000 : 0o200000,
+  /** A file without a name in the folder; has the bit of O_DIRECTORY in it. */
+  TMPFILE: 0o20000000 | (process.arch === "arm64" ? 0o40000 : 0o200000),
   NOFOLLOW: process.arch === "arm64" ? 0o100000 : 0o400000,
 } as const;
 

@@ -110,7 +110,8 @@ async function fetchLayers(
   const next = wanted.values();
   const worker = async () => {
     for (const { diffId, descriptor } of next) {
-      await fetchLayer(source, descriptor, diffId, { ...options, signal }, progress);
+      const above = diffIds.slice(0, diffIds.indexOf(diffId));
+      await fetchLayer(source, descriptor, diffId, { ...options, signal, above }, progress);
       progress.layerDone(diffIds.filter((other) => other === diffId).length);
     }
   };
@@ -132,15 +133,15 @@ async function fetchLayer(
   source: ImageSource,
   descriptor: Descriptor,
   diffId: string,
-  options: InstallOptions,
+  options: InstallOptions & { readonly above: readonly string[] },
   progress: Progress,
 ): Promise<void> {
-  const { images, signal, maxLayerBytes } = options;
+  const { above, images, signal, maxLayerBytes } = options;
   if (await images.hasLayer(diffId)) return progress.bytes(descriptor.size);
   await using file = await source.blob(descriptor, { signal, onBytes: (bytes) => progress.bytes(bytes) });
   await images.importLayer(
     { path: file.path },
-    { signal, expectedDigest: diffId, ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }) },
+    { signal, expectedDigest: diffId, above, ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }) },
   );
 }
 

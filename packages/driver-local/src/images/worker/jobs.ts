@@ -1,8 +1,8 @@
 import type { ErrorCode } from "@boxyard/core";
 
-/** What a worker is asked to do, as JSON on its command line. Paths are of this machine and of our making. */
+/** What a worker is asked to do, as JSON on its command line. Paths are of this machine and of our making. `seed`: see `InodeSeeds`. */
 export type Job =
-  | (MakeJob & { readonly kind: "import"; readonly expectedDigest?: string })
+  | (MakeJob & { readonly kind: "import"; readonly expectedDigest?: string; readonly seed?: string })
   | (MakeJob & {
       readonly kind: "commit";
       /** A sandbox's volume, and the first id of its range. */

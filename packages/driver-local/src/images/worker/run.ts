@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
+import { createFromSeed } from "../../pool-storage/inode-seeds.ts";
 import { fsync, syncFileSystem } from "../../sys/at.ts";
 import { createSubvolume, snapshotSubvolume } from "../../sys/btrfs.ts";
 import { close, O, open } from "../../sys/libc.ts";
@@ -51,7 +52,8 @@ function runPack(job: Extract<Job, { kind: "commit" | "merge" }>, skeleton: Skel
 }
 
 async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: SkeletonWriter, send: Send): Promise<Made> {
-  createSubvolume(job.folder, FILES.tree);
+  if (job.seed === undefined) createSubvolume(job.folder, FILES.tree);
+  else createFromSeed(job.seed, job.folder, FILES.tree);
   const root = open(`${job.folder}/${FILES.tree}`, O.RDONLY | O.DIRECTORY);
   const kept = open(`${job.folder}/${FILES.facts}/${FILES.kept}`, O.RDONLY | O.DIRECTORY);
   const unpacker = new Unpacker({ root, kept, skeleton, maxEntries: job.maxEntries });

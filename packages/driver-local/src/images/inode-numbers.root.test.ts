@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { SandboxHandle } from "@boxyard/driver";
+import { makeTar } from "@boxyard/driver/fake";
+import { exec, initAgent } from "../testing/exec.ts";
+import { never, TestMachine } from "../testing/machine.ts";
+
+/* What a program in a sandbox sees of device and inode numbers: no two folders of one tree may show the same pair. */
+
+setDefaultTimeout(60_000);
+let machine: TestMachine;
+beforeAll(async () => {
+  machine = await TestMachine.make();
+}, 600_000);
+afterAll(() => machine?.dispose(), 60_000);
+
+async function run(handle: SandboxHandle, command: string): Promise<string> {
+  const { output, exitCode } = await exec(await machine.driver.address(handle), command);
+  if (exitCode !== 0) throw new Error(`${command}: ${exitCode} ${output}`);
+  return output;
+}
+
+async function boot(layers: readonly string[]): Promise<SandboxHandle> {
+  const handle = await machine.boot({ ...machine.spec(), image: { digest: `sha256:${"1".repeat(64)}`, layers } });
+  await initAgent(await machine.driver.address(handle));
+  return handle;
+}
+
+/** Folders below every folder of the template's, so that whatever number one of them shares with one below it, there is a loop. */
+const FILL = (name: string) =>
+  `find / -xdev -maxdepth 2 -type d ! -path '/${name}*' >/tmp/list; mkdir -p /opt/${name}; seq 600 | (cd /opt/${name} && xargs mkdir)
+   while read -r folder; do mkdir -p "$folder/${name}/a/b" 2>/dev/null; done </tmp/list; rm /tmp/list`;
+
+async function expectDistinctFolders(handle: SandboxHandle): Promise<void> {
+  const folders = Number(await run(handle, "find / -xdev -type d 2>/dev/null | wc -l"));
+  expect(folders).toBeGreaterThan(1000);
+  expect(await run(handle, "find / -xdev -type d -printf '%D %i\\n' 2>/dev/null | sort | uniq -d")).toBe("");
+  expect(await run(handle, "find / -xdev 2>&1 >/dev/null | grep -i loop || true")).toBe("");
+}
+
+/** A sandbox's own folders on top of `layers`, and the layer that they become. */
+async function step(layers: readonly string[], name: string): Promise<string[]> {
+  const handle = await boot(layers);
+  try {
+    await run(handle, FILL(name));
+    await expectDistinctFolders(handle);
+    await machine.driver.freeze(handle);
+    const { digest } = await machine.driver.images.commit(handle, { signal: never });
+    return [...layers, digest];
+  } finally {
+    await machine.driver.destroy(handle);
+  }
+}
+
+test("no two folders show one number: over a template, over a step of a build, and over a merge of steps", async () => {
+  const base = machine.spec().image.layers;
+  const one = await step(base, "one");
+  const two = await step(one, "two");
+  const merged = await machine.driver.images.mergeLayers(two.slice(base.length), { signal: never });
+  const three = await step([...base, merged.digest], "three");
+  for (const layer of new Set([...two, ...three].filter((digest) => !base.includes(digest)))) {
+    await machine.driver.images.removeLayer(layer);
+  }
+});
+
+test("the layers of an image from elsewhere keep apart too", async () => {
+  const base = machine.spec().image.layers;
+  const folders = (name: string) => Array.from({ length: 600 }, (_, i) => ({ path: `srv/${name}/${i}/`, type: "folder" as const }));
+  const layers = [...base];
+  for (const name of ["lower", "upper"]) {
+    const tar = makeTar(folders(name)) as Uint8Array<ArrayBuffer>;
+    const { digest } = await machine.driver.images.importLayer(new Blob([tar]).stream(), { signal: never, above: layers });
+    layers.push(digest);
+  }
+  const all = await step(layers, "own");
+  for (const layer of all.slice(base.length)) await machine.driver.images.removeLayer(layer);
+});

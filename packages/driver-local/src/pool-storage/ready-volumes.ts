@@ -1,0 +1,86 @@
+import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+import { snapshotSubvolume } from "../sys/btrfs.ts";
+import { hasErrno } from "../sys/libc.ts";
+import { runCommand } from "../sys/run.ts";
+import { dropHold, type InodeSeeds } from "./inode-seeds.ts";
+
+/** Kept for each seed that was in use. Each is one block in the pool. */
+const READY = 4;
+
+/**
+ * Snapshots of seeds that wait to become volumes. A snapshot waits until all that was written is on the disk, which takes from one
+ * millisecond to many: nobody's create should, and above all not the one thread that everything here runs on.
+ */
+export class ReadyVolumes {
+  private readonly folder: string;
+  private readonly seeds: InodeSeeds;
+  private readonly filling = new Map<number, Promise<void>>();
+  private closed = false;
+
+  constructor(folder: string, seeds: InodeSeeds) {
+    this.folder = folder;
+    this.seeds = seeds;
+  }
+
+  /** Makes an empty subvolume at `path` whose numbers begin above the seed. EEXIST is `already_exists`. */
+  async moveTo(path: string, seed: number): Promise<void> {
+    while (!this.tryMove(path, seed)) await this.make(seed);
+    dropHold(path);
+    this.fill(seed);
+  }
+
+  /** Begins to make what is missing. A failure is told to whoever then needs one. */
+  fill(seed: number): void {
+    if (this.closed || this.filling.has(seed)) return;
+    const work = async () => {
+      while (!this.closed && this.namesFor(seed).length < READY) await this.make(seed);
+    };
+    const filling = work()
+      .catch(() => {})
+      .finally(() => this.filling.delete(seed));
+    this.filling.set(seed, filling);
+  }
+
+  /** Waits for what is under way. What is ready stays for the next process. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await Promise.all(this.filling.values());
+  }
+
+  /** Paths of all. */
+  all(): string[] {
+    return existsSync(this.folder) ? readdirSync(this.folder).map((name) => `${this.folder}/${name}`) : [];
+  }
+
+  /** False when none is ready. Nothing comes between the look and the move but another process. */
+  private tryMove(path: string, seed: number): boolean {
+    if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
+    for (const name of this.namesFor(seed)) {
+      try {
+        renameSync(`${this.folder}/${name}`, path);
+        return true;
+      } catch (error) {
+        if (!hasErrno(error, "ENOENT")) throw error;
+      }
+    }
+    return false;
+  }
+
+  private async make(seed: number): Promise<void> {
+    const source = await this.seeds.get(seed);
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    const name = `${seed}-${crypto.randomUUID()}`;
+    try {
+      // A process of its own, so that this one goes on meanwhile.
+      await runCommand(["btrfs", "subvolume", "snapshot", source, `${this.folder}/${name}`]);
+    } catch {
+      // Where that fails, this does too, and says which error of the kernel's it was.
+      snapshotSubvolume(source, this.folder, name);
+    }
+  }
+
+  private namesFor(seed: number): string[] {
+    return existsSync(this.folder) ? readdirSync(this.folder).filter((name) => name.startsWith(`${seed}-`)) : [];
+  }
+}
