@@ -6,7 +6,11 @@ import { runCommand } from "../sys/run.ts";
 import { dropHold, type InodeSeeds } from "./inode-seeds.ts";
 
 /** Kept for each seed that was in use. Each is one block in the pool. */
-const READY = 4;
+const READY = 32;
+/** With fewer left, more are made at once; with more, only when no sandbox has been made for a while. */
+const FEW = 4;
+/** A refill takes a core for some milliseconds each, which a create that has just begun should have for itself. */
+const IDLE_MS = 1_000;
 
 /**
  * Snapshots of seeds that wait to become volumes. A snapshot waits until all that was written is on the disk, which takes from one
@@ -16,6 +20,7 @@ export class ReadyVolumes {
   private readonly folder: string;
   private readonly seeds: InodeSeeds;
   private readonly filling = new Map<number, Promise<void>>();
+  private readonly waiting = new Map<number, NodeJS.Timeout>();
   private closed = false;
 
   constructor(folder: string, seeds: InodeSeeds) {
@@ -30,11 +35,18 @@ export class ReadyVolumes {
     this.fill(seed);
   }
 
-  /** Begins to make what is missing. A failure is told to whoever then needs one. */
+  /** Begins to make what is missing, or will when it is quiet. A failure is told to whoever then needs one. */
   fill(seed: number): void {
+    if (this.closed) return;
+    clearTimeout(this.waiting.get(seed));
+    this.waiting.set(seed, setTimeout(() => this.begin(seed, READY), IDLE_MS).unref());
+    if (this.namesFor(seed).length < FEW) this.begin(seed, FEW);
+  }
+
+  private begin(seed: number, count: number): void {
     if (this.closed || this.filling.has(seed)) return;
     const work = async () => {
-      while (!this.closed && this.namesFor(seed).length < READY) await this.make(seed);
+      while (!this.closed && this.namesFor(seed).length < count) await this.make(seed);
     };
     const filling = work()
       .catch(() => {})
@@ -45,6 +57,7 @@ export class ReadyVolumes {
   /** Waits for what is under way. What is ready stays for the next process. */
   async close(): Promise<void> {
     this.closed = true;
+    for (const timer of this.waiting.values()) clearTimeout(timer);
     await Promise.all(this.filling.values());
   }
 
