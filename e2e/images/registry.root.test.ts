@@ -17,23 +17,14 @@ import {
   pushImage,
   Transport,
 } from "@boxyard/server/registry";
+import { NO_SETTINGS } from "../../packages/server/src/registry/testing/no-settings.ts";
 import { startRegistry, type TestRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
 
 /* Real layers, a real registry: what a sandbox has changed goes out, is forgotten, comes back, and a sandbox stands on it. */
 
 const signal = new AbortController().signal;
 const INIT_KEY = "0123456789abcdef0123456789abcdef";
-const settings: ImageSettings = {
-  user: "user",
-  workdir: "/home/user",
-  env: { A: "b" },
-  entrypoint: [],
-  cmd: [],
-  shell: [],
-  labels: {},
-  exposedPorts: [],
-  stopSignal: "",
-};
+const settings: ImageSettings = { ...NO_SETTINGS, user: "user", workdir: "/home/user", env: { A: "b" } };
 
 let folder: TestDataFolder;
 let driver: SandboxDriver;

@@ -6,27 +6,17 @@ import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
 import { Pins } from "../images/pins.ts";
 import { importArchive } from "./archive-import.ts";
 import { MEDIA } from "./manifest.ts";
-import { configBytes, type ImageFacts, manifestBytes } from "./settings.ts";
+import { configBytes, manifestBytes } from "./settings.ts";
 import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
+import { NO_SETTINGS } from "./testing/no-settings.ts";
 
-const settings: ImageFacts["settings"] = {
-  user: "",
-  workdir: "",
-  env: {},
-  entrypoint: [],
-  cmd: [],
-  shell: [],
-  labels: {},
-  exposedPorts: [],
-  stopSignal: "",
-};
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 const blob = (bytes: Uint8Array): [string, Uint8Array] => [`blobs/sha256/${digestOf(bytes).slice(7)}`, bytes];
 const tarOf = (files: readonly (readonly [string, Uint8Array])[]) =>
   Buffer.concat([...files.flatMap(([path, data]) => [tarHeader(path, data.length), data, tarPadding(data.length)]), tarEnd()]);
 
 const layer = makeTar([{ path: "file", text: "content" }]);
-const config = configBytes({ layers: [digestOf(layer)], settings });
+const config = configBytes({ layers: [digestOf(layer)], settings: NO_SETTINGS });
 const manifest = manifestBytes(config, [{ mediaType: MEDIA.layer, digest: digestOf(layer), size: layer.length }]);
 const indexOf = (digest = digestOf(manifest), size = manifest.length) =>
   json({ schemaVersion: 2, mediaType: MEDIA.index, manifests: [{ mediaType: MEDIA.manifest, digest, size }] });

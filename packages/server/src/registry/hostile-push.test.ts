@@ -3,20 +3,10 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestOf, FakeDriver } from "@boxyard/driver/fake";
-import { type ImageFacts, parseImageReference, pushImage, Transport } from "./index.ts";
+import { parseImageReference, pushImage, Transport } from "./index.ts";
+import { NO_SETTINGS } from "./testing/no-settings.ts";
 
 const MIB = 1 << 20;
-const settings: ImageFacts["settings"] = {
-  user: "",
-  workdir: "",
-  env: {},
-  entrypoint: [],
-  cmd: [],
-  shell: [],
-  labels: {},
-  exposedPorts: [],
-  stopSignal: "",
-};
 
 /** A registry in this process that takes blobs as the distribution specification says, and fails as a test wants it to. */
 class TakingRegistry {
@@ -73,7 +63,7 @@ async function push(bytes: number, signal = new AbortController().signal) {
   for (let at = 0; at < tar.length; at += 65536) crypto.getRandomValues(tar.subarray(at, at + 65536));
   const { digest } = await images.importLayer(new Blob([tar]).stream(), { signal: new AbortController().signal });
   const reference = parseImageReference(`${registry.host}/app:v1`);
-  const image = { layers: [digest], settings };
+  const image = { layers: [digest], settings: NO_SETTINGS };
   return pushImage({ reference, image, images, transport: new Transport(), folder, signal });
 }
 

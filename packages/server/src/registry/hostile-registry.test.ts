@@ -6,22 +6,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
 import { Pins } from "../images/pins.ts";
-import { Downloads, type ImageFacts, parseImageReference, pullImage, Transport } from "./index.ts";
+import { Downloads, parseImageReference, pullImage, Transport } from "./index.ts";
 import { MEDIA } from "./manifest.ts";
 import { configBytes, manifestBytes } from "./settings.ts";
+import { NO_SETTINGS } from "./testing/no-settings.ts";
 
 const signal = new AbortController().signal;
-const settings: ImageFacts["settings"] = {
-  user: "",
-  workdir: "",
-  env: {},
-  entrypoint: [],
-  cmd: [],
-  shell: [],
-  labels: {},
-  exposedPorts: [],
-  stopSignal: "",
-};
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
 type Answer = (request: Request, url: URL) => Response | undefined | Promise<Response | undefined>;
@@ -48,7 +38,7 @@ class Script {
     pack = (tar: Uint8Array) => tar,
     mediaType: string = MEDIA.layer,
   ): { bytes: Uint8Array; mediaType: string } {
-    const config = configBytes({ layers: tars.map(digestOf), settings });
+    const config = configBytes({ layers: tars.map(digestOf), settings: NO_SETTINGS });
     this.add(config);
     const layers = tars.map(pack).map((bytes) => ({ mediaType, digest: this.add(bytes), size: bytes.length }));
     this.top = { bytes: manifestBytes(config, layers), mediaType: MEDIA.manifest };

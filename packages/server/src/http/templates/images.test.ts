@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { FakeDriver, makeTar } from "@boxyard/driver/fake";
 import type { PushEvent } from "@boxyard/spec/platform";
 import { parseImageReference, pushImage, Transport } from "../../registry/index.ts";
+import { NO_SETTINGS } from "../../registry/testing/no-settings.ts";
 import { startRegistry, type TestRegistry } from "../../registry/testing/registry-process.ts";
 import { BuildBench } from "../../testing/build-bench.ts";
 import { TestServer } from "../../testing/test-server.ts";
@@ -40,8 +41,7 @@ async function seed(name: string): Promise<void> {
   const signal = new AbortController().signal;
   const { images } = new FakeDriver();
   const { digest } = await images.importLayer(new Blob([makeTar([{ path: "file", text: "seed" }])]).stream(), { signal });
-  const settings = { user: "", workdir: "", env: {}, entrypoint: [], cmd: [], shell: [], labels: {}, exposedPorts: [], stopSignal: "" };
-  const image = { layers: [digest], settings };
+  const image = { layers: [digest], settings: NO_SETTINGS };
   const folder = join(s.config.dataFolder, "downloads");
   const credentials = { type: "registry", ...login } as const;
   await pushImage({ reference: parseImageReference(name), image, images, credentials, transport: new Transport(), folder, signal });
