@@ -44,20 +44,26 @@ Examples:
 
 const collect = (text: string, before: string[] = []) => [...before, text];
 
-export function configure(command: Command, context: CliContext): void {
-  command.description("Build, list, look at, tag, push, export, import and delete templates.");
+/** The options of a command that makes a template: what it is called, what runs in its sandboxes, and how large they are. */
+const outcome = (command: Command): Command =>
   command
-    .command("build <name> [folder]")
-    .description("Build a template from a Dockerfile and print its id.")
-    .option("-f, --file <path>", "the Dockerfile")
-    .option("--target <stage>", "stage of the Dockerfile to build (default: the last one)")
-    .option("--build-arg <KEY=VALUE>", "value for an ARG, repeatable", collectPairs)
-    .option("--secret <id=ID,src=FILE>", "secret for RUN --mount=type=secret, of a file or (env=NAME) a variable, repeatable", collect)
     .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
     .option("--start-cmd <command>", "program that runs in every sandbox from its start")
     .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")
     .option("--cpus <count>", "processors of its sandboxes", parseCount)
-    .option("--memory <MiB>", "memory of its sandboxes", parseCount)
+    .option("--memory <MiB>", "memory of its sandboxes", parseCount);
+
+export function configure(command: Command, context: CliContext): void {
+  command.description("Build, list, look at, tag, push, export, import and delete templates.");
+  outcome(
+    command
+      .command("build <name> [folder]")
+      .description("Build a template from a Dockerfile and print its id.")
+      .option("-f, --file <path>", "the Dockerfile")
+      .option("--target <stage>", "stage of the Dockerfile to build (default: the last one)")
+      .option("--build-arg <KEY=VALUE>", "value for an ARG, repeatable", collectPairs)
+      .option("--secret <id=ID,src=FILE>", "secret for RUN --mount=type=secret, of a file or (env=NAME) a variable, repeatable", collect),
+  )
     .option("--no-cache", "do every step anew")
     .option("-d, --detach", "start the build and do not wait for it")
     .option("--json", "print it as JSON")
@@ -117,14 +123,7 @@ export function configure(command: Command, context: CliContext): void {
     .description("Write a template, or one of its tags, as an OCI archive; '-' is standard output.")
     .action((name: string, file: string) => images.exportTo(name, file, context));
 
-  command
-    .command("import <file> <name>")
-    .description("Make a template of an OCI archive and print its id.")
-    .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
-    .option("--start-cmd <command>", "program that runs in every sandbox from its start")
-    .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")
-    .option("--cpus <count>", "processors of its sandboxes", parseCount)
-    .option("--memory <MiB>", "memory of its sandboxes", parseCount)
+  outcome(command.command("import <file> <name>").description("Make a template of an OCI archive and print its id."))
     .option("-d, --detach", "start the build and do not wait for it")
     .option("--json", "print it as JSON")
     .addHelpText("after", IMPORT_HELP)
