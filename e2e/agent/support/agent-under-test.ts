@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync }
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
 import { readAgentSuiteConfig } from "./config.ts";
 import { buildLaunch } from "./launch.ts";
 
@@ -144,9 +145,10 @@ class Place {
 
   environment(port: number, options: StartOptions): Record<string, string> {
     const address = { BOXYARD_AGENT_HOST: "127.0.0.1", BOXYARD_AGENT_PORT: String(port) };
-    if (options.image) return { ...address, LD_LIBRARY_PATH: "/.boxyard/lib" };
+    if (options.image) return { ...address, ...AGENT_ENVIRONMENT };
     return {
       ...address,
+      ...ENGINE_SETTINGS,
       BOXYARD_AGENT_LAUNCH: buildLaunch(),
       BOXYARD_AGENT_CGROUP_V1: join(this.folder, "v1"),
       BOXYARD_AGENT_HOST_DIR: join(this.folder, "host"),

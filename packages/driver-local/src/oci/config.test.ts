@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
 import { bundleConfig } from "./config.ts";
 import { seccompProfile } from "./seccomp.ts";
 
@@ -7,6 +8,7 @@ const machine = { maxOpenFiles: 20_000, maxProcesses: 90_000, oomScoreAdj: 0 };
 
 interface Config {
   readonly process: {
+    readonly env: readonly string[];
     readonly rlimits: unknown;
     readonly oomScoreAdj?: number;
     readonly capabilities: Readonly<Record<string, readonly string[]>>;
@@ -30,6 +32,11 @@ test("no resource limit is above the machine's hard one", () => {
     { type: "RLIMIT_CORE", soft: 0, hard: 0 },
   ]);
   expect(build({ maxProcesses: 50, maxOpenFiles: 1_000_000 }).process.rlimits).toContainEqual({ type: "RLIMIT_NPROC", soft: 50, hard: 50 });
+});
+
+test("the agent runs on its own libraries and engine settings", () => {
+  const { env } = build().process;
+  for (const [name, value] of Object.entries(AGENT_ENVIRONMENT)) expect(env).toContain(`${name}=${value}`);
 });
 
 test("the server's protection from the out-of-memory killer is not inherited", () => {

@@ -1,5 +1,6 @@
 import { ROOT_MOUNT } from "../rootfs/mounts.ts";
 import { RANGE_SIZE } from "../rootfs/uid-ranges.ts";
+import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
 import { DEVICE_RULES, LINUX_CAPS, MASKED_PATHS, READONLY_PATHS } from "./confinement.ts";
 import { seccompProfile } from "./seccomp.ts";
 
@@ -79,7 +80,7 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       terminal: false,
       user: { uid: 0, gid: 0 },
       args: ["/.boxyard/init", "--", "/.boxyard/agent"],
-      env: [`PATH=${PATH}`, "LD_LIBRARY_PATH=/.boxyard/lib"],
+      env: Object.entries({ PATH, ...AGENT_ENVIRONMENT }).map(([name, value]) => `${name}=${value}`),
       cwd: "/",
       capabilities: { bounding: LINUX_CAPS, effective: LINUX_CAPS, permitted: LINUX_CAPS },
       // sudo must work inside; its powers end at the user namespace.

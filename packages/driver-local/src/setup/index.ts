@@ -5,6 +5,7 @@ export { machineAptSettings, machineRelease, machineSources } from "./base/machi
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
 export { buildGuest } from "./guest/build.ts";
+export { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "./guest/environment.ts";
 export { guestFolder } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
 export { type BaseTree, rebuildBase } from "./rebuild-base.ts";

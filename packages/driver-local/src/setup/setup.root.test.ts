@@ -6,7 +6,16 @@ import { join } from "node:path";
 import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
 import { runCommand } from "../sys/run.ts";
-import { guestFolder, instanceName, isSetUp, pendingStages, runSetup, silentReporter, type TestDataFolder } from "./index.ts";
+import {
+  AGENT_ENVIRONMENT,
+  guestFolder,
+  instanceName,
+  isSetUp,
+  pendingStages,
+  runSetup,
+  silentReporter,
+  type TestDataFolder,
+} from "./index.ts";
 import { makeTestDataFolder } from "./test-data-folder.ts";
 import type { Reporter, SetupConfig } from "./types.ts";
 
@@ -97,10 +106,13 @@ test("the guest bundle runs in an empty tree, by its own loader", async () => {
   expect(readdirSync(`${bundle}/lib`)).toContain("ld.so");
   for (const program of ["init", "launch"])
     expect(await runCommand(["file", "--brief", `${bundle}/${program}`]).catch(() => "static")).toContain("static");
+  const environment = Object.entries(AGENT_ENVIRONMENT)
+    .map((pair) => pair.join("="))
+    .join(" ");
   const script = `
     mount -t tmpfs t /mnt; mkdir /mnt/.boxyard /mnt/proc /mnt/dev; mount --bind ${bundle} /mnt/.boxyard; mount --rbind /dev /mnt/dev; mount -t proc p /mnt/proc
     ip link set lo up
-    env -i PATH=/usr/sbin:/usr/bin LD_LIBRARY_PATH=/.boxyard/lib BOXYARD_INIT_KEY=k chroot /mnt /.boxyard/init -- /.boxyard/agent >/dev/null 2>&1 &
+    env -i PATH=/usr/sbin:/usr/bin ${environment} BOXYARD_INIT_KEY=k chroot /mnt /.boxyard/init -- /.boxyard/agent >/dev/null 2>&1 &
     curl --silent --retry 50 --retry-connrefused --retry-delay 0 --retry-max-time 20 -o /dev/null -w '%{http_code}' http://127.0.0.1:${AGENT_PORT}/health`;
   expect(await runCommand(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-ec", script])).toBe("204");
 }, 30_000);
