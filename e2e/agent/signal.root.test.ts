@@ -39,12 +39,13 @@ describe("SendSignal", () => {
   });
 
   test("SIGTERM goes to the process alone; then its end comes at once too", async () => {
-    const open = await start(agent, shell("sleep 1114 && echo done"));
-    const pid = await firstPid(open);
-    await Bun.sleep(300);
+    const open = await start(agent, shell("sleep 1114 & echo started; wait; echo done"));
+    const { pid } = await readUntil(open, (soFar) => soFar.stdout === "started\n");
+    while (!(await isAlive("^sleep 1114"))) await Bun.sleep(20);
     await signal(pid, "SIGNAL_SIGTERM");
     const result = await collect(open);
     expect(result.end).toEqual({ exitCode: -1, status: "signal: terminated", error: "signal: terminated" });
+    expect(await isAlive("^sleep 1114")).toBe(true);
     await run(agent, "pkill -f '^sleep 1114'", { user: "root" });
   });
 
@@ -94,6 +95,24 @@ describe("Start's Connect-Timeout-Ms", () => {
     open.leave();
     const result = await collect(other);
     expect(result.end.status).toBe("signal: killed");
+  });
+
+  test("bounds a terminal's process in the same way", async () => {
+    const message = { ...shell("setsid sleep 1118 & sleep 1119"), pty: { size: { cols: 80, rows: 24 } } };
+    const result = await collect(await start(agent, message, { timeoutMs: 400 }));
+    expect([result.error?.code, result.end]).toEqual(["deadline_exceeded", undefined]);
+    for (const deadline = Date.now() + 10_000; (await isAlive("^sleep 111[89]")) && Date.now() < deadline; ) await Bun.sleep(20);
+    expect(await isAlive("^sleep 111[89]")).toBe(false);
+  });
+
+  test("is over with the process: what that has left running outlives it", async () => {
+    const open = await start(agent, shell("setsid sleep 1120 > /dev/null 2>&1 & exit 3"), { timeoutMs: 400 });
+    const { pid, end } = await collect(open);
+    expect([pid > 0, end.exitCode]).toEqual([true, 3]);
+    // A deadline set after that one has passed once this process, started later with the same, has met its own.
+    expect((await collect(await start(agent, shell("sleep 1121"), { timeoutMs: 400 }))).error?.code).toBe("deadline_exceeded");
+    expect(await isAlive("^sleep 1120")).toBe(true);
+    await run(agent, "pkill -f '^sleep 1120'", { user: "root" });
   });
 
   test("0 and absent mean none; longer than the end of the process changes nothing", async () => {

@@ -10,23 +10,34 @@ import { type EndStatus, endStatusOf } from "./end-status.ts";
 import type { InputQueue } from "./input-queue.ts";
 import { OutputShares } from "./output-shares.ts";
 
+/** No process has this number. */
+const PID = 0x7fff_fff0;
+
+/** Of a command without a process behind it, without input and output. */
+const NOTHING = {
+  pid: PID,
+  config: { cmd: "x", args: [], envs: {} },
+  tag: undefined,
+  cgroup: undefined,
+  input: undefined,
+  terminal: undefined,
+  outputs: [],
+  clock: systemClock,
+  shares: new OutputShares(),
+  describeEnd: (status: number) => endStatusOf(status),
+};
+
 /** A command without a process behind it, whose output is what is written to a pipe: by it, or by others who hold it open as well. */
 function withOutput(clock: Clock): { command: Command; write: number; end: () => void } {
   const pipe = makePipe("read");
   const ended = Promise.withResolvers<number>();
   const command = new Command({
-    // No process has this number; what ends it is the cgroup.
-    pid: 0x7fff_fff0,
-    config: { cmd: "x", args: [], envs: {} },
-    tag: undefined,
+    ...NOTHING,
+    // What ends it is the cgroup.
     cgroup: { path: "", kill: () => true, remove() {} } as unknown as CommandCgroup,
-    input: undefined,
-    terminal: undefined,
     outputs: [{ fd: pipe.read, kind: "stdout" }],
     ended: ended.promise,
     clock,
-    shares: new OutputShares(),
-    describeEnd: (status) => endStatusOf(status),
   });
   return { command, write: pipe.write, end: () => ended.resolve(0) };
 }
@@ -128,21 +139,57 @@ function withInput(take: Promise<void>): { command: Command; end: () => void } {
     end = () => resolve(0);
   });
   const input = { write: () => take, discard() {}, close() {} } as unknown as InputQueue;
-  const command = new Command({
-    pid: 1,
-    config: { cmd: "x", args: [], envs: {} },
-    tag: undefined,
-    cgroup: undefined,
-    input,
-    terminal: undefined,
-    outputs: [],
-    ended,
-    clock: new FakeClock(),
-    shares: new OutputShares(),
-    describeEnd: (status) => endStatusOf(status),
-  });
+  const command = new Command({ ...NOTHING, input, ended });
   return { command, end };
 }
+
+describe("the deadline of a command", () => {
+  /** What is told and done, of a command whose end comes before or after its deadline is set. */
+  async function outcome(endsBefore: boolean): Promise<string[]> {
+    const told: string[] = [];
+    const ended = Promise.withResolvers<number>();
+    const command = new Command({
+      ...NOTHING,
+      cgroup: { path: "", kill: () => told.push("killed"), remove() {} } as unknown as CommandCgroup,
+      ended: ended.promise,
+    });
+    if (endsBefore) ended.resolve(0);
+    for (let i = 0; i < 5; i++) await turn();
+    command.killAfter(0, () => told.push("deadline"));
+    // A later timer that is as long is served later.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    ended.resolve(0);
+    await command.finished;
+    return told;
+  }
+
+  test("kills what runs, and leaves alone what a command has left running that ended before it was set", async () => {
+    expect(await outcome(false)).toEqual(["deadline", "killed"]);
+    expect(await outcome(true)).toEqual([]);
+  });
+});
+
+test("an end after a SIGTERM that the command survived is its own: only a kill of ours explains a SIGKILL", async () => {
+  const wasKilled = async (act: (command: Command) => void) => {
+    const ended = Promise.withResolvers<number>();
+    let told: boolean | undefined;
+    const command = new Command({
+      ...NOTHING,
+      cgroup: { path: "", kill: () => true, remove() {} } as unknown as CommandCgroup,
+      ended: ended.promise,
+      describeEnd: (status, killed) => {
+        told = killed;
+        return endStatusOf(status);
+      },
+    });
+    act(command);
+    ended.resolve(9);
+    await command.finished;
+    return told;
+  };
+  expect(await wasKilled((command) => command.terminate())).toBe(false);
+  expect(await wasKilled((command) => command.kill())).toBe(true);
+});
 
 const bytes = Buffer.from("x");
 

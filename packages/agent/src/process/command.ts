@@ -31,7 +31,7 @@ export interface CommandParts {
   /** What its output may take beside that of the others. */
   readonly shares: OutputShares;
   /** Says how it ended; called once. */
-  describeEnd(waitStatus: number, wasSignalled: boolean): EndStatus;
+  describeEnd(waitStatus: number, wasKilled: boolean): EndStatus;
 }
 
 /** A process that a client started, from its start to the telling of its end. */
@@ -46,7 +46,9 @@ export class Command {
   private readonly pumps: readonly Pump[];
   /** How to tell those whose input waits that nobody will take it. */
   private readonly senders = new Set<(error: AppError) => void>();
+  /** After a signal of ours the contract wants the end at once, also when the process has survived it for a while. */
   private wasSignalled = false;
+  private wasKilled = false;
   /** Its number may belong to another process from now on. */
   private isReaped = false;
   private cancelDeadline = () => {};
@@ -106,6 +108,7 @@ export class Command {
   /** Ends it and everything it started. */
   kill(): void {
     this.wasSignalled = true;
+    this.wasKilled = true;
     if (this.parts.cgroup?.kill() || this.isReaped) return;
     // It leads its process group; without a cgroup this is as much of its tree as can be named.
     if (libc().kill(-this.pid, SIGKILL) < 0) libc().kill(this.pid, SIGKILL);
@@ -117,8 +120,9 @@ export class Command {
     if (!this.isReaped) libc().kill(this.pid, SIGTERM);
   }
 
-  /** Kills it after `ms` unless it has ended, and tells `onDeadline` first. */
+  /** Kills it after `ms` unless it has ended, and tells `onDeadline` first. What it leaves running has no deadline. */
   killAfter(ms: number, onDeadline: () => void): void {
+    if (this.isReaped) return;
     this.cancelDeadline = after(ms, () => {
       onDeadline();
       this.kill();
@@ -159,7 +163,7 @@ export class Command {
     this.isReaped = true;
     this.cancelDeadline();
     await this.drain();
-    const end = this.parts.describeEnd(waitStatus, this.wasSignalled);
+    const end = this.parts.describeEnd(waitStatus, this.wasKilled);
     this.output.finish(end);
     this.leaveShares();
     this.parts.input?.discard();

@@ -81,7 +81,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
       ended,
       clock: deps.clock,
       shares: deps.shares,
-      describeEnd: (status, wasSignalled) => endStatusOf(status, wasSignalled ? undefined : oomReason(deps, status, oomKillsBefore)),
+      describeEnd: (status, wasKilled) => endStatusOf(status, wasKilled ? undefined : oomReason(deps, status, oomKillsBefore)),
     });
   } catch (error) {
     for (const fd of unclosed) closeQuietly(fd);
