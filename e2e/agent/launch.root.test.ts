@@ -1,95 +1,183 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { startAgent } from "./support/agent-under-test.ts";
 import { buildLaunch } from "./support/launch.ts";
+import { collect, readUntil, run as runIn, shell, start } from "./support/run.ts";
 
-interface Launched {
-  /** Lines on descriptor 3. */
+interface Order {
+  readonly texts: readonly string[];
+  readonly file?: boolean;
+  readonly descriptors?: number;
+}
+
+interface Result {
   readonly report: readonly string[];
   readonly stdout: string;
   readonly stderr: string;
-  readonly exitCode: number;
+  /** How launch itself ended when its socket was closed. */
+  readonly launchLeft: number;
 }
 
-/** Runs launch with its report on descriptor 3, through a shell that keeps the report apart from the rest. */
-async function launch(...args: string[]): Promise<Launched> {
-  const report = join("/tmp", `boxyard-launch-${crypto.randomUUID()}`);
-  const child = Bun.spawn(["/bin/sh", "-c", 'report=$1; shift; exec "$@" 3> "$report"', "sh", report, buildLaunch(), ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH: "/usr/bin:/bin", KEPT: "yes" },
+/** What one launch makes of orders given to it at once; spoken by a program of its own, so that both sides of the protocol are checked. */
+async function give(...orders: Order[]): Promise<Result[]> {
+  const child = Bun.spawn(["python3", join(import.meta.dir, "support/give-orders.py"), buildLaunch()], {
+    stdio: [Buffer.from(JSON.stringify(orders)), "pipe", "inherit"],
   });
-  const [stdout, stderr, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  const lines = readFileSync(report, "utf8").split("\n").filter(Boolean);
-  await Bun.file(report).delete();
-  return { report: lines, stdout, stderr, exitCode };
+  const text = await new Response(child.stdout).text();
+  expect(await child.exited).toBe(0);
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
 }
 
-const statusOf = (result: Launched) => Number(result.report[1]);
+/** Texts of a command as root in /, by default without a cgroup. */
+const order = (command: readonly string[], change: Partial<Record<"tty" | "cgroup" | "uid" | "gid" | "groups" | "cwd", string>> = {}) => {
+  const { tty = "-", cgroup = "-", uid = "0", gid = "0", groups = "-", cwd = "/" } = change;
+  return ["1", tty, cgroup, uid, gid, groups, cwd, String(command.length), ...command, "PATH=/usr/bin:/bin", "KEPT=yes"];
+};
+
+async function run(command: readonly string[], change?: Parameters<typeof order>[1]): Promise<Result & { readonly status: number }> {
+  const [result] = await give({ texts: order(command, change) });
+  if (!result) throw new Error("no result");
+  return { ...result, status: Number(/^ended (\d+)$/.exec(result.report.at(-1) ?? "")?.[1]) };
+}
 
 describe("launch", () => {
-  test("reports the pid, then the raw wait status", async () => {
-    const exited = await launch("-", "0", "0", "-", "/", "sh", "-c", "echo $$; exit 7");
-    expect(exited.report[0]).toBe(exited.stdout.trim());
-    expect([statusOf(exited), exited.exitCode]).toEqual([7 << 8, 0]);
-    expect(statusOf(await launch("-", "0", "0", "-", "/", "sh", "-c", "kill -9 $$"))).toBe(9);
-    expect(statusOf(await launch("-", "0", "0", "-", "/", "sh", "-c", "kill -15 $$"))).toBe(15);
+  test("reports the pid, then the raw wait status, and leaves when the agent has gone", async () => {
+    const exited = await run(["sh", "-c", "echo $$; exit 7"]);
+    expect(exited.report).toEqual([`started ${exited.stdout.trim()}`, `ended ${7 << 8}`]);
+    expect(exited.launchLeft).toBe(0);
+    expect((await run(["sh", "-c", "kill -9 $$"])).status).toBe(9);
+    expect((await run(["sh", "-c", "kill -15 $$"])).status).toBe(15);
   });
 
   test("sets user, group and the groups of the list, or none", async () => {
-    const ids = await launch("-", "1234", "2345", "2345,50,27", "/", "sh", "-c", "id -u; id -g; id -G; grep ^Uid: /proc/self/status");
+    const script = "id -u; id -g; id -G; grep ^Uid: /proc/self/status";
+    const ids = await run(["sh", "-c", script], { uid: "1234", gid: "2345", groups: "2345,50,27" });
     expect(ids.stdout).toBe("1234\n2345\n2345 27 50\nUid:\t1234\t1234\t1234\t1234\n");
-    expect((await launch("-", "0", "5", "-", "/", "id", "-G")).stdout).toBe("5\n");
+    expect((await run(["id", "-G"], { gid: "5" })).stdout).toBe("5\n");
   });
 
-  test("a program has no descriptor above 2, the environment as it was, and the directory asked for", async () => {
-    const result = await launch("-", "0", "0", "-", "/usr", "sh", "-c", "ls /proc/self/fd; pwd; echo $KEPT");
-    expect(result.stdout).toBe("0\n1\n2\n3\n/usr\nyes\n");
+  test("a program has no descriptor above 2, its own environment, default signals, and the directory asked for", async () => {
+    const result = await run(["sh", "-c", "ls /proc/self/fd; pwd; echo $KEPT; env | wc -l; grep -E '^Sig(Blk|Ign)' /proc/self/status"], {
+      cwd: "/usr",
+    });
+    // Beside the two that were given a shell sets PWD.
+    expect(result.stdout).toBe("0\n1\n2\n3\n/usr\nyes\n3\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
   });
 
   test("what can't be executed is 127 or 126, with words on standard error", async () => {
-    const missing = await launch("-", "0", "0", "-", "/", "nothing-here");
-    expect([statusOf(missing), missing.stderr]).toEqual([127 << 8, "nothing-here: command not found\n"]);
-    const absolute = await launch("-", "0", "0", "-", "/", "/no/such");
-    expect([statusOf(absolute), absolute.stderr]).toEqual([127 << 8, "/no/such: command not found\n"]);
-    expect(statusOf(await launch("-", "0", "0", "-", "/", "/etc/passwd"))).toBe(126 << 8);
-    expect(statusOf(await launch("-", "0", "0", "-", "/", "/tmp"))).toBe(126 << 8);
+    const missing = await run(["nothing-here"]);
+    expect([missing.status, missing.stderr]).toEqual([127 << 8, "nothing-here: command not found\n"]);
+    const absolute = await run(["/no/such"]);
+    expect([absolute.status, absolute.stderr]).toEqual([127 << 8, "/no/such: command not found\n"]);
+    expect((await run(["/etc/passwd"])).status).toBe(126 << 8);
+    expect((await run(["/tmp"])).status).toBe(126 << 8);
     const script = `/tmp/boxyard-launch-${crypto.randomUUID()}`;
     await Bun.write(script, "#!/no/such/interpreter\n");
     Bun.spawnSync(["chmod", "755", script]);
-    const orphan = await launch("-", "0", "0", "-", "/", script);
-    expect([statusOf(orphan), orphan.stderr]).toEqual([127 << 8, `${script}: its interpreter is missing in this sandbox\n`]);
+    const orphan = await run([script]);
+    expect([orphan.status, orphan.stderr]).toEqual([127 << 8, `${script}: its interpreter is missing in this sandbox\n`]);
     await Bun.file(script).delete();
   });
 
   test("what it can't do is reported instead of a pid, with the errno", async () => {
-    expect((await launch("/no/such/cgroup", "0", "0", "-", "/", "true")).report).toEqual(["!cgroup 2"]);
-    expect((await launch("/etc", "0", "0", "-", "/", "true")).report).toEqual(["!clone 9"]);
-    expect((await launch("-", "0", "0", "-", "/no/such", "true")).report).toEqual(["!cwd 2"]);
-    expect((await launch("-", "1234", "1234", "-", "/root", "true")).report).toEqual(["!cwd 13"]);
-    expect((await launch("-t", "-", "0", "0", "-", "/", "true")).report).toEqual(["!tty 25"]);
+    expect((await run(["true"], { cgroup: "/no/such/cgroup" })).report).toEqual(["failed cgroup 2"]);
+    expect((await run(["true"], { cgroup: "/etc" })).report).toEqual(["failed clone 9"]);
+    expect((await run(["true"], { cwd: "/no/such" })).report).toEqual(["failed cwd 2"]);
+    expect((await run(["true"], { cwd: "/root", uid: "1234", gid: "1234" })).report).toEqual(["failed cwd 13"]);
+    expect((await run(["true"], { tty: "t" })).report).toEqual(["failed tty 25"]);
+    const [tooLong] = await give({ texts: order(["true", "x".repeat(200_000)]), file: true });
+    expect(tooLong?.report).toEqual(["failed exec 7"]);
   });
 
-  test("an order that makes no sense is refused before anything is done", async () => {
+  test("an order that makes no sense is refused, and the next one is served", async () => {
     const groups = Array.from({ length: 1025 }, (_, i) => i).join(",");
-    const orders = [
-      [],
-      ["-", "0", "0", "-", "/"],
-      ["-", "x", "0", "-", "/", "true"],
-      ["-", "-1", "0", "-", "/", "true"],
-      ["-", "0", "4294967295", "-", "/", "true"],
-      ["-", "0", "0", "1,", "/", "true"],
-      ["-", "0", "0", "1 2", "/", "true"],
-      ["-", "0", "0", "", "/", "true"],
-      ["-", "0", "0", groups, "/", "true"],
-      ["-", "0", "99999999999999999999", "-", "/", "true"],
+    const bad: string[][] = [
+      ["1"],
+      ["1", "-", "-", "0", "0", "-", "/"],
+      ["1", "-", "-", "0", "0", "-", "/", "1"],
+      ["1", "-", "-", "0", "0", "-", "/", "0", "true"],
+      ["1", "-", "-", "0", "0", "-", "/", "2", "true"],
+      order(["true"], { uid: "x" }),
+      order(["true"], { uid: "-1" }),
+      order(["true"], { gid: "4294967295" }),
+      order(["true"], { gid: "99999999999999999999" }),
+      order(["true"], { groups: "1," }),
+      order(["true"], { groups: "1 2" }),
+      order(["true"], { groups: "" }),
+      order(["true"], { groups }),
     ];
-    for (const order of orders) {
-      const result = await launch(...order);
-      expect([order.length, result.exitCode, result.report]).toEqual([order.length, 125, []]);
+    for (const texts of bad) {
+      const [refused, served] = await give({ texts }, { texts: ["2", ...order(["echo", "here"]).slice(1)] });
+      expect([texts.length, refused?.report]).toEqual([texts.length, ["failed order 22"]]);
+      expect(served?.stdout).toBe("here\n");
+    }
+    const [unfit, served] = await give({ texts: order(["true"]), descriptors: 2 }, { texts: ["2", ...order(["true"]).slice(1)] });
+    expect(unfit?.report).toEqual(["failed order 9"]);
+    expect(served?.report.at(-1)).toBe("ended 0");
+  });
+
+  test("texts that are too long for a packet come in a file", async () => {
+    const words = Array.from({ length: 3000 }, (_, i) => `word-${i}-${"x".repeat(100)}`);
+    const [result] = await give({ texts: order(["sh", "-c", 'echo $#; echo "$KEPT"', "sh", ...words]), file: true });
+    expect(result?.stdout).toBe("3000\nyes\n");
+  });
+
+  test("many commands at once, each with its own end; a slow one holds up none", async () => {
+    const many = Array.from({ length: 200 }, (_, i) => [String(i + 1), ...order(["sh", "-c", `exit ${i % 100}`]).slice(1)]);
+    const slow = ["slow", ...order(["sh", "-c", "sleep 0.5; exit 3"]).slice(1)];
+    const results = await give({ texts: slow }, ...many.map((texts) => ({ texts })));
+    expect(results[0]?.report.at(-1)).toBe(`ended ${3 << 8}`);
+    expect(results.slice(1).map(({ report }) => report.at(-1))).toEqual(many.map((_, i) => `ended ${(i % 100) << 8}`));
+  });
+
+  test("a command is in its cgroup from its first instruction on", async () => {
+    const root = existsSync("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
+    const cgroup = `${root}/by-test-${crypto.randomUUID().slice(0, 8)}`;
+    Bun.spawnSync(["mkdir", cgroup]);
+    try {
+      const { stdout } = await run(["cat", "/proc/self/cgroup"], { cgroup });
+      expect(stdout).toContain(`0::${cgroup.slice(root.length)}\n`);
+      expect(readFileSync(`${cgroup}/cgroup.procs`, "utf8")).toBe("");
+    } finally {
+      Bun.spawnSync(["rmdir", cgroup]);
+    }
+  });
+});
+
+describe("launch and the agent", () => {
+  test("whoever ends launch ends the commands with it, whole, and the next command finds a new one", async () => {
+    const agent = await startAgent();
+    try {
+      // Its pid, seen from a command: the parent.
+      const open = await start(agent, shell("echo $PPID; sleep 1171 & exec sleep 1172"));
+      const launch = (await readUntil(open, ({ stdout }) => stdout.endsWith("\n"))).stdout.trim();
+      expect((await runIn(agent, `cat /proc/${launch}/comm`)).stdout).toStartWith("launch");
+      const killer = await runIn(agent, `kill -9 ${launch}`, { user: "root" });
+      expect(killer.end.status).toBe("signal: killed");
+      expect((await collect(open)).end).toEqual({ exitCode: -1, status: "signal: killed", error: "signal: killed" });
+      const next = await runIn(agent, "pgrep -f '^sleep 117[12]' || echo none; echo $PPID");
+      const [left, parent] = next.stdout.trim().split("\n");
+      expect(left).toBe("none");
+      expect(parent).not.toBe(launch);
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  test("a thousand commands are forked by one launch, which keeps no descriptor of theirs", async () => {
+    const agent = await startAgent();
+    try {
+      const descriptors = async () => (await runIn(agent, "ls /proc/$PPID/fd | wc -l; echo $PPID", { user: "root" })).stdout.trim();
+      const before = await descriptors();
+      for (let round = 0; round < 20; round++)
+        await Promise.all(Array.from({ length: 50 }, async () => collect(await start(agent, { process: { cmd: "/bin/true" } }))));
+      expect(await descriptors()).toBe(before);
+    } finally {
+      await agent.stop();
     }
   });
 });

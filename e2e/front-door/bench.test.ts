@@ -43,7 +43,7 @@ test("bench --trace shows each step of a create and of commands with its time an
   for (const trace of [shell, direct, output, late, first]) {
     const steps = trace?.steps.map(({ step }) => step) ?? [];
     expect(steps[0]).toBe("SDK → proxy → agent");
-    for (const step of ["agent: fork and exec of launch", "launch: the command runs", "the command: to its exit", "agent: tell the end"]) {
+    for (const step of ["agent: hand the order to launch", "launch: the command runs", "the command: to its exit", "agent: tell the end"]) {
       expect(steps).toContain(step);
     }
     const all = trace?.steps.at(-1) as Row;

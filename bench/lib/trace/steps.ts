@@ -94,7 +94,7 @@ const BEFORE_MARK: Readonly<Record<string, string>> = {
   received: "SDK → proxy → agent",
   parsed: "agent: read and parse the request",
   prepared: "agent: user, environment, cgroup, pipes",
-  spawned: "agent: fork and exec of launch",
+  spawned: "agent: hand the order to launch",
   started: "launch: the command runs",
   output: "the command: first output",
   exited: "the command: to its exit",

@@ -1,12 +1,17 @@
-import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const SOURCE = join(import.meta.dir, "../../../images/guest/launch.c");
+const FOLDER = join(import.meta.dir, "../../../images/guest/launch");
 
 /** Path of the compiled `launch`, built once for each state of its source, with every warning an error. */
 export function buildLaunch(): string {
-  const hash = new Bun.CryptoHasher("sha256").update(readFileSync(SOURCE)).digest("hex").slice(0, 16);
+  const files = readdirSync(FOLDER)
+    .sort()
+    .map((name) => join(FOLDER, name));
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (const file of files) hasher.update(readFileSync(file));
+  const hash = hasher.digest("hex").slice(0, 16);
   const folder = join(tmpdir(), "boxyard-test-launch");
   const target = join(folder, `launch-${hash}`);
   if (existsSync(target)) return target;
@@ -15,7 +20,7 @@ export function buildLaunch(): string {
   if (!compiler) throw new Error("building launch needs musl-gcc (Debian package musl-tools) or gcc");
   const scratch = `${target}.${process.pid}`;
   const flags = ["-std=c11", "-static", "-Os", "-s", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"];
-  const built = Bun.spawnSync([compiler, ...flags, "-o", scratch, SOURCE]);
+  const built = Bun.spawnSync([compiler, ...flags, "-o", scratch, ...files.filter((file) => file.endsWith(".c"))]);
   if (!built.success) throw new Error(`launch does not compile:\n${built.stderr.toString()}`);
   renameSync(scratch, target);
   return target;

@@ -18,6 +18,7 @@ import { CgroupOomCounter } from "./metrics/oom-counter.ts";
 import { readLimits } from "./metrics/sandbox-limits.ts";
 import { Usage } from "./metrics/usage.ts";
 import { Commands } from "./process/commands.ts";
+import { Launcher } from "./process/launch/launcher.ts";
 import { OutputShares } from "./process/output-shares.ts";
 import { endpointsOf } from "./rpc/dispatch.ts";
 import { processHandlers } from "./rpc/process/handlers.ts";
@@ -49,7 +50,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
     clock,
     cgroups,
     oomKills,
-    launchPath: config.launchPath,
+    launcher: new Launcher(config.launchPath),
     shares: new OutputShares(),
   });
   return {

@@ -12,10 +12,12 @@ import type { CallTrace } from "../trace.ts";
 import { Command } from "./command.ts";
 import { endStatusOf, looksKilled } from "./end-status.ts";
 import { composeEnvironment } from "./environment.ts";
-import { launch } from "./launch.ts";
+import type { Launcher } from "./launch/launcher.ts";
 import type { OutputShares } from "./output-shares.ts";
 import { resolveCommand } from "./shell-fallback.ts";
 import { pipeStreams, terminalStreams } from "./streams.ts";
+
+const SIGKILL = 9;
 
 export interface StartOrder {
   readonly config: ProcessConfig;
@@ -33,7 +35,7 @@ export interface StartDeps {
   readonly clock: Clock;
   readonly cgroups: CommandCgroups;
   readonly oomKills: OomCounter;
-  readonly launchPath: string;
+  readonly launcher: Launcher;
   readonly shares: OutputShares;
 }
 
@@ -51,8 +53,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
     const streams = order.terminal ? terminalStreams(order.terminal, order.user) : pipeStreams(order.stdin, order.user);
     for (const fd of [...streams.theirs, ...streams.ours]) unclosed.add(fd);
     order.trace?.mark("prepared");
-    const launching = launch({
-      launchPath: deps.launchPath,
+    const launching = deps.launcher.launch({
       cgroup: cgroup?.path,
       user: order.user,
       cwd,
@@ -78,7 +79,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
       input: streams.openInput?.(),
       terminal: streams.terminal,
       outputs: streams.outputs,
-      ended,
+      ended: ended.then((status) => status ?? endOfLost(cgroup)),
       clock: deps.clock,
       shares: deps.shares,
       describeEnd: (status, wasKilled) => endStatusOf(status, wasKilled ? undefined : oomReason(deps, status, oomKillsBefore)),
@@ -88,6 +89,12 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
     cgroup?.remove();
     throw error;
   }
+}
+
+/** Nobody can say any more how a command ends: then it does not go on unseen, and its end is told as what it is. */
+function endOfLost(cgroup: CommandCgroup | undefined): number {
+  cgroup?.kill();
+  return SIGKILL;
 }
 
 function oomReason(deps: StartDeps, status: number, before: number | undefined): string | undefined {

@@ -8,7 +8,7 @@ const LEAST_QUOTA_USEC = 1_000;
 /** The agent makes a cgroup for each command; more than this is an attack on the kernel's memory. */
 const MAX_DESCENDANTS = 2_048;
 const MAX_DEPTH = 8;
-/** Beyond what commands may have: init, the agent's threads, and one `launch` for each of some commands. */
+/** Beyond what commands may have: init, the agent's threads, `launch`, and what it forks before a command is counted. */
 const OWN_PROCESSES = 64;
 
 export interface CgroupFile {

@@ -1,4 +1,16 @@
-import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { findProgram, runCommand } from "../../sys/run.ts";
@@ -11,9 +23,9 @@ import { parseLdd } from "./libraries.ts";
 /** Where the bundle is mounted in every sandbox, so where its loader is found. */
 const LOADER_INSIDE = "/.boxyard/lib/ld.so";
 const AGENT_ENTRY = "packages/agent/src/main.ts";
-const LAUNCH_SOURCE = "images/guest/launch.c";
+const LAUNCH_SOURCES = "images/guest/launch";
 /** Everything that the agent and the helper are made of. */
-const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCE];
+const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCES];
 
 export interface GuestBuildOptions {
   /** Environment of the compilers. */
@@ -94,14 +106,14 @@ function patchInterpreter(agent: string): void {
   chmodSync(agent, 0o755);
 }
 
-/** Static and small: one of these lives beside every command of a sandbox. musl's gcc needs to be told where the kernel's headers are. */
+/** Static and small: one of these lives in every sandbox, and forks for each command. musl's gcc needs to be told where the kernel's headers are. */
 async function compileLaunch(target: string, { env }: GuestBuildOptions): Promise<void> {
   const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
   const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
   const output = join(target, "launch");
-  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, join(CHECKOUT, LAUNCH_SOURCE), ...headers], {
-    env: systemEnv(env),
-  });
+  const folder = join(CHECKOUT, LAUNCH_SOURCES);
+  const sources = readdirSync(folder).flatMap((name) => (name.endsWith(".c") ? [join(folder, name)] : []));
+  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, ...sources, ...headers], { env: systemEnv(env) });
   chmodSync(output, 0o755);
 }
 
