@@ -2,12 +2,22 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
 import { answersDuring, asRoot, content, openFiles, put } from "./support/files.ts";
 import { type CallOptions, unary } from "./support/rpc.ts";
+import { collect, readUntil, start } from "./support/run.ts";
 
 setDefaultTimeout(60_000);
 
 let agent: AgentUnderTest;
+/** A directory as templates have them: its content lies in a layer below, from which the kernel moves no directory. */
+const LAYERED = `mkdir -p /run/layers/lower /run/layers/upper /run/layers/work /home/layered
+python3 -c '
+import os
+os.chdir("/run/layers/lower"); os.mkdir("deep"); os.chdir("deep")
+for i in range(300):
+    os.mkdir("dddddddd"); open("file", "w").close(); os.chdir("dddddddd")'
+mount -t overlay overlay -o redirect_dir=off,lowerdir=/run/layers/lower,upperdir=/run/layers/upper,workdir=/run/layers/work /home/layered`;
 beforeAll(async () => {
-  agent = await startAgent({ prepare: "mkdir /home/elsewhere && mount -t tmpfs tmpfs /home/elsewhere && chmod 777 /home/elsewhere" });
+  const elsewhere = "mkdir /home/elsewhere && mount -t tmpfs tmpfs /home/elsewhere && chmod 777 /home/elsewhere";
+  agent = await startAgent({ prepare: `${elsewhere}\n${LAYERED}` });
 });
 afterAll(() => agent.stop());
 
@@ -372,13 +382,45 @@ open("bottom", "w").close()'`,
     expect((await call("Stat", { path: "lots" })).status).toBe(404);
   });
 
+  test("a deep tree of the template", async () => {
+    const before = await openFiles(agent);
+    await ok("Remove", { path: "/home/layered/deep" });
+    expect([await asRoot(agent, "ls -A /home/layered"), await openFiles(agent)]).toEqual(["", before]);
+  });
+
   test("exchanging a directory for a link meanwhile never leads out of the tree", async () => {
     await asRoot(agent, "mkdir -p /home/elsewhere/precious && touch /home/elsewhere/precious/gold");
-    const script = `cd /home/user && for i in $(seq 1 60); do mkdir -p race/a/b; touch race/a/b/f$i; mv race/a race/a2 2>/dev/null; ln -s /home/elsewhere/precious race/a 2>/dev/null; done`;
-    const racing = asRoot(agent, `${script}; true`);
-    for (let i = 0; i < 40; i++) await call("Remove", { path: "race" });
-    await racing;
+    // RENAME_EXCHANGE, over and over: between any two calls of the agent, one is the other.
+    const racing = await start(
+      agent,
+      {
+        process: {
+          cmd: "python3",
+          args: [
+            "-c",
+            `
+import ctypes, os
+libc = ctypes.CDLL(None)
+os.chdir("/home/user")
+while True:
+    try:
+        os.makedirs("race/a/b")
+        os.symlink("/home/elsewhere/precious", "race/l")
+        print("ready", flush=True)
+    except OSError: pass
+    while libc.renameat2(-100, b"race/a", -100, b"race/l", 2) == 0: pass
+    try: os.unlink("race/l")
+    except OSError: pass`,
+          ],
+        },
+      },
+      { user: "root" },
+    );
+    const { pid } = await readUntil(racing, ({ stdout }) => stdout.includes("ready"));
+    for (let i = 0; i < 300; i++) await call("Remove", { path: "race" });
+    await asRoot(agent, `kill -9 ${pid}`);
+    await collect(racing);
+    expect(await asRoot(agent, "ls /home/elsewhere/precious")).toBe("gold");
     await ok("Remove", { path: "race" });
-    expect(await asRoot(agent, "ls /home/elsewhere/precious/gold")).toBe("/home/elsewhere/precious/gold");
   });
 });

@@ -29,7 +29,7 @@ export const LIMITS = {
   listEntries: 250_000,
   /** Longest stretch of uninterrupted synchronous work. */
   sliceMs: 4,
-  /** Directories nested deeper than this are brought up before they are removed, so that descriptors stay few. */
+  /** Of a tree that is removed so many levels are open at once; the ones above are closed and opened again on the way back. */
   removeDepth: 64,
   /** Watches that exist at once, streams and polled ones together. */
   watchers: 256,

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PinnedDir } from "../path/pinned-dir.ts";
+import { openAbove, removeTree } from "./remove-tree.ts";
+
+let root = "";
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "boxyard-remove-"));
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const descriptors = () => readdirSync("/proc/self/fd").length;
+
+/** Does something before one of the calls that are made in a directory: what an attacker needs luck for. */
+class Meanwhile extends PinnedDir {
+  private calls = 0;
+  before = { call: 0, run: () => {} };
+  override at(name: string): string;
+  override at(name: string | Buffer): string | Buffer;
+  override at(name: string | Buffer): string | Buffer {
+    if (++this.calls === this.before.call) this.before.run();
+    return super.at(name);
+  }
+}
+
+async function removeWhile(name: string, call: number, run: () => void): Promise<void> {
+  const pinned = PinnedDir.open(root);
+  const parent = new Meanwhile(pinned.fd);
+  parent.before = { call, run };
+  await removeTree(parent, name).finally(() => parent.close());
+}
+
+describe("what is exchanged while a tree is removed", () => {
+  // Calls in the parent: unlink, open, rmdir.
+  test.each([2, 3])("a directory for a link before call %d: what it leads to stays, the link goes", async (call) => {
+    mkdirSync(`${root}/precious-${call}`);
+    writeFileSync(`${root}/precious-${call}/gold`, "");
+    mkdirSync(`${root}/tree-${call}`);
+    const before = descriptors();
+    await removeWhile(`tree-${call}`, call, () => {
+      renameSync(`${root}/tree-${call}`, `${root}/away-${call}`);
+      symlinkSync(`${root}/precious-${call}`, `${root}/tree-${call}`);
+    });
+    expect([existsSync(`${root}/precious-${call}/gold`), existsSync(`${root}/tree-${call}`)]).toEqual([true, false]);
+    expect(descriptors()).toBe(before);
+  });
+
+  test("a file that comes into it before its rmdir goes too", async () => {
+    mkdirSync(`${root}/filled`);
+    await removeWhile("filled", 3, () => writeFileSync(`${root}/filled/late`, ""));
+    expect(existsSync(`${root}/filled`)).toBe(false);
+  });
+
+  test("the directory above is opened again only where it is the one that we came from", () => {
+    mkdirSync(`${root}/from/below`, { recursive: true });
+    mkdirSync(`${root}/elsewhere`);
+    const from = PinnedDir.open(`${root}/from`);
+    const below = PinnedDir.open(`${root}/from/below`);
+    const again = openAbove(below, from.identity());
+    expect(again?.realPath()).toBe(`${root}/from`);
+    again?.close();
+    renameSync(`${root}/from/below`, `${root}/elsewhere/below`);
+    const before = descriptors();
+    expect(openAbove(below, from.identity())).toBeUndefined();
+    expect(descriptors()).toBe(before);
+    from.close();
+    below.close();
+  });
+});
