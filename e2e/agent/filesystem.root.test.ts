@@ -17,7 +17,9 @@ for i in range(300):
 mount -t overlay overlay -o redirect_dir=off,lowerdir=/run/layers/lower,upperdir=/run/layers/upper,workdir=/run/layers/work /home/layered`;
 beforeAll(async () => {
   const elsewhere = "mkdir /home/elsewhere && mount -t tmpfs tmpfs /home/elsewhere && chmod 777 /home/elsewhere";
-  agent = await startAgent({ prepare: `${elsewhere}\n${LAYERED}` });
+  const fuse = `python3 ${import.meta.dir}/support/fuse-folder.py`;
+  const folders = `mkdir -p /home/fuse /home/other/own && ${fuse} /home/fuse && ${fuse} /home/other/own 1001`;
+  agent = await startAgent({ prepare: [elsewhere, LAYERED, folders].join("\n") });
 });
 afterAll(() => agent.stop());
 
@@ -293,9 +295,34 @@ describe("ListDir", () => {
     await fails("ListDir", { path: "ls-loop" }, 400, "failed_precondition", /symbolic links/);
   });
 
-  test("a name that is no text is listed with its odd bytes replaced", async () => {
-    await asRoot(agent, "mkdir /home/user/odd && printf abc > /home/user/odd/$(printf 'n\\377')");
-    expect((await ok("ListDir", { path: "odd" })).entries).toMatchObject([{ name: "n\ufffd", size: "3", type: "FILE_TYPE_FILE" }]);
+  test("a name that is no text is listed with its odd bytes replaced, and what is below it too", async () => {
+    await asRoot(agent, "mkdir /home/user/odd && cd /home/user/odd && printf abc > $(printf 'n\\377') && mkdir -p $(printf 'o\\377')/d/e");
+    const { entries } = await ok("ListDir", { path: "odd", depth: 3 });
+    expect(entries).toMatchObject([
+      { name: "n\ufffd", size: "3", type: "FILE_TYPE_FILE" },
+      { name: "o\ufffd", type: "FILE_TYPE_DIRECTORY" },
+      { name: "d", path: "/home/user/odd/o\ufffd/d", type: "FILE_TYPE_DIRECTORY" },
+      { name: "e", path: "/home/user/odd/o\ufffd/d/e", type: "FILE_TYPE_DIRECTORY" },
+    ]);
+  });
+
+  test("the order is that of bytes", async () => {
+    await asRoot(agent, "mkdir /home/user/ls-order && cd /home/user/ls-order && touch \u{1f600} \uff5e \ue000 z");
+    const names = ["z", "\ue000", "\uff5e", "\u{1f600}"];
+    expect(await paths("ls-order")).toEqual(names.map((name) => `/home/user/ls-order/${name}`));
+  });
+
+  test("a directory that can't be read is an error, at the top and below, and never an empty answer", async () => {
+    // Without a word for its names, the file system of the test answers ENOSYS.
+    await fails("ListDir", { path: "/home/fuse" }, 500, "internal", "list '/home/fuse': not supported by the file system");
+    await fails("ListDir", { path: "/home", depth: 2 }, 500, "internal", "list '/home/fuse': not supported by the file system");
+    expect(await paths("/home")).toContain("/home/fuse");
+  });
+
+  test("what not even root may see is left out, and an error at the top", async () => {
+    await asRoot(agent, "touch /home/other/z");
+    expect(await paths("/home/other", 2)).toEqual(["/home/other/z"]);
+    await fails("ListDir", { path: "/home/other/own" }, 500, "internal", "list '/home/other/own': permission denied");
   });
 
   test("100,000 entries are listed while others are answered", async () => {
@@ -420,7 +447,7 @@ while True:
     for (let i = 0; i < 300; i++) await call("Remove", { path: "race" });
     await asRoot(agent, `kill -9 ${pid}`);
     await collect(racing);
-    expect(await asRoot(agent, "ls /home/elsewhere/precious")).toBe("gold");
+    expect(await asRoot(agent, "ls /home/elsewhere/precious/gold")).toBe("/home/elsewhere/precious/gold");
     await ok("Remove", { path: "race" });
   });
 });

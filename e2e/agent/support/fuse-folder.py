@@ -1,4 +1,5 @@
-"""Mounts an empty FUSE folder and serves it until killed: just enough of the protocol for stat(2), statfs(2) and a watch.
+"""Mounts an empty FUSE folder and serves it until killed: just enough of the protocol for stat(2), statfs(2) and a watch. With the id of a user
+after its path it is his alone: root gets EACCES.
 
 Who asks for the name `stuck` in it gets no answer and waits in the kernel, where neither a freeze nor most signals reach him; `/run/fuse-stuck` tells that he does.
 """
@@ -12,7 +13,8 @@ ENOENT, ENOSYS = 2, 38
 
 fd = os.open("/dev/fuse", os.O_RDWR)
 libc = ctypes.CDLL(None, use_errno=True)
-options = b"fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fd
+access = b"user_id=%s" % sys.argv[2].encode() if len(sys.argv) > 2 else b"user_id=0,allow_other"
+options = b"fd=%d,rootmode=40000,group_id=0,%s" % (fd, access)
 if libc.mount(b"test", sys.argv[1].encode(), b"fuse", 0, options) != 0:
     raise OSError(ctypes.get_errno(), "mount")
 if os.fork() > 0:

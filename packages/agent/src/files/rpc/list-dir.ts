@@ -12,8 +12,11 @@ import { EntryReader } from "./entry-info.ts";
 /** Text gathered before it is turned into bytes. */
 const PIECE_CHARS = 64 * 1024;
 const encoder = new TextEncoder();
-/** Stands in a name for bytes that are no text. */
-const REPLACED = "\ufffd";
+const SLASH = Buffer.from("/");
+/** From here on the order of UTF-16 is not that of bytes. U+FFFD is among them, which stands for bytes that are no text. */
+const LATE = /[\ud800-\uffff]/;
+/** What is gone or no longer a directory, or was a process; and what not even root may look into, as `/proc/tty/driver` of a sandbox. */
+const LEFT_OUT = new Set(["ENOENT", "ENOTDIR", "ESRCH", "EACCES", "EPERM"]);
 
 // Not `node:fs/promises`: loading it costs 1.5 ms at every start of the agent.
 
@@ -27,18 +30,31 @@ interface Name {
   readonly bytes?: Buffer;
 }
 
-/** Names in lexical order; none when the directory is gone or no longer one. */
-async function namesIn(path: string): Promise<Name[]> {
-  const texts = await new Promise<string[]>((resolve) => readdir(path, (error, names) => resolve(error ? [] : names)));
-  if (!texts.some((text) => text.includes(REPLACED))) return texts.sort().map((text) => ({ text }));
-  const raw = await new Promise<Buffer[]>((resolve) =>
-    readdir(path, { encoding: "buffer" }, (error, names) => resolve(error ? [] : names)),
-  );
-  const names = raw.map((bytes) => {
+/** Where something lies: text, bytes as soon as one name on the way is no text. */
+type Place = string | Buffer;
+
+function readNames(place: Place): Promise<string[]> {
+  return new Promise((resolve, reject) => readdir(place, (error, names) => (error ? reject(error) : resolve(names))));
+}
+
+function readRawNames(place: Place): Promise<Buffer[]> {
+  return new Promise((resolve, reject) => readdir(place, "buffer", (error, names) => (error ? reject(error) : resolve(names))));
+}
+
+/** Names in the order of their bytes. */
+async function namesIn(place: Place): Promise<Name[]> {
+  const texts = await readNames(place);
+  if (!texts.some((text) => LATE.test(text))) return texts.sort().map((text) => ({ text }));
+  const raw = await readRawNames(place);
+  return raw.sort(Buffer.compare).map((bytes) => {
     const text = bytes.toString();
     return bytes.equals(Buffer.from(text)) ? { text } : { text, bytes };
   });
-  return names.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+}
+
+function below(dir: Place, { text, bytes }: Name): Place {
+  if (typeof dir === "string" && !bytes) return `${dir}/${text}`;
+  return Buffer.concat([Buffer.from(dir), SLASH, bytes ?? Buffer.from(text)]);
 }
 
 async function checkDirectory(path: string): Promise<void> {
@@ -65,33 +81,56 @@ export interface Listing {
 }
 
 /**
- * The entries below a directory, each directory before its content, in lexical order, told one by one. Links are listed and not descended,
- * but the path itself may be one. What vanishes meanwhile is left out. Throws `failed_precondition` for more entries than one answer can hold.
+ * The entries below a directory, each directory before its content, in the order of their bytes, told one by one. Links are listed and not
+ * descended, but the path itself may be one. What vanishes meanwhile is left out, and what may not be seen. Throws `failed_precondition` for
+ * more entries than one answer can hold, and for whatever else can't be read.
  */
 async function listDir({ users, path, depth, signal }: Listing, onEntry: (entry: EntryInfo) => Promise<void> | undefined): Promise<void> {
   await checkDirectory(path);
   const reader = new EntryReader(users);
   const slice = new TimeSlice();
   let count = 0;
-  const walk = async (dir: string, levels: number): Promise<void> => {
-    for (const name of await namesIn(dir === "" ? "/" : dir)) {
-      const entry = safely(() => readEntry(reader, dir, name));
+  const walk = async (names: readonly Name[], dir: string, place: Place, levels: number): Promise<void> => {
+    for (const name of names) {
+      const at = below(place, name);
+      const shown = typeof at === "string" ? at : `${dir}/${name.text}`;
+      const entry = readEntry(reader, shown, at);
       if (!entry) continue;
       if (++count > LIMITS.listEntries) throw tooMany(path);
       const told = onEntry(entry);
       if (told) await told;
-      if (levels > 1 && entry.type === "FILE_TYPE_DIRECTORY" && !entry.isSymlink) await walk(entry.path, levels - 1);
+      if (levels > 1 && entry.type === "FILE_TYPE_DIRECTORY" && !entry.isSymlink) {
+        const inside = await namesIn(at).catch((error) => leftOut(`list '${shown}'`, error));
+        if (inside) await walk(inside, shown, at, levels - 1);
+      }
       const turn = slice.turn();
       if (turn) await turn;
       signal.throwIfAborted();
     }
   };
-  await walk(path.replace(/\/+$/, ""), Math.max(depth, 1));
+  const top = path.replace(/\/+$/, "");
+  await walk(await namesAtTop(path), top, top, Math.max(depth, 1));
 }
 
-function readEntry(reader: EntryReader, dir: string, { text, bytes }: Name): EntryInfo | undefined {
-  if (!bytes) return reader.read(`${dir}/${text}`);
-  return reader.readBytes(`${dir}/${text}`, Buffer.concat([Buffer.from(`${dir}/`), bytes]));
+async function namesAtTop(path: string): Promise<Name[]> {
+  try {
+    return await namesIn(path);
+  } catch (error) {
+    throw fileError(`list '${path}'`, error);
+  }
+}
+
+function readEntry(reader: EntryReader, shown: string, place: Place): EntryInfo | undefined {
+  try {
+    return typeof place === "string" ? reader.read(place) : reader.readBytes(shown, place);
+  } catch (error) {
+    return leftOut(`look at '${shown}'`, error);
+  }
+}
+
+/** Undefined for what is left out; throws every other failure. */
+function leftOut(what: string, error: unknown): undefined {
+  if (!LEFT_OUT.has(errnoOf(error) ?? "")) throw fileError(what, error);
 }
 
 /**
@@ -123,14 +162,6 @@ export async function listDirMessage(listing: Listing, claim: BodyClaim): Promis
   } catch (error) {
     claim.release();
     throw error;
-  }
-}
-
-function safely<T>(run: () => T): T | undefined {
-  try {
-    return run();
-  } catch {
-    return undefined;
   }
 }
 

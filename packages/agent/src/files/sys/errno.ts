@@ -75,6 +75,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   EACCES: { status: 500, text: "permission denied" },
   EPERM: { status: 500, text: "operation not permitted" },
   EBUSY: { status: 500, text: "in use, such as a mount point" },
+  EIO: { status: 500, text: "input or output error" },
+  ENOSYS: { status: 500, text: "not supported by the file system" },
   EXDEV: { status: 500, text: "on another file system" },
   ENOTEMPTY: { status: 400, text: "directory not empty" },
   EFBIG: { status: 507, text: "larger than the file system takes" },
