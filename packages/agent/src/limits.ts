@@ -46,10 +46,13 @@ export const LIMITS = {
   drainAfterSignal: { quietMs: 50, maxMs: 250 },
   /** Arguments and environments of all running commands, which are kept for List. */
   ordersBytes: 32 * 1024 * 1024,
-  /** How long, how many and how much of ended processes `Connect` still finds. */
+  /** How long, how many and how much output of ended processes `Connect` still finds. */
   exitRetentionMs: 10 * 60_000,
   exitRetentionCount: 256,
   exitRetentionBytes: 8 * 1024 * 1024,
+  /** The number does not count before this age, so that ends are found for the contract's 30 s at any rate; but there are no more than so many. */
+  exitKeptMs: 60_000,
+  exitKeptCount: 16_384,
   /** Leftovers of ended commands are looked for in this rhythm while there are any. */
   cgroupSweepMs: 5_000,
   keepaliveDefaultMs: 90_000,

@@ -8,6 +8,7 @@ import { libc } from "../sys/native.ts";
 import { after } from "../timers.ts";
 import { Broadcast, type Reader } from "./broadcast.ts";
 import type { EndStatus } from "./end-status.ts";
+import { EndedCommand } from "./ended-commands.ts";
 import { closedError, type InputQueue } from "./input-queue.ts";
 import type { OutputKind } from "./output-log.ts";
 import type { OutputShares } from "./output-shares.ts";
@@ -40,8 +41,7 @@ export class Command {
   readonly tag: string | undefined;
   /** Resolves when the end has been told to everyone who reads. */
   readonly finished: Promise<EndStatus>;
-  private readonly parts: Omit<CommandParts, "config">;
-  private order: ProcessConfig;
+  private readonly parts: CommandParts;
   private readonly output: Broadcast<EndStatus>;
   private readonly pumps: readonly Pump[];
   /** How to tell those whose input waits that nobody will take it. */
@@ -55,10 +55,7 @@ export class Command {
   private readonly leaveShares: () => void;
 
   constructor(parts: CommandParts) {
-    // What `forgetOrder` drops must not be held here too.
-    const { config, ...rest } = parts;
-    this.parts = rest;
-    this.order = config;
+    this.parts = parts;
     this.pid = parts.pid;
     this.tag = parts.tag;
     this.output = new Broadcast<EndStatus>(parts.clock, parts.shares);
@@ -69,7 +66,7 @@ export class Command {
 
   /** What was asked for. */
   get config(): ProcessConfig {
-    return this.order;
+    return this.parts.config;
   }
 
   get isTerminal(): boolean {
@@ -80,29 +77,14 @@ export class Command {
     return this.output.end === undefined;
   }
 
-  /** Whether somebody has not yet received all of its output and its end. */
-  get isRead(): boolean {
-    return this.output.readerCount > 0;
-  }
-
-  /** Memory that its output takes. */
-  get heldBytes(): number {
-    return this.output.log.heldBytes;
-  }
-
   /** A reader of its output from `offset`, or of what no reader has received yet. */
   subscribe(offset?: number): Reader<EndStatus> {
     return this.output.subscribe(offset);
   }
 
-  /** Output of an ended command, given up to free memory. Its end can still be read. */
-  forgetOutput(): void {
-    this.output.log.clear();
-  }
-
-  /** Arguments and environment of an ended command, which may be megabytes and which nobody asks for any more. */
-  forgetOrder(): void {
-    this.order = { cmd: this.order.cmd, args: [], envs: {} };
+  /** What is to be kept of it after its end: arguments, environment and all else of a command that has ended may be megabytes. */
+  rest(endedAt: number): EndedCommand {
+    return new EndedCommand(this.pid, this.tag, this.output, endedAt);
   }
 
   /** Ends it and everything it started. */

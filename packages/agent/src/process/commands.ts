@@ -3,23 +3,24 @@ import { AppError } from "@boxyard/core";
 import type { ProcessConfig } from "@boxyard/spec/agent";
 import { LIMITS } from "../limits.ts";
 import type { Command } from "./command.ts";
+import { EndedCommands } from "./ended-commands.ts";
 
 export type Selector = { readonly pid: number } | { readonly tag: string };
 
-/**
- * Every command that can be named: those that run, and for a while those that have ended, so that a late reader still learns how. What
- * the ended ones keep is bounded by age, number and memory; their output goes before the fact of their end.
- */
+/** What a reader can connect to. */
+export type Readable = Pick<Command, "pid" | "tag" | "subscribe">;
+
+/** Every command that can be named: those that run, and for a while those that have ended. */
 export class Commands {
   private readonly running = new Map<number, Command>();
-  /** Oldest first. */
-  private ended: { readonly command: Command; readonly at: number }[] = [];
+  private readonly ended: EndedCommands;
   private readonly clock: Clock;
   /** What the orders of running commands take. */
   private orderBytes = 0;
 
   constructor(clock: Clock) {
     this.clock = clock;
+    this.ended = new EndedCommands(clock);
   }
 
   /** Has `begin` start a command, which can be named from then on. Throws `resource_exhausted` when what is to be kept of it is too much. */
@@ -32,10 +33,7 @@ export class Commands {
     this.orderBytes += bytes;
     try {
       const command = await begin();
-      this.add(command);
-      void command.finished.then(() => {
-        this.orderBytes -= bytes;
-      });
+      this.add(command, bytes);
       return command;
     } catch (error) {
       this.orderBytes -= bytes;
@@ -43,15 +41,13 @@ export class Commands {
     }
   }
 
-  private add(command: Command): void {
-    // The kernel gave the number to a new process: the old one is no longer what it names.
-    this.ended = this.ended.filter((entry) => entry.command.pid !== command.pid);
+  private add(command: Command, orderBytes: number): void {
+    this.ended.forget(command.pid);
     this.running.set(command.pid, command);
     void command.finished.then(() => {
+      this.orderBytes -= orderBytes;
       if (this.running.get(command.pid) === command) this.running.delete(command.pid);
-      command.forgetOrder();
-      this.ended.push({ command, at: this.clock.monotonic() });
-      this.trim();
+      this.ended.add(command.rest(this.clock.monotonic()));
     });
   }
 
@@ -67,28 +63,13 @@ export class Commands {
   }
 
   /** As `find`, or one that has ended not long ago. */
-  findOrEnded(selector: Selector): Command {
-    this.trim();
+  findOrEnded(selector: Selector): Readable {
     try {
       return this.find(selector);
     } catch (error) {
-      const match = (c: Command) => ("pid" in selector ? c.pid === selector.pid : c.tag === selector.tag);
-      const entry = this.ended.findLast(({ command }) => match(command));
-      if (!entry) throw error;
-      return entry.command;
-    }
-  }
-
-  private trim(): void {
-    const oldest = this.clock.monotonic() - LIMITS.exitRetentionMs;
-    this.ended = this.ended.filter((entry) => entry.at > oldest).slice(-LIMITS.exitRetentionCount);
-    // What somebody still reads is not ours to drop, it would be lost to him without a word; it goes with his place.
-    const unread = this.ended.filter(({ command }) => !command.isRead);
-    let held = unread.reduce((sum, { command }) => sum + command.heldBytes, 0);
-    for (const { command } of unread) {
-      if (held <= LIMITS.exitRetentionBytes) return;
-      held -= command.heldBytes;
-      command.forgetOutput();
+      const end = "pid" in selector ? this.ended.findByPid(selector.pid) : this.ended.findByTag(selector.tag);
+      if (!end) throw error;
+      return end;
     }
   }
 }
