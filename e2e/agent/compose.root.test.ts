@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
 import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
 import { answer, answersDuring, asRoot, content, expectError, openFiles, postCompose, put } from "./support/files.ts";
 
@@ -144,6 +145,28 @@ describe("zero-copy", () => {
   }
 });
 
+/** What the agent asks of the kernel, asked by itself: whether `from`, of 1 MiB, could be shared into the new file `to`. */
+const share = (from: string, to: string) =>
+  asRoot(
+    agent,
+    `${process.execPath} -e '
+      const { cloneRange } = await import("${join(import.meta.dir, "../../packages/agent/src/files/sys/copy.ts")}");
+      const { openSync } = await import("node:fs");
+      const [from, to] = [openSync("${from}", "r"), openSync("${to}", "w")];
+      console.log(cloneRange({ from, fromOffset: 0, to, toOffset: 0, length: 1048576 }));'; stat -c %s ${to}; filefrag -v ${to} | grep -q shared && echo shared || true`,
+  );
+
+test("FICLONERANGE shares extents where the file systems can, and says so where they can't", async () => {
+  await asRoot(
+    agent,
+    "head -c 1048576 /dev/urandom > /home/btrfs/plain/mib && sync -f /home/btrfs && cp /home/btrfs/plain/mib /home/overlay/",
+  );
+  await asRoot(agent, "sync -f /home/overlay");
+  expect(await share("/home/btrfs/plain/mib", "/home/btrfs/plain/shared")).toBe("true\n1048576\nshared");
+  expect(await share("/home/overlay/mib", "/home/overlay/shared")).toBe("true\n1048576\nshared");
+  expect(await share("/home/btrfs/plain/mib", "/home/user/copy")).toBe("false\n0");
+});
+
 describe("400", () => {
   test("body that is not JSON, not an object, or has members of a wrong type", async () => {
     for (const body of [
@@ -191,6 +214,16 @@ describe("400", () => {
   test("source path is not a regular file", async () => {
     for (const source of ["folder", "fifo", "/dev/null"])
       await expectError(await compose([source], "x"), 400, `source path is not a regular file: ${source}`);
+  });
+
+  test("a file that the kernel makes up as it is read, with a size of 0 or of a page", async () => {
+    await make({ "up/a": "x" });
+    const files = { "/proc/version": "up/new/out", "/sys/kernel/mm/transparent_hugepage/enabled": "up/out" };
+    for (const [source, destination] of Object.entries(files)) {
+      const text = `source path is a file that the kernel makes up as it is read: ${source}`;
+      await expectError(await compose(["up/a", source], destination), 400, text);
+    }
+    expect(await list("/home/user/up")).toBe("a");
   });
 
   test("a destination that is a directory or has a file among its parents", async () => {
@@ -261,6 +294,18 @@ describe("other failures", () => {
     await asRoot(agent, "touch /home/user/grown");
     await writer;
     expect(await asRoot(agent, "cd /home/user && ls part? | wc -l && rm part? grown")).toBe("8");
+  });
+
+  test("nor is one that was copied before it is written, while others still are", async () => {
+    await asRoot(agent, "mkdir /home/user/late && cd /home/user/late && printf first > a && head -c 33554432 /dev/zero > part");
+    const writer = asRoot(agent, "cd /home/user/late && until ls -A | grep -q boxyard; do :; done; echo precious >> a");
+    await expectError(
+      await compose(["late/a", ...new Array<string>(30).fill("late/part")], "late/out"),
+      500,
+      "source file changed while it was composed: late/a",
+    );
+    await writer;
+    expect(await asRoot(agent, "cd /home/user/late && ls -A && cat a && rm -r ../late")).toBe("a\npart\nfirstprecious");
   });
 
   test("the agent answers others while it copies", async () => {

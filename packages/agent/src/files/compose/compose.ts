@@ -10,7 +10,7 @@ import { errnoOf, fileError, guarded } from "../sys/errno.ts";
 import { TimeSlice } from "../time-slice.ts";
 import { Appender } from "./append.ts";
 import { type ComposeRequest, readComposeRequest } from "./request.ts";
-import { checkSource, checkUnchanged, deleteSource, openSource, type Source, sameFile } from "./sources.ts";
+import { checkSource, checkUnchanged, deleteSource, madeUp, openSource, type Source, sameFile } from "./sources.ts";
 
 /**
  * `POST /files/compose` (interface document 4.1, wire.md 3.5): several files become one, in the order given, inside the kernel. Nothing is
@@ -30,25 +30,28 @@ async function run(ctx: AgentContext, request: ComposeRequest): Promise<Response
   const destination = resolvePath(ctx.state, user, request.destination);
   // Looked at first, told last: sources are checked before the destination.
   const { existing, refusal } = lookAtDestination(destination);
-  const slice = new TimeSlice();
   const sources: Source[] = [];
-  for (const given of request.sourcePaths) {
+  await each(request.sourcePaths, (given) => {
     const path = resolvePath(ctx.state, user, given);
     if (isDestination(path, destination, existing)) throw sameAsDestination(given);
     const source = checkSource(given, path);
     if (existing && sameFile(source.file, existing)) throw sameAsDestination(given);
     sources.push(source);
-    const turn = slice.turn();
-    if (turn) await turn;
-  }
+  });
   if (refusal) throw refusal;
   await write(destination, sources, user);
-  for (const source of sources) {
-    deleteSource(source);
+  await each(sources, deleteSource);
+  return Response.json({ path: destination, name: baseName(destination), type: "file" });
+}
+
+/** Works through a list by calls that nobody else is served during, and gives way between them. */
+async function each<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
+  const slice = new TimeSlice();
+  for (const item of items) {
+    work(item);
     const turn = slice.turn();
     if (turn) await turn;
   }
-  return Response.json({ path: destination, name: baseName(destination), type: "file" });
 }
 
 function sameAsDestination(given: string) {
@@ -96,6 +99,7 @@ async function write(destination: string, sources: readonly Source[], user: Syst
     await staged(file, what, async () => {
       const appender = new Appender(file.fd);
       for (const source of sources) await append(source, appender);
+      await each(sources, checkUnchanged);
       file.finish(user, {});
       file.commit();
     });
@@ -122,8 +126,10 @@ function regular(dir: PinnedDir, name: string): Stats | undefined {
 async function append(source: Source, appender: Appender): Promise<void> {
   const fd = openSource(source);
   try {
-    await appender.append(fd, Number(source.file.size));
-    checkUnchanged(source, fd);
+    const length = Number(source.file.size);
+    if ((await appender.append(fd, length)) === length) return;
+    checkUnchanged(source);
+    throw madeUp(source.given);
   } finally {
     closeSync(fd);
   }

@@ -1,4 +1,4 @@
-import { type BigIntStats, close, closeSync, constants, fstatSync, lstatSync, openSync, statSync, unlinkSync } from "node:fs";
+import { type BigIntStats, close, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync, unlinkSync } from "node:fs";
 import { posix } from "node:path";
 import { httpFailure } from "../../contracts.ts";
 import { O_PATH, PinnedDir } from "../path/pinned-dir.ts";
@@ -16,9 +16,12 @@ export interface Source {
   readonly entry: BigIntStats;
 }
 
-/** Whether two looks saw the same content of the same file. */
+/**
+ * Whether two looks saw the same content of the same file. The change time gives away a program that set the modification time back; that
+ * of a file with several names moves too when one of them goes, as it does when two of them are sources.
+ */
 function unchanged(a: BigIntStats, b: BigIntStats): boolean {
-  return sameFile(a, b) && a.size === b.size && a.mtimeNs === b.mtimeNs;
+  return sameFile(a, b) && a.size === b.size && a.mtimeNs === b.mtimeNs && (a.ctimeNs === b.ctimeNs || a.nlink !== b.nlink);
 }
 
 export function sameFile(a: BigIntStats, b: BigIntStats): boolean {
@@ -30,11 +33,27 @@ export function checkSource(given: string, path: string): Source {
   try {
     const file = statSync(path, { bigint: true });
     if (!file.isFile()) throw httpFailure(400, `source path is not a regular file: ${given}`);
+    if (file.size === 0n && !isEmpty(path)) throw madeUp(given);
     return { given, path, file, entry: lstatSync(path, { bigint: true }) };
   } catch (error) {
     if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") throw httpFailure(404, `source file not found: ${given}`, error);
     throw fileError(`look at source '${given}'`, error);
   }
+}
+
+/** A file of size 0 that has content all the same is made up as it is read, as those of `/proc` are. */
+function isEmpty(path: string): boolean {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    return readSync(fd, new Uint8Array(1), 0, 1, 0) === 0;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Of such a file nobody knows how much it is, and it can't go away afterwards. */
+export function madeUp(given: string) {
+  return httpFailure(400, `source path is a file that the kernel makes up as it is read: ${given}`);
 }
 
 /** Opens a source for reading if it is still what was validated. The caller closes it. */
@@ -51,28 +70,27 @@ export function openSource(source: Source): number {
   throw changed(source);
 }
 
-/** After the copy: what was written to it meanwhile would be lost with it. Throws 500. */
-export function checkUnchanged(source: Source, fd: number): void {
-  if (!unchanged(fstatSync(fd, { bigint: true }), source.file)) throw changed(source);
+/** After all are copied: what was written to one meanwhile would be lost with it. Throws 500. */
+export function checkUnchanged(source: Source): void {
+  const now = statSync(source.path, { bigint: true, throwIfNoEntry: false });
+  if (!now || !unchanged(now, source.file)) throw changed(source);
 }
 
 function changed(source: Source) {
   return httpFailure(500, `source file changed while it was composed: ${source.given}`);
 }
 
-/** Removes the source as spelled: of a link the link. Best effort: something else of that name by now stays. */
+/** Removes the source as spelled: of a link the link. Best effort: something else of that name by now stays, and so does what was written to. */
 export function deleteSource(source: Source): void {
   try {
     const dir = PinnedDir.open(posix.dirname(source.path));
     try {
       const name = baseName(source.path);
-      const now = lstatSync(dir.at(name), { bigint: true });
-      if (!sameFile(now, source.entry)) return;
       // While it is held, only its name goes; the kernel lets go of a gigabyte of cached pages when the last descriptor is closed, which
       // takes a tenth of a second and happens on another thread.
       const held = openSync(dir.at(name), O_PATH | constants.O_NOFOLLOW);
       try {
-        unlinkSync(dir.at(name));
+        if (unchanged(fstatSync(held, { bigint: true }), source.entry)) unlinkSync(dir.at(name));
       } finally {
         close(held, () => {});
       }

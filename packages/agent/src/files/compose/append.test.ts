@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { closeSync, fstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Piece } from "../sys/copy.ts";
+import { Appender } from "./append.ts";
+
+const BLOCK = 4096;
+const open: number[] = [];
+const folders: string[] = [];
+/** A file of this size; in memory on a device of its own. */
+function file(where: string, bytes: number): number {
+  const folder = mkdtempSync(join(where, "boxyard-append-"));
+  folders.push(folder);
+  writeFileSync(join(folder, "file"), new Uint8Array(bytes));
+  const fd = openSync(join(folder, "file"), "r+");
+  open.push(fd);
+  return fd;
+}
+
+let asked: number[] = [];
+let copied = 0;
+/** Shares what comes from the same device, and copies without looking at the content. */
+const kernel = {
+  cloneRange({ from, to, length }: Piece): boolean {
+    asked.push(length);
+    return fstatSync(from).dev === fstatSync(to).dev;
+  },
+  copySome({ length }: Piece): number {
+    copied += length;
+    return length;
+  },
+};
+beforeEach(() => {
+  asked = [];
+  copied = 0;
+});
+afterEach(() => {
+  for (const fd of open.splice(0)) closeSync(fd);
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+test("extents are shared where the place is aligned, and nothing is copied then", async () => {
+  const from = file(tmpdir(), 3 * BLOCK + 5);
+  const appender = new Appender(file(tmpdir(), 0), kernel);
+  expect(await appender.append(from, 2 * BLOCK)).toBe(2 * BLOCK);
+  expect(await appender.append(from, 3 * BLOCK + 5)).toBe(3 * BLOCK + 5);
+  expect([asked, copied]).toEqual([[2 * BLOCK, 3 * BLOCK + 5], 0]);
+  expect(await appender.append(from, BLOCK)).toBe(BLOCK);
+  expect([asked.length, copied]).toEqual([2, BLOCK]);
+});
+
+test("two devices that refuse three times are asked no more; the same device with another is", async () => {
+  const [memory, disk] = [file("/dev/shm", BLOCK), file(tmpdir(), BLOCK)];
+  expect(fstatSync(memory).dev).not.toBe(fstatSync(disk).dev);
+  for (let i = 0; i < 5; i++) await new Appender(disk, kernel).append(memory, BLOCK);
+  expect([asked.length, copied]).toEqual([3, 5 * BLOCK]);
+  await new Appender(file("/dev/shm", 0), kernel).append(memory, BLOCK);
+  expect([asked.length, copied]).toEqual([4, 5 * BLOCK]);
+});
+
+test("a source that has less than it says is appended as far as it goes", async () => {
+  const appender = new Appender(file(tmpdir(), 0), { cloneRange: () => false, copySome: () => 0 });
+  expect(await appender.append(file(tmpdir(), 0), BLOCK)).toBe(0);
+});
