@@ -137,6 +137,20 @@ function tryClose(controller: ReadableStreamDefaultController<Uint8Array> | unde
 }
 
 describe("StreamInput", () => {
+  test("by tag, as SendInput and CloseStdin", async () => {
+    const open = await start(agent, { process: { cmd: "cat" }, tag: "by-tag" });
+    const process = { tag: "by-tag" };
+    expect((await call("SendInput", { process, input: { stdin: btoa("sent, ") } })).body).toEqual({});
+    const stream = Buffer.concat([envelope({ start: { process } }), envelope({ data: { input: { stdin: btoa("streamed") } } })]);
+    expect((await collect(await openStream(agent, "process.Process/StreamInput", stream))).error).toBeUndefined();
+    expect((await call("CloseStdin", { process })).body).toEqual({});
+    expect((await collect(open)).stdout).toBe("sent, streamed");
+    for (const method of ["SendInput", "CloseStdin"]) {
+      const message = "process with tag by-tag not found";
+      expect((await call(method, { process, input: { stdin: "" } })).body).toEqual({ code: "not_found", message });
+    }
+  });
+
   test("each chunk is delivered on arrival, in order; the stream's end does not close stdin", async () => {
     const open = await start(agent, { process: { cmd: "cat" } });
     const pid = await firstPid(open);

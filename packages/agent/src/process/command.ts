@@ -126,9 +126,10 @@ export class Command {
     this.parts.input?.close();
   }
 
-  resize(size: TerminalSize): void {
+  /** What is not given of the size stays as it is. */
+  resize(size: Partial<TerminalSize> | undefined): void {
     if (this.parts.terminal === undefined) throw wrongKind(`no terminal is assigned to process ${this.pid}`);
-    if (this.isRunning) resizeTerminal(this.parts.terminal, size);
+    if (size && this.isRunning) resizeTerminal(this.parts.terminal, size);
   }
 
   /** As `written`, but rejects at the end of the command. (A race against `finished` would leave something behind there at each call.) */

@@ -5,7 +5,12 @@ import { closeQuietly, duplicate, libc } from "../sys/native.ts";
 
 const TIOCSPTLCK = 0x40045431;
 const TIOCGPTPEER = 0x5441;
+const TIOCGWINSZ = 0x5413;
 const TIOCSWINSZ = 0x5414;
+const TCGETS = 0x5401;
+const TCSETS = 0x5402;
+/** Of the input flags: erasing takes a whole character back, of however many bytes. */
+const IUTF8 = 0o40000;
 const O_CLOEXEC = 0o2000000;
 
 export interface TerminalSize {
@@ -24,9 +29,9 @@ const DEFAULT_SIZE: TerminalSize = { cols: 80, rows: 24 };
 /** Two bytes each in the kernel. */
 const MAX_SIDE = 0xffff;
 
-/** Checks a size from a request; 0 or nothing means the usual 80 × 24. Throws `invalid_argument`. */
-export function terminalSize(given: Partial<TerminalSize> | undefined): TerminalSize {
-  const size = { cols: given?.cols || DEFAULT_SIZE.cols, rows: given?.rows || DEFAULT_SIZE.rows };
+/** Checks a size from a request; for what is 0 or not there it takes that of `usual`. Throws `invalid_argument`. */
+export function terminalSize(given: Partial<TerminalSize> | undefined, usual = DEFAULT_SIZE): TerminalSize {
+  const size = { cols: given?.cols || usual.cols, rows: given?.rows || usual.rows };
   if (size.cols > MAX_SIDE || size.rows > MAX_SIDE) {
     throw new AppError("invalid_argument", `a terminal has at most ${MAX_SIDE} columns and rows`, { reason: "bad_size" });
   }
@@ -50,6 +55,7 @@ export function openTerminal(size: TerminalSize, owner: { uid: number; gid: numb
     fchownSync(program, owner.uid, owner.gid);
     fchmodSync(program, 0o620);
     resizeTerminal(master, size);
+    expectUtf8(master);
     return { read: master, write: duplicate(master), program };
   } catch (error) {
     for (const fd of opened) closeQuietly(fd);
@@ -57,7 +63,18 @@ export function openTerminal(size: TerminalSize, owner: { uid: number; gid: numb
   }
 }
 
-/** Sets the size; the kernel tells the foreground programs with SIGWINCH. */
-export function resizeTerminal(master: number, size: TerminalSize): void {
-  libc().ioctl(master, TIOCSWINSZ, ptr(new Uint16Array([size.rows, size.cols, 0, 0])));
+/** Sets what is given of the size; the kernel tells the foreground programs with SIGWINCH when that changes it. */
+export function resizeTerminal(master: number, given: Partial<TerminalSize>): void {
+  const now = new Uint16Array(4); // struct winsize: rows, columns, and two that nobody uses
+  libc().ioctl(master, TIOCGWINSZ, ptr(now));
+  const { cols, rows } = terminalSize(given, { cols: now[1] ?? 0, rows: now[0] ?? 0 });
+  libc().ioctl(master, TIOCSWINSZ, ptr(new Uint16Array([rows, cols, 0, 0])));
+}
+
+/** As every terminal of our day does; the kernel's default is bytes. */
+function expectUtf8(master: number): void {
+  const termios = new Uint32Array(9); // struct termios of the kernel; its first word are the input flags
+  if (libc().ioctl(master, TCGETS, ptr(termios)) < 0) return;
+  termios[0] = (termios[0] ?? 0) | IUTF8;
+  libc().ioctl(master, TCSETS, ptr(termios));
 }

@@ -1,7 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { ListResponse, SendSignalRequest, UpdateRequest } from "@boxyard/spec/agent";
 import type { Commands } from "../../process/commands.ts";
-import { terminalSize } from "../../pty/terminal.ts";
 import { selectorOf } from "./selector.ts";
 
 export function list(commands: Commands): ListResponse {
@@ -21,6 +20,6 @@ export function sendSignal(commands: Commands, request: SendSignalRequest): Reco
 /** Resizes a terminal; without a size there is nothing to do. */
 export function update(commands: Commands, request: UpdateRequest): Record<never, never> {
   const command = commands.find(selectorOf(request.process));
-  if (request.pty) command.resize(terminalSize(request.pty.size));
+  if (request.pty) command.resize(request.pty.size);
   return {};
 }
