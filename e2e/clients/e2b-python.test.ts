@@ -6,9 +6,13 @@ import { usePlatform } from "../support/platform.ts";
 import { pythonClient } from "../support/published.ts";
 
 const FOLDER = join(CHECKOUT, "e2e/clients/python");
-/** Every function of scenarios.py that takes the client's flavour and whose name says so by having no underscore in front. */
-const SCENARIOS = [...readFileSync(join(FOLDER, "scenarios.py"), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map(
-  (match) => match[1] ?? "",
+const MODULES = ["scenarios", "process_scenarios", "file_scenarios", "git_scenarios"];
+/** Every function of these that takes the client's flavour and whose name says so by having no underscore in front. */
+const SCENARIOS = MODULES.flatMap((module) =>
+  [...readFileSync(join(FOLDER, `${module}.py`), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map((match) => ({
+    module,
+    name: match[1] ?? "",
+  })),
 );
 
 /** Some scenarios build many templates. */
@@ -21,16 +25,17 @@ beforeAll(async () => {
 }, 240_000);
 
 test("there are scenarios", () => {
-  expect(SCENARIOS.length).toBeGreaterThan(8);
+  expect(SCENARIOS.length).toBeGreaterThan(20);
 });
 
 for (const flavour of ["sync", "async"]) {
   describe(`PyPI e2b 2.63.0, ${flavour}`, () => {
-    for (const scenario of SCENARIOS) {
+    for (const { module, name } of SCENARIOS) {
       test(
-        scenario,
+        name,
         async () => {
-          const ended = await runProgram([python, join(FOLDER, "run.py"), flavour, scenario], { env: platform().env, limitMs: LIMIT_MS });
+          const argv = [python, join(FOLDER, "run.py"), flavour, name, module];
+          const ended = await runProgram(argv, { env: platform().env, limitMs: LIMIT_MS });
           expect(ended.stdout + ended.stderr).toBe("");
           expect(ended.exitCode).toBe(0);
         },

@@ -36,28 +36,33 @@ class Flavour:
         self.Sandbox = e2b.AsyncSandbox if self.is_async else e2b.Sandbox
 
     async def watch(self, sandbox, path, **options):
-        """Returns the handle and a function that gives every (type, name) seen so far."""
+        """Returns the handle and a function that gives every event seen so far."""
         seen = []
-        note = lambda event: seen.append((event.type.value, event.name))
         if self.is_async:
-            return await sandbox.files.watch_dir(path, note, **options), lambda: seen
+            return await sandbox.files.watch_dir(path, seen.append, **options), lambda: seen
         handle = sandbox.files.watch_dir(path, **options)
 
         def poll():
-            for event in handle.get_new_events():
-                note(event)
+            seen.extend(handle.get_new_events())
             return seen
 
         return handle, poll
 
-    async def terminal(self, sandbox, size):
-        """Returns a terminal's handle and a function that waits for its end and gives all it showed."""
+    async def terminal(self, sandbox, size, **options):
+        """Returns a new terminal's handle and a function that waits for its end and gives all it showed."""
+        return await self._shown(sandbox.pty.create, size, options)
+
+    async def connected_terminal(self, sandbox, pid, **options):
+        """The same for a terminal that runs already."""
+        return await self._shown(sandbox.pty.connect, pid, options)
+
+    async def _shown(self, opening, argument, options):
         shown = bytearray()
         if self.is_async:
-            handle = await sandbox.pty.create(size, on_data=shown.extend)
+            handle = await opening(argument, on_data=shown.extend, **options)
             ended = handle.wait
         else:
-            handle = sandbox.pty.create(size)
+            handle = opening(argument, **options)
             ended = lambda: handle.wait(on_pty=shown.extend)
 
         async def finish():
@@ -65,6 +70,14 @@ class Flavour:
             return shown.decode()
 
         return handle, finish
+
+    async def feed(self, module, pid, pieces):
+        """Sends the pieces as one stream of input; `module` is the sandbox's commands or its terminals."""
+        if not self.is_async:
+            return module.stream_input(pid, pieces)
+        async with module.stream_input(pid) as handle:
+            for piece in pieces:
+                await handle.send(piece)
 
 
 async def main():

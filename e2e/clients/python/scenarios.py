@@ -35,6 +35,17 @@ def raises(*kinds):
     raise AssertionError(f"expected {kinds}")
 
 
+async def error_of(kind, call):
+    """The exception, of exactly this class, that the call raises."""
+    do, _ = _tools()
+    try:
+        await do(call())
+    except kind as error:
+        same(type(error), kind)
+        return error
+    raise AssertionError(f"expected {kind}")
+
+
 def same(seen, wanted):
     assert seen == wanted, f"{seen!r} is not {wanted!r}"
 
@@ -60,119 +71,6 @@ async def info_and_list(flavour):
         while paginator.has_next:
             listed.extend(await do(paginator.next_items()))
         same([entry.sandbox_id for entry in listed], [sandbox.sandbox_id])
-
-
-async def commands(flavour):
-    do, _ = _tools()
-    async with sandbox_of(flavour, envs={"COLOUR": "green"}) as sandbox:
-        run = sandbox.commands.run
-        result = await do(run("echo $COLOUR; echo oops >&2"))
-        same((result.exit_code, result.stdout, result.stderr), (0, "green\n", "oops\n"))
-        same((await do(run("echo $COLOUR; id -un; pwd", envs={"COLOUR": "red"}, user="root", cwd="/etc"))).stdout, "red\nroot\n/etc\n")
-        try:
-            await do(run("echo partial; exit 3"))
-            raise AssertionError("a failing command raises")
-        except e2b.CommandExitException as error:
-            same((error.exit_code, error.stdout), (3, "partial\n"))
-        pieces = []
-        await do(run("for i in 1 2 3; do echo $i; sleep 0.1; done", on_stdout=pieces.append))
-        same("".join(pieces), "1\n2\n3\n")
-        with raises(e2b.TimeoutException):
-            await do(run("sleep 60", timeout=0.7))
-        with raises(e2b.InvalidArgumentException):
-            await do(run("true", cwd="/does/not/exist"))
-
-
-async def background_and_stdin(flavour):
-    do, eventually = _tools()
-    async with sandbox_of(flavour) as sandbox:
-        sleeper = await do(sandbox.commands.run("sleep 300", background=True))
-        assert sleeper.pid in [entry.pid for entry in await do(sandbox.commands.list())]
-        same(await do(sleeper.kill()), True)
-
-        async def gone():
-            return sleeper.pid not in [entry.pid for entry in await do(sandbox.commands.list())]
-
-        await eventually("the killed command is not listed", gone)
-        same(await do(sandbox.commands.kill(sleeper.pid)), False)
-
-        cat = await do(sandbox.commands.run("cat", background=True, stdin=True))
-        await do(sandbox.commands.send_stdin(cat.pid, "first\n"))
-        await do(sandbox.commands.send_stdin(cat.pid, "second\n"))
-        await do(sandbox.commands.close_stdin(cat.pid))
-        same((await do(cat.wait())).stdout, "first\nsecond\n")
-
-
-async def streamed_input(flavour):
-    do, _ = _tools()
-    async with sandbox_of(flavour) as sandbox:
-        cat = await do(sandbox.commands.run("cat", background=True, stdin=True))
-        lines = [f"line {number}\n" for number in range(200)]
-        stream = sandbox.commands.stream_input
-        if flavour.is_async:
-            async with stream(cat.pid) as handle:
-                for line in lines:
-                    await handle.send(line)
-        else:
-            stream(cat.pid, lines)
-        await do(sandbox.commands.close_stdin(cat.pid))
-        same((await do(cat.wait())).stdout, "".join(lines))
-
-
-async def files(flavour):
-    do, _ = _tools()
-    async with sandbox_of(flavour) as sandbox:
-        api = sandbox.files
-        written = await do(api.write("notes.txt", "hello\n"))
-        same((written.path, written.name), ("/home/user/notes.txt", "notes.txt"))
-        same(await do(api.read("notes.txt")), "hello\n")
-        data = bytes(range(256)) * 1000
-        await do(api.write("/tmp/deep/bytes.bin", data))
-        same(bytes(await do(api.read("/tmp/deep/bytes.bin", format="bytes"))), data)
-        stream = await do(api.read("/tmp/deep/bytes.bin", format="stream"))
-        joined = b"".join([chunk async for chunk in stream]) if flavour.is_async else b"".join(stream)
-        same(joined, data)
-        await do(api.write("packed.txt", "gzip " * 1000, gzip=True))
-        same(await do(api.read("packed.txt", gzip=True)), "gzip " * 1000)
-        several = await do(api.write_files([{"path": "a/one.txt", "data": "1"}, {"path": "/tmp/two.txt", "data": b"2"}]))
-        same([entry.path for entry in several], ["/home/user/a/one.txt", "/tmp/two.txt"])
-        await do(api.write("tagged.txt", "x", metadata={"origin": "test"}))
-        same((await do(api.get_info("tagged.txt"))).metadata, {"origin": "test"})
-
-        same((await do(api.make_dir("work")), await do(api.make_dir("work"))), (True, False))
-        same((await do(api.rename("notes.txt", "work/moved.txt"))).path, "/home/user/work/moved.txt")
-        await do(sandbox.commands.run("ln -s moved.txt work/link"))
-        same([entry.name for entry in await do(api.list("work"))], ["link", "moved.txt"])
-        same((await do(api.exists("notes.txt")), await do(api.exists("work/moved.txt"))), (False, True))
-        await do(api.remove("work"))
-        same(await do(api.exists("work")), False)
-        with raises(e2b.NotFoundException):
-            await do(api.read("missing"))
-        with raises(e2b.InvalidArgumentException):
-            await do(api.read("/tmp"))
-
-
-async def watch(flavour):
-    do, eventually = _tools()
-    async with sandbox_of(flavour) as sandbox:
-        await do(sandbox.files.make_dir("watched"))
-        handle, seen = await flavour.watch(sandbox, "watched", recursive=True)
-        await do(sandbox.files.write("watched/a.txt", "1"))
-        await eventually("the file's creation", lambda: ("create", "a.txt") in seen())
-        await do(sandbox.files.remove("watched/a.txt"))
-        await eventually("the file's removal", lambda: ("remove", "a.txt") in seen())
-        await do(handle.stop())
-
-
-async def terminal(flavour):
-    do, _ = _tools()
-    async with sandbox_of(flavour) as sandbox:
-        handle, finish = await flavour.terminal(sandbox, e2b.PtySize(rows=30, cols=90))
-        await do(sandbox.pty.send_stdin(handle.pid, b"stty size; echo sum-$((40+2))\n"))
-        await do(sandbox.pty.resize(handle.pid, e2b.PtySize(rows=43, cols=132)))
-        await do(sandbox.pty.send_stdin(handle.pid, b"stty size\nexit\n"))
-        shown = await finish()
-        assert "sum-42" in shown and "43 132" in shown, shown
 
 
 async def signed_urls(flavour):
