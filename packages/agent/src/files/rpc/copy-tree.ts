@@ -1,57 +1,89 @@
 import {
+  type BigIntStats,
   chmodSync,
   closeSync,
   constants,
   fchmodSync,
   fchownSync,
   fstatSync,
-  futimesSync,
   lchownSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   readlinkSync,
-  type Stats,
   symlinkSync,
-  utimesSync,
 } from "node:fs";
 import { AppError } from "@boxyard/core";
-import { Appender } from "../compose/append.ts";
 import { PinnedDir } from "../path/pinned-dir.ts";
+import { setTimes } from "../sys/times.ts";
 import { getXattr, listXattr, setXattr } from "../sys/xattr.ts";
+import { TimeSlice } from "../time-slice.ts";
+import { copyData } from "./copy-data.ts";
+import { HardLinks } from "./hard-links.ts";
 
 /** Levels that are copied; each holds two descriptors. */
 const DEPTH = 256;
 const NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const SLASH = Buffer.from("/");
+
+/** What is to be copied, and to where. Names are bytes: they may be no text. */
+interface Item {
+  readonly from: PinnedDir;
+  readonly name: Buffer;
+  readonly to: PinnedDir;
+  readonly newName: Buffer;
+  /** The new one, from the top of the copy. */
+  readonly path: Buffer;
+  readonly depth: number;
+}
+
+/** What all items of one copy share. */
+interface Copy {
+  readonly links: HardLinks;
+  readonly slice: TimeSlice;
+}
 
 /**
  * Copies a name with everything below it into another directory, for a move that the kernel can't do by renaming: to another file system,
- * or a directory that comes from the template. Owners, modes, times, links and attributes go along; data is shared or copied in the
+ * or a directory that comes from the template. Owners, modes, times, links, holes and attributes go along; data is shared or copied in the
  * kernel. Throws `failed_precondition` for sockets, FIFOs and devices, and the kernel's errors. A failure leaves a part at `to`.
  */
-export async function copyTree(from: PinnedDir, name: string, to: PinnedDir, newName: string, depth = 0): Promise<void> {
-  const stat = from.lstat(name);
-  if (!stat) throw Object.assign(new Error("gone while it was moved"), { code: "ENOENT" });
-  if (depth > DEPTH) throw new AppError("failed_precondition", `more than ${DEPTH} nested directories`, { reason: "too_deep" });
-  if (stat.isSymbolicLink()) {
-    symlinkSync(readlinkSync(from.at(name)), to.at(newName));
-    lchownSync(to.at(newName), stat.uid, stat.gid);
-  } else if (stat.isDirectory()) await copyDir(from, name, to, newName, depth, stat);
-  else if (stat.isFile()) await copyFile(from, name, to, newName);
-  else throw new AppError("failed_precondition", `'${name}' is a socket, FIFO or device and can't be copied`, { reason: "special_file" });
+export function copyTree(from: PinnedDir, name: string, to: PinnedDir, newName: string): Promise<void> {
+  const path = Buffer.from(newName);
+  const copy = { links: new HardLinks(to), slice: new TimeSlice() };
+  return copyItem(copy, { from, name: Buffer.from(name), to, newName: path, path, depth: 0 });
 }
 
-async function copyDir(from: PinnedDir, name: string, to: PinnedDir, newName: string, depth: number, stat: Stats): Promise<void> {
+async function copyItem(copy: Copy, item: Item): Promise<void> {
+  const turn = copy.slice.turn();
+  if (turn) await turn;
+  const { from, name, to, newName } = item;
+  const stat = lstatSync(from.at(name), { bigint: true, throwIfNoEntry: false });
+  if (!stat) return;
+  if (item.depth > DEPTH) throw new AppError("failed_precondition", `more than ${DEPTH} nested directories`, { reason: "too_deep" });
+  if (stat.isSymbolicLink()) {
+    symlinkSync(readlinkSync(from.at(name), "buffer"), to.at(newName));
+    lchownSync(to.at(newName), Number(stat.uid), Number(stat.gid));
+  } else if (stat.isDirectory()) await copyDir(copy, item, stat);
+  else if (stat.isFile()) await copyFile(copy, item);
+  else throw new AppError("failed_precondition", `'${name}' is a socket, FIFO or device and can't be copied`, { reason: "special_file" });
+  setTimes(to.fd, newName, stat);
+}
+
+async function copyDir(copy: Copy, { from, name, to, newName, path, depth }: Item, stat: BigIntStats): Promise<void> {
   mkdirSync(to.at(newName), 0o700);
   const source = new PinnedDir(openSync(from.at(name), NO_LINK | constants.O_DIRECTORY));
   try {
     const target = new PinnedDir(openSync(to.at(newName), NO_LINK | constants.O_DIRECTORY));
     try {
-      for (const child of readdirSync(`/proc/self/fd/${source.fd}`)) await copyTree(source, child, target, child, depth + 1);
+      for (const child of readdirSync(`/proc/self/fd/${source.fd}`, "buffer") as Buffer[]) {
+        const below = Buffer.concat([path, SLASH, child]);
+        await copyItem(copy, { from: source, name: child, to: target, newName: child, path: below, depth: depth + 1 });
+      }
       copyAttributes(`/proc/self/fd/${source.fd}`, target.fd);
-      fchownSync(target.fd, stat.uid, stat.gid);
-      chmodSync(`/proc/self/fd/${target.fd}`, stat.mode & 0o7777);
-      utimesSync(`/proc/self/fd/${target.fd}`, stat.atimeMs / 1000, stat.mtimeMs / 1000);
+      fchownSync(target.fd, Number(stat.uid), Number(stat.gid));
+      chmodSync(`/proc/self/fd/${target.fd}`, Number(stat.mode) & 0o7777);
     } finally {
       target.close();
     }
@@ -60,17 +92,18 @@ async function copyDir(from: PinnedDir, name: string, to: PinnedDir, newName: st
   }
 }
 
-async function copyFile(from: PinnedDir, name: string, to: PinnedDir, newName: string): Promise<void> {
+async function copyFile({ links, slice }: Copy, { from, name, to, newName, path }: Item): Promise<void> {
   const source = openSync(from.at(name), NO_LINK);
   try {
-    const stat = fstatSync(source);
+    const stat = fstatSync(source, { bigint: true });
+    if (links.link(stat, to, newName)) return;
     const target = openSync(to.at(newName), constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
     try {
-      await new Appender(target).append(source, stat.size);
-      fchownSync(target, stat.uid, stat.gid);
-      fchmodSync(target, stat.mode & 0o7777);
+      await copyData(source, target, { size: Number(stat.size), blocks: Number(stat.blocks) }, slice);
+      fchownSync(target, Number(stat.uid), Number(stat.gid));
+      fchmodSync(target, Number(stat.mode) & 0o7777);
       copyAttributes(`/proc/self/fd/${source}`, target);
-      futimesSync(target, stat.atimeMs / 1000, stat.mtimeMs / 1000);
+      links.add(stat, path, fstatSync(target, { bigint: true }));
     } finally {
       closeSync(target);
     }

@@ -1,10 +1,11 @@
-import { renameSync } from "node:fs";
+import { readlinkSync, renameSync } from "node:fs";
 import { posix } from "node:path";
 import { AppError } from "@boxyard/core";
 import { httpFailure } from "../../contracts.ts";
 import { ensureDir, type Owner, PinnedDir } from "../path/pinned-dir.ts";
 import { baseName } from "../path/resolve-path.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
+import { holdsMount } from "../sys/mounts.ts";
 import { temporaryName } from "../temporary-name.ts";
 import { copyTree } from "./copy-tree.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -65,6 +66,7 @@ function renamed(from: PinnedDir, name: string, to: PinnedDir, newName: string):
 
 /** The copy becomes visible whole; the source goes only after that. */
 async function copyOver(from: PinnedDir, name: string, to: PinnedDir, newName: string): Promise<void> {
+  refuseMounts(from, name);
   const temporary = temporaryName(to.lstat(newName) !== undefined);
   try {
     await copyTree(from, name, to, temporary);
@@ -74,4 +76,14 @@ async function copyOver(from: PinnedDir, name: string, to: PinnedDir, newName: s
     throw error;
   }
   await removeTree(from, name);
+}
+
+/** What is mounted can't go along, and below it could lie the destination. */
+function refuseMounts(from: PinnedDir, name: string): void {
+  const dir = readlinkSync(`/proc/self/fd/${from.fd}`, "buffer").toString("latin1");
+  const path = Buffer.from(`${dir === "/" ? "" : dir}/`, "latin1");
+  if (!holdsMount(Buffer.concat([path, Buffer.from(name)]))) return;
+  throw new AppError("failed_precondition", `'${name}' holds a mount point and can't be moved to another file system`, {
+    reason: "mount_point",
+  });
 }

@@ -21,6 +21,7 @@ function load() {
       returns: FFIType.i64_fast,
     },
     sendfile: { args: [FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
+    utimensat: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr, FFIType.i32], returns: FFIType.i32 },
     lseek: { args: [FFIType.i32, FFIType.i64_fast, FFIType.i32], returns: FFIType.i64_fast },
     inotify_init1: { args: [FFIType.i32], returns: FFIType.i32 },
     inotify_add_watch: { args: [FFIType.i32, FFIType.ptr, FFIType.u32], returns: FFIType.i32 },

@@ -1,0 +1,48 @@
+import { ftruncateSync } from "node:fs";
+import { Appender } from "../compose/append.ts";
+import { LIMITS } from "../limits.ts";
+import { copySome } from "../sys/copy.ts";
+import { SysError } from "../sys/errno.ts";
+import { errno, libc } from "../sys/libc.ts";
+import type { TimeSlice } from "../time-slice.ts";
+
+const SEEK_DATA = 3;
+const SEEK_HOLE = 4;
+/** No data from here on. */
+const ENXIO = 6;
+const EINVAL = 22;
+/** Unit of a file's `blocks`. */
+const BLOCK = 512;
+
+/** A file's size and what of it takes place on the disk. */
+interface Extent {
+  readonly size: number;
+  readonly blocks: number;
+}
+
+/** Fills an empty file with the content of another. Holes stay holes. Throws the kernel's error, and an `Error` when the source has become shorter. */
+export async function copyData(from: number, to: number, { size, blocks }: Extent, slice: TimeSlice): Promise<void> {
+  if (size === 0) return;
+  if (blocks * BLOCK >= size) return new Appender(to).append(from, size);
+  ftruncateSync(to, size);
+  for (let at = seek(from, 0, SEEK_DATA) ?? size; at < size; at = seek(from, at, SEEK_DATA) ?? size) {
+    const end = Math.min(seek(from, at, SEEK_HOLE) ?? size, size);
+    while (at < end) {
+      const copied = copySome({ from, fromOffset: at, to, toOffset: at, length: Math.min(LIMITS.copySliceBytes, end - at) });
+      if (copied === 0) throw new Error("source became shorter");
+      at += copied;
+      const turn = slice.turn();
+      if (turn) await turn;
+    }
+  }
+}
+
+/** Where the next data or hole begins; undefined when there is no more. A file that knows no holes is all data. */
+function seek(fd: number, at: number, what: typeof SEEK_DATA | typeof SEEK_HOLE): number | undefined {
+  const found = Number(libc().lseek(fd, at, what));
+  if (found >= 0) return found;
+  const number = errno();
+  if (number === ENXIO) return undefined;
+  if (number === EINVAL) return what === SEEK_DATA ? at : undefined;
+  throw new SysError("lseek", number);
+}
