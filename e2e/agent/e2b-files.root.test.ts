@@ -15,7 +15,8 @@ beforeAll(async () => {
   agent = {
     ...(await startAgent({
       init: false,
-      prepare: "mkdir /home/small && mount -t tmpfs -o size=1M tmpfs /home/small && chmod 777 /home/small",
+      prepare: `mkdir /home/small /home/fuse && mount -t tmpfs -o size=1M tmpfs /home/small && chmod 777 /home/small
+        python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse`,
     })),
     token: undefined,
   };
@@ -135,5 +136,12 @@ describe("e2b files", () => {
     await sandbox.files.write("watched/after", "4");
     await Bun.sleep(100);
     expect(events.length).toBe(count);
+  });
+
+  test("watchDir on a network file system: only with allowNetworkMounts", async () => {
+    const watching = sandbox.files.watchDir("/home/fuse", () => {});
+    expect(await watching.catch((error) => error)).toBeInstanceOf(InvalidArgumentError);
+    const handle = await sandbox.files.watchDir("/home/fuse", () => {}, { allowNetworkMounts: true });
+    await handle.stop();
   });
 });

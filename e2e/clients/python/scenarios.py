@@ -85,6 +85,10 @@ async def signed_urls(flavour):
             raise AssertionError("a forged URL is refused")
         except urllib.error.HTTPError as error:
             same(error.code, 401)
+        upload = sandbox.upload_url("up.txt", use_signature_expiration=60)
+        request = urllib.request.Request(upload, data=b"sent", headers={"Content-Type": "application/octet-stream"})
+        urllib.request.urlopen(request).close()
+        same(await do(sandbox.files.read("up.txt")), "sent")
 
 
 async def errors(flavour):
