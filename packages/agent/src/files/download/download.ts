@@ -1,12 +1,14 @@
-import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { type BigIntStats, closeSync, constants, fstatSync, openSync, statSync } from "node:fs";
 import { type AgentContext, type HttpCall, httpFailure } from "../../contracts.ts";
 import { actingName, authorise, lookUpUser } from "../access.ts";
+import { LIMITS } from "../limits.ts";
 import { baseName, resolvePath } from "../path/resolve-path.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
 import { chooseCoding } from "./accept-encoding.ts";
 import { isConditional, validatorsOf } from "./conditional.ts";
 import { SNIFF_BYTES, sniff, typeOfName } from "./content-type.ts";
 import { contentDisposition } from "./disposition.ts";
+import { readNow } from "./read-stream.ts";
 import { type Found, sendGzip, sendIdentity, sendUnsized } from "./send.ts";
 
 /** `GET /files` (wire.md 3.5), checks in the order of the contract. `HEAD` answers the same without a body. */
@@ -24,7 +26,7 @@ export async function download(ctx: AgentContext, call: HttpCall): Promise<Respo
   // Of an empty file clients need the length; there is nothing to compress.
   const isPlain = conditional || (found.size === 0 && choice.identityAllowed);
   if (choice.coding === "gzip" && !isPlain) return sendGzip(found, call.request.method);
-  return found.size === 0 ? sendUnsized(found, call.request.method) : sendIdentity(found, call.request);
+  return found.size === 0 ? sendUnsized(found, call.request) : sendIdentity(found, call.request);
 }
 
 /** Looked at before it is opened: opening a device or a FIFO can already do something. */
@@ -59,10 +61,11 @@ function open(path: string): Found {
 function describe(path: string, fd: number, stat: BigIntStats): Found {
   if (!stat.isFile()) throw httpFailure(400, `path '${path}' is not a regular file`);
   const name = baseName(path);
-  const size = Number(stat.size);
-  const head = new Uint8Array(SNIFF_BYTES);
-  // A file of size 0 may be one of `/proc`, whose reading can wait: it is typed by its name alone.
-  const type =
-    typeOfName(name) ?? (size === 0 ? "text/plain; charset=utf-8" : sniff(head.subarray(0, readSync(fd, head, 0, SNIFF_BYTES, 0))));
-  return { path, size, type, disposition: contentDisposition(name), validators: validatorsOf(stat) };
+  const stated = Number(stat.size);
+  const content = stated > 0 && stated <= LIMITS.wholeBytes ? readNow(fd, 0, stated) : undefined;
+  // A file of `/sys` says that it fills a page, whatever it holds. Such a size is worth as little as the 0 of those of `/proc`.
+  const size = content && content.length < stated ? 0 : stated;
+  // The reading of a file of size 0 can wait: it is typed by its name alone.
+  const type = typeOfName(name) ?? (size === 0 ? "text/plain; charset=utf-8" : sniff(content ?? readNow(fd, 0, SNIFF_BYTES)));
+  return { path, size, content, type, disposition: contentDisposition(name), validators: validatorsOf(stat) };
 }

@@ -1,14 +1,18 @@
 import { jsonError } from "../../contracts.ts";
 import { randomHex } from "../../random.ts";
-import { fileError } from "../sys/errno.ts";
+import { LIMITS } from "../limits.ts";
+import { fileError, guarded } from "../sys/errno.ts";
 import { precondition, rangeApplies, type Validators } from "./conditional.ts";
 import { type ByteRange, contentRange, parseRange } from "./range.ts";
-import { readFile, streamOf } from "./read-stream.ts";
+import { readFile, readPart, streamOf } from "./read-stream.ts";
 
 /** A regular file that was opened once and described. */
 export interface Found {
   readonly path: string;
+  /** 0 where it is not known before the file is read. */
   readonly size: number;
+  /** All of a small file. */
+  readonly content: Uint8Array<ArrayBuffer> | undefined;
   readonly type: string;
   readonly disposition: string;
   readonly validators: Validators;
@@ -48,16 +52,29 @@ function head(headers: Record<string, string>, size: number): Response {
   return new Response(null, { headers: { ...headers, "Content-Length": String(size) } });
 }
 
+/**
+ * The kernel sends a large file by itself, and a file that has become shorter meanwhile is over early without anybody hearing of it: then
+ * only the end of the connection tells the client that something is missing.
+ */
+const SENT_BY_KERNEL = { Connection: "close" };
+
 function whole(found: Found, headers: Record<string, string>, ignoredRange: boolean): Response {
+  if (found.content) return new Response(found.content, { headers });
   // Bun sends a file by itself, and then reads the Range header by itself too: where we decided against it, the bytes come from us.
-  if (!ignoredRange) return new Response(Bun.file(found.path), { headers });
+  if (!ignoredRange) return new Response(Bun.file(found.path), { headers: { ...headers, ...SENT_BY_KERNEL } });
   const all = readFile(found.path, { start: 0, end: found.size - 1 });
   return new Response(streamOf(all), { headers: { ...headers, "Content-Length": String(found.size) } });
 }
 
 function part(found: Found, headers: Record<string, string>, range: ByteRange): Response {
-  const body = Bun.file(found.path).slice(range.start, range.end + 1);
-  return new Response(body, { status: 206, headers: { ...headers, "Content-Range": contentRange(range, found.size) } });
+  const end = range.end + 1;
+  const partHeaders = { ...headers, "Content-Range": contentRange(range, found.size) };
+  if (end - range.start > LIMITS.wholeBytes) {
+    const body = Bun.file(found.path).slice(range.start, end);
+    return new Response(body, { status: 206, headers: { ...partHeaders, ...SENT_BY_KERNEL } });
+  }
+  const bytes = found.content?.subarray(range.start, end) ?? guarded(`read '${found.path}'`, () => readPart(found.path, range));
+  return new Response(bytes, { status: 206, headers: partHeaders });
 }
 
 function parts(found: Found, headers: Record<string, string>, ranges: readonly ByteRange[]): Response {
@@ -80,14 +97,18 @@ function parts(found: Found, headers: Record<string, string>, ranges: readonly B
   });
 }
 
-/** A file that says it is empty: it is, or it is made up as it is read (`/proc`), and then its real content goes out. */
-export async function sendUnsized(found: Found, method: string): Promise<Response> {
+/**
+ * A file whose size is not known: it is empty, or it is made up as it is read (`/proc`, `/sys`), and then its real content goes out, without
+ * ranges and validators, since nothing tells one version of it from another.
+ */
+export async function sendUnsized(found: Found, request: Request): Promise<Response> {
+  const { method } = request;
   const headers = baseHeaders(found);
   const chunks = readFile(found.path);
   try {
     const first = await chunks.next();
     const second = first.done ? first : await chunks.next();
-    if (first.done) return method === "HEAD" ? head({ ...headers, ...validatorHeaders(found) }, 0) : new Response("", { headers });
+    if (first.done) return sendIdentity({ ...found, content: new Uint8Array(0) }, request);
     if (second.done) return method === "HEAD" ? head(headers, first.value.length) : new Response(first.value, { headers });
     if (method === "HEAD") {
       await chunks.return(undefined);
