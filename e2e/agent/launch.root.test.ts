@@ -95,7 +95,7 @@ describe("launch", () => {
 
   test("an order that makes no sense is refused, and the next one is served", async () => {
     const groups = Array.from({ length: 1025 }, (_, i) => i).join(",");
-    const bad: string[][] = [
+    const bad: (readonly string[])[] = [
       ["1"],
       ["1", "-", "-", "0", "0", "-", "/"],
       ["1", "-", "-", "0", "0", "-", "/", "1"],
@@ -110,14 +110,13 @@ describe("launch", () => {
       order(["true"], { groups: "" }),
       order(["true"], { groups }),
     ];
-    for (const texts of bad) {
-      const [refused, served] = await give({ texts }, { texts: ["2", ...order(["echo", "here"]).slice(1)] });
-      expect([texts.length, refused?.report]).toEqual([texts.length, ["failed order 22"]]);
-      expect(served?.stdout).toBe("here\n");
-    }
-    const [unfit, served] = await give({ texts: order(["true"]), descriptors: 2 }, { texts: ["2", ...order(["true"]).slice(1)] });
-    expect(unfit?.report).toEqual(["failed order 9"]);
-    expect(served?.report.at(-1)).toBe("ended 0");
+    const numbered = (texts: readonly string[], id: number) => [String(id), ...texts.slice(1)];
+    const orders = bad.map((texts, i) => ({ texts: numbered(texts, i + 1) }));
+    const unfit = { texts: numbered(order(["true"]), 98), descriptors: 2 };
+    const results = await give(...orders, unfit, { texts: numbered(order(["echo", "here"]), 99) });
+    expect(results.slice(0, bad.length).map(({ report }) => report)).toEqual(bad.map(() => ["failed order 22"]));
+    expect(results.at(-2)?.report).toEqual(["failed order 9"]);
+    expect(results.at(-1)?.stdout).toBe("here\n");
   });
 
   test("texts that are too long for a packet come in a file", async () => {

@@ -17,6 +17,8 @@ export const LIMITS = {
   jsonUncheckedBytes: 256 * 1024,
   /** Body of `/init`: environment and CA bundle. */
   initBytes: 4 * 1024 * 1024,
+  /** Output of a command without a terminal is looked for this long after its start, or at its end: most have ended by then. */
+  unwatchedMs: 3,
   /** One data event: contract/wire.md 4.3. */
   pipeChunkBytes: 32 * 1024,
   ptyChunkBytes: 16 * 1024,

@@ -1,6 +1,7 @@
-import { readSystemFile } from "../access/system-file.ts";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 
 const MAX_BYTES = 4096;
+const O_CLOEXEC = 0o2000000;
 
 /** How often the kernel has ended something of the sandbox for want of memory. */
 export interface OomCounter {
@@ -8,19 +9,46 @@ export interface OomCounter {
   read(): number | undefined;
 }
 
-/** Reads the first of `paths` that holds a line `oom_kill N`: `memory.events` of cgroup v2, `memory.oom_control` of v1. */
+/**
+ * Reads the first of `paths` that holds a line `oom_kill N`: `memory.events` of cgroup v2, `memory.oom_control` of v1. The file is opened at
+ * the first read, which is before any program of the sandbox runs, and stays open: it is read twice for every command.
+ */
 export class CgroupOomCounter implements OomCounter {
   private readonly paths: readonly string[];
+  private readonly buffer = Buffer.alloc(MAX_BYTES);
+  /** Null: there is none. */
+  private file: number | null | undefined;
 
   constructor(paths: readonly string[]) {
     this.paths = paths;
   }
 
   read(): number | undefined {
+    this.file ??= this.open();
+    return this.file === null ? undefined : this.countIn(this.file);
+  }
+
+  private open(): number | null {
     for (const path of this.paths) {
-      const count = /^oom_kill (\d+)$/m.exec(readSystemFile(path, MAX_BYTES) ?? "")?.[1];
-      if (count !== undefined) return Number(count);
+      let fd: number;
+      try {
+        fd = openSync(path, constants.O_RDONLY | O_CLOEXEC);
+      } catch {
+        continue; // The other kind of machine.
+      }
+      if (this.countIn(fd) !== undefined) return fd;
+      closeSync(fd);
     }
-    return undefined;
+    return null;
+  }
+
+  private countIn(fd: number): number | undefined {
+    try {
+      const size = readSync(fd, this.buffer, 0, MAX_BYTES, 0);
+      const count = /^oom_kill (\d+)$/m.exec(this.buffer.toString("latin1", 0, size))?.[1];
+      return count === undefined ? undefined : Number(count);
+    } catch {
+      return undefined;
+    }
   }
 }

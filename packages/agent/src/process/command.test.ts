@@ -52,12 +52,44 @@ async function readAll(reader: Reader<EndStatus>): Promise<string> {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
+describe("the output of a command that ends before anybody looks for it", () => {
+  const ofPipe = async (text: string, { heldOpen }: { heldOpen: boolean }) => {
+    const { command, write, end } = withOutput(systemClock);
+    const reader = command.subscribe();
+    writeSync(write, text);
+    if (!heldOpen) closeSync(write);
+    end();
+    await command.finished;
+    const got = await readAll(reader);
+    return { got, more: () => writeSync(write, "more"), close: () => heldOpen && closeSync(write) };
+  };
+
+  test("is all there at its end", async () => {
+    expect((await ofPipe("", { heldOpen: false })).got).toBe("");
+    expect((await ofPipe("all of it", { heldOpen: false })).got).toBe("all of it");
+    const full = "x".repeat(65_536);
+    expect((await ofPipe(full, { heldOpen: false })).got).toBe(full);
+  });
+
+  test("is all there although others hold it open, who then never meet a closed or full pipe", async () => {
+    const { got, more, close } = await ofPipe("all of it", { heldOpen: true });
+    expect(got).toBe("all of it");
+    for (let i = 0; i < 20_000; i++) {
+      more();
+      if (i % 1000 === 0) await turn();
+    }
+    close();
+  });
+});
+
 describe("the end of a command whose output others hold open", () => {
   test("is not told before what it wrote has come through, however late that is", async () => {
     const clock = new FakeClock();
     const { command, write, end } = withOutput(clock);
     try {
       const reader = command.subscribe();
+      // Timers are served in the order of their times: from here on its output is watched.
+      await Bun.sleep(LIMITS.unwatchedMs + 1);
       for (let i = 0; i < 5; i++) await turn();
       writeSync(write, "last words");
       end();

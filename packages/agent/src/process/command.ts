@@ -52,6 +52,7 @@ export class Command {
   /** Its number may belong to another process from now on. */
   private isReaped = false;
   private cancelDeadline = () => {};
+  private cancelBegin = () => {};
   private readonly leaveShares: () => void;
 
   constructor(parts: CommandParts) {
@@ -61,6 +62,8 @@ export class Command {
     this.output = new Broadcast<EndStatus>(parts.clock, parts.shares);
     this.leaveShares = parts.shares.enter();
     this.pumps = parts.outputs.map(({ fd, kind }) => new Pump(fd, kind, this.output, parts.clock));
+    if (this.isTerminal) this.beginToRead();
+    else this.cancelBegin = after(LIMITS.unwatchedMs, () => this.beginToRead());
     this.finished = this.run();
   }
 
@@ -141,6 +144,10 @@ export class Command {
     });
   }
 
+  private beginToRead(): void {
+    for (const pump of this.pumps) pump.begin();
+  }
+
   private async run(): Promise<EndStatus> {
     const waitStatus = await this.parts.ended;
     this.isReaped = true;
@@ -162,6 +169,10 @@ export class Command {
    * end is told once nothing more comes, or after a while; the pumps go on, so that what is left running never meets a closed or full pipe.
    */
   private async drain(): Promise<void> {
+    this.cancelBegin();
+    for (const pump of this.pumps) pump.sweep();
+    if (this.pumps.every((pump) => pump.atEnd)) return;
+    this.beginToRead();
     const { clock } = this.parts;
     const startedAt = clock.monotonic();
     for (const pump of this.pumps) pump.hurry();

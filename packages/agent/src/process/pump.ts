@@ -1,3 +1,4 @@
+import { readSync } from "node:fs";
 import type { Clock } from "@boxyard/core";
 import { closeQuietly, hasPending, pendingBytes } from "../sys/native.ts";
 import type { OutputKind } from "./output-log.ts";
@@ -11,21 +12,62 @@ export interface PumpTarget {
 /** More than the runtime holds of what it has read ahead and nobody has asked for yet (half a megabyte was seen). */
 const READ_AHEAD = 1024 * 1024;
 
-/** Reads one descriptor to its end into a target, at the target's pace. */
+/** The most that is taken at once of a program that has not been read from yet: as much as a pipe can be made to hold. */
+const SWEEP_BYTES = 1024 * 1024;
+const SWEEP_PIECE = new Uint8Array(64 * 1024);
+
+/**
+ * Reads one descriptor to its end into a target, at the target's pace, from `begin` on. Watching a descriptor costs more than all else that
+ * the agent does for a small command, so one that may end at once is not watched at first; what it has written by then is swept up.
+ */
 export class Pump {
   /** Since when it waits for the program to write; undefined while it waits for room, or after the end. */
   waitingSince: number | undefined;
-  readonly done: Promise<void>;
+  private readonly ended = Promise.withResolvers<void>();
+  private hasBegun = false;
   private isAtEnd = false;
   /** So much at most is still to come of what was written before `hurry`. */
   private owed = 0;
   private readonly fd: number;
+  private readonly kind: OutputKind;
+  private readonly target: PumpTarget;
   private readonly clock: Clock;
 
   constructor(fd: number, kind: OutputKind, target: PumpTarget, clock: Clock) {
     this.fd = fd;
+    this.kind = kind;
+    this.target = target;
     this.clock = clock;
-    this.done = this.run(fd, kind, target);
+  }
+
+  /** Resolves at the end of what was begun. */
+  get done(): Promise<void> {
+    return this.ended.promise;
+  }
+
+  /** From now on takes what comes. Repeatable. */
+  begin(): void {
+    if (this.hasBegun || this.isAtEnd) return;
+    this.hasBegun = true;
+    void this.run();
+  }
+
+  /** Before `begin`: takes what the kernel holds now. */
+  sweep(): void {
+    if (this.hasBegun || this.isAtEnd) return;
+    try {
+      for (let taken = 0; taken < SWEEP_BYTES; ) {
+        const count = readSync(this.fd, SWEEP_PIECE);
+        if (count === 0) {
+          this.end();
+          return;
+        }
+        this.target.append(this.kind, SWEEP_PIECE.slice(0, count));
+        taken += count;
+      }
+    } catch (error) {
+      if ((error as { code?: string }).code !== "EAGAIN") this.end();
+    }
   }
 
   get atEnd(): boolean {
@@ -54,25 +96,30 @@ export class Pump {
     return this.owed > 0;
   }
 
-  private async run(fd: number, kind: OutputKind, target: PumpTarget): Promise<void> {
-    const reader = Bun.file(fd).stream().getReader();
+  private async run(): Promise<void> {
+    const reader = Bun.file(this.fd).stream().getReader();
     const isUrgent = () => this.owed > 0;
     try {
       for (;;) {
-        await target.room(isUrgent);
+        await this.target.room(isUrgent);
         this.waitingSince = this.clock.monotonic();
         const { done, value } = await reader.read();
         if (done) return;
         this.waitingSince = undefined;
         this.owed = Math.max(0, this.owed - value.length);
-        target.append(kind, value);
+        this.target.append(this.kind, value);
       }
     } catch {
       // A terminal whose program side is closed by everyone gives EIO: that is its end.
     } finally {
-      this.waitingSince = undefined;
-      this.isAtEnd = true;
-      closeQuietly(fd);
+      this.end();
     }
+  }
+
+  private end(): void {
+    this.waitingSince = undefined;
+    this.isAtEnd = true;
+    closeQuietly(this.fd);
+    this.ended.resolve();
   }
 }

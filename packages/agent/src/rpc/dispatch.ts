@@ -1,7 +1,7 @@
 import { AppError } from "@boxyard/core";
 import type { MethodKind, MethodTable } from "@boxyard/spec/agent";
 import type { BodyClaim } from "../body/budget.ts";
-import { bodyRules, readBody } from "../body/read-body.ts";
+import { type BodyRules, bodyRules, isSmall, readBody } from "../body/read-body.ts";
 import {
   type AgentContext,
   type ClientStreamHandler,
@@ -14,7 +14,7 @@ import {
 import { after } from "../timers.ts";
 import { traceOf } from "../trace.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
-import { envelope, FLAG_END, readEnvelopes } from "./envelope.ts";
+import { envelope, FLAG_END, onlyEnvelope, readEnvelopes } from "./envelope.ts";
 import { endOfStream, unaryError } from "./errors.ts";
 import { basicUser, checkProtocol, keepaliveOf, timeoutOf } from "./request.ts";
 import { serverStreamBody } from "./server-stream.ts";
@@ -182,12 +182,19 @@ async function answerServerStream(ctx: RpcContext, { method, handler }: RpcEndpo
 async function onlyMessage(ctx: RpcContext, method: AnyMethod, request: Request): Promise<unknown> {
   const claim = ctx.bodies.claim();
   try {
-    const body = request.body as ReadableStream<Uint8Array> | null;
-    for await (const message of readEnvelopes(body, bodyRules(claim), "one")) return decodeMessage(method.input, message);
+    const rules = bodyRules(claim);
+    const message = isSmall(request) ? onlyEnvelope(await readBody(request, rules), rules.maxBytes) : await firstEnvelope(request, rules);
+    if (message) return decodeMessage(method.input, message);
     throw new AppError("invalid_argument", "the request holds no message", { reason: "bad_envelope" });
   } finally {
     claim.release();
   }
+}
+
+async function firstEnvelope(request: Request, rules: BodyRules): Promise<Uint8Array | undefined> {
+  const body = request.body as ReadableStream<Uint8Array> | null;
+  for await (const message of readEnvelopes(body, rules, "one")) return message;
+  return undefined;
 }
 
 async function answerClientStream(ctx: RpcContext, endpoint: RpcEndpoint, request: Request): Promise<Response> {

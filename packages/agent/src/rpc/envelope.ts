@@ -53,7 +53,21 @@ export async function* readEnvelopes(
   } finally {
     chunks.end();
   }
-  if (parts.length > 0) throw new AppError("invalid_argument", "the stream ended within an envelope", { reason: "bad_envelope" });
+  if (parts.length > 0) throw endedWithin();
+}
+
+/** The message of a body that is there whole and holds one; undefined of an empty one. Refuses what `readEnvelopes` refuses. */
+export function onlyEnvelope(body: Uint8Array, maxBytes: number): Uint8Array | undefined {
+  if (body.length === 0) return undefined;
+  const parts = new Parts();
+  parts.add(body);
+  const message = takeMessage(parts, maxBytes);
+  if (!message) throw endedWithin();
+  return message;
+}
+
+function endedWithin(): AppError {
+  return new AppError("invalid_argument", "the stream ended within an envelope", { reason: "bad_envelope" });
 }
 
 /** Size of the envelope that has begun, 0 while its header is not there. */
