@@ -85,6 +85,8 @@ describe("Connect", () => {
     const again = await connect(agent, { pid }, { headers: { "Boxyard-Output-Offset": "0" } });
     const offset = Number(again.headers.get("Boxyard-Output-Offset"));
     expect(offset).toBeGreaterThan(1_000_000);
+    // Whole blocks go; the rest of half a MiB is there.
+    expect(3_000_004 - offset).toBeGreaterThan(450 * 1024);
     const result = await readUntil(again, (soFar) => soFar.stdout.endsWith("end\n"));
     expect(result.stdout.length).toBe(3_000_004 - offset);
     await kill(pid);

@@ -119,13 +119,73 @@ describe("Broadcast", () => {
     expect(await isSettled(roomLater)).toBe(true);
   });
 
-  test("a reader that holds everything up and takes nothing for too long is let go", async () => {
-    const source = new Broadcast<string>({ now: () => 0, monotonic: () => performance.now(), sleep: async () => {} }, ALONE, 30);
-    const reader = source.subscribe();
+  test("readers that hold everything up and take nothing are let go after 30 s, however many they are", async () => {
+    const clock = new FakeClock();
+    const source = new Broadcast<string>(clock);
+    const readers = Array.from({ length: 5 }, () => source.subscribe());
     source.append("stdout", bytes(400 * 1024));
-    await source.room();
+    for (const reader of readers.slice(2)) for (let i = 0; i < 3; i++) await reader.next();
+    const room = source.room();
+    await clock.advance(29_999);
+    source.recheck();
+    expect([await isSettled(room), source.readerCount]).toEqual([false, 5]);
+    await clock.advance(1);
+    source.recheck();
+    expect([await isSettled(room), source.readerCount]).toEqual([true, 0]);
+    await expect(readers[0]?.next()).rejects.toThrow("too slowly");
+  });
+
+  test("a reader that takes a little gets its time anew, the others do not", async () => {
+    const clock = new FakeClock();
+    const source = new Broadcast<string>(clock);
+    const [trickling, stuck] = [source.subscribe(), source.subscribe()];
+    source.append("stdout", bytes(600 * 1024));
+    const room = source.room();
+    for (let i = 0; i < 4; i++) {
+      await clock.advance(20_000);
+      await trickling.next();
+      source.recheck();
+      expect([await isSettled(room), source.readerCount]).toEqual([false, 2]);
+    }
+    trickling.leave();
+    expect([await isSettled(room), source.readerCount]).toEqual([true, 0]);
+    await expect(stuck.next()).rejects.toThrow("too slowly");
+  });
+
+  test("the time that the process did not wait for a reader does not count against it", async () => {
+    const clock = new FakeClock();
+    const source = new Broadcast<string>(clock);
+    const [quick, slow] = [source.subscribe(), source.subscribe()];
+    source.append("stdout", bytes(400 * 1024));
+    const blocked = source.room();
+    for (let i = 0; i < 13; i++) await quick.next();
+    void quick.next();
+    expect(await isSettled(blocked)).toBe(true);
+    await clock.advance(60_000);
+    quick.leave();
+    const room = source.room();
+    expect([await isSettled(room), source.readerCount]).toEqual([false, 1]);
+    slow.leave();
+    expect(await isSettled(room)).toBe(true);
+  });
+
+  test("a reader stuck beyond the end holds up neither the end nor others, and gets everything when it goes on", async () => {
+    const clock = new FakeClock();
+    const source = new Broadcast<string>(clock);
+    const stuck = source.subscribe();
+    source.append("stdout", bytes(600 * 1024));
+    const room = source.room();
+    source.finish("done");
+    expect(await isSettled(room)).toBe(true);
+    await clock.advance(3_600_000);
+    const other = source.subscribe();
+    for (const reader of [other, stuck]) {
+      let taken = 0;
+      for (let got = await reader.next(); got && "piece" in got; got = await reader.next()) taken += got.piece.bytes.length;
+      expect(taken).toBe(600 * 1024);
+    }
     expect(source.readerCount).toBe(0);
-    await expect(reader.next()).rejects.toThrow("too slowly");
+    expect(source.log.heldBytes).toBeLessThanOrEqual(ALONE.logBytes);
   });
 
   test("a reader that had nothing to take for long gets its time when there is something", async () => {

@@ -24,6 +24,8 @@ export class Broadcast<End> {
   private ending: { readonly value: End } | undefined;
   private receivedTo = 0;
   private readonly waiting = new Set<() => void>();
+  /** Whether the process waits for readers. */
+  private isAwaited = false;
 
   constructor(clock: Clock, bounds: OutputBounds = ALONE, stallMs: number = LIMITS.readerStallMs) {
     this.clock = clock;
@@ -70,8 +72,12 @@ export class Broadcast<End> {
       const quickest = this.quickest();
       const slowest = this.slowest();
       if (!quickest || !slowest) return;
-      if (this.log.costFrom(quickest.offset) > LIMITS.readerLagBytes) await this.waitFor(quickest);
-      else if (this.log.costFrom(slowest.offset) > this.bounds.behindBytes) await this.waitForSlower(slowest);
+      if (this.log.costFrom(quickest.offset) > LIMITS.readerLagBytes) {
+        await this.waitForAny(quickest);
+        continue;
+      }
+      if (this.isAwaited) this.endWait();
+      if (this.log.costFrom(slowest.offset) > this.bounds.behindBytes) await this.waitForSlower(slowest);
       else return;
     }
   }
@@ -95,13 +101,23 @@ export class Broadcast<End> {
     this.recheck();
   }
 
-  /** Nobody is quicker, so it may take its time, as long as it takes anything at all. */
-  private async waitFor(reader: Reader<End>): Promise<void> {
+  /**
+   * Even the quickest lags. It may take its time, as long as it takes anything at all; but the time runs for all of them at once, so that
+   * several who take nothing hold the process up no longer than one.
+   */
+  private async waitForAny(quickest: Reader<End>): Promise<void> {
+    this.isAwaited = true;
     const now = this.clock.monotonic();
-    reader.awaitedSince ??= now;
-    const left = reader.awaitedSince + this.stallMs - now;
-    if (left <= 0) reader.fail(lagged());
+    for (const reader of this.readers) reader.awaitedSince ??= now;
+    const left = (quickest.awaitedSince ?? now) + this.stallMs - now;
+    if (left <= 0) quickest.fail(lagged());
     else await this.moved(left);
+  }
+
+  /** The process goes on: nobody has held it up so far. */
+  private endWait(): void {
+    this.isAwaited = false;
+    for (const reader of this.readers) reader.awaitedSince = undefined;
   }
 
   /** Others wait for it too; what it costs them is counted. */
