@@ -1,4 +1,4 @@
-import { ftruncateSync } from "node:fs";
+import { fstatSync, ftruncateSync } from "node:fs";
 import { Appender } from "../compose/append.ts";
 import { LIMITS } from "../limits.ts";
 import { copySome } from "../sys/copy.ts";
@@ -20,21 +20,22 @@ interface Extent {
   readonly blocks: number;
 }
 
-/** Fills an empty file with the content of another. Holes stay holes. Throws the kernel's error, and an `Error` when the source has become shorter. */
+/** Fills an empty file with the content of another. Holes stay holes; one that has become shorter ends there. Throws the kernel's error. */
 export async function copyData(from: number, to: number, { size, blocks }: Extent, slice: TimeSlice): Promise<void> {
   if (size === 0) return;
-  if (blocks * BLOCK >= size) return new Appender(to).append(from, size);
-  ftruncateSync(to, size);
+  if (blocks * BLOCK >= size) return void (await new Appender(to).append(from, size));
   for (let at = seek(from, 0, SEEK_DATA) ?? size; at < size; at = seek(from, at, SEEK_DATA) ?? size) {
     const end = Math.min(seek(from, at, SEEK_HOLE) ?? size, size);
     while (at < end) {
       const copied = copySome({ from, fromOffset: at, to, toOffset: at, length: Math.min(LIMITS.copySliceBytes, end - at) });
-      if (copied === 0) throw new Error("source became shorter");
+      if (copied === 0) return;
       at += copied;
       const turn = slice.turn();
       if (turn) await turn;
     }
   }
+  // A hole at the end.
+  ftruncateSync(to, Math.min(size, fstatSync(from).size));
 }
 
 /** Where the next data or hole begins; undefined when there is no more. A file that knows no holes is all data. */
