@@ -3,7 +3,8 @@ import { gzipSync } from "node:zlib";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
 import { type Dice, mutate, rounds } from "./support/dice.ts";
 import { AGENT_PID, asRoot, download, openFiles, postCompose, put } from "./support/files.ts";
-import { unary } from "./support/rpc.ts";
+import { stream, unary } from "./support/rpc.ts";
+import { collect, start } from "./support/run.ts";
 
 /*
  * Hostile input for a bounded time: whatever comes, the agent lives, keeps no file open, leaves no temporary file, and writes only where it
@@ -151,12 +152,14 @@ describe("paths", () => {
     });
   });
 
-  test("changing RPCs in the maze leave what lies outside alone", async () => {
+  test("changing RPCs in the maze, and out of it to another file system, leave what lies outside alone", async () => {
+    // With names and a link that are no text; paths can't spell them, trees hold them.
+    const odd = `cd d && mkdir -p $(printf 'n\\377')/o && echo x > $(printf 'n\\377')/o/$(printf '\\376') && ln -s $(printf 'n\\377') $(printf 'l\\377') && cd ..`;
     await rounds(async (dice, seed) => {
-      await asRoot(agent, `${MAZE}; mkdir -p /home/elsewhere/keep && echo gold > /home/elsewhere/keep/gold`);
+      await asRoot(agent, `${MAZE}; ${odd}; rm -rf /home/small/*; mkdir -p /home/elsewhere/keep && echo gold > /home/elsewhere/keep/gold`);
       for (let i = 0; i < 30; i++) {
         // `out` leads there by request; every other name must not.
-        const [path, other] = [mazePath(dice), mazePath(dice)].map((p) =>
+        const [path, other] = [mazePath(dice), dice.below(4) === 0 ? `/home/small/${i}/x` : mazePath(dice)].map((p) =>
           p.replaceAll("out", "in").replaceAll("up", "e").replaceAll("made", "f"),
         );
         const [method, message] = dice.pick([
@@ -173,7 +176,82 @@ describe("paths", () => {
       );
     });
   });
+
+  test("uploads, changing RPCs, WatchDir and commands answer whatever the path, and nothing outside is written", async () => {
+    // Nothing here may do harm where it works: the suite shares /proc and /dev with the machine.
+    const odd = [
+      "\0",
+      "maze/a\0b",
+      "maze/\ud800",
+      "/".repeat(5000),
+      "n".repeat(4090),
+      `/home/user/maze/${"a/".repeat(1900)}`,
+      `/home/user/maze/${"a/".repeat(3000)}`,
+      "~root",
+      "~root/x",
+      "~/maze/f",
+      "maze/n\ufffd",
+      "/proc/self/environ",
+      "/proc/self/fd/x",
+      "/proc/self/none/x/y",
+      "/proc/1/mem",
+      "/proc/kmsg",
+      "/proc/self/root/home/user/maze/f",
+      "/proc/self/cwd/home/user/maze/new/x",
+      "/dev/null/x",
+      "/sys/kernel/notes",
+      "/home/user/maze/fifo",
+      "/home/user/maze/fifo/x",
+      "/home/user/maze/dev",
+    ];
+    await rounds(async (dice, seed) => {
+      await asRoot(agent, `${MAZE}; touch /home/.stamp; sleep 0.02`);
+      for (let i = 0; i < 12; i++) {
+        const path = dice.pick(odd);
+        const other = dice.pick([...odd, "maze/d/moved", "/home/small/moved"]);
+        // One that is never answered ends here.
+        const signal = AbortSignal.timeout(30_000);
+        const rpc = (method: string, message: unknown) =>
+          unary(agent, `filesystem.Filesystem/${method}`, message, { signal }).then(({ status }) => status);
+        const statuses = [
+          (await put(agent, path, "x", { signal })).status,
+          await rpc("MakeDir", { path }),
+          await rpc("Move", { source: path, destination: other }),
+          await rpc("Move", { source: "maze/f", destination: path }),
+          await rpc("Remove", { path }),
+          await watchOnce(path, dice.below(2) === 0, signal),
+          await runIn(path, signal),
+        ];
+        expect([seed, path, other, statuses.filter((status) => ![200, 400, 404, 409, 500].includes(status))]).toEqual([
+          seed,
+          path,
+          other,
+          [],
+        ]);
+      }
+      expect([
+        seed,
+        await asRoot(agent, "find /home /etc -newer /home/.stamp -type f ! -path '/home/user/maze/*' ! -path '/home/small/moved*'"),
+      ]).toEqual([seed, ""]);
+    });
+    await asRoot(agent, "rm -rf /home/small/*");
+  });
 });
+
+/** Begins to watch, and leaves after the first message. */
+async function watchOnce(path: string, recursive: boolean, signal: AbortSignal): Promise<number> {
+  const watch = await stream(agent, "filesystem.Filesystem/WatchDir", { path, recursive }, { signal });
+  await watch.envelopes.next();
+  watch.leave();
+  return watch.status;
+}
+
+/** Runs a command in a directory, to its end or to the error that says that there is none. */
+async function runIn(cwd: string, signal: AbortSignal): Promise<number> {
+  const started = await start(agent, { process: { cmd: "/bin/true", cwd } }, { signal });
+  const { end, error } = await collect(started);
+  return end !== undefined || error !== undefined ? started.status : 0;
+}
 
 describe("bodies", () => {
   const valid = (dice: Dice) =>
@@ -183,7 +261,10 @@ describe("bodies", () => {
     fetch(`${agent.baseUrl}/files`, { method: "POST", headers: { ...authorised(agent), ...headers }, body });
 
   test("multipart: 200 or 400, nothing beside the files named", async () => {
+    const files = async () => (await asRoot(agent, "find /home -type f -print0")).split("\0").filter(Boolean);
     await asRoot(agent, "rm -rf /home/user/fuzz");
+    const old = new Set(await files());
+    const named = new Set<string>();
     await rounds(async (dice, seed) => {
       const body = mutate(dice, `${Array.from({ length: 1 + dice.below(4) }, () => valid(dice)).join("")}--bnd--\r\n`);
       const type =
@@ -194,7 +275,11 @@ describe("bodies", () => {
           : "multipart/form-data; boundary=bnd";
       const response = await post(body, { "Content-Type": type });
       expect([seed, [200, 400, 404].includes(response.status)]).toEqual([seed, true]);
+      if (response.status === 200) for (const { path } of (await response.json()) as { path: string }[]) named.add(path);
     });
+    const written = new Set((await files()).filter((path) => !old.has(path)));
+    expect(written).toEqual(named);
+    expect(named.has("/home/user/fuzz/0")).toBe(true);
   });
 
   test("gzip: mutated streams are 200 or 400", async () => {
