@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { AGENT_ENVIRONMENT, buildGuest } from "@boxyard/driver-local/setup";
 import { OLD_GLIBC, oldGlibcTar } from "../support/old-glibc.ts";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
-import { unary } from "./support/rpc.ts";
+import { content, postCompose, put } from "./support/files.ts";
+import { stream, unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
 
 // The real guest bundle, in root file systems that hold next to nothing. It brings its loader and libc along and must need nothing else.
@@ -44,12 +45,7 @@ async function everything(agent: AgentUnderTest, commandOf: CommandOf = ofBusybo
   };
   expect((await collect(await start(agent, { process: processOf("echo", "direct") }))).stdout).toBe("direct\n");
   expect((await collect(await start(agent, { process: processOf("sh", "-c", "exit 3") }))).end.exitCode).toBe(3);
-  const url = `${agent.baseUrl}/files?path=/tmp/file&username=root`;
-  const headers = { ...authorised(agent), "Content-Type": "application/octet-stream" };
-  expect((await fetch(url, { method: "POST", headers, body: "content" })).status).toBe(200);
-  expect(await (await fetch(url, { headers: authorised(agent) })).text()).toBe("content");
-  const listed = await unary(agent, "filesystem.Filesystem/ListDir", { path: "/tmp" });
-  expect(listed.body.entries.map((entry: { name: string; owner: string }) => [entry.name, entry.owner])).toEqual([["file", "root"]]);
+  await allOfFiles(agent);
   const terminal = await start(agent, {
     process: { ...processOf("sh"), envs: { PS1: "> " } },
     pty: { size: { cols: 80, rows: 24 } },
@@ -60,6 +56,35 @@ async function everything(agent: AgentUnderTest, commandOf: CommandOf = ofBusybo
   await unary(agent, "process.Process/SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
   expect((await collect(terminal)).end.status).toBe("signal: killed");
   expect((await fetch(`${agent.baseUrl}/metrics`, { headers: authorised(agent) })).status).toBe(200);
+}
+
+/** Every operation on files that needs something of the kernel or of libc. */
+async function allOfFiles(agent: AgentUnderTest): Promise<void> {
+  const call = async (method: string, message: object) => {
+    const { status, body } = await unary(agent, `filesystem.Filesystem/${method}`, message, { user: "root" });
+    expect([method, status]).toEqual([method, 200]);
+    return body;
+  };
+  const query = { username: "root" };
+  for (const name of ["a", "b"]) expect((await put(agent, `/tmp/${name}`, name, { query })).status).toBe(200);
+  expect(await content(agent, "/tmp/a", { query })).toBe("a");
+  const watch = await stream(agent, "filesystem.Filesystem/WatchDir", { path: "/tmp" });
+  expect((await watch.envelopes.next()).value?.message).toEqual({ start: {} });
+  expect((await postCompose(agent, { source_paths: ["/tmp/a", "/tmp/b"], destination: "/tmp/ab", ...query })).status).toBe(200);
+  expect((await watch.envelopes.next()).value?.message).toEqual({ filesystem: { name: "ab", type: "EVENT_TYPE_CREATE" } });
+  watch.leave();
+  expect(await content(agent, "/tmp/ab", { query })).toBe("ab");
+  await call("MakeDir", { path: "/tmp/dir/sub" });
+  expect((await call("Move", { source: "/tmp/ab", destination: "/tmp/dir/sub/moved" })).entry.path).toBe("/tmp/dir/sub/moved");
+  expect((await call("Stat", { path: "/tmp/dir/sub/moved" })).entry).toMatchObject({ size: "2", owner: "root", group: "root" });
+  const { entries } = await call("ListDir", { path: "/tmp", depth: 3 });
+  expect(entries.map((entry: { path: string; owner: string }) => [entry.path, entry.owner])).toEqual([
+    ["/tmp/dir", "root"],
+    ["/tmp/dir/sub", "root"],
+    ["/tmp/dir/sub/moved", "root"],
+  ]);
+  await call("Remove", { path: "/tmp/dir" });
+  expect((await call("ListDir", { path: "/tmp" })).entries).toEqual([]);
 }
 
 describe("the agent runs in any image", () => {
@@ -76,12 +101,7 @@ describe("the agent runs in any image", () => {
     await inImage("true", null, async (agent) => {
       const result = await collect(await start(agent, shell("true")));
       expect([result.end.exitCode, result.stderr]).toEqual([127, "/bin/bash: command not found\n"]);
-      const written = await fetch(`${agent.baseUrl}/files?path=/new/file`, {
-        method: "POST",
-        headers: { ...authorised(agent), "Content-Type": "application/octet-stream" },
-        body: "x",
-      });
-      expect(written.status).toBe(200);
+      await allOfFiles(agent);
     });
   });
 
