@@ -29,17 +29,17 @@ interface Level {
  * so that exchanging a directory for a link while we work can't take us out of the tree. Missing is fine. Throws the kernel's error.
  */
 export async function removeTree(parent: PinnedDir, name: Name): Promise<void> {
-  const slice = new TimeSlice();
   for (let attempt = 1; ; attempt++) {
     if (isUnlinked(parent, name)) return;
     const root = openDir(parent, name);
-    if (root) await empty(root, name, slice);
+    if (root) await empty(root, name);
     if (isRemoved(parent, name, attempt >= ATTEMPTS)) return;
   }
 }
 
 /** Removes what is below a directory, and closes it. What others put there or exchanged meanwhile is left. */
-async function empty(root: PinnedDir, name: Name, slice: TimeSlice): Promise<void> {
+async function empty(root: PinnedDir, name: Name): Promise<void> {
+  const slice = new TimeSlice();
   const levels: Level[] = [];
   try {
     descend(levels, root, name);
