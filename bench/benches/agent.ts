@@ -1,41 +1,54 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { processCpuMs } from "@boxyard/core/node";
-import { type AgentUnderTest, startAgent } from "../../e2e/agent/support/agent-under-test.ts";
+import { type AgentUnderTest, freePort, startAgent } from "../../e2e/agent/support/agent-under-test.ts";
 import { asRoot } from "../../e2e/agent/support/files.ts";
-import { collect, type StartMessage, start } from "../../e2e/agent/support/run.ts";
-import { atMost, type Bench, type BenchResult } from "../lib/bench.ts";
+import type { StartMessage } from "../../e2e/agent/support/run.ts";
+import { cpuToListen } from "../lib/agent-start.ts";
+import { atMost, type Bench, type BenchResult, type Verdict } from "../lib/bench.ts";
 import { privateBytes } from "../lib/memory.ts";
+import { RawStarts } from "../lib/raw-start.ts";
 import { repeat, type Summary, summarize } from "../lib/stats.ts";
 
 const STARTS = 10;
 const ROUNDS = 200;
+const IDLE_ROUNDS = 50;
+const IDLE_MS = 100;
 /** Until nothing of its start goes on any more. */
 const SETTLE_MS = 500;
+const AGENT = "agent";
+const FLOOR = "fork, exec and wait by a shell there";
+const AGENT_IDLE = "agent, after 100 ms of idling";
+const FLOOR_IDLE = "the shell, after 100 ms of idling";
 const TRUE: StartMessage = { process: { cmd: "/bin/true" }, stdin: false };
 
 /** At the agent itself, compiled and in namespaces of its own: no proxy, no SDK, no server. */
 export const agent: Bench = {
   name: "agent",
   promises: [3, 5],
-  what: "the agent alone: CPU until it answers, private memory, a command beside fork and exec of the same in the same place",
+  what: "the agent alone: CPU until it listens and answers, private memory, a command beside fork and exec of the same in the same place",
   async run(): Promise<BenchResult> {
     const folder = mkdtempSync(join(tmpdir(), "boxyard-bench-agent-"));
     try {
       const executable = await compileAgent(join(folder, "agent"));
+      const listen = await measureListen(executable, join(folder, "empty"));
       const { cpu, memory } = await measureStarts(executable);
       const running = await startAgent({ executable });
       try {
-        const command = await measureCommands(running);
-        const over =
-          Math.round(((command.agent?.p50 ?? Number.NaN) - (command["fork, exec and wait by a shell there"]?.p50 ?? 0)) * 100) / 100;
+        const commands = await measureCommands(running);
         return {
-          series: { "CPU from exec to the first answers": cpu, "private memory": memory, ...command },
+          series: {
+            "CPU from exec to listening": listen,
+            "CPU from exec to the first answers": cpu,
+            "private memory": memory,
+            ...commands,
+          },
           verdicts: [
-            atMost("CPU from exec to the first answers, p50", cpu.p50, 10),
+            atMost("CPU from exec to listening, p50", listen.p50, 10),
             { promise: "private memory ≤ 6 MB", measured: `${memory.p50} MB`, kept: memory.p50 <= 6 },
-            atMost("a command above fork and exec, p50", over, 1),
+            over("a command above fork and exec, p50", commands[AGENT], commands[FLOOR]),
+            over("the same after 100 ms of idling, p50", commands[AGENT_IDLE], commands[FLOOR_IDLE]),
           ],
           notes: [],
         };
@@ -48,11 +61,22 @@ export const agent: Bench = {
   },
 };
 
+function over(promise: string, ours: Summary | undefined, floor: Summary | undefined): Verdict {
+  return atMost(promise, Math.round(((ours?.p50 ?? Number.NaN) - (floor?.p50 ?? Number.NaN)) * 100) / 100, 1);
+}
+
 async function compileAgent(executable: string): Promise<string> {
   const entry = join(import.meta.dir, "../../packages/agent/src/main.ts");
   const built = Bun.spawnSync([process.execPath, "build", "--compile", "--minify", "--bytecode", entry, "--outfile", executable]);
   if (!built.success) throw new Error(built.stderr.toString());
   return executable;
+}
+
+async function measureListen(executable: string, emptyFolder: string): Promise<Summary> {
+  mkdirSync(emptyFolder);
+  const cpu: number[] = [];
+  for (let run = 0; run < STARTS; run++) cpu.push(await cpuToListen(executable, emptyFolder, await freePort()));
+  return summarize(cpu);
 }
 
 async function measureStarts(executable: string): Promise<{ cpu: Summary; memory: Summary }> {
@@ -70,22 +94,26 @@ async function measureStarts(executable: string): Promise<{ cpu: Summary; memory
 }
 
 async function measureCommands(running: AgentUnderTest): Promise<Record<string, Summary>> {
-  const run = async () => {
-    const { end, error } = await collect(await start(running, TRUE));
-    if (!end || error) throw new Error(`the command failed: ${JSON.stringify(error)}`);
-  };
-  return {
-    agent: await repeat(ROUNDS, run, 20),
-    "fork, exec and wait by a shell there": await byShell(running),
-    "agent, after 100 ms of idling": await repeat(30, run, 2, 100),
-  };
+  const starts = await RawStarts.open(running, TRUE);
+  try {
+    const run = () => starts.run();
+    return {
+      [AGENT]: await repeat(ROUNDS, run, 20),
+      [FLOOR]: await byShell(running, ROUNDS, ":"),
+      [AGENT_IDLE]: await repeat(IDLE_ROUNDS, run, 2, IDLE_MS),
+      [FLOOR_IDLE]: await byShell(running, IDLE_ROUNDS, `read -t ${IDLE_MS / 1000} <&3`),
+    };
+  } finally {
+    starts.close();
+  }
 }
 
-/** The floor, in the same namespaces: a shell starts the same program over and over, and says how long each took. */
-async function byShell(running: AgentUnderTest): Promise<Summary> {
+/** The floor, in the same namespaces: a shell starts the same program over and over, each time after `pause`, and says how long it took. */
+async function byShell(running: AgentUnderTest, rounds: number, pause: string): Promise<Summary> {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
-  const round = "s=$EPOCHREALTIME; /bin/true; e=$EPOCHREALTIME; echo $((${e/./} - ${s/./}))";
-  const text = await asRoot(running, `bash -c 'for i in $(seq ${ROUNDS}); do ${round}; done'`);
+  const round = `${pause}; s=$EPOCHREALTIME; /bin/true; e=$EPOCHREALTIME; echo $((${"${e/./} - ${s/./}"}))`;
+  // A pipe that nobody writes to, to wait at without starting anything.
+  const text = await asRoot(running, `bash -c 'exec 3<> <(:); for i in $(seq ${rounds}); do ${round}; done'`);
   return summarize(
     text
       .trim()

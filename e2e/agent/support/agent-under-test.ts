@@ -115,7 +115,8 @@ async function untilHealthy(baseUrl: string, child: Bun.Subprocess): Promise<voi
   throw new Error("the agent did not answer within 10 s");
 }
 
-function freePort(): Promise<number> {
+/** A port of 127.0.0.1 that nobody uses. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.on("error", reject).listen(0, "127.0.0.1", () => {

@@ -1,0 +1,67 @@
+import { type AgentUnderTest, authorised } from "../../e2e/agent/support/agent-under-test.ts";
+import type { StartMessage } from "../../e2e/agent/support/run.ts";
+
+const HEADER_BYTES = 5;
+const END_OF_BODY = "0\r\n\r\n";
+
+/** One kept connection that gives the same order to an agent over and over. What the client does is next to nothing, so it hides nothing. */
+export class RawStarts {
+  private readonly socket: Bun.Socket<undefined>;
+  private readonly request: Uint8Array;
+  private answer = "";
+  private done: (error?: Error) => void = () => {};
+
+  private constructor(socket: Bun.Socket<undefined>, request: Uint8Array) {
+    this.socket = socket;
+    this.request = request;
+  }
+
+  static async open(agent: AgentUnderTest, message: StartMessage): Promise<RawStarts> {
+    const { hostname, port } = new URL(agent.baseUrl);
+    let starts: RawStarts | undefined;
+    const lost = () => starts?.done(new Error("the agent closed the connection"));
+    const socket = await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: { data: (_socket, bytes) => starts?.take(bytes), close: lost, error: lost },
+    });
+    socket.setNoDelay(true);
+    starts = new RawStarts(socket, requestOf(agent, message));
+    return starts;
+  }
+
+  /** Starts the command and resolves at the end of the answer. Throws when it did not end with status 0. */
+  async run(): Promise<void> {
+    this.answer = "";
+    await new Promise<void>((resolve, reject) => {
+      this.done = (error) => (error ? reject(error) : resolve());
+      this.socket.write(this.request);
+    });
+    if (!this.answer.includes('"exited":true') || this.answer.includes('"exitCode"')) throw new Error(`the command failed: ${this.answer}`);
+  }
+
+  close(): void {
+    this.done = () => {};
+    this.socket.end();
+  }
+
+  private take(bytes: Buffer): void {
+    this.answer += bytes.toString("latin1");
+    if (this.answer.endsWith(END_OF_BODY)) this.done();
+  }
+}
+
+function requestOf(agent: AgentUnderTest, message: StartMessage): Uint8Array {
+  const json = Buffer.from(JSON.stringify(message));
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32BE(json.length, 1);
+  const fields = {
+    Host: "agent",
+    "Content-Type": "application/connect+json",
+    "Connect-Protocol-Version": "1",
+    "Content-Length": String(HEADER_BYTES + json.length),
+    ...authorised(agent),
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`POST /process.Process/Start HTTP/1.1\r\n${lines.join("")}\r\n`), header, json]);
+}
