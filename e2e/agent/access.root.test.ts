@@ -204,6 +204,27 @@ describe("POST /init", () => {
   });
 });
 
+test("a FIFO or a link to a device in the place of a file that /init writes is 400, and the agent goes on", async () => {
+  const guest = await startAgent({
+    prepare:
+      "rm -f /etc/hosts /etc/ssl/certs/ca-certificates.crt && mkfifo /etc/hosts && ln -s /dev/full /etc/ssl/certs/ca-certificates.crt",
+  });
+  try {
+    const headers = { "X-Init-Key": guest.initKey ?? "" };
+    for (const body of ['{"hyperloopIP":"192.0.2.7"}', '{"caBundle":"pem"}']) {
+      const response = await fetch(`${guest.baseUrl}/init`, { method: "POST", headers, body });
+      expect([response.status, (await response.json()).message]).toEqual([400, expect.stringMatching(/^\/etc\/.* can't be written$/)]);
+    }
+    expect((await run(guest, "stat -c %F /etc/hosts; readlink /etc/ssl/certs/ca-certificates.crt")).stdout).toBe("fifo\n/dev/full\n");
+    // With a reader it could be opened; what it wrote would be somebody else's.
+    const reader = run(guest, "timeout 1 cat /etc/hosts", { user: "root" });
+    expect((await fetch(`${guest.baseUrl}/init`, { method: "POST", headers, body: '{"hyperloopIP":"192.0.2.7"}' })).status).toBe(400);
+    expect((await reader).stdout).toBe("");
+  } finally {
+    await guest.stop();
+  }
+});
+
 describe("before the first /init", () => {
   test("everything is open, and a command without a user is unauthenticated: no user specified", async () => {
     const fresh = await startAgent({ init: false });

@@ -103,18 +103,47 @@ describe("freeze", () => {
     await post("/unfreeze");
   });
 
-  test("an authorised /init thaws, a stale one too; a refused one does not", async () => {
+  test("an authorised /init thaws, a stale one and one that can't be read too; a refused one does not", async () => {
     const command = await counter();
-    for (const timestamp of ["2031-01-01T00:00:00Z", "2001-01-01T00:00:00Z"]) {
+    for (const body of ['{"timestamp":"2031-01-01T00:00:00Z"}', '{"timestamp":"2001-01-01T00:00:00Z"}', "{"]) {
       await post("/freeze");
       const refused = await fetch(`${agent.baseUrl}/init`, { method: "POST", headers: { "X-Init-Key": "wrong" } });
       expect(refused.status).toBe(401);
       await ticks(command, 100);
       expect(await ticks(command, 200)).toBe(0);
-      await initialise(agent, { timestamp });
+      const headers = { "X-Init-Key": agent.initKey ?? "" };
+      const response = await fetch(`${agent.baseUrl}/init`, { method: "POST", headers, body });
+      expect(response.status).toBe(body === "{" ? 400 : 204);
       await goesOn(command);
     }
     await kill(command.pid);
+  });
+
+  test("groups below user and pty that the guest froze stay frozen, whoever thaws the rest", async () => {
+    const groups = ["user", "pty"].map((name) => `/sys/fs/cgroup/${name}/guest`);
+    const read = async (file: string) =>
+      (await run(agent, `cat ${groups.map((path) => `${path}/${file}`).join(" ")}`, { user: "root" })).stdout;
+    await run(agent, `for g in ${groups.join(" ")}; do mkdir $g && echo 1 > $g/cgroup.freeze; done`, { user: "root" });
+    for (const mode of ["legacy", "hierarchy"]) {
+      for (const thaw of [() => post("/unfreeze"), () => initialise(agent, {})]) {
+        expect(await (await post(`/freeze?maxWaitMs=1000&mode=${mode}`)).json()).toMatchObject({ frozen: 2, notFrozen: 0 });
+        await thaw();
+        expect([await read("cgroup.freeze"), await read("../cgroup.freeze")]).toEqual(["1\n1\n", "0\n0\n"]);
+      }
+    }
+    await run(agent, `rmdir ${groups.join(" ")}`, { user: "root" });
+  });
+
+  test("a freeze that nobody ends is ended by the agent", async () => {
+    const impatient = await startAgent({ settings: { BOXYARD_AGENT_FREEZE_WATCHDOG_MS: "300" } });
+    try {
+      const headers = authorised(impatient);
+      expect((await fetch(`${impatient.baseUrl}/freeze`, { method: "POST", headers })).status).toBe(204);
+      // It starts in a group that is frozen.
+      expect((await run(impatient, "echo late")).stdout).toBe("late\n");
+    } finally {
+      await impatient.stop();
+    }
   });
 
   test("what is started while frozen runs after the thaw, and a frozen command can be killed", async () => {

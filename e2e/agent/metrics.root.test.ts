@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { AGENT_PID, asRoot } from "./support/files.ts";
 import { run } from "./support/run.ts";
 
 const MIB = 1024 * 1024;
@@ -42,6 +43,16 @@ test("GET /metrics has the ten members, all numbers, of the sandbox's own limits
     expect(full.mem_used).toBeLessThan(256 * MIB);
     expect(full.mem_used_mib).toBe(Math.floor(full.mem_used / MIB));
     await held;
+    // What a file takes in memory, here of a file system in memory, is cache and not use.
+    await run(agent, "head -c 41943040 /dev/zero > /home/user/cached");
+    const cached = await read(agent);
+    expect(cached.mem_cache - first.mem_cache).toBeGreaterThanOrEqual(40 * MIB);
+    expect(cached.mem_cache).toBeLessThanOrEqual(256 * MIB);
+    // Of the disk, only what the driver has measured: nothing at first, and never what others use of the machine's.
+    expect(first.disk_used).toBe(0);
+    const tell = `${AGENT_PID}; d=$(tr '\\0' '\\n' < /proc/$pid/environ | sed -n 's/^BOXYARD_AGENT_HOST_DIR=//p'); printf '{"usedBytes":123456}' > $d/disk.json`;
+    await asRoot(agent, tell);
+    expect((await read(agent)).disk_used).toBe(123456);
   } finally {
     await agent.stop();
   }

@@ -32,6 +32,8 @@ export interface StartOptions {
   readonly maxProcesses?: number;
   readonly memoryBytes?: number;
   readonly limits?: Readonly<Record<string, number>>;
+  /** More settings of the agent. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** A compiled agent to start; that of the settings, else the sources, by default. */
   readonly executable?: string;
   /** Runs the agent of a guest bundle in a root file system of its own, as a sandbox does, in place of the machine's. */
@@ -153,6 +155,7 @@ class Place {
       BOXYARD_AGENT_LAUNCH: buildLaunch(),
       BOXYARD_AGENT_CGROUP_V1: join(this.folder, "v1"),
       BOXYARD_AGENT_HOST_DIR: join(this.folder, "host"),
+      ...options.settings,
     };
   }
 

@@ -19,7 +19,11 @@ export interface AgentConfig {
   readonly runDir: string;
   /** Certificates that programs trust; a CA bundle of `/init` is added to it. */
   readonly caBundlePath: string;
+  /** A freeze that nobody ends is ended by the agent itself: the platform may have died in the middle of a pause. */
+  readonly freezeWatchdogMs: number;
 }
+
+const FREEZE_WATCHDOG_MS = 10 * 60_000;
 
 /** Reads the environment, and takes out what programs of the sandbox must not find in `/proc/<agent>/environ` of later children. */
 export function loadConfig(env: Record<string, string | undefined>): AgentConfig {
@@ -36,6 +40,7 @@ export function loadConfig(env: Record<string, string | undefined>): AgentConfig
     etcDir: env.BOXYARD_AGENT_ETC ?? "/etc",
     runDir: env.BOXYARD_AGENT_RUN ?? "/run/e2b",
     caBundlePath: env.BOXYARD_AGENT_CA ?? "/etc/ssl/certs/ca-certificates.crt",
+    freezeWatchdogMs: Number(env.BOXYARD_AGENT_FREEZE_WATCHDOG_MS ?? FREEZE_WATCHDOG_MS),
   };
 }
 

@@ -41,7 +41,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
     bodies: bodyBudget(),
     log: (message, error) => log.add(message, error),
   };
-  const freezer = new Freezer(config.cgroupRoot, clock);
+  const freezer = new Freezer(config.cgroupRoot, clock, config.freezeWatchdogMs);
   const usage = new Usage({ ...config, limits: ctx.limits, clock });
   const oomKills = new CgroupOomCounter([`${config.cgroupRoot}/memory.events`, `${config.cgroupV1Root}/memory/memory.oom_control`]);
   const cgroups = new CommandCgroups(config.cgroupRoot);

@@ -30,8 +30,6 @@ export interface FreezeResult {
 /** The two subtrees that commands live in; whoever froze them, `thaw` ends it. */
 const STATIC = ["user", "pty"];
 const POLL_MS = 2;
-/** A freeze that nobody ends is ended by the agent itself: the platform may have died in the middle of a pause. */
-const WATCHDOG_MS = 10 * 60_000;
 
 /**
  * Stops and resumes the sandbox's commands through cgroup v2's freezer, by plain writes from the agent itself, which stays outside and
@@ -47,7 +45,7 @@ export class Freezer {
   private watchdog: Timer | undefined;
   private tail: Promise<unknown> = Promise.resolve();
 
-  constructor(root: string, clock: Clock, watchdogMs = WATCHDOG_MS) {
+  constructor(root: string, clock: Clock, watchdogMs: number) {
     this.root = root;
     this.clock = clock;
     this.watchdogMs = watchdogMs;

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AppError } from "@boxyard/core";
 import type { PlatformFacts } from "../access/sandbox-state.ts";
@@ -42,10 +42,18 @@ export function setCaBundle(path: string, pem: string): void {
   write(path, pem === "" ? own : `${own}${own === "" || own.endsWith("\n") ? "" : "\n"}${BEGIN}${pem.trimEnd()}\n${END}`);
 }
 
+/** Programs may have put anything in the file's place: written only if it is a regular file, and without ever waiting for another side. */
 function write(path: string, text: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
+    const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644);
+    try {
+      if (!fstatSync(fd).isFile()) throw new Error("not a regular file");
+      ftruncateSync(fd);
+      writeFileSync(fd, text);
+    } finally {
+      closeSync(fd);
+    }
   } catch (error) {
     throw new AppError("invalid_argument", `${path} can't be written`, { reason: "not_writable", cause: error });
   }

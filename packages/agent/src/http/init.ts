@@ -24,7 +24,7 @@ export interface InitDeps {
 /**
  * `POST /init`, the platform's way to tell a sandbox who it is; internal, so the proxy never lets it through, and it needs the init key
  * always. State first, then the thaw: what was frozen for a pause runs on only when everything it may ask for is in place. A call that is
- * older than the last one changes nothing but thaws all the same.
+ * older than the last one, or can't be read, changes nothing but thaws all the same.
  */
 export function initRoute(deps: InitDeps): HttpRoute {
   return {
@@ -36,8 +36,8 @@ export function initRoute(deps: InitDeps): HttpRoute {
       if (deps.initKey === undefined || !sameSecret(key, deps.initKey)) {
         throw new AppError("unauthenticated", "the init key is missing or wrong", { reason: "bad_init_key" });
       }
-      const body = await readInitBody(deps, request);
       try {
+        const body = await readInitBody(deps, request);
         if (deps.state.acceptTime(body.time)) await apply(deps, body);
       } finally {
         await deps.freezer.thaw();

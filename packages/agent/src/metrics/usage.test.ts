@@ -70,6 +70,14 @@ test("nothing there: the machine's totals, never a failure", () => {
   expect([cpu_count > 0, mem_total > 0, disk_total > 0]).toEqual([true, true, true]);
 });
 
+test("of a disk with a limit nothing is known to be used until the driver has measured; it is never what the machine uses", () => {
+  write("host/limits.json", '{"diskBytes":1000}');
+  const metrics = usage(new FakeClock());
+  expect(metrics.read()).toMatchObject({ disk_used: 0, disk_total: 1000 });
+  write("host/disk.json", '{"usedBytes":1200}');
+  expect(metrics.read()).toMatchObject({ disk_used: 1200, disk_total: 1000 });
+});
+
 test("kills for want of memory are counted in either form", () => {
   write("events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
   write("control", "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n");

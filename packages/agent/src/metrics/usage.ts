@@ -109,10 +109,10 @@ export class Usage {
   private disk(): { used: number; total: number } {
     const { hostDir, limits } = this.sources;
     const used = readDiskUsed(hostDir);
-    if (used !== undefined && limits.diskBytes !== undefined) return { used, total: limits.diskBytes };
+    // The file system shows what all sandboxes of the machine use: where the disk has a limit, only the driver can tell what is this one's.
+    if (limits.diskBytes !== undefined) return { used: used ?? 0, total: limits.diskBytes };
     const root = statfsSync("/");
-    const total = limits.diskBytes ?? root.blocks * root.bsize;
-    return { used: used ?? Math.min(total, (root.blocks - root.bavail) * root.bsize), total };
+    return { used: used ?? (root.blocks - root.bavail) * root.bsize, total: root.blocks * root.bsize };
   }
 
   private text(path: string): string {

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { SandboxState } from "../access/sandbox-state.ts";
+import { BodyBudget } from "../body/budget.ts";
+import type { Freezer } from "../cgroup/freezer.ts";
+import { initRoute } from "./init.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-init-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What each thaw found to be set. */
+function agent() {
+  const state = new SandboxState();
+  const thaws: unknown[] = [];
+  const thaw = async () => void thaws.push({ token: state.accessToken, user: state.defaultUser, a: state.env.A });
+  const route = initRoute({
+    state,
+    freezer: { thaw } as unknown as Freezer,
+    bodies: new BodyBudget({ totalBytes: 1e6, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}),
+    initKey: "key",
+    runDir: join(folder, "run"),
+    etcDir: folder,
+    caBundlePath: join(folder, "ca"),
+  });
+  const init = async (body: string, key = "key") => {
+    const request = new Request("http://agent/init", { method: "POST", headers: { "X-Init-Key": key }, body });
+    const call = { request, signal: request.signal, query: new URLSearchParams() };
+    return Promise.resolve(route.handle(call)).then(
+      (response) => response.status,
+      (error) => (error instanceof AppError ? error.code : error),
+    );
+  };
+  return { init, thaws };
+}
+
+test("what a call sets is in place before what was frozen runs on", async () => {
+  const { init, thaws } = agent();
+  expect(await init('{"accessToken":"t","defaultUser":"me","envVars":{"A":"1"},"timestamp":"2030-01-01T00:00:00Z"}')).toBe(204);
+  expect(thaws).toEqual([{ token: "t", user: "me", a: "1" }]);
+});
+
+test("every authorised call thaws: a stale one, one that can't be read, one that can't be carried out; no other does", async () => {
+  const { init, thaws } = agent();
+  await init('{"timestamp":"2030-01-01T00:00:00Z"}');
+  expect(await init('{"timestamp":"2001-01-01T00:00:00Z","accessToken":"t"}')).toBe(204);
+  expect(await init("{")).toBe("invalid_argument");
+  expect(await init('{"defaultUser":1}')).toBe("invalid_argument");
+  rmSync(folder, { recursive: true });
+  await Bun.write(folder, "a file where a directory should be");
+  expect(await init('{"caBundle":"pem"}')).toBe("invalid_argument");
+  expect(await init("{}", "wrong")).toBe("unauthenticated");
+  expect(thaws).toEqual(new Array(5).fill({ token: undefined, user: undefined, a: undefined }));
+});
