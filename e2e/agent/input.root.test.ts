@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import { AGENT_PID, asRoot } from "./support/files.ts";
 import { envelope, openStream, unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, shell, start } from "./support/run.ts";
 
@@ -99,6 +100,23 @@ describe("SendInput and CloseStdin", () => {
     await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
     expect((await waiting).body.code).toBe("internal");
     await collect(open);
+  });
+
+  test("what a process leaves running does not keep its input open, nor what waits of it, when the process has ended", async () => {
+    const open = await start(agent, { process: { cmd: "sh", args: ["-c", "exec 3<&0; sleep 1123 <&3 & echo $!; exec sleep 30"] } });
+    const { pid, stdout } = await readUntil(open, (soFar) => soFar.stdout.endsWith("\n"));
+    const leftover = stdout.trim();
+    const input = { stdin: Buffer.alloc(1_000_000).toString("base64") };
+    const waiting = [1, 2].map(() => call("SendInput", { process: { pid }, input }));
+    // How many descriptors of the agent are of the leftover's standard input.
+    const held = () =>
+      asRoot(agent, `${AGENT_PID}; pipe=$(readlink /proc/${leftover}/fd/0); readlink /proc/$pid/fd/* | grep -cF "$pipe" || :`);
+    while ((await held()) === "0") await Bun.sleep(20);
+    await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGTERM" });
+    expect((await Promise.all(waiting)).map(({ body }) => body.code)).toEqual(["internal", "internal"]);
+    expect((await collect(open)).end.status).toBe("signal: terminated");
+    expect(await held()).toBe("0");
+    await asRoot(agent, `kill ${leftover}`);
   });
 
   test("a process that has closed its input and runs on: internal, however often it is tried", async () => {

@@ -110,7 +110,7 @@ describe("PTY", () => {
     await isRunning("sleep 101");
     await type(terminal.pid, "\x1a");
     await readUntil(terminal.open, (soFar) => soFar.pty.includes("Stopped"));
-    await says(terminal, "kill %1; wait; jobs; echo none", "\nnone");
+    await says(terminal, "kill %1; wait; jobs; echo no''ne", "none");
     await type(terminal.pid, "\x04");
     const result = await collect(terminal.open);
     expect(result.end.exited).toBe(true);

@@ -1,43 +1,28 @@
 import { writeSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
-import { closeQuietly } from "../sys/native.ts";
-
-/** The way into a process. `write` resolves when the process's side has taken all of it. */
-interface InputPort {
-  write(bytes: Uint8Array): Promise<void>;
-  /** Gives up a write that waits, where nobody is there any more to take it. */
-  abort(): void;
-  /** Called once, after the last write. */
-  close(): Promise<void>;
-}
+import { closeQuietly, widenPipe } from "../sys/native.ts";
 
 /**
  * What goes into a process: written in order, each write resolves when the process's side of the pipe or terminal has taken it. What waits
  * is bounded; a sender who waits for the answer before the next message is slowed down to the pace of the reader.
+ *
+ * It writes to the descriptor itself. The runtime's sink makes a terminal blocking, so that a program which does not read would stop the
+ * agent; of a pipe it keeps a copy that nothing closes while the pipe is full.
  */
 export class InputQueue {
-  private readonly port: InputPort;
+  private readonly fd: number;
   private tail: Promise<unknown> = Promise.resolve();
   private pendingBytes = 0;
   private isClosed = false;
-  /** The process's side is gone. The runtime's sink tells it once and takes everything after that. */
+  private isDiscarded = false;
+  private isWidened = false;
+  /** The process's side is gone. */
   private failure: AppError | undefined;
 
-  private constructor(port: InputPort) {
-    this.port = port;
-  }
-
-  static toPipe(fd: number): InputQueue {
-    return new InputQueue(new PipePort(fd));
-  }
-
-  static toTerminal(fd: number): InputQueue {
-    return new InputQueue(new TerminalPort(fd));
-  }
-
-  get closed(): boolean {
-    return this.isClosed;
+  /** Takes over the descriptor, which must not block. */
+  constructor(fd: number) {
+    this.fd = fd;
   }
 
   /** Throws `internal` when it is closed, as the contract says, or when the process has closed its side; `resource_exhausted` above the bound. */
@@ -58,19 +43,28 @@ export class InputQueue {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    void this.tail.then(() => this.port.close()).catch(() => {});
+    void this.tail.then(() => this.discard());
   }
 
-  /** As `close`, but what waits is given up: the process has ended. */
+  /** Closes at once; what waits is given up, also where something that the process left running could still take it. Repeatable. */
   discard(): void {
-    this.port.abort();
-    this.close();
+    if (this.isDiscarded) return;
+    this.isClosed = true;
+    this.isDiscarded = true;
+    closeQuietly(this.fd);
   }
 
   private async put(bytes: Uint8Array): Promise<void> {
     try {
       if (this.failure) throw this.failure;
-      await this.port.write(bytes);
+      let idleTurns = 0;
+      for (let offset = 0; offset < bytes.length; ) {
+        if (this.isDiscarded) throw closedError();
+        const written = writeSome(this.fd, bytes, offset);
+        offset += written;
+        idleTurns = written > 0 ? 0 : idleTurns + 1;
+        if (offset < bytes.length) await this.room(idleTurns);
+      }
     } catch (error) {
       this.failure ??= new AppError("internal", "the process has closed its input", { reason: "input_closed", cause: error });
       throw this.failure;
@@ -78,82 +72,32 @@ export class InputQueue {
       this.pendingBytes -= bytes.length;
     }
   }
+
+  /** A program that reads has made room in a moment; for one that does not, asking more and more rarely is enough. */
+  private room(idleTurns: number): Promise<void> {
+    if (!this.isWidened) {
+      this.isWidened = true;
+      widenPipe(this.fd, PIPE_BYTES);
+    }
+    if (idleTurns < EAGER_TURNS) return new Promise((resolve) => setImmediate(resolve));
+    return Bun.sleep(Math.min(2 ** (idleTurns - EAGER_TURNS), LONGEST_PAUSE_MS));
+  }
 }
 
 export function closedError(): AppError {
   return new AppError("internal", "the process was started without input, or its input is closed", { reason: "input_closed" });
 }
 
-/** What a pipe takes at once, by default. */
-const SINK_BYTES = 64 * 1024;
+const EAGER_TURNS = 4;
+const LONGEST_PAUSE_MS = 20;
 
-class PipePort implements InputPort {
-  private readonly fd: number;
-  private readonly sink: Bun.FileSink;
-
-  constructor(fd: number) {
-    this.fd = fd;
-    this.sink = Bun.file(fd).writer({ highWaterMark: 1 });
-  }
-
-  /** Bit by bit: the sink copies what it can't pass on at once. */
-  async write(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; at += SINK_BYTES) {
-      const pending = this.sink.write(bytes.subarray(at, at + SINK_BYTES));
-      await this.sink.flush();
-      await pending;
-    }
-  }
-
-  /** Nothing to do: the write fails by itself when the last reader of the pipe has gone. */
-  abort(): void {}
-
-  async close(): Promise<void> {
-    // The sink has a copy of the descriptor; the process sees the end when both are closed.
-    await Promise.resolve(this.sink.end()).catch(() => {});
-    closeQuietly(this.fd);
-  }
-}
-
-const FIRST_RETRY_MS = 1;
-const LAST_RETRY_MS = 20;
-
-/**
- * Writes to a terminal directly. The runtime's own sink makes the terminal blocking, so that a program which does not read would stop the
- * agent; what a terminal takes at once is small, so asking again now and then is enough.
- */
-class TerminalPort implements InputPort {
-  private readonly fd: number;
-  private isAborted = false;
-
-  constructor(fd: number) {
-    this.fd = fd;
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    let retryMs = FIRST_RETRY_MS;
-    for (let offset = 0; offset < bytes.length; ) {
-      if (this.isAborted) throw closedError();
-      const written = writeSome(this.fd, bytes, offset);
-      offset += written;
-      retryMs = written > 0 ? FIRST_RETRY_MS : Math.min(retryMs * 2, LAST_RETRY_MS);
-      if (offset < bytes.length) await Bun.sleep(retryMs);
-    }
-  }
-
-  abort(): void {
-    this.isAborted = true;
-  }
-
-  async close(): Promise<void> {
-    closeQuietly(this.fd);
-  }
-}
+/** A pipe of which this much fits between two looks carries as much as a program reads. One write is no more: it must not hold the agent up. */
+const PIPE_BYTES = 256 * 1024;
 
 /** How many bytes the descriptor took; 0 when it takes none now. */
 function writeSome(fd: number, bytes: Uint8Array, offset: number): number {
   try {
-    return writeSync(fd, bytes, offset);
+    return writeSync(fd, bytes, offset, Math.min(bytes.length - offset, PIPE_BYTES));
   } catch (error) {
     if ((error as { code?: string }).code === "EAGAIN") return 0;
     throw error;

@@ -31,7 +31,7 @@ export function pipeStreams(stdin: boolean, user: SystemUser): Streams {
       stdio: [input?.read ?? null, stdout.write, stderr.write],
       theirs: [...(input ? [input.read] : []), stdout.write, stderr.write],
       ours: [...(input ? [input.write] : []), stdout.read, stderr.read],
-      openInput: input && (() => InputQueue.toPipe(input.write)),
+      openInput: input && (() => new InputQueue(input.write)),
       terminal: undefined,
       outputs: [
         { fd: stdout.read, kind: "stdout" },
@@ -51,7 +51,7 @@ export function terminalStreams(size: TerminalSize, user: SystemUser): Streams {
     stdio: [program, program, program],
     theirs: [program],
     ours: [read, write],
-    openInput: () => InputQueue.toTerminal(write),
+    openInput: () => new InputQueue(write),
     terminal: write,
     outputs: [{ fd: read, kind: "pty" }],
   };

@@ -11,6 +11,7 @@ const O_CLOEXEC = 0o2000000;
 const O_NONBLOCK = 0o4000;
 const F_SETFL = 4;
 const F_DUPFD_CLOEXEC = 1030;
+const F_SETPIPE_SZ = 1031;
 const FIONREAD = 0x541b;
 
 function load() {
@@ -50,6 +51,11 @@ export function makePipe(nonBlocking: "read" | "write", owner?: { readonly uid: 
   libc().fcntl(pipe[nonBlocking], F_SETFL, O_NONBLOCK);
   if (owner && owner.uid !== 0) fchownSync(pipe.read, owner.uid, owner.gid);
   return pipe;
+}
+
+/** Lets a pipe hold more. Does nothing to what is no pipe, or where the user's pipes hold as much as they may. */
+export function widenPipe(fd: number, bytes: number): void {
+  libc().fcntl(fd, F_SETPIPE_SZ, bytes);
 }
 
 /** True when the kernel holds something for a reader of `fd`: bytes, or the news that nobody can write any more. */
