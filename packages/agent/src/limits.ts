@@ -18,7 +18,7 @@ export const LIMITS = {
   /** Body of `/init`: environment and CA bundle. */
   initBytes: 4 * 1024 * 1024,
   /** Output of a command without a terminal is looked for this long after its start, or at its end: most have ended by then. */
-  unwatchedMs: 3,
+  unwatchedMs: 5,
   /** One data event: contract/wire.md 4.3. */
   pipeChunkBytes: 32 * 1024,
   ptyChunkBytes: 16 * 1024,

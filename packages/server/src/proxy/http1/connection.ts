@@ -1,7 +1,7 @@
 import type { Socket } from "bun";
 import type { ResponseHead } from "./head.ts";
 import type { HeadMemory } from "./head-memory.ts";
-import { moveInKernel } from "./kernel-relay.ts";
+import { type Borrowed, moveInKernel } from "./kernel-relay.ts";
 
 /** What a connection tells its owner. */
 export interface ConnectionOwner {
@@ -36,6 +36,8 @@ export class Connection {
   private socket: Socket<Connection> | undefined;
   private queue: Uint8Array[] = [];
   private queuedBytes = 0;
+  /** What the queue begins with, when it is not ours. */
+  private borrowed: Borrowed | undefined;
   private ending = false;
   private halfClosing = false;
   private paused = false;
@@ -90,8 +92,15 @@ export class Connection {
   moveTo(target: Connection, limit: number): number {
     if (this.closed || target.closed || target.isBehind || target.ending || target.halfClosing || limit < BULK_BYTES) return 0;
     const { taken, rest } = moveInKernel(this.descriptor, target.descriptor, Math.min(limit, MOVE_BYTES));
-    if (rest) target.write(rest);
+    if (rest) target.writeBorrowed(rest);
     return taken;
+  }
+
+  /** Nothing else waits to be written. */
+  private writeBorrowed(rest: Borrowed): void {
+    this.write(rest.bytes);
+    if (this.queue.length === 0) rest.release();
+    else this.borrowed = rest;
   }
 
   /** Ends our side once everything is written. */
@@ -149,6 +158,8 @@ export class Connection {
         return;
       }
       this.queue.shift();
+      this.borrowed?.release();
+      this.borrowed = undefined;
     }
     if (this.closed) return;
     if (this.ending) this.socket?.end();

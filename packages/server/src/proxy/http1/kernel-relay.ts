@@ -52,11 +52,31 @@ function kernel(): ReturnType<typeof load> | undefined {
   return loaded;
 }
 
+/** Bytes in memory that is used again once `release` is called. */
+export interface Borrowed {
+  readonly bytes: Uint8Array;
+  release(): void;
+}
+
 export interface Moved {
   /** Bytes taken from the source. */
   readonly taken: number;
-  /** The last of them, which the target had no room for: the caller's to write. */
-  readonly rest: Uint8Array | undefined;
+  /** The last of them, which the target had no room for: the caller's to write, and to release. */
+  readonly rest: Borrowed | undefined;
+}
+
+/** A target that is slower than its source leaves a rest each time; without these the collector would have to follow gigabytes. */
+const spare: Uint8Array[] = [];
+const MAX_SPARE = 16;
+
+function borrow(count: number): Borrowed {
+  const whole = spare.pop() ?? Buffer.allocUnsafeSlow(PIPE_BYTES);
+  return {
+    bytes: whole.subarray(0, count),
+    release: () => {
+      if (spare.length < MAX_SPARE) spare.push(whole);
+    },
+  };
 }
 
 /** Moves up to `limit` bytes of what the source's socket holds into the target's. Never waits. Throws when bytes were lost on the way. */
@@ -78,13 +98,13 @@ export function moveInKernel(source: number, target: number, limit: number): Mov
   return { taken, rest: undefined };
 }
 
-function takeBack(count: number): Uint8Array {
+function takeBack(count: number): Borrowed {
   const { libc, pipe } = kernel() as ReturnType<typeof load>;
-  const bytes = Buffer.allocUnsafeSlow(count);
+  const borrowed = borrow(count);
   for (let at = 0; at < count; ) {
-    const got = Number(libc.read(pipe.read, ptr(bytes, at), count - at));
+    const got = Number(libc.read(pipe.read, ptr(borrowed.bytes, at), count - at));
     if (got <= 0) throw new Error("a pipe has lost what was put into it");
     at += got;
   }
-  return bytes;
+  return borrowed;
 }
