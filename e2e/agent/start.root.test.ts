@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
-import { collect, firstPid, run, shell, start } from "./support/run.ts";
+import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
@@ -197,6 +197,33 @@ describe("Start: what the process is", () => {
     expect(first).toMatch(/\/user\/\d+\n$/);
     expect(second).not.toBe(first);
     expect((await run(agent, "ls -d /sys/fs/cgroup/user/*/ | wc -l", { user: "root" })).stdout.trim()).toBe("1");
+  });
+
+  test("control groups that a command made in its own go with it", async () => {
+    const nested =
+      "group=/sys/fs/cgroup$(sed -n s/^0::.*user/\\\\/user/p /proc/self/cgroup); mkdir -p $group/a/b $group/c; echo $group; ls -d $group/a/b";
+    const { stdout } = await run(agent, nested, { user: "root" });
+    const [group, inner] = stdout.split("\n");
+    expect(inner).toBe(`${group}/a/b`);
+    expect((await run(agent, `test -e ${group} || echo gone`, { user: "root" })).stdout).toBe("gone\n");
+  });
+
+  test("a subtree of control groups that root has removed comes back with the next command", async () => {
+    await run(agent, "rmdir /sys/fs/cgroup/pty", { user: "root" });
+    const order = { process: { cmd: "cat", args: ["/proc/self/cgroup"] }, pty: { size: { cols: 80, rows: 24 } } };
+    expect((await collect(await start(agent, order))).pty).toMatch(/0::.*\/pty\/\d+\r\n/);
+  });
+
+  test("at the sandbox's limit of control groups a start is resource_exhausted, and says so", async () => {
+    const limit = "/sys/fs/cgroup/cgroup.max.descendants";
+    const script = `before=$(cat ${limit}); echo 0 > ${limit}; echo set; read -r _; echo $before > ${limit}`;
+    const open = await start(agent, { process: { cmd: "sh", args: ["-c", script] } }, { user: "root" });
+    const { pid } = await readUntil(open, (soFar) => soFar.stdout === "set\n");
+    const { error } = await run(agent, "true");
+    await unary(agent, "process.Process/SendInput", { process: { pid }, input: { stdin: btoa("\n") } });
+    await collect(open);
+    expect([error?.code, error?.message]).toEqual(["resource_exhausted", expect.stringContaining("limit of command groups")]);
+    expect((await run(agent, "echo again")).stdout).toBe("again\n");
   });
 
   test("pid is the command's own, and stays", async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
@@ -27,10 +27,9 @@ export class CommandCgroups {
     if (!this.enabled) return undefined;
     const path = join(this.root, kind, String(this.nextNumber++));
     try {
-      mkdirSync(path);
+      makeGroup(path);
     } catch (error) {
-      const message = "the sandbox has reached its limit of command groups; end some commands and try again";
-      throw new AppError("resource_exhausted", message, { reason: "cgroup_limit", cause: error });
+      throw creationFailure(error);
     }
     return new CommandCgroup(path, (left) => this.remove(left));
   }
@@ -62,13 +61,57 @@ export class CommandCgroups {
   }
 }
 
+/** The sandbox's root may have removed the subtree. */
+function makeGroup(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    mkdirSync(path, { recursive: true });
+  }
+}
+
+function creationFailure(error: unknown): AppError {
+  if (codeOf(error) === "EAGAIN") {
+    const message = "the sandbox has reached its limit of command groups; end some commands and try again";
+    return new AppError("resource_exhausted", message, { reason: "cgroup_limit", cause: error });
+  }
+  return new AppError("internal", "the command's control group cannot be made", { reason: "no_cgroup", cause: error });
+}
+
+/** With all groups that the command made below it. */
 function tryRemove(path: string): boolean {
   try {
     rmdirSync(path);
     return true;
   } catch (error) {
-    return (error as { code?: string }).code === "ENOENT";
+    if (codeOf(error) === "ENOENT") return true;
   }
+  return !isPopulated(path) && tryRemoveTree(path);
+}
+
+/** Deepest first. The driver bounds how many there are, and how deep. */
+function tryRemoveTree(path: string): boolean {
+  try {
+    for (const entry of readdirSync(path, { withFileTypes: true })) if (entry.isDirectory()) tryRemoveTree(join(path, entry.name));
+    rmdirSync(path);
+    return true;
+  } catch (error) {
+    return codeOf(error) === "ENOENT";
+  }
+}
+
+/** Whether a process is in it, or in one below it. */
+function isPopulated(path: string): boolean {
+  try {
+    return readFileSync(join(path, "cgroup.events"), "utf8").includes("populated 1");
+  } catch {
+    return false;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string }).code;
 }
 
 export class CommandCgroup {
@@ -85,14 +128,6 @@ export class CommandCgroup {
     try {
       writeFileSync(join(this.path, "cgroup.kill"), "1");
       return true;
-    } catch {
-      return false;
-    }
-  }
-
-  get populated(): boolean {
-    try {
-      return readFileSync(join(this.path, "cgroup.events"), "utf8").includes("populated 1");
     } catch {
       return false;
     }

@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CommandCgroups } from "./command-cgroups.ts";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "command-cgroups-"));
+  writeFileSync(join(root, "cgroup.procs"), "");
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+test("a subtree that somebody has removed is made again", () => {
+  const cgroups = new CommandCgroups(root);
+  rmdirSync(join(root, "pty"));
+  expect(existsSync(cgroups.create("pty")?.path ?? "")).toBe(true);
+});
+
+test("only the kernel's limit is told as one", () => {
+  const cgroups = new CommandCgroups(root);
+  rmdirSync(join(root, "user"));
+  writeFileSync(join(root, "user"), "");
+  expect(() => cgroups.create("user")).toThrow(expect.objectContaining({ code: "internal", reason: "no_cgroup" }));
+});
+
+test("groups that the command made go with its own, but not while one of them is populated", () => {
+  const cgroup = new CommandCgroups(root).create("user");
+  const path = cgroup?.path ?? "";
+  mkdirSync(join(path, "a/b"), { recursive: true });
+  mkdirSync(join(path, "c"));
+  // What a real one has as files of the kernel, which do not keep it from being removed.
+  const events = join(path, "cgroup.events");
+  writeFileSync(events, "populated 1\nfrozen 0\n");
+  cgroup?.remove();
+  expect(existsSync(join(path, "a/b"))).toBe(true);
+  rmSync(events);
+  cgroup?.remove();
+  expect(existsSync(path)).toBe(false);
+});
