@@ -1,4 +1,4 @@
-/* The child's way from clone to the command: clean signals and descriptors, its limits, its user, its directory. */
+/* The child's way from clone to the command: its descriptors, its user, its directory. What all commands share is launch's own (prepare.c). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,22 +22,6 @@ _Noreturn static void give_up(int report, enum step step) {
   struct failure failure = {step, errno};
   if (write(report, &failure, sizeof failure) < 0) _exit(NOT_STARTED);
   _exit(NOT_STARTED);
-}
-
-static void reset_signals(void) {
-  struct sigaction standard = {.sa_handler = SIG_DFL};
-  for (int number = 1; number < NSIG; number++) sigaction(number, &standard, NULL); /* two can't be set, which is fine */
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* The kernel is to take commands before the agent when memory runs out. Where there is no /proc this is not possible, and not fatal. */
-static void prefer_for_oom(void) {
-  int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;
-  if (write(file, "100", 3) < 0) { /* see above */ }
-  close(file);
 }
 
 static void say(const char *name, const char *what) {
@@ -66,11 +50,11 @@ _Noreturn static void execute(char **command, int report) {
 }
 
 _Noreturn void become(const struct order *order, int report) {
-  reset_signals();
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
   for (int fd = 0; fd < STDIO; fd++)
     if (dup2(order->stdio[fd], fd) < 0) give_up(report, STEP_CLONE);
-  prefer_for_oom();
-  umask(022);
   if (order->wants_tty) {
     if (setsid() < 0 || ioctl(0, TIOCSCTTY, 0)) give_up(report, STEP_TTY);
   } else {

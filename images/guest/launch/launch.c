@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,7 +38,7 @@ struct clone_args {
 };
 #define CLONE_INTO_CGROUP 0x200000000ULL
 
-enum { AGENT = 0, ROOM = 32, PACKET = 64 * 1024, ID = 24, WATCHED = 2 /* before those of children: orders, ends of children */ };
+enum { AGENT = 0, PACKET = 64 * 1024, ID = 24, WATCHED = 2 /* before those of children: orders, ends of children */ };
 static const char *const STEPS[] = {"order", "cgroup", "clone", "tty", "ids", "cwd", "exec"};
 
 /* A command that runs, or is about to: then `report` is where it tells that it can't. */
@@ -188,17 +187,8 @@ static void reap(int ends) {
   }
 }
 
-/* A fork bomb must leave the agent the few threads it needs: commands, and launch itself, may not fill the limit of processes that it has. */
-static void leave_room(void) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NPROC, &limit) || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2 * ROOM) return;
-  limit.rlim_max -= ROOM;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NPROC, &limit);
-}
-
 int main(void) {
-  leave_room();
+  prepare();
   sigset_t ends_of_children;
   sigemptyset(&ends_of_children);
   sigaddset(&ends_of_children, SIGCHLD);

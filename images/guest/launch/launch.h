@@ -28,6 +28,9 @@ struct failure {
   int error;
 };
 
+/* Makes launch what its commands are to begin as: default signals, umask, limits, first to go when memory runs out. */
+void prepare(void);
+
 /* Reads an order out of `size` bytes of texts. 0, or -1 when they make no sense. What it allocates is freed by `forget`. */
 int parse_order(char *bytes, size_t size, struct order *order);
 void forget_order(struct order *order);

@@ -27,7 +27,7 @@ export interface MachineFacts {
 }
 
 const OPEN_FILES = 65_536;
-/** Threads that are the agent's own: ROOM of images/guest/launch/launch.c. */
+/** Threads that are the agent's own: ROOM of images/guest/launch/prepare.c. */
 const AGENT_ROOM = 32;
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -1,0 +1,45 @@
+/* What every command inherits: set once, in launch itself. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch.h"
+
+/* Processes, threads among them, that are left to the agent. */
+enum { ROOM = 32 };
+
+/* Default signals: what is ignored would stay so in every command. */
+static void reset_signals(void) {
+  struct sigaction standard = {.sa_handler = SIG_DFL};
+  for (int number = 1; number < NSIG; number++) sigaction(number, &standard, NULL); /* two can't be set, which is fine */
+}
+
+/*
+ * The kernel is to take commands before the agent when memory runs out; launch itself is smaller than any of them. Where there is no /proc
+ * this is not possible, and not fatal.
+ */
+static void prefer_for_oom(void) {
+  int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  if (write(file, "100", 3) < 0) { /* see above */ }
+  close(file);
+}
+
+/* A fork bomb must leave the agent the few threads it needs: commands, and launch itself, may not fill the limit of processes that it has. */
+static void leave_room(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NPROC, &limit) || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2 * ROOM) return;
+  limit.rlim_max -= ROOM;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NPROC, &limit);
+}
+
+void prepare(void) {
+  reset_signals();
+  prefer_for_oom();
+  leave_room();
+  umask(022);
+}
