@@ -13,10 +13,14 @@ const KEPT_MODE = 0o1777;
 /** The directory takes no new names (`/proc`, `/sys`, read-only with a writable mount on the file): then the file itself is written. */
 const NO_NEW_NAMES = new Set(["ENOENT", "EACCES", "EPERM", "EROFS", "EINVAL", "EOPNOTSUPP"]);
 
+/** A directory that is held, so that names in it stay what they are. */
+type Dir = Pick<PinnedDir, "at">;
+
 /** Where a staged file will be. */
 export interface Place {
-  readonly dir: PinnedDir;
-  readonly name: string;
+  readonly dir: Dir;
+  /** Bytes where it is no text. */
+  readonly name: string | Buffer;
   /** The regular file of that name, whose mode and foreign attributes are kept. */
   readonly existing: Stats | undefined;
   /** Whether the existing file may be written in place where it can't be replaced. It is then not intact after a failure. */
@@ -33,13 +37,15 @@ export interface Place {
 export class StagedFile {
   /** Open for writing at its start. */
   readonly fd: number;
-  private readonly dir: PinnedDir;
-  private readonly name: string;
+  private readonly dir: Dir;
+  private readonly name: string | Buffer;
   /** Undefined when written in place. */
   private temporary: string | undefined;
   private readonly existing: Stats | undefined;
   private readonly mayOverwrite: boolean;
   private open = true;
+  private owner: Owner | undefined;
+  private metadata: Metadata = {};
 
   private constructor(place: Place, fd: number, temporary: string | undefined) {
     this.dir = place.dir;
@@ -64,7 +70,7 @@ export class StagedFile {
 
   /** The open file as a path, for calls that take one. */
   get fdPath(): string {
-    return `/proc/self/fd/${this.fd}`;
+    return pathOf(this.fd);
   }
 
   /** Bytes written so far. */
@@ -74,13 +80,15 @@ export class StagedFile {
 
   /** Gives owner, mode and metadata, and closes. After it, `commit` only renames. */
   finish(owner: Owner, metadata: Metadata): void {
-    if (this.temporary === undefined) tolerate(() => fchownSync(this.fd, owner.uid, owner.gid));
+    this.owner = owner;
+    this.metadata = metadata;
+    if (this.temporary === undefined) this.describeInPlace(this.fd);
     else {
       fchownSync(this.fd, owner.uid, owner.gid);
       fchmodSync(this.fd, this.existing ? this.existing.mode & KEPT_MODE : NEW_MODE);
       if (this.existing) keepAttributes(this.dir.at(this.name), this.fd);
+      writeMetadata(this.fd, metadata);
     }
-    writeMetadata(this.fd, this.fdPath, metadata);
     this.close();
   }
 
@@ -110,6 +118,7 @@ export class StagedFile {
       const to = openInPlace(this.dir.at(this.name));
       try {
         copyWhole(from, to, fstatSync(from).size);
+        this.describeInPlace(to);
       } finally {
         closeSync(to);
       }
@@ -119,6 +128,13 @@ export class StagedFile {
     }
   }
 
+  /** A file that is written in place keeps its mode; many such (`/proc`) take no owner. */
+  private describeInPlace(fd: number): void {
+    const { owner } = this;
+    if (owner) tolerate(() => fchownSync(fd, owner.uid, owner.gid));
+    writeMetadata(fd, this.metadata);
+  }
+
   private close(): void {
     if (!this.open) return;
     this.open = false;
@@ -126,7 +142,11 @@ export class StagedFile {
   }
 }
 
-function openInPlace(path: string): number {
+function pathOf(fd: number): string {
+  return `/proc/self/fd/${fd}`;
+}
+
+function openInPlace(path: string | Buffer): number {
   return openSync(path, constants.O_WRONLY | constants.O_TRUNC | constants.O_NONBLOCK | constants.O_NOFOLLOW);
 }
 
@@ -139,7 +159,7 @@ function tolerate(run: () => void): void {
 }
 
 /** Access lists and foreign attributes go over to the new inode. Capabilities do not: new content must earn them anew. */
-function keepAttributes(from: string, to: number): void {
+function keepAttributes(from: string | Buffer, to: number): void {
   for (const name of listXattr(from)) {
     if (name.startsWith(METADATA_PREFIX) || name.startsWith("security.") || name.startsWith("trusted.")) continue;
     const value = getXattr(from, name);
@@ -148,8 +168,8 @@ function keepAttributes(from: string, to: number): void {
 }
 
 /** Replaces the whole set of `user.e2b.*`. Silently nothing where the file system has no such attributes. */
-function writeMetadata(fd: number, path: string, metadata: Metadata): void {
-  for (const name of listXattr(path)) {
+function writeMetadata(fd: number, metadata: Metadata): void {
+  for (const name of listXattr(pathOf(fd))) {
     if (name.startsWith(METADATA_PREFIX) && !(name.slice(METADATA_PREFIX.length) in metadata)) removeXattr(fd, name);
   }
   for (const [key, value] of Object.entries(metadata)) {

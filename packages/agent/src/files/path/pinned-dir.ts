@@ -23,7 +23,7 @@ export class PinnedDir {
   }
 
   /** Opens an existing directory, following links. Throws the kernel's error. */
-  static open(path: string): PinnedDir {
+  static open(path: string | Buffer): PinnedDir {
     return new PinnedDir(openSync(path, PIN));
   }
 
@@ -37,7 +37,7 @@ export class PinnedDir {
   }
 
   /** What has this name, links not followed; undefined when nothing has. */
-  lstat(name: string): Stats | undefined {
+  lstat(name: string | Buffer): Stats | undefined {
     return lstatSync(this.at(name), { throwIfNoEntry: false });
   }
 

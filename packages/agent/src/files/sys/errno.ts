@@ -81,6 +81,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENOTEMPTY: { status: 400, text: "directory not empty" },
   EFBIG: { status: 507, text: "larger than the file system takes" },
   EMFILE: { status: 500, text: "too many open files in the agent" },
+  ESTALE: { status: 500, text: "its directory was moved or removed meanwhile" },
   ENFILE: { status: 500, text: "too many open files in the sandbox" },
 };
 

@@ -57,16 +57,22 @@ export function cstring(text: string): Uint8Array {
 const PATH_BYTES = 8192;
 let pathBytes: { readonly buffer: Uint8Array; readonly at: ReturnType<typeof ptr> } | undefined;
 
-/** A path as a C string in memory that the next call overwrites; for calls that are made for thousands of paths. */
-export function pathPointer(path: string): ReturnType<typeof ptr> {
+/** A path as a C string in memory that the next call overwrites; for calls that are made for thousands of paths. Bytes where it is no text. */
+export function pathPointer(path: string | Buffer): ReturnType<typeof ptr> {
   if (!pathBytes) {
     const buffer = new Uint8Array(PATH_BYTES);
     pathBytes = { buffer, at: ptr(buffer) };
   }
-  const { read: taken, written } = encoder.encodeInto(path, pathBytes.buffer.subarray(0, PATH_BYTES - 1));
+  const room = pathBytes.buffer.subarray(0, PATH_BYTES - 1);
+  const { read: taken, written } = typeof path === "string" ? encoder.encodeInto(path, room) : copyInto(path, room);
   if (taken < path.length || path.includes("\0")) throw new SysError("path", 36);
   pathBytes.buffer[written] = 0;
   return pathBytes.at;
+}
+
+function copyInto(path: Buffer, room: Uint8Array): { readonly read: number; readonly written: number } {
+  const copied = path.copy(room);
+  return { read: copied, written: copied };
 }
 
 export { ptr };

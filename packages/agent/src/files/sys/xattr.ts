@@ -29,7 +29,7 @@ function filled(call: string, fill: Fill): Uint8Array | undefined {
 }
 
 /** Names of a file's attributes. `path` is followed when it is a link. Throws when the file is gone. */
-export function listXattr(path: string): string[] {
+export function listXattr(path: string | Buffer): string[] {
   // Most files have none: asked first for the length alone, which needs no buffer.
   if (Number(libc().listxattr(pathPointer(path), null, 0)) === 0) return [];
   const bytes = filled("listxattr", (target) => libc().listxattr(pathPointer(path), ptr(target), target.length) as number);
@@ -38,7 +38,7 @@ export function listXattr(path: string): string[] {
 }
 
 /** Value of one attribute; undefined when it is not set. */
-export function getXattr(path: string, attribute: string): Uint8Array | undefined {
+export function getXattr(path: string | Buffer, attribute: string): Uint8Array | undefined {
   const key = cstring(attribute);
   return filled("getxattr", (target) => libc().getxattr(pathPointer(path), ptr(key), ptr(target), target.length) as number);
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { readlinkSync, type Stats } from "node:fs";
 import { posix } from "node:path";
 import { AppError } from "@boxyard/core";
@@ -12,9 +13,12 @@ export interface Target {
   /** As the user asked, absolute; for answers and messages. */
   readonly path: string;
   readonly dir: PinnedDir;
-  readonly name: string;
+  /** Bytes where it is no text. */
+  readonly name: string | Buffer;
   readonly existing: Stats | undefined;
 }
+
+const SLASH = 0x2f;
 
 const directory = (path: string) => new AppError("invalid_argument", `path is a directory: ${path}`, { reason: "is_directory" });
 
@@ -23,40 +27,56 @@ const directory = (path: string) => new AppError("invalid_argument", `path is a 
  * parents of the path as asked are made; parents behind a link are not. Throws 400 for directories and everything else that is no file.
  */
 export function findTarget(path: string, owner: Owner, onCreate?: (path: string) => void): Target {
-  let at = path;
-  for (let links = 0; links <= LIMITS.symlinks; links++) {
-    const name = baseName(at);
-    if (at.endsWith("/") || name === "." || name === "..") throw directory(path);
-    const dir = parentOf(at, path, owner, links === 0, onCreate);
-    let keep = false;
-    try {
+  let at: string | Buffer = path;
+  /** Where the last link was found: the next directory may be reached from there. */
+  let held: PinnedDir | undefined;
+  try {
+    for (let links = 0; links <= LIMITS.symlinks; links++) {
+      const { parent, name } = split(at);
+      if (name === "" || name === "." || name === "..") throw directory(path);
+      const dir = parentOf(parent, path, links === 0 ? { owner, onCreate } : undefined);
+      held?.close();
+      held = dir;
       const stat = dir.lstat(name);
       if (stat?.isSymbolicLink()) {
-        at = posix.isAbsolute(linkOf(dir, name)) ? linkOf(dir, name) : `${dir.realPath()}/${linkOf(dir, name)}`;
+        at = behindLink(dir, name);
         continue;
       }
       if (stat?.isDirectory()) throw directory(path);
       if (stat && !stat.isFile()) throw httpFailure(400, `path is not a regular file: ${path}`);
-      keep = true;
+      held = undefined;
       return { path, dir, name, existing: stat };
-    } catch (error) {
-      keep = false;
-      throw fileError(`look at '${path}'`, error);
-    } finally {
-      if (!keep) dir.close();
     }
+  } catch (error) {
+    throw fileError(`look at '${path}'`, error);
+  } finally {
+    held?.close();
   }
   throw httpFailure(400, `too many symbolic links: ${path}`);
 }
 
-function linkOf(dir: PinnedDir, name: string): string {
-  return readlinkSync(dir.at(name));
+/** Directory and last name; the name is empty behind a slash. What is in a link may be no text. */
+function split(path: string | Buffer): { readonly parent: string | Buffer; readonly name: string | Buffer } {
+  if (typeof path === "string") return { parent: posix.dirname(path), name: path.endsWith("/") ? "" : baseName(path) };
+  const cut = path.lastIndexOf("/");
+  const name = path.subarray(cut + 1);
+  return { parent: path.subarray(0, Math.max(cut, 1)), name: isUtf8(name) ? name.toString() : name };
 }
 
-function parentOf(at: string, asked: string, owner: Owner, create: boolean, onCreate?: (path: string) => void): PinnedDir {
-  const parent = posix.dirname(at);
+/** What a link names, as an absolute path that leads there while its directory is held. */
+function behindLink(dir: PinnedDir, name: string | Buffer): Buffer {
+  const text = readlinkSync(dir.at(name), { encoding: "buffer" });
+  return text[0] === SLASH ? text : Buffer.from(dir.at(text));
+}
+
+interface Creation {
+  readonly owner: Owner;
+  readonly onCreate: ((path: string) => void) | undefined;
+}
+
+function parentOf(parent: string | Buffer, asked: string, create: Creation | undefined): PinnedDir {
   try {
-    return create ? ensureDir(parent, owner, onCreate) : PinnedDir.open(parent);
+    return create ? ensureDir(parent.toString(), create.owner, create.onCreate) : PinnedDir.open(parent);
   } catch (error) {
     // A file among the parents, or a link whose target has no directory to be made in: the path is wrong, nothing is missing.
     if (errnoOf(error) === "ENOTDIR") throw httpFailure(400, `a part of the path is not a directory: ${asked}`, error);
