@@ -65,10 +65,13 @@ describe("SendInput and CloseStdin", () => {
     expect((await collect(open)).stdout).toBe("0\n");
   });
 
-  test("an unknown pid is not_found, no selector or no input is invalid_argument", async () => {
+  test("an unknown pid is not_found, no selector is unimplemented, no input is invalid_argument", async () => {
     expect((await stdin(4_000_000, "x")).body).toEqual({ code: "not_found", message: "process with pid 4000000 not found" });
     expect((await call("CloseStdin", { process: { pid: 4_000_000 } })).status).toBe(404);
-    expect((await call("SendInput", { input: { stdin: "" } })).body.code).toBe("invalid_argument");
+    for (const process of [undefined, {}]) {
+      const { status, body } = await call("SendInput", { process, input: { stdin: "" } });
+      expect([status, body.code]).toEqual([501, "unimplemented"]);
+    }
     const open = await start(agent, { process: { cmd: "cat" } });
     const pid = await firstPid(open);
     expect((await call("SendInput", { process: { pid } })).body.code).toBe("invalid_argument");

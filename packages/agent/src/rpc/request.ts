@@ -22,7 +22,7 @@ export function keepaliveOf(headers: Headers): number {
   return seconds > 0 ? Math.max(LIMITS.keepaliveMinMs, seconds * 1000) : LIMITS.keepaliveDefaultMs;
 }
 
-/** User of the Basic header, password ignored; undefined without one. A header that can't be read is `unauthenticated`. */
+/** User of the Basic header, password ignored; undefined without one, or with one that can't be read. */
 export function basicUser(headers: Headers): string | undefined {
   const text = headers.get("authorization");
   if (text === null) return undefined;

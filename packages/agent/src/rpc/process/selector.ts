@@ -2,9 +2,9 @@ import { AppError } from "@boxyard/core";
 import type { ProcessSelector } from "@boxyard/spec/agent";
 import type { Selector } from "../../process/commands.ts";
 
-/** A selector as the request has it. Throws `invalid_argument` when it names nothing. */
+/** A selector as the request has it. Throws `unimplemented` when it names nothing: to the contract it is of a kind that we don't know. */
 export function selectorOf(selector: ProcessSelector | undefined): Selector {
   if (selector?.pid !== undefined) return { pid: selector.pid };
   if (selector?.tag !== undefined) return { tag: selector.tag };
-  throw new AppError("invalid_argument", "process must name a pid or a tag", { reason: "no_selector" });
+  throw new AppError("unimplemented", "process must name a pid or a tag", { reason: "no_selector" });
 }
