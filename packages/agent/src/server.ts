@@ -37,14 +37,13 @@ export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): B
 }
 
 async function answer(ctx: AgentContext, table: RouteTable, request: Request): Promise<Response> {
-  const url = new URL(request.url);
-  const path = decoded(url.pathname);
+  const path = decoded(pathOf(request.url));
   const route = table.route(request.method, path);
   const isExempt = route !== undefined && route.access !== "token";
   if (!isExempt && !hasAccess(ctx.state, request.headers)) return jsonError(401, NO_TOKEN);
   const endpoint = table.endpoint(path);
   if (endpoint && request.method === "POST") return answerRpc(ctx, endpoint, request);
-  if (route) return answerHttp(ctx, route, request, url);
+  if (route) return answerHttp(ctx, route, request);
   const methods = endpoint ? ["POST"] : table.methods(path);
   if (methods.length === 0) return jsonError(404, `no such path: ${path}`);
   const response = jsonError(405, `${request.method} is not possible here`);
@@ -52,9 +51,9 @@ async function answer(ctx: AgentContext, table: RouteTable, request: Request): P
   return response;
 }
 
-async function answerHttp(ctx: AgentContext, route: HttpRoute, request: Request, url: URL): Promise<Response> {
+async function answerHttp(ctx: AgentContext, route: HttpRoute, request: Request): Promise<Response> {
   try {
-    return await route.handle({ request, signal: request.signal, query: url.searchParams });
+    return await route.handle({ request, signal: request.signal, query: new URL(request.url).searchParams });
   } catch (error) {
     if (!(error instanceof AppError) || error.code === "internal") ctx.log(`${route.method} ${route.path} failed`, error);
     return httpErrorOf(error);
@@ -84,8 +83,16 @@ class RouteTable {
   }
 }
 
+/** Path of an absolute URL, which the runtime has normalised: a whole parse is not needed for it. */
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("//") + 2);
+  const query = url.indexOf("?", start);
+  return url.slice(start, query < 0 ? url.length : query);
+}
+
 /** Paths are matched decoded, once, as the proxy matches them: there is one spelling of `/init`, however it was sent. */
 function decoded(path: string): string {
+  if (!path.includes("%")) return path;
   try {
     return decodeURIComponent(path);
   } catch {
