@@ -1,5 +1,5 @@
 /*
- * launch: starts commands for the agent, and tells how they end. One runs in every sandbox, from its first command on.
+ * launch: starts commands for the agent, and tells how they end. One runs in every sandbox, from its first `/init` on.
  *
  * Why a process of its own: the agent's runtime can't start a child inside a cgroup (CLONE_INTO_CGROUP), with supplementary groups or with
  * a terminal of its own, and moving a process afterwards waits for the kernel, 7 to 12 ms. Being small it also forks in no time.

@@ -45,12 +45,13 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
   const usage = new Usage({ ...config, limits: ctx.limits, clock });
   const oomKills = new CgroupOomCounter([`${config.cgroupRoot}/memory.events`, `${config.cgroupV1Root}/memory/memory.oom_control`]);
   const cgroups = new CommandCgroups(config.cgroupRoot);
+  const launcher = new Launcher(config.launchPath);
   const process = processHandlers(ctx, new Commands(clock), {
     state,
     clock,
     cgroups,
     oomKills,
-    launcher: new Launcher(config.launchPath),
+    launcher,
     shares: new OutputShares(),
   });
   return {
@@ -60,7 +61,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
         healthRoute,
         envsRoute(state),
         metricsRoute(usage),
-        initRoute({ ...config, state, freezer, bodies: ctx.bodies, initKey }),
+        initRoute({ ...config, state, freezer, bodies: ctx.bodies, initKey, onReady: () => launcher.warmUp() }),
         freezeRoute(freezer),
         unfreezeRoute(freezer),
         ...fileRoutes(ctx),

@@ -27,6 +27,7 @@ function agent() {
     runDir: join(folder, "run"),
     etcDir: folder,
     caBundlePath: join(folder, "ca"),
+    onReady: () => {},
   });
   const init = async (body: string, key = "key") => {
     const request = new Request("http://agent/init", { method: "POST", headers: { "X-Init-Key": key }, body });

@@ -19,6 +19,8 @@ export interface InitDeps {
   readonly runDir: string;
   readonly etcDir: string;
   readonly caBundlePath: string;
+  /** Called after the answer, once the sandbox is ready for commands. */
+  onReady(): void;
 }
 
 /**
@@ -42,6 +44,7 @@ export function initRoute(deps: InitDeps): HttpRoute {
       } finally {
         await deps.freezer.thaw();
       }
+      setImmediate(deps.onReady);
       return new Response(null, { status: 204, headers: { "Cache-Control": "no-store", "X-Envd-Version": ENVD_VERSION } });
     },
   };

@@ -4,8 +4,8 @@ import type { LaunchOrder } from "./order.ts";
 import { launchFailed } from "./refusal.ts";
 
 /**
- * Starts commands through the guest bundle's `launch`: one process for all of them, started with the first. Whoever ends it ends the
- * commands with it; the next command gets a new one.
+ * Starts commands through the guest bundle's `launch`: one process for all of them. Whoever ends it ends the commands with it; the next
+ * command gets a new one.
  */
 export class Launcher {
   private readonly path: string;
@@ -14,6 +14,15 @@ export class Launcher {
 
   constructor(path: string) {
     this.path = path;
+  }
+
+  /** Starts the process ahead of the first command. A failure is left to that command to tell. */
+  warmUp(): void {
+    try {
+      this.current();
+    } catch {
+      // See above.
+    }
   }
 
   /** Resolves when the command runs, or says why it can't. The order's descriptors may be closed as soon as this returns. */
