@@ -21,8 +21,8 @@ export const LIMITS = {
   composeSources: 10_000,
   /** Bytes the kernel copies in one call before other requests get their turn. */
   copySliceBytes: 8 * 1024 * 1024,
-  /** Files up to this size, and parts of files, are read whole before the answer begins. Up to here that is no slower than the kernel's way. */
-  wholeBytes: 64 * 1024,
+  /** Files up to this size, and such parts of files, are read whole before the answer begins; beyond it, the kernel's way is worth a connection. */
+  wholeBytes: 256 * 1024,
   /** One read of a download that is not sent by the kernel itself. */
   readBytes: 256 * 1024,
   /** Ranges in one request; more than this is treated as abuse and answered with the whole file. */

@@ -4,7 +4,7 @@ import type { ByteRange } from "./range.ts";
 
 /** Up to `length` bytes of a file from `position` on, at once; fewer where it ends. For small pieces: nobody else is served meanwhile. */
 export function readNow(fd: number, position: number, length: number): Uint8Array<ArrayBuffer> {
-  const buffer = new Uint8Array(length);
+  const buffer = Buffer.allocUnsafeSlow(length);
   let done = 0;
   while (done < length) {
     const count = readSync(fd, buffer, done, length - done, position + done);
