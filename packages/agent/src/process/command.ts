@@ -159,7 +159,8 @@ export class Command {
     this.parts.input?.discard();
     for (const reject of this.senders) reject(closedError());
     this.senders.clear();
-    this.parts.cgroup?.remove();
+    // Those who read hear of the end first.
+    setImmediate(() => this.parts.cgroup?.remove());
     return end;
   }
 
