@@ -145,6 +145,27 @@ test("everything of the agent but health asks for the token", async () => {
   }
 });
 
+test("POST /freeze and /unfreeze with the three headers of the interface document stop a command and let it go on", async () => {
+  await using sandbox = await createSandbox(platform());
+  const token = (sandbox.client as unknown as { envdAccessToken: string }).envdAccessToken;
+  const headers = { "E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "49983", "X-Access-Token": token };
+  const post = async (path: string) => {
+    const response = await send({ method: "POST", path, headers });
+    return [response.status, await response.text()];
+  };
+  const command = await sandbox.client.commands.run("while :; do date +%s%N > /tmp/alive; sleep 0.02; done", { background: true });
+  const alive = () => sandbox.client.files.read("/tmp/alive").catch(() => "");
+  await eventually("the command runs", async () => (await alive()) !== "");
+  expect(await post("/freeze")).toEqual([204, ""]);
+  // What it last wrote stays what it is; only then can "goes on" mean anything.
+  const last = await alive();
+  await Bun.sleep(200);
+  expect(await alive()).toBe(last);
+  expect(await post("/unfreeze")).toEqual([204, ""]);
+  await eventually("the command goes on", async () => !["", last].includes(await alive()));
+  await command.kill();
+});
+
 test("a browser's preflight is answered without a sandbox", async () => {
   const headers = {
     Origin: "https://app.example",
