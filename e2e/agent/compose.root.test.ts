@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answer, answersDuring, asRoot, content, expectError, openFiles, postCompose, put } from "./support/files.ts";
 
 setDefaultTimeout(60_000);
@@ -12,15 +12,13 @@ const PREPARE = `
   mount -t overlay overlay -o lowerdir=/home/btrfs/lower,upperdir=/home/btrfs/upper,workdir=/home/btrfs/work /home/overlay
   mkdir /home/small && mount -t tmpfs -o size=1M tmpfs /home/small
   mkdir /home/ro /home/ro/in && mount --bind /home/ro /home/ro && mount -o remount,ro,bind /home/ro
+  chmod 777 /home/btrfs /home/btrfs/plain /home/overlay /home/small
 `;
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
-  agent = await startAgent({ prepare: PREPARE });
-  await asRoot(
-    agent,
-    "mkdir /home/user/folder && mkfifo /home/user/fifo && chmod 777 /home/btrfs /home/btrfs/plain /home/overlay /home/small",
-  );
+  agent = await startAgent({ prepareAlone: PREPARE });
+  await asRoot(agent, "mkdir /home/user/folder && mkfifo /home/user/fifo");
 });
 afterAll(() => agent.stop());
 
@@ -122,7 +120,7 @@ describe("POST /files/compose: 200", () => {
 
 describe("zero-copy", () => {
   for (const base of ["/home/btrfs/plain", "/home/overlay"]) {
-    test(`4 x 256 MiB takes no new disk blocks on ${base}`, async () => {
+    testAlone(`4 x 256 MiB takes no new disk blocks on ${base}`, async () => {
       // The parts are clones of one random file, so that the test writes 256 MiB and not a gigabyte.
       const parts = [1, 2, 3, 4].map((i) => `${base}/p${i}`);
       await asRoot(
@@ -156,7 +154,7 @@ const share = (from: string, to: string) =>
       console.log(cloneRange({ from, fromOffset: 0, to, toOffset: 0, length: 1048576 }));'; stat -c %s ${to}; filefrag -v ${to} | grep -q shared && echo shared || true`,
   );
 
-test("FICLONERANGE shares extents where the file systems can, and says so where they can't", async () => {
+testAlone("FICLONERANGE shares extents where the file systems can, and says so where they can't", async () => {
   await asRoot(
     agent,
     "head -c 1048576 /dev/urandom > /home/btrfs/plain/mib && sync -f /home/btrfs && cp /home/btrfs/plain/mib /home/overlay/",
@@ -263,13 +261,13 @@ describe("other failures", () => {
     await expectError(await compose(["missing"], "folder"), 404, "source file not found: missing");
   });
 
-  test("500 where the file system refuses; sources stay", async () => {
+  testAlone("500 where the file system refuses; sources stay", async () => {
     await make({ src5: "x" });
     await expectError(await compose(["src5"], "/home/ro/in/out"), 500, /read-only/);
     expect(await exists("/home/user/src5")).toBe(true);
   });
 
-  test("507 not enough disk space; old destination and sources intact, nothing left", async () => {
+  testAlone("507 not enough disk space; old destination and sources intact, nothing left", async () => {
     await asRoot(agent, "rm -f /home/small/*");
     await make({ "/home/small/dest": "before", big: "x".repeat(600_000) });
     await expectError(await compose(["big", "big"], "/home/small/dest"), 507, /not enough disk space available/);
@@ -316,7 +314,7 @@ describe("other failures", () => {
     await asRoot(agent, "rm /home/user/huge2");
   });
 
-  test("no file stays open and no temporary file is left", async () => {
+  testAlone("no file stays open and no temporary file is left", async () => {
     const before = await openFiles(agent);
     await make({ k1: "x", k2: "y" });
     for (let i = 0; i < 20; i++)

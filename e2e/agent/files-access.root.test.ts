@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, initialise, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answer, asRoot, download, expectError, postCompose, put } from "./support/files.ts";
 
 let agent: AgentUnderTest;
@@ -92,7 +92,7 @@ describe("signed URLs (wire.md 3.4)", () => {
     expect((await upload(undefined, sign("", "write", ""))).status).toBe(400);
   });
 
-  test("the test vector of the contract", async () => {
+  testAlone("the test vector of the contract", async () => {
     const token = agent.token ?? "";
     const signature = "v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E";
     await initialise(agent, { accessToken: "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0" });

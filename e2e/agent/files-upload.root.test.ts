@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answer, asRoot, content, download, expectError, openFiles, put, putForm } from "./support/files.ts";
 
 setDefaultTimeout(30_000);
@@ -8,7 +8,7 @@ setDefaultTimeout(30_000);
 let agent: AgentUnderTest;
 beforeAll(async () => {
   agent = await startAgent({
-    prepare:
+    prepareAlone:
       "mkdir /home/small && mount -t tmpfs -o size=2M,nr_inodes=20 tmpfs /home/small && chmod 777 /home/small && touch /home/mounted && mount --bind /home/mounted /home/mounted",
   });
 });
@@ -250,14 +250,14 @@ describe("where and how it is written", () => {
     expect(await asRoot(agent, "ls -d /no 2>&1 || true")).toContain("No such file");
   });
 
-  test("FIFOs and devices are 400 at once and not touched", async () => {
+  testAlone("FIFOs and devices are 400 at once and not touched", async () => {
     await asRoot(agent, "cd /home/user && mkfifo pipe && mknod null c 1 3");
     await expectError(await put(agent, "pipe", "x"), 400, /is not a regular file/);
     await expectError(await put(agent, "null", "x"), 400, /is not a regular file/);
     expect(await asRoot(agent, "stat -c %F /home/user/pipe /home/user/null")).toBe("fifo\ncharacter special file");
   });
 
-  test("a file that is a mount point is written in place", async () => {
+  testAlone("a file that is a mount point is written in place", async () => {
     expect((await put(agent, "/home/mounted", "over it", { query: { username: "root" } })).status).toBe(200);
     expect([
       await content(agent, "/home/mounted"),
@@ -265,7 +265,7 @@ describe("where and how it is written", () => {
     ]).toEqual(["over it", "0"]);
   });
 
-  test("files of /proc/sys can be written", async () => {
+  testAlone("files of /proc/sys can be written", async () => {
     const before = await content(agent, "/proc/sys/kernel/hostname");
     expect((await put(agent, "/proc/sys/kernel/hostname", before, { query: { username: "root" } })).status).toBe(200);
     expect(await content(agent, "/proc/sys/kernel/hostname")).toBe(before);
@@ -307,7 +307,7 @@ describe("nothing half-done", () => {
     ]).toEqual(["before", "0", ""]);
   });
 
-  test("disk full: 507, the old file intact, nothing left", async () => {
+  testAlone("disk full: 507, the old file intact, nothing left", async () => {
     await put(agent, "/home/small/f", "before");
     const big = new Uint8Array(4 * 1024 * 1024);
     await expectError(await put(agent, "/home/small/f", big), 507, /not enough disk space available/);
@@ -322,7 +322,7 @@ describe("nothing half-done", () => {
     expect([await content(agent, "/home/small/f"), await asRoot(agent, "ls -A /home/small")]).toEqual(["before", "f"]);
   });
 
-  test("no inode left: 507", async () => {
+  testAlone("no inode left: 507", async () => {
     await asRoot(agent, "cd /home/small && for i in $(seq 1 30); do touch i$i 2>/dev/null; done; true");
     await expectError(await put(agent, "/home/small/one-more", "x"), 507, /not enough disk space available/);
     await asRoot(agent, "rm /home/small/i*");
@@ -432,7 +432,7 @@ describe("metadata", () => {
     expect((await upload("limits", { "X-Metadata-K": "" })).status).toBe(200);
   });
 
-  test("where the file system has no attributes they are ignored", async () => {
+  testAlone("where the file system has no attributes they are ignored", async () => {
     const response = await put(agent, "/proc/sys/kernel/hostname", await content(agent, "/proc/sys/kernel/hostname"), {
       headers: { "X-Metadata-K": "v" },
       query: { username: "root" },

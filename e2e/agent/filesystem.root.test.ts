@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, initialise, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answersDuring, asRoot, content, openFiles, put } from "./support/files.ts";
 import { type CallOptions, unary } from "./support/rpc.ts";
 import { collect, readUntil, start } from "./support/run.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const elsewhere = "mkdir /home/elsewhere && mount -t tmpfs tmpfs /home/elsewhere && chmod 777 /home/elsewhere";
   const fuse = `python3 ${import.meta.dir}/support/fuse-folder.py`;
   const folders = `mkdir -p /home/fuse /home/other/own && ${fuse} /home/fuse && ${fuse} /home/other/own 1001`;
-  agent = await startAgent({ prepare: [elsewhere, LAYERED, folders].join("\n") });
+  agent = await startAgent({ prepareAlone: [elsewhere, LAYERED, folders].join("\n") });
 });
 afterAll(() => agent.stop());
 
@@ -70,7 +70,7 @@ describe("Stat: EntryInfo", () => {
     });
   });
 
-  test("permissions of other kinds in Go's spelling; type is unspecified", async () => {
+  testAlone("permissions of other kinds in Go's spelling; type is unspecified", async () => {
     await asRoot(agent, "cd /home/user && mkfifo -m 600 p && mknod -m 620 c c 1 3 && mknod -m 660 b b 7 0 && touch s && chmod 6755 s");
     const seen = async (path: string) => {
       const { type, permissions } = await entry(path);
@@ -290,14 +290,14 @@ describe("ListDir", () => {
     expect(await paths("ls-order")).toEqual(names.map((name) => `/home/user/ls-order/${name}`));
   });
 
-  test("a directory that can't be read is an error, at the top and below, and never an empty answer", async () => {
+  testAlone("a directory that can't be read is an error, at the top and below, and never an empty answer", async () => {
     // Without a word for its names, the file system of the test answers ENOSYS.
     await fails("ListDir", { path: "/home/fuse" }, 500, "internal", "list '/home/fuse': not supported by the file system");
     await fails("ListDir", { path: "/home", depth: 2 }, 500, "internal", "list '/home/fuse': not supported by the file system");
     expect(await paths("/home")).toContain("/home/fuse");
   });
 
-  test("what not even root may see is left out, and an error at the top", async () => {
+  testAlone("what not even root may see is left out, and an error at the top", async () => {
     await asRoot(agent, "touch /home/other/z");
     expect(await paths("/home/other", 2)).toEqual(["/home/other/z"]);
     await fails("ListDir", { path: "/home/other/own" }, 500, "internal", "list '/home/other/own': permission denied");
@@ -355,7 +355,7 @@ describe("Remove", () => {
     expect(await asRoot(agent, "ls -d /home/user")).toBe("/home/user");
   });
 
-  test("FIFOs, devices, names that are no text, directories without any right", async () => {
+  testAlone("FIFOs, devices, names that are no text, directories without any right", async () => {
     await asRoot(
       agent,
       "cd /home/user && mkdir -p odds/locked/in && mkfifo odds/p && mknod odds/c c 1 3 && touch odds/$(printf 'n\\377') odds/locked/in/f && chmod 000 odds/locked/in odds/locked",
@@ -387,7 +387,7 @@ open("bottom", "w").close()'`,
     expect((await call("Stat", { path: "lots" })).status).toBe(404);
   });
 
-  test("a deep tree of the template", async () => {
+  testAlone("a deep tree of the template", async () => {
     const before = await openFiles(agent);
     await ok("Remove", { path: "/home/layered/deep" });
     expect([await asRoot(agent, "ls -A /home/layered"), await openFiles(agent)]).toEqual(["", before]);

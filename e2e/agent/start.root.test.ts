@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
 
@@ -214,7 +214,7 @@ describe("Start: what the process is", () => {
     expect((await collect(await start(agent, order))).pty).toMatch(/0::.*\/pty\/\d+\r\n/);
   });
 
-  test("at the sandbox's limit of control groups a start is resource_exhausted, and says so", async () => {
+  testAlone("at the sandbox's limit of control groups a start is resource_exhausted, and says so", async () => {
     const limit = "/sys/fs/cgroup/cgroup.max.descendants";
     const script = `before=$(cat ${limit}); echo 0 > ${limit}; echo set; read -r _; echo $before > ${limit}`;
     const open = await start(agent, { process: { cmd: "sh", args: ["-c", script] } }, { user: "root" });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot, openFiles, postCompose, put, putForm } from "./support/files.ts";
 import { type CallOptions, stream, unary } from "./support/rpc.ts";
 
@@ -7,7 +7,7 @@ setDefaultTimeout(60_000);
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
-  agent = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
+  agent = await startAgent({ prepareAlone: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
 });
 afterAll(() => agent.stop());
 
@@ -195,7 +195,7 @@ describe("WatchDir", () => {
     });
   });
 
-  test("a network file system is invalid_argument without allow_network_mounts, and can be watched with it", async () => {
+  testAlone("a network file system is invalid_argument without allow_network_mounts, and can be watched with it", async () => {
     const { error } = await (await watch({ path: "/home/fuse" })).end;
     expect(error).toEqual({ code: "invalid_argument", message: "cannot watch path on network filesystem: /home/fuse" });
     expect((await call("CreateWatcher", { path: "/home/fuse" })).body.code).toBe("invalid_argument");

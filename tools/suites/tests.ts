@@ -44,13 +44,24 @@ export const root: FileSuite = {
   run: (context) => oneByOne(context, root.files(context.only), 60_000, 240_000),
 };
 
+/** What tells of the agent as users meet it: compiled, in a sandbox of the default template, behind the server. The others start agents of their own. */
+const IN_SANDBOX =
+  /\/(compose|connect|files-access|files-download|files-upload|filesystem|input|protocol|pty|signal|start|watch)\.root\.test\.ts$/;
+
 export const agent: FileSuite = {
   name: "agent",
-  proves: "the agent keeps its contract, line by line",
-  limitMs: 600_000,
+  proves: "the agent keeps its contract, line by line, by itself and in a real sandbox",
+  limitMs: 720_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only),
-  run: (context) => oneByOne(context, agent.files(context.only), 60_000, 240_000),
+  run: async (context) => {
+    const files = agent.files(context.only);
+    const alone = await oneByOne(context, files, 60_000, 240_000);
+    const again = files.filter((file) => IN_SANDBOX.test(file));
+    if (again.length > 0) context.say("  the same in sandboxes of the default template:");
+    const env = { BOXYARD_TEST_AGENT: "sandbox" };
+    return addTallies([alone, ...(await bunTestEach(context, again, { testLimitMs: 60_000, limitMs: 240_000, env }))]);
+  },
 };
 
 export const e2e: FileSuite = {

@@ -1,4 +1,4 @@
-import { setDefaultTimeout } from "bun:test";
+import { setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
 import { readAgentSuiteConfig } from "./config.ts";
 import { buildLaunch } from "./launch.ts";
+import { startSandboxAgent } from "./sandbox-agent.ts";
 
 // Most tests take milliseconds; the machine may be busy with others.
 setDefaultTimeout(30_000);
@@ -15,7 +16,7 @@ export interface AgentUnderTest {
   readonly baseUrl: string;
   /** Undefined: the agent asks for none. */
   readonly token: string | undefined;
-  /** Undefined: it was initialised by somebody else. */
+  /** Undefined: the driver keeps it. */
   readonly initKey: string | undefined;
   stop(): Promise<void>;
 }
@@ -28,13 +29,15 @@ export interface StartOptions {
   readonly group?: string | null;
   /** Shell text run as root in the sandbox's namespaces before the agent, to change what it finds. */
   readonly prepare?: string;
+  /** The same for tests of `testAlone`: where agents are in sandboxes, the others do without it. */
+  readonly prepareAlone?: string;
   /** Limits of the control groups of the whole sandbox. */
   readonly maxProcesses?: number;
   readonly memoryBytes?: number;
   readonly limits?: Readonly<Record<string, number>>;
   /** More settings of the agent. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** A compiled agent to start; that of the settings, else the sources, by default. */
+  /** A compiled agent to start; the sources by default. */
   readonly executable?: string;
   /** Runs the agent of a guest bundle in a root file system of its own, as a sandbox does, in place of the machine's. */
   readonly image?: {
@@ -49,14 +52,18 @@ const INIT_KEY = "0123456789abcdef";
 const PASSWD = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\nother:x:1001:1001::/home/other:/bin/bash\n";
 const GROUP = "root:x:0:\nuser:x:1000:\nother:x:1001:\nstaff:x:50:user\nsudo:x:27:other,user\n";
 
+/** A test of what no sandbox shows or lets anybody do: mounts, devices, settings of the kernel. Not run over a sandbox. */
+export function testAlone(name: string, body: () => Promise<void>): void {
+  if (!readAgentSuiteConfig().inSandbox) test(name, body);
+}
+
 /**
- * A fresh agent in namespaces and control groups that vanish with it; needs root. Where the settings name an agent that runs already, and
- * the test asks for nothing special, it is that one.
+ * A fresh agent in namespaces and control groups that vanish with it; needs root. Where the settings want sandboxes, and the test asks for
+ * nothing special, it is that of a fresh sandbox.
  */
 export async function startAgent(options: StartOptions = {}): Promise<AgentUnderTest> {
   const config = readAgentSuiteConfig();
-  if (config.baseUrl !== undefined && Object.keys(options).length === 0)
-    return { baseUrl: config.baseUrl, token: config.token, initKey: config.initKey, stop: async () => {} };
+  if (config.inSandbox && Object.keys(options).every((name) => name === "prepareAlone")) return startSandboxAgent();
   const place = new Place(options);
   const port = await freePort();
   const child = Bun.spawn(
@@ -191,8 +198,7 @@ function isHybrid(): boolean {
 
 /** What PID 1 of the agent's namespaces does: the mounts of a sandbox as far as the agent sees them, then the agent. */
 function bootScript(folder: string, unified: string, limits: readonly string[], options: StartOptions): string {
-  const executable = options.executable ?? readAgentSuiteConfig().executable;
-  const agent = executable ?? `${process.execPath} ${join(import.meta.dir, "../../../packages/agent/src/main.ts")}`;
+  const agent = options.executable ?? `${process.execPath} ${join(import.meta.dir, "../../../packages/agent/src/main.ts")}`;
   const file = (name: string, text: string | null | undefined, standard: string) =>
     text === null ? `rm -f /etc/${name}` : `printf '%s' '${text ?? standard}' > /etc/${name}`;
   const lines = [
@@ -212,6 +218,7 @@ function bootScript(folder: string, unified: string, limits: readonly string[], 
     "mount -t proc proc /proc",
     `mount --bind ${unified} /sys/fs/cgroup`,
     options.prepare ?? "",
+    options.prepareAlone ?? "",
     "cd /",
     // As in a sandbox, PID 1 takes the orphans; without it they would stay zombies.
     `exec ${Bun.which("tini-static") ?? "tini"} -- ${agent} < /dev/null`,
