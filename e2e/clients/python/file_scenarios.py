@@ -7,6 +7,17 @@ import e2b
 from scenarios import _tools, error_of, same, sandbox_of
 
 
+def _pieces(flavour, data):
+    """The data in pieces, as each flavour takes them."""
+    pieces = (data[at : at + 9999] for at in range(0, len(data), 9999))
+
+    async def later():
+        for piece in pieces:
+            yield piece
+
+    return later() if flavour.is_async else pieces
+
+
 async def files(flavour):
     do, _ = _tools()
     async with sandbox_of(flavour) as sandbox:
@@ -25,6 +36,8 @@ async def files(flavour):
         for raw in (True, False):
             await do(api.write("opened.bin", io.BytesIO(data), use_octet_stream=raw))
             same(bytes(await do(api.read("opened.bin", format="bytes"))), data)
+        await do(api.write("pieces.bin", _pieces(flavour, data), use_octet_stream=True))
+        same(bytes(await do(api.read("pieces.bin", format="bytes"))), data)
         await do(api.write("empty", ""))
         same((await do(api.read("empty")), await do(api.write_files([]))), ("", []))
         several = await do(api.write_files([{"path": "a/one.txt", "data": "1"}, {"path": "/tmp/two.txt", "data": b"2"}]))

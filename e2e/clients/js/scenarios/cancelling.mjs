@@ -34,8 +34,25 @@ export default async function (client) {
     await assert.rejects(files.makeDir("never", { signal: over }), isCancelled);
     assert.equal(await files.exists("never"), false);
 
-    // Input that the command does not take keeps the request waiting.
+    // A request that is not sent does nothing to what runs.
     const deaf = await commands.run("sleep 300", { background: true, stdin: true });
+    const terminal = await pty.create({ cols: 80, rows: 24, onData() {} });
+    const late = { signal: over };
+    const refused = [
+      () => commands.connect(deaf.pid, late),
+      () => commands.sendStdin(deaf.pid, "x", late),
+      () => commands.closeStdin(deaf.pid, late),
+      () => commands.kill(deaf.pid, late),
+      () => pty.connect(terminal.pid, { onData() {}, ...late }),
+      () => pty.sendInput(terminal.pid, new TextEncoder().encode("exit\n"), late),
+      () => pty.resize(terminal.pid, { cols: 1, rows: 1 }, late),
+      () => pty.kill(terminal.pid, late),
+    ];
+    for (const call of refused) await assert.rejects(call, isCancelled);
+    assert.deepEqual((await commands.list()).map(({ pid }) => pid).toSorted(), [deaf.pid, terminal.pid].toSorted());
+    assert.equal(await pty.kill(terminal.pid), true);
+
+    // Input that the command does not take keeps the request waiting.
     const tooMuch = "x".repeat(1_000_000);
     await assert.rejects(commands.sendStdin(deaf.pid, tooMuch, { requestTimeoutMs: 300 }), client.TimeoutError);
     await assert.rejects(commands.sendStdin(deaf.pid, tooMuch, { signal: AbortSignal.timeout(300) }), client.TimeoutError);

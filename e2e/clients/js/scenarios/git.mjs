@@ -1,5 +1,17 @@
 import assert from "node:assert/strict";
-import { withSandbox } from "../with-sandbox.mjs";
+import { eventually, withSandbox } from "../with-sandbox.mjs";
+
+/** Answers every request as a git server does that asks for a name and a password. */
+const GATE = `
+import http.server
+class Gate(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="gate"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+http.server.ThreadingHTTPServer(("127.0.0.1", 8094), Gate).serve_forever()
+`;
 
 export default async function (client) {
   await withSandbox(client, async ({ git, files, commands }) => {
@@ -50,5 +62,13 @@ export default async function (client) {
     await git.dangerouslyAuthenticate({ username: "ada", password: "secret", host: "git.example.com" });
     const told = await commands.run("printf 'protocol=https\\nhost=git.example.com\\n\\n' | git credential fill");
     assert.match(told.stdout, /username=ada\npassword=secret\n/);
+
+    await files.write("gate.py", GATE);
+    await commands.run("python3 gate.py", { background: true, timeoutMs: 0 });
+    const probe = "curl -s -o /dev/null -w '%{http_code}' http://localhost:8094/ || true";
+    await eventually("the gate listens", async () => (await commands.run(probe)).stdout === "401");
+    for (const options of [{}, { username: "ada", password: "wrong" }])
+      await assert.rejects(git.clone("http://localhost:8094/x.git", { path: "x", ...options }), client.GitAuthError);
+    assert.equal(await files.exists("x"), false);
   });
 }
