@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
 import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot, openFiles, postCompose, put, putForm } from "./support/files.ts";
 import { type CallOptions, stream, unary } from "./support/rpc.ts";
@@ -7,7 +8,7 @@ setDefaultTimeout(60_000);
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
-  agent = await startAgent({ prepareAlone: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
+  agent = await startAgent();
 });
 afterAll(() => agent.stop());
 
@@ -28,8 +29,8 @@ interface Seen {
 }
 
 /** Opens WatchDir and collects; resolves after `start`. */
-async function watch(message: object, options: CallOptions = {}): Promise<Seen> {
-  const opened = await stream(agent, "filesystem.Filesystem/WatchDir", message, options);
+async function watch(message: object, options: CallOptions = {}, of = agent): Promise<Seen> {
+  const opened = await stream(of, "filesystem.Filesystem/WatchDir", message, options);
   expect(opened.status).toBe(200);
   const events: string[] = [];
   const raw: unknown[] = [];
@@ -61,6 +62,12 @@ async function folder(): Promise<string> {
   const path = `/home/user/watched-${count++}`;
   await asRoot(agent, `mkdir ${path} && chown user ${path}`);
   return path;
+}
+
+/** The kernel keeps 16,384 events: on a machine that gives the agent no turn for a tenth of a second it loses some, and the watch says so. */
+async function unlessKernelLost(attempt: () => Promise<boolean>): Promise<void> {
+  for (let attempts = 0; attempts < 5; attempts++) if (await attempt()) return;
+  throw new Error("events were lost each time");
 }
 
 describe("WatchDir", () => {
@@ -196,12 +203,19 @@ describe("WatchDir", () => {
   });
 
   testAlone("a network file system is invalid_argument without allow_network_mounts, and can be watched with it", async () => {
-    const { error } = await (await watch({ path: "/home/fuse" })).end;
-    expect(error).toEqual({ code: "invalid_argument", message: "cannot watch path on network filesystem: /home/fuse" });
-    expect((await call("CreateWatcher", { path: "/home/fuse" })).body.code).toBe("invalid_argument");
-    const seen = await watch({ path: "/home/fuse", allowNetworkMounts: true });
-    expect(seen.events).toEqual([]);
-    seen.leave();
+    // With one of its own: the server of the folder is the first child of PID 1, where other tests look for the agent.
+    const own = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
+    try {
+      const { error } = await (await watch({ path: "/home/fuse" }, {}, own)).end;
+      expect(error).toEqual({ code: "invalid_argument", message: "cannot watch path on network filesystem: /home/fuse" });
+      expect((await unary(own, "filesystem.Filesystem/CreateWatcher", { path: "/home/fuse" })).body.code).toBe("invalid_argument");
+      const seen = await watch({ path: "/home/fuse", allowNetworkMounts: true }, {}, own);
+      await asRoot(own, "chmod 700 /home/fuse");
+      await seen.until("CHMOD .");
+      seen.leave();
+    } finally {
+      await own.stop();
+    }
   });
 
   test("keepalive after silence; Connect-Timeout-Ms bounds the stream", async () => {
@@ -211,12 +225,40 @@ describe("WatchDir", () => {
     expect((await seen.end).error.code).toBe("deadline_exceeded");
   });
 
-  test("5,000 files at once are all told", async () => {
+  test("30,000 files at once are all told, and 17,000 that are moved in with their directory", async () => {
+    await unlessKernelLost(async () => {
+      const path = await folder();
+      const seen = await watch({ path, recursive: true });
+      const created = () => new Set(seen.events.filter((event) => event.startsWith("CREATE "))).size;
+      await asRoot(agent, `cd ${path} && seq 1 30000 | xargs touch && touch last`);
+      await seen.until("CREATE last");
+      if (seen.events.includes("WRITE .")) return false;
+      expect(created()).toBe(30_001);
+      await asRoot(
+        agent,
+        `mkdir ${path}-many && cd ${path}-many && seq 1 17000 | xargs touch && mv ${path}-many ${path}/many && touch ${path}/end`,
+      );
+      await seen.until("CREATE end");
+      await eventually("all are told", () => created() >= 47_003);
+      expect([created(), seen.events.includes("WRITE .")]).toEqual([47_003, false]);
+      seen.leave();
+      return true;
+    });
+  });
+
+  testAlone("events that the kernel lost are told as WRITE of ., and what happens then is told again", async () => {
     const path = await folder();
-    const seen = await watch({ path });
-    await asRoot(agent, `cd ${path} && seq 1 5000 | xargs touch && touch last`);
-    await seen.until("CREATE last");
-    expect(new Set(seen.events.filter((event) => event.startsWith("CREATE "))).size).toBe(5001);
+    await asRoot(agent, `mkdir -p ${path}/a/b`);
+    const seen = await watch({ path, recursive: true });
+    // Nobody takes the events meanwhile, more than the kernel keeps.
+    const flood = `n=$(cat /proc/sys/fs/inotify/max_queued_events); cd ${path}; seq 1 $n | xargs touch; mv a c; mkdir -p new/deep`;
+    await asRoot(agent, `${AGENT_PID}; kill -STOP $pid; (${flood}); kill -CONT $pid`);
+    await seen.until("WRITE .");
+    const before = seen.events.length;
+    await asRoot(agent, `cd ${path} && touch c/b/f new/deep/f end`);
+    await seen.until("CREATE end");
+    for (const name of ["c/b/f", "new/deep/f"]) await seen.until(`CREATE ${name}`);
+    expect(seen.events.slice(before).filter((event) => event.endsWith("/f") && event.startsWith("CREATE"))).toHaveLength(2);
     seen.leave();
   });
 
@@ -310,18 +352,19 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
     seen.leave();
   });
 
-  test("a buffer that nobody empties is bounded, and says what it lost", async () => {
+  test("a buffer that nobody empties is bounded, says that some are lost, and goes on", async () => {
     const path = await folder();
     const { watcherId } = await ok("CreateWatcher", { path });
-    for (let i = 0; i < 3; i++) await asRoot(agent, `cd ${path} && seq 1 4000 | xargs touch && seq 1 4000 | xargs rm`);
+    const names = "seq -f '%0240.0f' 1 4000";
+    for (let i = 0; i < 3; i++) await asRoot(agent, `cd ${path} && ${names} | xargs touch && ${names} | xargs rm`);
     await Bun.sleep(200);
     const events = await poll(watcherId);
-    expect(events.length).toBeGreaterThan(8000);
-    expect(events.length).toBeLessThanOrEqual(16_384);
-    expect((await call("GetWatcherEvents", { watcherId })).body.code).toBe("data_loss");
+    expect(events.length).toBeGreaterThan(20_000);
+    expect(events.length).toBeLessThan(36_000);
+    expect(events.at(-1)).toBe("WRITE .");
     await asRoot(agent, `touch ${path}/after`);
     await Bun.sleep(100);
-    expect(await poll(watcherId)).toContain("CREATE after");
+    expect(await poll(watcherId)).toEqual(["CREATE after", "CHMOD after"]);
     await ok("RemoveWatcher", { watcherId });
   });
 });

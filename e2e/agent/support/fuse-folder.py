@@ -1,5 +1,5 @@
-"""Mounts an empty FUSE folder and serves it until killed: just enough of the protocol for stat(2), statfs(2) and a watch. With the id of a user
-after its path it is his alone: root gets EACCES.
+"""Mounts an empty FUSE folder and serves it until killed: just enough of the protocol for stat(2), statfs(2), a chmod that
+changes nothing and a watch. With the id of a user after its path it is his alone: root gets EACCES.
 
 Who asks for the name `stuck` in it gets no answer and waits in the kernel, where neither a freeze nor most signals reach him; `/run/fuse-stuck` tells that he does.
 """
@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 
-LOOKUP, FORGET, GETATTR, STATFS, INIT, INTERRUPT, BATCH_FORGET = 1, 2, 3, 17, 26, 36, 42
+LOOKUP, FORGET, GETATTR, SETATTR, STATFS, INIT, INTERRUPT, BATCH_FORGET = 1, 2, 3, 4, 17, 26, 36, 42
 ENOENT, ENOSYS = 2, 38
 
 fd = os.open("/dev/fuse", os.O_RDWR)
@@ -27,7 +27,7 @@ while True:
     error, body = -ENOSYS, b""
     if opcode == INIT:
         error, body = 0, struct.pack("<IIIIHHIIHHI28x", 7, 31, 0, 0, 1, 1, 4096, 1, 1, 0, 0)
-    elif opcode == GETATTR:
+    elif opcode in (GETATTR, SETATTR):
         error, body = 0, attributes
     elif opcode == STATFS:
         error, body = 0, struct.pack("<QQQQQIIII24x", 0, 0, 0, 0, 0, 4096, 255, 4096, 0)

@@ -37,9 +37,13 @@ export const LIMITS = {
   watchers: 256,
   /** Directories below one recursive watch; the kernel has a limit of its own over all of them. */
   watchedDirs: 100_000,
-  /** Events that wait for one client, and for all of them together. Beyond it the watch tells that it has lost some. */
-  queuedEvents: 16_384,
-  queuedEventsTotal: 131_072,
+  /** What events that wait for one client may take, and those for all of them together. Beyond it the watch tells that it has lost some. */
+  queuedEventBytes: 16 * 1024 * 1024,
+  queuedEventBytesTotal: 64 * 1024 * 1024,
+  /** Events that are sent to a client at once. */
+  eventPieceBytes: 32 * 1024,
+  /** What is read from the kernel, whose queue is short, before it is looked at. */
+  readAheadBytes: 8 * 1024 * 1024,
   /** A polled watcher that nobody asks for so long is removed. */
   unpolledWatcherMs: 30 * 60_000,
   /** For so long a name found by looking into a new directory is not told again by the kernel's own event. */

@@ -1,6 +1,8 @@
 import { close } from "node:fs";
+import { LIMITS } from "../limits.ts";
+import { TimeSlice } from "../time-slice.ts";
 import { SysError } from "./errno.ts";
-import { cstring, errno, libc, ptr } from "./libc.ts";
+import { errno, libc, ptr } from "./libc.ts";
 
 /*
  * One inotify instance. Its descriptor is read as a stream: the runtime waits for it in its own epoll set, so there is neither polling nor
@@ -25,6 +27,9 @@ export const IN = {
 
 const INIT_FLAGS = 0o2000000 | 0o4000;
 const HEADER_BYTES = 16;
+const ENAMETOOLONG = 36;
+/** A path on its way to the kernel; one at a time. */
+const PATH = Buffer.alloc(LIMITS.pathBytes);
 
 export interface InotifyRecord {
   /** Watch it belongs to; -1 when the queue has overflown. */
@@ -32,17 +37,28 @@ export interface InotifyRecord {
   readonly mask: number;
   /** Equal for both halves of a rename. */
   readonly cookie: number;
-  /** Name in the watched directory; empty for the directory itself. */
+  /** Name in the watched directory, one character per byte; empty for the directory itself. */
   readonly name: string;
 }
 
 export class Inotify {
   private readonly fd: number;
   private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  private readonly onRecord: (record: InotifyRecord) => void;
+  private readonly onEnd: (error: unknown) => void;
+  private isClosed = false;
+  /** Read, and not told yet. */
+  private readonly unread: Uint8Array[] = [];
+  private unreadBytes = 0;
+  /** The beginning of a record. */
   private rest: Buffer = Buffer.alloc(0);
+  private isTelling = false;
+  private telling: Promise<void> | undefined;
 
-  private constructor(fd: number) {
+  private constructor(fd: number, onRecord: (record: InotifyRecord) => void, onEnd: (error: unknown) => void) {
     this.fd = fd;
+    this.onRecord = onRecord;
+    this.onEnd = (error) => this.isClosed || onEnd(error);
     this.reader = Bun.file(fd).stream().getReader();
   }
 
@@ -50,15 +66,16 @@ export class Inotify {
   static open(onRecord: (record: InotifyRecord) => void, onEnd: (error: unknown) => void): Inotify {
     const fd = libc().inotify_init1(INIT_FLAGS);
     if (fd < 0) throw new SysError("inotify_init1", errno());
-    const inotify = new Inotify(fd);
-    inotify.pump(onRecord).catch(onEnd);
+    const inotify = new Inotify(fd, onRecord, onEnd);
+    inotify.pump().catch(inotify.onEnd);
     return inotify;
   }
 
-  /** Watches a directory; the same one gives the same number. Throws `ENOSPC` when there are too many watches, `ENOENT`, `ENOTDIR`. */
+  /** Watches a directory; the same one gives the same number. `path` is raw. Throws `ENOSPC` when there are too many watches, `ENOENT`, `ENOTDIR`. */
   add(path: string, mask: number): number {
-    const name = cstring(path);
-    const wd = libc().inotify_add_watch(this.fd, ptr(name), mask | IN.ONLYDIR);
+    if (path.length >= PATH.length) throw new SysError("inotify_add_watch", ENAMETOOLONG);
+    PATH[PATH.write(path, 0, "latin1")] = 0;
+    const wd = libc().inotify_add_watch(this.fd, ptr(PATH), mask | IN.ONLYDIR);
     if (wd < 0) throw new SysError("inotify_add_watch", errno());
     return wd;
   }
@@ -69,36 +86,69 @@ export class Inotify {
   }
 
   close(): void {
+    this.isClosed = true;
     this.reader.cancel().catch(() => {});
     // The kernel waits for a grace period here, so it is not done on this thread.
     close(this.fd, () => {});
   }
 
-  private async pump(onRecord: (record: InotifyRecord) => void): Promise<void> {
+  /** Reads while records are still told: the kernel throws away what its queue can't hold. */
+  private async pump(): Promise<void> {
     for (;;) {
       const { done, value } = await this.reader.read();
-      if (done) return;
-      this.rest = parse(this.rest.length > 0 ? Buffer.concat([this.rest, value]) : Buffer.from(value), onRecord);
+      if (done) return this.onEnd(new Error("inotify has ended"));
+      this.unread.push(value);
+      this.unreadBytes += value.length;
+      if (!this.isTelling) this.telling = this.tellAll();
+      if (this.unreadBytes >= LIMITS.readAheadBytes) await this.telling;
     }
+  }
+
+  private async tellAll(): Promise<void> {
+    this.isTelling = true;
+    try {
+      const slice = new TimeSlice();
+      for (let chunk = this.unread.shift(); chunk && !this.isClosed; chunk = this.unread.shift()) {
+        this.unreadBytes -= chunk.length;
+        this.rest = await this.tellChunk(
+          this.rest.length > 0 ? Buffer.concat([this.rest, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length),
+          slice,
+        );
+      }
+    } catch (error) {
+      this.onEnd(error);
+    } finally {
+      // With the last look for a chunk, so that none comes in between.
+      this.isTelling = false;
+    }
+  }
+
+  /** Tells whole records, giving way to others; returns what is left over. */
+  private async tellChunk(bytes: Buffer, slice: TimeSlice): Promise<Buffer> {
+    let at = 0;
+    while (at + HEADER_BYTES <= bytes.length) {
+      const end = at + HEADER_BYTES + bytes.readUInt32LE(at + 12);
+      if (end > bytes.length) break;
+      this.onRecord(recordAt(bytes, at, end));
+      at = end;
+      const turn = slice.turn();
+      if (turn) await turn;
+      // The numbers of watches begin anew with the next instance.
+      if (this.isClosed) break;
+    }
+    return bytes.subarray(at);
   }
 }
 
-/** Takes whole records; returns what is left over. */
-function parse(bytes: Buffer, onRecord: (record: InotifyRecord) => void): Buffer {
-  let at = 0;
-  while (at + HEADER_BYTES <= bytes.length) {
-    const length = bytes.readUInt32LE(at + 12);
-    const end = at + HEADER_BYTES + length;
-    if (end > bytes.length) break;
-    const padded = bytes.toString("utf8", at + HEADER_BYTES, end);
-    const nul = padded.indexOf("\0");
-    onRecord({
-      wd: bytes.readInt32LE(at),
-      mask: bytes.readUInt32LE(at + 4),
-      cookie: bytes.readUInt32LE(at + 8),
-      name: nul < 0 ? padded : padded.slice(0, nul),
-    });
-    at = end;
-  }
-  return bytes.subarray(at);
+function recordAt(bytes: Buffer, at: number, end: number): InotifyRecord {
+  const start = at + HEADER_BYTES;
+  // Filled up with NULs.
+  let last = end;
+  while (last > start && bytes[last - 1] === 0) last--;
+  return {
+    wd: bytes.readInt32LE(at),
+    mask: bytes.readUInt32LE(at + 4),
+    cookie: bytes.readUInt32LE(at + 8),
+    name: last === start ? "" : bytes.toString("latin1", start, last),
+  };
 }

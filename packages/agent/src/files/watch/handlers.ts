@@ -1,6 +1,8 @@
 import type { filesystemService, WatchDirRequest, WatchDirResponse } from "@boxyard/spec/agent";
-import { type AgentContext, actingUser, type RpcCall, type RpcHandlers } from "../../contracts.ts";
+import { type AgentContext, actingUser, type EncodedEnvelope, type RpcCall, type RpcHandlers } from "../../contracts.ts";
 import { resolvePath } from "../path/resolve-path.ts";
+import { nextEnvelopes, takeAll } from "../rpc/watch-events.ts";
+import { TimeSlice } from "../time-slice.ts";
 import { PolledWatchers } from "./polled.ts";
 import { type Watch, Watches } from "./watch.ts";
 
@@ -11,7 +13,7 @@ export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "C
   const watches = new Watches(ctx.users);
   const polled = new PolledWatchers(ctx.clock);
   const open = (request: WatchDirRequest, call: RpcCall) =>
-    watches.watch(resolvePath(ctx.state, actingUser(ctx, call.username), request.path), request);
+    watches.watch(resolvePath(ctx.state, actingUser(ctx, call.username), request.path), request, call.signal);
   return {
     WatchDir: {
       keepalive: { keepalive: {} },
@@ -21,8 +23,7 @@ export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "C
       return { watcherId: polled.add(await open(request, call)) };
     },
     GetWatcherEvents({ watcherId }) {
-      const watch = polled.get(watcherId);
-      return { events: watch.queue.take().map(watch.present) };
+      return takeAll(polled.get(watcherId), () => ctx.bodies.claim());
     },
     RemoveWatcher({ watcherId }) {
       polled.remove(watcherId);
@@ -31,14 +32,19 @@ export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "C
   };
 }
 
-/** `start`, then events until the client leaves; lost events end it with the error. */
-async function* stream(open: () => Promise<Watch>, signal: AbortSignal): AsyncGenerator<WatchDirResponse> {
+/** `start`, then events until the client leaves or the watch can't go on. */
+async function* stream(open: () => Promise<Watch>, signal: AbortSignal): AsyncGenerator<WatchDirResponse | EncodedEnvelope> {
   const watch = await open();
   try {
     yield { start: {} };
     while (!signal.aborted) {
       await watch.queue.ready(signal);
-      for (const event of watch.queue.take()) yield { filesystem: watch.present(event) };
+      const slice = new TimeSlice();
+      for (let next = nextEnvelopes(watch); next; next = watch.queue.length > 0 ? nextEnvelopes(watch) : undefined) {
+        yield next;
+        const turn = slice.turn();
+        if (turn) await turn;
+      }
     }
   } finally {
     watch.dispose();

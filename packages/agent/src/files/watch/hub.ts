@@ -3,13 +3,15 @@ import { IN, Inotify, type InotifyRecord } from "../sys/inotify.ts";
 /** Everything that happens to names in a directory, and to the directory itself. Links are followed only at a watch's own path. */
 const MASK = IN.CREATE | IN.MODIFY | IN.ATTRIB | IN.DELETE | IN.MOVED_FROM | IN.MOVED_TO | IN.DELETE_SELF | IN.MOVE_SELF;
 
-/** Somebody who wants to know about one directory. */
-export interface DirListener {
+/** Somebody who wants to know about directories. */
+export interface Listener {
   onRecord(record: InotifyRecord): void;
-  /** The directory is watched no longer: it is gone, or unmounted. */
-  onIgnored(): void;
+  /** A directory is watched no longer: it is gone, or unmounted. */
+  onIgnored(wd: number): void;
   /** Events were lost, anywhere. */
   onLost(): void;
+  /** Nothing will be told any more. */
+  onFailed(error: unknown): void;
 }
 
 /**
@@ -18,13 +20,16 @@ export interface DirListener {
  */
 export class InotifyHub {
   private inotify: Inotify | undefined;
-  private readonly listeners = new Map<number, Set<DirListener>>();
+  private readonly listeners = new Map<number, Set<Listener>>();
 
-  /** Starts to listen to a directory; returns the number for `drop`. Throws the kernel's error. */
-  listen(path: string, follow: boolean, listener: DirListener): number {
+  /**
+   * Starts to listen to a directory, by its raw path; returns the number for `drop`, the same for the same directory under any name.
+   * Listening again changes nothing. Throws the kernel's error.
+   */
+  listen(path: string, follow: boolean, listener: Listener): number {
     this.inotify ??= Inotify.open(
       (record) => this.dispatch(record),
-      () => this.fail(),
+      (error) => this.fail(error),
     );
     try {
       const wd = this.inotify.add(path, MASK | (follow ? 0 : IN.DONT_FOLLOW));
@@ -37,7 +42,7 @@ export class InotifyHub {
     }
   }
 
-  drop(wd: number, listener: DirListener): void {
+  drop(wd: number, listener: Listener): void {
     const set = this.listeners.get(wd);
     if (!set?.delete(listener) || set.size > 0) return;
     this.listeners.delete(wd);
@@ -46,31 +51,33 @@ export class InotifyHub {
   }
 
   private dispatch(record: InotifyRecord): void {
-    if (record.mask & IN.Q_OVERFLOW) this.tellLost();
+    if (record.mask & IN.Q_OVERFLOW) {
+      for (const listener of this.everyone()) listener.onLost();
+      return;
+    }
     const set = this.listeners.get(record.wd);
     if (!set) return;
     if (record.mask & IN.IGNORED) {
       this.listeners.delete(record.wd);
-      for (const listener of set) listener.onIgnored();
+      for (const listener of set) listener.onIgnored(record.wd);
       this.closeIfIdle();
       return;
     }
-    // A listener may end itself or others while it listens.
-    for (const listener of [...set]) if (set.has(listener)) listener.onRecord(record);
+    for (const listener of set) listener.onRecord(record);
   }
 
-  private tellLost(): void {
-    const everyone = new Set([...this.listeners.values()].flatMap((set) => [...set]));
-    for (const listener of everyone) listener.onLost();
+  private everyone(): Set<Listener> {
+    const everyone = new Set<Listener>();
+    for (const set of this.listeners.values()) for (const listener of set) everyone.add(listener);
+    return everyone;
   }
 
   /** Reading the instance failed: nobody may wait in vain. */
-  private fail(): void {
-    this.tellLost();
-    const sets = [...this.listeners.values()];
+  private fail(error: unknown): void {
+    const everyone = this.everyone();
     this.listeners.clear();
-    for (const set of sets) for (const listener of set) listener.onIgnored();
     this.closeIfIdle();
+    for (const listener of everyone) listener.onFailed(error);
   }
 
   private closeIfIdle(): void {

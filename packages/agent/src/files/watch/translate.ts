@@ -13,15 +13,23 @@ const ORDER: readonly (readonly [number, Change])[] = [
   [IN.DELETE | IN.DELETE_SELF, "EVENT_TYPE_REMOVE"],
 ];
 
-export function changesOf(mask: number): Change[] {
-  return ORDER.filter(([bits]) => mask & bits).map(([, change]) => change);
+/** By mask; there are few. */
+const known = new Map<number, readonly Change[]>();
+
+export function changesOf(mask: number): readonly Change[] {
+  let changes = known.get(mask);
+  if (!changes) {
+    changes = ORDER.filter(([bits]) => mask & bits).map(([, change]) => change);
+    known.set(mask, changes);
+  }
+  return changes;
 }
 
 /**
  * What is told when one of our own temporary files takes its place: what a program that writes the file directly would have caused, since
  * clients wait for that.
  */
-export function changesOfReplacement(kind: "new" | "old", isDir: boolean): Change[] {
+export function changesOfReplacement(kind: "new" | "old", isDir: boolean): readonly Change[] {
   if (isDir) return ["EVENT_TYPE_CREATE"];
   return kind === "new" ? ["EVENT_TYPE_CREATE", "EVENT_TYPE_CHMOD", "EVENT_TYPE_WRITE"] : ["EVENT_TYPE_CHMOD", "EVENT_TYPE_WRITE"];
 }

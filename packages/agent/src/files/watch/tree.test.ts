@@ -1,28 +1,54 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LIMITS } from "../limits.ts";
 import { InotifyHub } from "./hub.ts";
-import { WatchTree } from "./tree.ts";
+import { type TreeWatcher, WatchTree } from "./tree.ts";
 
 let dir: string;
 let told: string[];
 let tree: WatchTree;
 let lost: number;
+let failures: string[];
+/** What is done for each event beside noting it. */
+let onEvent: () => void;
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "watch-tree-"));
   told = [];
   lost = 0;
+  failures = [];
+  onEvent = () => {};
   mkdirSync(join(dir, "root/d/sub"), { recursive: true });
   mkdirSync(join(dir, "outside"));
-  tree = new WatchTree(new InotifyHub(), join(dir, "root"), true, {
-    onEvent: ({ name, type }) => told.push(`${type.replace("EVENT_TYPE_", "")} ${name}`),
-    onLost: () => lost++,
-  });
+  tree = newTree();
   await tree.start();
 });
+
+function newTree(maxDirs?: number): WatchTree {
+  const watcher: TreeWatcher = {
+    onEvent({ name, type }) {
+      told.push(`${type.replace("EVENT_TYPE_", "")} ${name}`);
+      onEvent();
+    },
+    onLost: () => lost++,
+    onFailed: (error) => failures.push(`${error.code} ${error.reason}`),
+  };
+  return new WatchTree(new InotifyHub(), join(dir, "root"), true, watcher, maxDirs);
+}
 
 afterEach(() => {
   tree.dispose();
@@ -31,10 +57,34 @@ afterEach(() => {
 
 const path = (name: string) => join(dir, name);
 
-/** Resolves when the event has been told; fails after two seconds. */
+/** Resolves when it is so; fails after ten seconds. */
+async function eventually(isSo: () => boolean): Promise<void> {
+  for (let left = 1000; !isSo() && left > 0; left--) await Bun.sleep(10);
+  expect(isSo()).toBe(true);
+}
+
+/** Resolves when the event has been told. */
 async function isTold(event: string): Promise<void> {
-  for (let left = 200; !told.includes(event) && left > 0; left--) await Bun.sleep(10);
-  expect(told).toContain(event);
+  await eventually(() => told.includes(event)).catch(() => expect(told).toContain(event));
+}
+
+/** How many directories the kernel watches for this process. The runtime holds the instance twice. */
+function watchedByKernel(): number {
+  const watches = new Set<string>();
+  for (const fd of readdirSync("/proc/self/fdinfo")) {
+    if (!existsSync(`/proc/self/fdinfo/${fd}`)) continue;
+    for (const line of readFileSync(`/proc/self/fdinfo/${fd}`, "utf8").split("\n")) if (line.startsWith("inotify wd:")) watches.add(line);
+  }
+  return watches.size;
+}
+
+/** Makes the kernel's queue overflow: the reader has no turn meanwhile. */
+function overflow(): void {
+  const queued = Number(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"));
+  for (let i = 0; i <= queued / 2; i++) {
+    writeFileSync(path("root/flood"), "x");
+    rmSync(path("root/flood"));
+  }
 }
 
 /** Makes a file and expects to hear of it. */
@@ -100,5 +150,123 @@ describe("WatchTree", () => {
     }
     await pastRenames();
     await expectWatched("e/later");
+  });
+
+  test("a file that is replaced in a directory found just now is told again", async () => {
+    mkdirSync(path("root/new"));
+    writeFileSync(path("root/new/config"), "1");
+    await isTold("WRITE new/config");
+    const before = told.length;
+    writeFileSync(path("root/new/tmp"), "2");
+    renameSync(path("root/new/tmp"), path("root/new/config"));
+    await isTold("RENAME new/tmp");
+    await eventually(() => told.slice(before).includes("CREATE new/config"));
+  });
+
+  test("what is made, moved and removed in directories that appear is told in an order that can be followed", async () => {
+    const there = new Set<string>();
+    for (let i = 0; i < 200; i++) {
+      mkdirSync(path(`root/n${i}/a`), { recursive: true });
+      writeFileSync(path(`root/n${i}/a/f`), "x");
+      if (i % 20 === 0) await Bun.sleep(0);
+      renameSync(path(`root/n${i}/a`), path(`root/n${i}/b`));
+      mkdirSync(path(`root/n${i}/a`));
+      writeFileSync(path(`root/n${i}/a/g`), "x");
+      if (i % 30 === 0) await Bun.sleep(0);
+      rmSync(path(`root/n${i}/b`), { recursive: true });
+    }
+    await expectWatched("last");
+    for (const event of told) {
+      const [type = "", name = ""] = event.split(" ");
+      if (type === "CREATE") there.add(name);
+      if (type === "REMOVE" || type === "RENAME") for (const gone of there) if (`${gone}/`.startsWith(`${name}/`)) there.delete(gone);
+    }
+    const expected = Array.from({ length: 200 }, (_, i) => [`n${i}`, `n${i}/a`, `n${i}/a/g`]).flat();
+    expect([...there].filter((name) => name.startsWith("n")).sort()).toEqual(expected.sort());
+    for (const i of [0, 99, 199]) await expectWatched(`n${i}/a/later`);
+  });
+
+  test("a directory renamed faster than can be followed stays watched under its last name", async () => {
+    for (let i = 0; i < 3000; i++) renameSync(path(`root/d${i || ""}`), path(`root/d${i + 1}`));
+    await isTold("CREATE d3000");
+    await expectWatched("d3000/sub/file");
+    await pastRenames();
+    await expectWatched("d3000/sub/later");
+    expect(told.filter((event) => event === "CREATE d3000/sub")).toEqual([]);
+  });
+
+  test("after lost events everything is watched by the names it has, and nothing told twice or by dead names", async () => {
+    overflow();
+    renameSync(path("root/d"), path("root/e"));
+    mkdirSync(path("root/d"));
+    mkdirSync(path("root/made/deep"), { recursive: true });
+    await eventually(() => lost === 1);
+    told = [];
+    for (const name of ["e/file", "e/sub/file", "d/file", "made/deep/file"]) writeFileSync(path(`root/${name}`), "x");
+    for (const name of ["e/file", "e/sub/file", "d/file", "made/deep/file", "end"]) {
+      if (name === "end") writeFileSync(path("root/end"), "x");
+      await isTold(`CREATE ${name}`);
+    }
+    expect(told.filter((event) => event.startsWith("CREATE")).sort()).toEqual(
+      ["d/file", "e/file", "e/sub/file", "end", "made/deep/file"].map((name) => `CREATE ${name}`),
+    );
+    expect([lost, failures]).toEqual([1, []]);
+  });
+
+  test("after lost events directories that have left or are gone are watched no longer", async () => {
+    overflow();
+    renameSync(path("root/d"), path("outside/d"));
+    await eventually(() => lost === 1);
+    told = [];
+    writeFileSync(path("outside/d/sub/unseen"), "x");
+    writeFileSync(path("root/end"), "x");
+    await isTold("CREATE end");
+    expect(told.filter((event) => event.includes("unseen"))).toEqual([]);
+    await eventually(() => watchedByKernel() === 1);
+  });
+
+  test("others have their turn while many events are told", async () => {
+    let turns = 0;
+    const counting = setInterval(() => turns++, 0);
+    const turnsSeen = new Set<number>();
+    onEvent = () => {
+      turnsSeen.add(turns);
+      for (const until = performance.now() + LIMITS.sliceMs; performance.now() < until; );
+    };
+    for (let i = 0; i < 20; i++) mkdirSync(path(`root/g${i}`));
+    await isTold("CREATE g19");
+    clearInterval(counting);
+    expect(turnsSeen.size).toBeGreaterThan(10);
+  });
+
+  test("directories whose names are no text are watched, those that were there and new ones", async () => {
+    const odd = (name: string) => Buffer.from(join(dir, "root", name), "latin1");
+    mkdirSync(odd("new-\xff\xfe"));
+    await isTold("CREATE new-\ufffd\ufffd");
+    writeFileSync(odd("new-\xff\xfe/file"), "x");
+    await isTold("CREATE new-\ufffd\ufffd/file");
+    tree.dispose();
+    tree = newTree();
+    await tree.start();
+    writeFileSync(odd("new-\xff\xfe/again"), "x");
+    await isTold("CREATE new-\ufffd\ufffd/again");
+    mkdirSync(path("root/dé"));
+    await isTold("CREATE dé");
+    await expectWatched("dé/ü");
+  });
+
+  test("more directories than may be watched fail the start, which leaves none behind, and end a watch that comes to have them", async () => {
+    tree.dispose();
+    await expect(newTree(2).start()).rejects.toMatchObject({ code: "resource_exhausted", reason: "too_many_watches" });
+    await eventually(() => watchedByKernel() === 0);
+    tree = newTree(4);
+    await tree.start();
+    mkdirSync(path("root/fourth"));
+    await expectWatched("fourth/file");
+    expect(failures).toEqual([]);
+    mkdirSync(path("root/fifth"));
+    await eventually(() => failures.length > 0);
+    expect(failures).toEqual(["resource_exhausted too_many_watches"]);
+    await eventually(() => watchedByKernel() === 0);
   });
 });

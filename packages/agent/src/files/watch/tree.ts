@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync } from "node:fs";
+import { type Dirent, lstatSync, readdir, readdirSync, type Stats } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { after } from "../../timers.ts";
 import { LIMITS } from "../limits.ts";
@@ -6,8 +6,10 @@ import { errnoOf, fileError } from "../sys/errno.ts";
 import { IN, type InotifyRecord } from "../sys/inotify.ts";
 import { temporaryKind } from "../temporary-name.ts";
 import { TimeSlice } from "../time-slice.ts";
-import type { DirListener, InotifyHub } from "./hub.ts";
+import type { InotifyHub, Listener } from "./hub.ts";
+import { joinRaw, pathOfRaw, rawOf, textOf } from "./raw-name.ts";
 import { type Change, changesOf, changesOfReplacement } from "./translate.ts";
+import { type WatchedDir, WatchedDirs } from "./watched-dirs.ts";
 
 /** A change of a name relative to the watched directory; `.` is the directory itself. */
 export interface TreeEvent {
@@ -17,47 +19,48 @@ export interface TreeEvent {
 
 export interface TreeWatcher {
   onEvent(event: TreeEvent): void;
-  /** Events were lost, or directories can't be watched any more. */
+  /** Events were lost. Everything is watched again, and what happens from now on is told. */
   onLost(): void;
+  /** It can't go on. */
+  onFailed(error: AppError): void;
 }
 
-/** One watched directory. */
-interface Node extends DirListener {
-  rel: string;
-  wd: number;
-  /** Names told already because they were found when the directory was new. */
-  fresh: Set<string> | undefined;
-}
-
-const join = (dir: string, name: string) => (dir === "" ? name : `${dir}/${name}`);
+/**
+ * Why a directory is looked into: `start` knows nothing of it yet; `tell`: what is in it is new to the client; `again`: what is known of it may
+ * be wrong, since events were lost.
+ */
+type Look = "start" | "tell" | "again";
 
 /**
  * Watches one directory, or all below it. A directory that appears is watched first and then looked into, so that nothing made in between
  * is missed; what both tell is told once.
  */
-export class WatchTree {
-  private readonly hub: InotifyHub;
+export class WatchTree implements Listener {
   private readonly root: string;
   private readonly recursive: boolean;
   private readonly watcher: TreeWatcher;
-  private readonly nodes = new Map<string, Node>();
+  private readonly dirs: WatchedDirs;
   /** Our temporary files on their way: cookie of the rename → kind. */
   private readonly replacing = new Map<number, "new" | "old">();
-  /** Directories moved away whose new place is not known yet, by cookie; undefined for one that was not watched. */
-  private readonly leaving = new Map<number, Node | undefined>();
+  /** Directories moved away whose new place is not known yet, by cookie. */
+  private readonly leaving = new Map<number, WatchedDir>();
   private isOver = false;
+  /** Events were lost since the last look at everything began. */
+  private isBehind = false;
+  private isCatchingUp = false;
 
-  constructor(hub: InotifyHub, root: string, recursive: boolean, watcher: TreeWatcher) {
-    this.hub = hub;
+  constructor(hub: InotifyHub, root: string, recursive: boolean, watcher: TreeWatcher, maxDirs: number = LIMITS.watchedDirs) {
     this.root = root.replace(/\/+$/, "") || "/";
     this.recursive = recursive;
     this.watcher = watcher;
+    this.dirs = new WatchedDirs(hub, this, rawOf(this.root), maxDirs);
   }
 
   /** Resolves when everything is watched. Throws `resource_exhausted` when there are not enough watches, and leaves none behind. */
   async start(): Promise<void> {
     try {
-      await this.cover("", false);
+      const top = this.dirs.open();
+      if (this.recursive) await this.walk(top, "start");
     } catch (error) {
       this.dispose();
       throw watchFailure(this.root, error);
@@ -66,116 +69,124 @@ export class WatchTree {
 
   dispose(): void {
     this.isOver = true;
-    for (const node of this.nodes.values()) this.hub.drop(node.wd, node);
-    this.nodes.clear();
+    void this.dirs.dispose();
   }
 
-  /** Watches what appeared while events were lost. */
-  async resync(): Promise<void> {
-    if (this.recursive) await this.cover("", false);
+  onRecord(record: InotifyRecord): void {
+    const dir = this.dirs.get(record.wd);
+    const rel = dir && this.dirs.relOf(dir);
+    if (!dir || rel === undefined) return;
+    const { mask, name } = record;
+    if (name === "") {
+      // Of a directory below the root its parent tells the same.
+      if (rel === "") this.emit(".", changesOf(mask));
+      return;
+    }
+    if (this.isOwn(record)) return;
+    if (dir.found?.get(name) === false) this.tellFound(dir, name, "anyway");
+    this.tell(record, joinRaw(rel, name), dir);
+    if (mask & (IN.DELETE | IN.MOVED_FROM)) dir.found?.delete(name);
+    if (this.recursive && mask & IN.ISDIR) this.follow(record, dir);
   }
 
-  private pathOf(rel: string): string {
-    if (rel === "") return this.root;
-    return this.root === "/" ? `/${rel}` : `${this.root}/${rel}`;
+  onIgnored(wd: number): void {
+    const dir = this.dirs.get(wd);
+    if (dir) void this.dirs.release(dir);
   }
 
-  /** Watches a directory and, if wanted, everything below. `tell`: what is found is new to the client. */
-  private async cover(rel: string, tell: boolean): Promise<void> {
-    const waiting = [rel];
+  onLost(): void {
+    this.isBehind = true;
+    if (!this.isCatchingUp) this.catchUp().catch((error) => this.onFailed(error));
+  }
+
+  onFailed(error: unknown): void {
+    if (this.isOver) return;
+    this.dispose();
+    this.watcher.onFailed(watchFailure(this.root, error));
+  }
+
+  /** Puts the directories right, then says that something is missing: a client that looks now misses nothing more. */
+  private async catchUp(): Promise<void> {
+    this.isCatchingUp = true;
+    try {
+      while (this.isBehind && !this.isOver) {
+        this.isBehind = false;
+        if (this.recursive && this.dirs.top) await this.walk(this.dirs.top, "again");
+        this.watcher.onLost();
+      }
+    } finally {
+      this.isCatchingUp = false;
+    }
+  }
+
+  /** Watches everything below a directory that is watched. */
+  private async walk(dir: WatchedDir, look: Look): Promise<void> {
+    const waiting: Step[] = [];
     const slice = new TimeSlice();
-    for (let next = waiting.pop(); next !== undefined && !this.isOver; next = waiting.pop()) {
-      const isNew = this.watch(next);
-      if (this.recursive && (isNew || !tell)) this.look(next, tell, waiting);
+    await this.lookInto(dir, look, waiting, slice);
+    for (let step = waiting.pop(); step && !this.isOver; step = waiting.pop()) {
+      const placed = this.dirs.place(step.parent, step.name);
+      if (placed && (placed.isNew || look === "again")) await this.lookInto(placed.dir, look, waiting, slice);
+      else if (!placed && look === "again") this.dirs.vacate(step.parent, step.name);
       const turn = slice.turn();
       if (turn) await turn;
     }
   }
 
-  /**
-   * True when the directory was not watched before. A name that is known may name another directory by now, so the kernel is asked each
-   * time: it gives one directory one number. Something that is gone again or no directory is passed over, but for the root.
-   */
-  private watch(rel: string): boolean {
-    const known = this.nodes.get(rel);
-    // The root is the directory that it was at the start, wherever it is moved.
-    if (known && rel === "") return false;
-    if (!known && this.nodes.size >= LIMITS.watchedDirs) throw Object.assign(new Error("too many directories"), { code: "ENOSPC" });
-    const node: Node = {
-      rel,
-      wd: -1,
-      fresh: undefined,
-      onRecord: (record) => this.receive(node, record),
-      onIgnored: () => this.nodes.get(node.rel) === node && this.nodes.delete(node.rel),
-      onLost: () => node.rel === "" && this.watcher.onLost(),
-    };
-    try {
-      node.wd = this.hub.listen(this.pathOf(rel), rel === "", node);
-    } catch (error) {
-      const errno = errnoOf(error);
-      if (rel !== "" && errno !== "ENOSPC" && errno !== "EMFILE") return false;
-      throw error;
+  /** Finds what is in a directory now, and adds what may be watched. */
+  private async lookInto(dir: WatchedDir, look: Look, waiting: Step[], slice: TimeSlice): Promise<void> {
+    const rel = this.dirs.relOf(dir);
+    if (rel === undefined) return;
+    const path = pathOfRaw(this.dirs.pathOf(rel));
+    // What is told must be known before the next record comes; what is not can be read elsewhere.
+    const entries = look === "tell" ? entriesNow(path) : await entriesOf(path);
+    if (look === "tell") dir.found = new Map(entries.map(({ name }) => [name, false]));
+    if (look === "again") for (const step of missingFrom(entries, dir)) waiting.push(step);
+    for (const entry of entries) {
+      const { name } = entry;
+      if (dir.found?.get(name) === false) this.tellFound(dir, name, "if there");
+      if (mayBeDirectory(entry)) waiting.push({ parent: dir, name });
+      const turn = slice.turn();
+      if (turn) await turn;
+      if (this.isOver) return;
     }
-    if (known?.wd === node.wd) {
-      this.hub.drop(node.wd, node);
-      this.stay(known);
-      return false;
-    }
-    if (known) this.forget(rel);
-    this.nodes.set(rel, node);
-    return true;
+    if (look === "tell") this.forgetFound(dir);
   }
 
-  /** Finds what is in a directory now. No turn is given between looking and telling, so no later event can overtake. */
-  private look(rel: string, tell: boolean, waiting: string[]): void {
-    const node = this.nodes.get(rel);
-    if (!node) return;
-    let found: string[];
-    try {
-      found = readdirSync(this.pathOf(rel));
-    } catch {
-      return;
-    }
-    if (tell) this.remember(node, found);
-    for (const name of found) {
-      if (temporaryKind(name)) continue;
-      const stat = lstatSync(this.pathOf(join(rel, name)), { throwIfNoEntry: false });
-      if (!stat) continue;
-      if (tell)
-        this.emit(join(rel, name), stat.isFile() && stat.size > 0 ? ["EVENT_TYPE_CREATE", "EVENT_TYPE_WRITE"] : ["EVENT_TYPE_CREATE"]);
-      if (stat.isDirectory()) waiting.push(join(rel, name));
-    }
+  /** Tells of a name that was there when its directory was new. One that is gone already is told when that is. */
+  private tellFound(dir: WatchedDir, name: string, when: "if there" | "anyway"): void {
+    const rel = this.dirs.relOf(dir);
+    if (rel === undefined || temporaryKind(name)) return;
+    const full = joinRaw(rel, name);
+    const stat = statOf(this.dirs.pathOf(full));
+    if (!stat && when === "if there") return;
+    dir.found?.set(name, true);
+    this.emit(full, stat?.isFile() && stat.size > 0 ? ["EVENT_TYPE_CREATE", "EVENT_TYPE_WRITE"] : ["EVENT_TYPE_CREATE"]);
   }
 
-  private remember(node: Node, names: readonly string[]): void {
-    node.fresh = new Set(names);
+  /** What the kernel told of names that were found has come by then. */
+  private forgetFound(dir: WatchedDir): void {
+    const { found } = dir;
     after(LIMITS.freshNamesMs, () => {
-      node.fresh = undefined;
+      if (dir.found === found) dir.found = undefined;
     });
   }
 
+  /** `name`: raw. */
   private emit(name: string, changes: readonly Change[]): void {
-    for (const type of changes) this.watcher.onEvent({ name, type });
+    for (const type of changes) this.watcher.onEvent({ name: textOf(name), type });
   }
 
-  private receive(node: Node, record: InotifyRecord): void {
-    const { mask, name } = record;
-    if (name === "") {
-      // Of a directory below the root its parent tells the same.
-      if (node.rel === "") this.emit(".", changesOf(mask));
+  private tell({ mask, cookie, name }: InotifyRecord, full: string, dir: WatchedDir): void {
+    const kind = mask & IN.MOVED_TO ? this.replacing.get(cookie) : undefined;
+    if (kind) {
+      this.replacing.delete(cookie);
+      this.emit(full, changesOfReplacement(kind, (mask & IN.ISDIR) !== 0));
       return;
     }
-    const rel = join(node.rel, name);
-    const isDir = (mask & IN.ISDIR) !== 0;
-    if (this.isOwn(record)) return;
-    const kind = this.replacing.get(record.cookie);
-    if (mask & IN.MOVED_TO && kind) {
-      this.replacing.delete(record.cookie);
-      this.emit(rel, changesOfReplacement(kind, isDir));
-    } else if (mask & (IN.CREATE | IN.MOVED_TO) && node.fresh?.has(name)) node.fresh.delete(name);
-    else this.emit(rel, changesOf(mask));
-    if (mask & (IN.DELETE | IN.MOVED_FROM)) node.fresh?.delete(name);
-    if (isDir && this.recursive) this.follow(record, rel);
+    // A name that was there can only be made when it was removed before, so this was queued before it was found.
+    if (mask & IN.CREATE && dir.found?.delete(name)) return;
+    this.emit(full, changesOf(mask));
   }
 
   /** Our temporary files are not told; their renames are remembered until the second half comes, which is the next record or nearly. */
@@ -190,54 +201,67 @@ export class WatchTree {
   }
 
   /** Keeps watches where the directories are. */
-  private follow(record: InotifyRecord, rel: string): void {
-    const { cookie } = record;
-    if (record.mask & IN.MOVED_TO && this.leaving.has(cookie)) {
-      const old = this.leaving.get(cookie);
+  private follow({ mask, cookie, name }: InotifyRecord, dir: WatchedDir): void {
+    if (mask & (IN.CREATE | IN.MOVED_TO)) {
+      const moved = this.leaving.get(cookie);
       this.leaving.delete(cookie);
-      if (old && this.isHeld(old)) this.relocate(old.rel, rel);
-      // Its old name went to another directory meanwhile. What is in it is not new to the client.
-      else this.cover(rel, false).catch(() => this.watcher.onLost());
-    } else if (record.mask & (IN.CREATE | IN.MOVED_TO)) {
-      this.cover(rel, true).catch(() => this.watcher.onLost());
-    } else if (record.mask & IN.MOVED_FROM) {
-      const node = this.nodes.get(rel);
-      this.leaving.set(cookie, node);
-      after(LIMITS.renameHalfMs, () => this.leaving.delete(cookie) && node && this.isHeld(node) && this.forget(node.rel));
+      this.cover(dir, name, moved).catch((error) => this.onFailed(error));
+    } else if (mask & IN.MOVED_FROM) {
+      const child = dir.children?.get(name);
+      if (!child) return;
+      this.leaving.set(cookie, child);
+      after(LIMITS.renameHalfMs, () => this.leaving.delete(cookie));
+      this.dirs.displace(child);
     }
   }
 
-  /** Whether it is still the one of its name. */
-  private isHeld(node: Node): boolean {
-    return this.nodes.get(node.rel) === node;
+  private async cover(parent: WatchedDir, name: string, moved: WatchedDir | undefined): Promise<void> {
+    const placed = this.dirs.place(parent, name);
+    if (placed?.isNew) await this.walk(placed.dir, "tell");
+    // It is called otherwise again; a record that is still to come says how.
+    else if (!placed && moved && !moved.isHeld) this.dirs.attach(moved, parent, name);
   }
+}
 
-  /** It was moved away and is back. */
-  private stay(node: Node): void {
-    for (const [cookie, other] of this.leaving) if (other === node) this.leaving.delete(cookie);
-  }
+/** A name that may be a directory's, in one that is watched. */
+interface Step {
+  readonly parent: WatchedDir;
+  readonly name: string;
+}
 
-  private below(rel: string): Node[] {
-    return [...this.nodes.values()].filter((node) => node.rel === rel || node.rel.startsWith(`${rel}/`));
-  }
+const WITH_TYPES = { withFileTypes: true, encoding: "latin1" } as const;
 
-  private relocate(from: string, to: string): void {
-    if (from === to) return;
-    // An empty directory that was replaced, perhaps held open by somebody.
-    this.forget(to);
-    for (const node of this.below(from)) {
-      this.nodes.delete(node.rel);
-      node.rel = to + node.rel.slice(from.length);
-      this.nodes.set(node.rel, node);
-    }
+/** None when the directory is gone. Names are raw. */
+function entriesNow(path: string | Buffer): Dirent[] {
+  try {
+    return readdirSync(path, WITH_TYPES);
+  } catch {
+    return [];
   }
+}
 
-  private forget(rel: string): void {
-    for (const node of this.below(rel)) {
-      this.nodes.delete(node.rel);
-      this.hub.drop(node.wd, node);
-    }
+function entriesOf(path: string | Buffer): Promise<Dirent[]> {
+  return new Promise((resolve) => readdir(path, WITH_TYPES, (error, entries) => resolve(error ? [] : entries)));
+}
+
+/** `path`: raw. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(pathOfRaw(path), { throwIfNoEntry: false });
+  } catch {
+    return undefined;
   }
+}
+
+/** The kernel says what it is where the file system does not. */
+function mayBeDirectory(entry: Dirent): boolean {
+  return entry.isDirectory() || !(entry.isFile() || entry.isSymbolicLink());
+}
+
+/** Directories that are watched under names that are no longer in it. */
+function missingFrom(entries: readonly Dirent[], parent: WatchedDir): Step[] {
+  const names = new Set(entries.map(({ name }) => name));
+  return [...(parent.children?.keys() ?? [])].filter((name) => !names.has(name)).map((name) => ({ parent, name }));
 }
 
 function watchFailure(path: string, error: unknown): AppError {

@@ -38,7 +38,7 @@ function checkPath(path: string, allowNetworkMounts: boolean): void {
 /** All watches of an agent, which share one inotify instance and the bounds. */
 export class Watches {
   private readonly hub = new InotifyHub();
-  private readonly budget: QueueBudget = { queued: 0 };
+  private readonly budget: QueueBudget = { bytes: 0 };
   private readonly users: Users;
   private open = 0;
 
@@ -46,20 +46,22 @@ export class Watches {
     this.users = users;
   }
 
-  /** Watches a directory by its absolute path. Throws `not_found`, `invalid_argument`, `resource_exhausted`. */
-  async watch(path: string, request: Omit<WatchDirRequest, "path">): Promise<Watch> {
+  /**
+   * Watches a directory by its absolute path, unless the signal aborts meanwhile. Throws `not_found`, `invalid_argument`,
+   * `resource_exhausted`, the signal's reason.
+   */
+  async watch(path: string, request: Omit<WatchDirRequest, "path">, signal: AbortSignal): Promise<Watch> {
+    signal.throwIfAborted();
     checkPath(path, request.allowNetworkMounts);
     if (this.open >= LIMITS.watchers) {
       throw new AppError("resource_exhausted", `more than ${LIMITS.watchers} watches at once`, { reason: "too_many_watches" });
     }
     this.open++;
     const queue = new EventQueue(this.budget);
-    const tree: WatchTree = new WatchTree(this.hub, path, request.recursive, {
+    const tree = new WatchTree(this.hub, path, request.recursive, {
       onEvent: (event) => queue.push(event),
-      onLost() {
-        queue.lose();
-        tree.resync().catch(() => {});
-      },
+      onLost: () => queue.lose(),
+      onFailed: (error) => queue.fail(error),
     });
     let isOpen = true;
     const dispose = () => {
@@ -69,11 +71,15 @@ export class Watches {
       tree.dispose();
       queue.drop();
     };
+    signal.addEventListener("abort", dispose, { once: true });
     try {
       await tree.start();
+      signal.throwIfAborted();
     } catch (error) {
       dispose();
       throw error;
+    } finally {
+      signal.removeEventListener("abort", dispose);
     }
     return { queue, dispose, present: (event) => this.present(path, event, request.includeEntry) };
   }

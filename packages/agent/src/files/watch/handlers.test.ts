@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppError, FakeClock } from "@boxyard/core";
+import { type AgentContext, EncodedEnvelope, type RpcCall } from "../../contracts.ts";
+import { LIMITS } from "../limits.ts";
+import { nextEnvelopes, takeAll } from "../rpc/watch-events.ts";
+import { EventQueue } from "./event-queue.ts";
+import { watchHandlers } from "./handlers.ts";
+import type { Watch } from "./watch.ts";
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "watch-handlers-"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function setUp() {
+  const root = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/sh", groups: [0] };
+  const ctx = { clock: new FakeClock(), state: { defaultUser: "root" }, users: { byName: () => root } } as unknown as AgentContext;
+  const handlers = watchHandlers(ctx);
+  const request = { path: dir, recursive: true, includeEntry: false, allowNetworkMounts: false };
+  const create = (signal: AbortSignal) =>
+    handlers.CreateWatcher(request, { username: "root", signal } as RpcCall) as Promise<{ watcherId: string }>;
+  return { handlers, create };
+}
+
+test("a client that leaves while its watcher is made holds none of the 256", async () => {
+  const { handlers, create } = setUp();
+  mkdirSync(join(dir, "a/b"), { recursive: true });
+  for (let i = 0; i < LIMITS.watchers; i++) {
+    const leaving = new AbortController();
+    const created = create(leaving.signal);
+    leaving.abort(new Error("left"));
+    await expect(created).rejects.toThrow("left");
+  }
+  await expect(create(AbortSignal.abort(new Error("left before")))).rejects.toThrow("left before");
+  const { watcherId } = await create(new AbortController().signal);
+  handlers.RemoveWatcher({ watcherId }, {} as RpcCall);
+});
+
+/** A watch with a queue and nothing behind it. */
+function watchOf(queue: EventQueue): Watch {
+  return { queue, present: (event) => event, dispose() {} };
+}
+
+function filled(count: number): EventQueue {
+  const queue = new EventQueue({ bytes: 0 });
+  for (let i = 0; i < count; i++) queue.push({ name: `ä-${i}`, type: "EVENT_TYPE_CREATE" });
+  return queue;
+}
+
+/** Names in envelopes in a row. */
+function namesIn(bytes: Uint8Array): string[] {
+  const names = [];
+  const view = Buffer.from(bytes);
+  for (let at = 0; at < view.length; ) {
+    expect(view[at]).toBe(0);
+    const end = at + 5 + view.readUInt32BE(at + 1);
+    names.push(JSON.parse(view.toString("utf8", at + 5, end)).filesystem.name);
+    at = end;
+  }
+  return names;
+}
+
+test("events are sent many at a time, in order, each in an envelope of its own; a failure after all of them", () => {
+  const queue = filled(2000);
+  queue.fail(new AppError("resource_exhausted", "no room"));
+  const names: string[] = [];
+  let pieces = 0;
+  for (; queue.length > 0; pieces++) names.push(...namesIn(nextEnvelopes(watchOf(queue))?.bytes ?? new Uint8Array()));
+  expect(names).toEqual(Array.from({ length: 2000 }, (_, i) => `ä-${i}`));
+  expect(pieces).toBeLessThan(20);
+  expect(pieces).toBeGreaterThan(1);
+  expect(() => nextEnvelopes(watchOf(queue))).toThrow("no room");
+});
+
+test("a poll takes everything that waits, few or many; a failure comes with the next", async () => {
+  const claim = () => ({ hold: async () => {}, release: () => {} }) as never;
+  for (const count of [0, 3, 2000]) {
+    const queue = filled(count);
+    const answer = await takeAll(watchOf(queue), claim);
+    const { events } = "pieces" in answer ? JSON.parse(Buffer.concat(answer.pieces).toString()) : answer;
+    expect(events.map(({ name }: { name: string }) => name)).toEqual(Array.from({ length: count }, (_, i) => `ä-${i}`));
+    queue.fail(new AppError("resource_exhausted", "no room"));
+    await expect(takeAll(watchOf(queue), claim)).rejects.toThrow("no room");
+  }
+});
+
+test("a watch that can't cover a new directory tells what was before, then fails: streams end, polls throw", async () => {
+  const limits = LIMITS as { watchedDirs: number };
+  const { watchedDirs } = limits;
+  limits.watchedDirs = 2;
+  try {
+    const { handlers, create } = setUp();
+    const call = { username: "root", signal: new AbortController().signal } as RpcCall;
+    const { watcherId } = await create(call.signal);
+    const received: unknown[] = [];
+    const streaming = (async () => {
+      const stream = handlers.WatchDir.open({ path: dir, recursive: true, includeEntry: false, allowNetworkMounts: false }, call);
+      for await (const message of stream) {
+        received.push(message);
+        if (received.length === 1) for (const name of ["one", "two"]) mkdirSync(join(dir, name));
+      }
+    })();
+    await expect(streaming).rejects.toMatchObject({ code: "resource_exhausted", reason: "too_many_watches" });
+    const sent = received.flatMap((message) => (message instanceof EncodedEnvelope ? namesIn(message.bytes) : []));
+    expect(sent.slice(0, 2)).toEqual(["one", "two"]);
+    expect(await handlers.GetWatcherEvents({ watcherId }, call)).toMatchObject({ events: [{ name: "one" }, { name: "two" }] });
+    await expect(Promise.resolve(handlers.GetWatcherEvents({ watcherId }, call))).rejects.toMatchObject({ code: "resource_exhausted" });
+    await handlers.RemoveWatcher({ watcherId }, call);
+  } finally {
+    limits.watchedDirs = watchedDirs;
+  }
+});
