@@ -37,6 +37,8 @@ export const LIMITS = {
   watchers: 256,
   /** Directories below one recursive watch; the kernel has a limit of its own over all of them. */
   watchedDirs: 100_000,
+  /** A directory whose own size is at most this is looked into without another thread. */
+  smallDirBytes: 32 * 1024,
   /** What events that wait for one client may take, and those for all of them together. Beyond it the watch tells that it has lost some. */
   queuedEventBytes: 16 * 1024 * 1024,
   queuedEventBytesTotal: 64 * 1024 * 1024,

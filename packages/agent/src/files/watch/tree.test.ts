@@ -10,6 +10,7 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -253,6 +254,19 @@ describe("WatchTree", () => {
     mkdirSync(path("root/dé"));
     await isTold("CREATE dé");
     await expectWatched("dé/ü");
+  });
+
+  test("a large directory that was there is covered, and nothing of it told", async () => {
+    mkdirSync(path("outside/large/sub"), { recursive: true });
+    for (let i = 0; i < 2000; i++) writeFileSync(path(`outside/large/a-name-of-some-length-${i}`), "");
+    tree.dispose();
+    renameSync(path("outside/large"), path("root/large"));
+    expect(statSync(path("root/large")).size).toBeGreaterThan(LIMITS.smallDirBytes);
+    told = [];
+    tree = newTree();
+    await tree.start();
+    await expectWatched("large/sub/file");
+    expect(told.filter((event) => !event.endsWith(" large/sub/file"))).toEqual([]);
   });
 
   test("more directories than may be watched fail the start, which leaves none behind, and end a watch that comes to have them", async () => {

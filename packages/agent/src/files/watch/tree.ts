@@ -137,9 +137,10 @@ export class WatchTree implements Listener {
   private async lookInto(dir: WatchedDir, look: Look, waiting: Step[], slice: TimeSlice): Promise<void> {
     const rel = this.dirs.relOf(dir);
     if (rel === undefined) return;
-    const path = pathOfRaw(this.dirs.pathOf(rel));
-    // What is told must be known before the next record comes; what is not can be read elsewhere.
-    const entries = look === "tell" ? entriesNow(path) : await entriesOf(path);
+    const path = this.dirs.pathOf(rel);
+    // What is told must be known before the next record comes; what is not may be read by another thread, where that is worth its way.
+    const isNow = look === "tell" || (statOf(path)?.size ?? 0) <= LIMITS.smallDirBytes;
+    const entries = isNow ? entriesNow(path) : await entriesOf(path);
     if (look === "tell") dir.found = new Map(entries.map(({ name }) => [name, false]));
     if (look === "again") for (const step of missingFrom(entries, dir)) waiting.push(step);
     for (const entry of entries) {
@@ -231,17 +232,17 @@ interface Step {
 
 const WITH_TYPES = { withFileTypes: true, encoding: "latin1" } as const;
 
-/** None when the directory is gone. Names are raw. */
-function entriesNow(path: string | Buffer): Dirent[] {
+/** None when the directory is gone. The path and the names are raw. */
+function entriesNow(path: string): Dirent[] {
   try {
-    return readdirSync(path, WITH_TYPES);
+    return readdirSync(pathOfRaw(path), WITH_TYPES);
   } catch {
     return [];
   }
 }
 
-function entriesOf(path: string | Buffer): Promise<Dirent[]> {
-  return new Promise((resolve) => readdir(path, WITH_TYPES, (error, entries) => resolve(error ? [] : entries)));
+function entriesOf(path: string): Promise<Dirent[]> {
+  return new Promise((resolve) => readdir(pathOfRaw(path), WITH_TYPES, (error, entries) => resolve(error ? [] : entries)));
 }
 
 /** `path`: raw. */
