@@ -10,7 +10,12 @@ setDefaultTimeout(60_000);
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
-  agent = await startAgent({ prepare: "touch /home/mounted && chmod 640 /home/mounted && mount --bind /home/mounted /home/mounted" });
+  const file = "touch /home/mounted && chmod 640 /home/mounted && mount --bind /home/mounted /home/mounted";
+  // Numbers of its files take all 64 bits.
+  const layered = `cd /run && mkdir below above && mount -t tmpfs tmpfs below && mount -t tmpfs tmpfs above
+    mkdir -p below/l/a below/l/b below/l/c above/u above/w /home/layered
+    mount -t overlay overlay -o xino=on,lowerdir=below/l,upperdir=above/u,workdir=above/w /home/layered`;
+  agent = await startAgent({ prepare: [file, layered].join("\n") });
 });
 afterAll(() => agent.stop());
 
@@ -30,6 +35,13 @@ test("a file that is a mount point gets owner and metadata as every file, and ke
     ]);
     expect(await attributes("/home/mounted")).toBe(`[('user.e2b.${key}', '1'), ('user.mine', 'kept')]`);
   }
+});
+
+test("directories of a layered file system are told apart, however near their numbers are", async () => {
+  const names = ["a/f", "b/f", "c/f"];
+  const files = names.map((name) => [`/home/layered/${name}`, name] as const);
+  expect((await putForm(agent, files)).status).toBe(200);
+  expect(await asRoot(agent, "cd /home/layered && grep -r ^ . | sort")).toBe("./a/f:a/f\n./b/f:b/f\n./c/f:c/f");
 });
 
 describe("through links whose text is not UTF-8", () => {

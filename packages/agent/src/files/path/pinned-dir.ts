@@ -48,7 +48,8 @@ export class PinnedDir {
 
   /** `dev:ino`, equal for two spellings of the same directory. */
   identity(): string {
-    const stat = fstatSync(this.fd);
+    // As numbers, those of an overlay of several file systems, or of FUSE, would be rounded to those of their neighbours.
+    const stat = fstatSync(this.fd, { bigint: true });
     return `${stat.dev}:${stat.ino}`;
   }
 
