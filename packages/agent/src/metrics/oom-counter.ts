@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 const MAX_BYTES = 4096;
 const O_CLOEXEC = 0o2000000;
@@ -24,7 +24,8 @@ export class CgroupOomCounter implements OomCounter {
   }
 
   read(): number | undefined {
-    this.file ??= this.open();
+    // Not `??=`: where there was none, one that appears later is a program's.
+    if (this.file === undefined) this.file = this.open();
     return this.file === null ? undefined : this.countIn(this.file);
   }
 
@@ -32,11 +33,11 @@ export class CgroupOomCounter implements OomCounter {
     for (const path of this.paths) {
       let fd: number;
       try {
-        fd = openSync(path, constants.O_RDONLY | O_CLOEXEC);
+        fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | O_CLOEXEC);
       } catch {
         continue; // The other kind of machine.
       }
-      if (this.countIn(fd) !== undefined) return fd;
+      if (fstatSync(fd).isFile() && this.countIn(fd) !== undefined) return fd;
       closeSync(fd);
     }
     return null;

@@ -84,3 +84,15 @@ test("kills for want of memory are counted in either form", () => {
   const counter = (...names: string[]) => new CgroupOomCounter(names.map((name) => join(folder, name))).read();
   expect([counter("events"), counter("none", "control"), counter("none")]).toEqual([2, 7, undefined]);
 });
+
+test("what is not counted at first is not counted later, when programs may have put something there", () => {
+  const counter = new CgroupOomCounter([join(folder, "later")]);
+  expect(counter.read()).toBeUndefined();
+  write("later", "oom_kill 2\n");
+  expect(counter.read()).toBeUndefined();
+});
+
+test("a pipe in the place of the counter holds nobody up", () => {
+  Bun.spawnSync(["mkfifo", join(folder, "pipe")]);
+  expect(new CgroupOomCounter([join(folder, "pipe")]).read()).toBeUndefined();
+});
