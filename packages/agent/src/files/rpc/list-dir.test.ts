@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BodyClaim } from "../../body/budget.ts";
@@ -28,5 +28,27 @@ test("as many entries as the limit says are listed, one more is failed_precondit
   } finally {
     limits.listEntries = listEntries;
     rmSync(dir, { recursive: true });
+  }
+});
+
+/** The one child of a process, once it has ended. */
+async function endedChildOf(pid: number): Promise<string> {
+  for (;;) {
+    const child = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim();
+    if (child && / Z /.test(readFileSync(`/proc/${child}/stat`, "latin1"))) return child;
+    await Bun.sleep(5);
+  }
+}
+
+test("a process that has ended and that nobody has waited for does not end a listing of /proc", async () => {
+  const parent = Bun.spawn(["/bin/sh", "-c", "sh -c : & exec sleep 60"]);
+  try {
+    const path = `/proc/${await endedChildOf(parent.pid)}`;
+    const { signal } = new AbortController();
+    const { pieces } = await listDirMessage({ users, path, depth: 2, signal, present: (entry) => entry }, claim);
+    expect(Buffer.concat(pieces).toString()).toContain(`"path":"${path}/net"`);
+  } finally {
+    parent.kill();
+    await parent.exited;
   }
 });

@@ -15,8 +15,11 @@ const encoder = new TextEncoder();
 const SLASH = Buffer.from("/");
 /** From here on the order of UTF-16 is not that of bytes. U+FFFD is among them, which stands for bytes that are no text. */
 const LATE = /[\ud800-\uffff]/;
-/** What is gone or no longer a directory, or was a process; and what not even root may look into, as `/proc/tty/driver` of a sandbox. */
-const LEFT_OUT = new Set(["ENOENT", "ENOTDIR", "ESRCH", "EACCES", "EPERM"]);
+/**
+ * What is gone or no longer a directory, or was a process (`EINVAL` says the `net` of one that nobody has waited for); and what not even root
+ * may look into, as `/proc/tty/driver` of a sandbox.
+ */
+const LEFT_OUT = new Set(["ENOENT", "ENOTDIR", "ESRCH", "EINVAL", "EACCES", "EPERM"]);
 
 // Not `node:fs/promises`: loading it costs 1.5 ms at every start of the agent.
 
