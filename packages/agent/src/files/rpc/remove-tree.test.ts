@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PinnedDir } from "../path/pinned-dir.ts";
-import { openAbove, removeTree } from "./remove-tree.ts";
+import { namesIn, openAbove, removeTree } from "./remove-tree.ts";
 
 let root = "";
 beforeAll(() => {
@@ -51,6 +51,17 @@ describe("what is exchanged while a tree is removed", () => {
     mkdirSync(`${root}/filled`);
     await removeWhile("filled", 3, () => writeFileSync(`${root}/filled/late`, ""));
     expect(existsSync(`${root}/filled`)).toBe(false);
+  });
+
+  test("a directory that somebody else removes once we hold it is empty, and leads up all the same", () => {
+    mkdirSync(`${root}/up/gone`, { recursive: true });
+    const up = PinnedDir.open(`${root}/up`);
+    const gone = PinnedDir.open(`${root}/up/gone`);
+    rmdirSync(`${root}/up/gone`);
+    expect(namesIn(gone)).toEqual([]);
+    const again = openAbove(gone, up.identity());
+    expect(again?.realPath()).toBe(`${root}/up`);
+    for (const dir of [up, gone, again]) dir?.close();
   });
 
   test("the directory above is opened again only where it is the one that we came from", () => {

@@ -127,6 +127,12 @@ function openDir(parent: PinnedDir, name: Name): PinnedDir | undefined {
   }
 }
 
-function namesIn(dir: PinnedDir): Name[] {
-  return readdirSync(`/proc/self/fd/${dir.fd}`, { encoding: "buffer" }) as Buffer[];
+/** None when it was removed while we hold it. */
+export function namesIn(dir: PinnedDir): Name[] {
+  try {
+    return readdirSync(`/proc/self/fd/${dir.fd}`, { encoding: "buffer" }) as Buffer[];
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  }
 }
