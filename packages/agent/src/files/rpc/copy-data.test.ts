@@ -12,10 +12,10 @@ beforeAll(() => {
 afterAll(() => rmSync(root, { recursive: true }));
 
 /** The copy of a file that had this size and took these blocks when it was looked at. */
-async function copyOf(name: string, size: number, blocks: number): Promise<Buffer> {
+async function copyOf(name: string, size: number, blocks: number, find?: Parameters<typeof copyData>[4]): Promise<Buffer> {
   const [from, to] = [openSync(resolve(root, name), "r"), openSync(join(root, "copy"), "w+")];
   try {
-    await copyData(from, to, { size, blocks }, new TimeSlice());
+    await copyData(from, to, { size, blocks }, new TimeSlice(), find);
   } finally {
     closeSync(from);
     closeSync(to);
@@ -34,4 +34,12 @@ test.each([0, 1, 1000])("%d blocks: the copy is as long as the file was, or as i
 
 test.each([0, 1000])("%d blocks: a file of the kernel ends where it ends, whatever size it shows", async (blocks) => {
   expect((await copyOf("/sys/kernel/fscaps", 4096, blocks)).toString()).toBe(readFileSync("/sys/kernel/fscaps", "utf8"));
+});
+
+test.each([
+  ["stays where it is", (at: number) => at],
+  ["goes back", () => 0],
+])("where the search for data and holes %s the copy ends all the same, and is whole", async (_, find) => {
+  writeFileSync(join(root, "served"), "content");
+  expect((await copyOf("served", 7, 0, (_fd, at) => find(at))).toString()).toBe("content");
 });

@@ -21,11 +21,14 @@ interface Extent {
 }
 
 /** Fills an empty file with the content of another. Holes stay holes; one that has become shorter ends there. Throws the kernel's error. */
-export async function copyData(from: number, to: number, { size, blocks }: Extent, slice: TimeSlice): Promise<void> {
+export async function copyData(from: number, to: number, { size, blocks }: Extent, slice: TimeSlice, find = seek): Promise<void> {
   if (size === 0) return;
   if (blocks * BLOCK >= size) return void (await new Appender(to).append(from, size));
-  for (let at = seek(from, 0, SEEK_DATA) ?? size; at < size; at = seek(from, at, SEEK_DATA) ?? size) {
-    const end = Math.min(seek(from, at, SEEK_HOLE) ?? size, size);
+  // Only forward: a file system that a program serves may say anything.
+  const next = (at: number) => Math.max(at, find(from, at, SEEK_DATA) ?? size);
+  for (let at = next(0); at < size; at = next(at)) {
+    const hole = find(from, at, SEEK_HOLE) ?? size;
+    const end = hole > at ? Math.min(hole, size) : size;
     while (at < end) {
       const copied = copySome({ from, fromOffset: at, to, toOffset: at, length: Math.min(LIMITS.copySliceBytes, end - at) });
       if (copied === 0) return;

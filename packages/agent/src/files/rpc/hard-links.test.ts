@@ -19,11 +19,11 @@ afterEach(() => {
 const stat = (name: string) => lstatSync(join(root, name), { bigint: true });
 
 /** A file of three names, whose copy is `copy/first`. */
-function copied(): { readonly links: HardLinks; readonly original: BigIntStats } {
+function copied(pathBytes?: number): { readonly links: HardLinks; readonly original: BigIntStats } {
   mkdirSync(join(root, "copy"));
   for (const name of ["original", "copy/first"]) writeFileSync(join(root, name), "");
   for (const name of ["b", "c"]) linkSync(join(root, "original"), join(root, name));
-  const links = new HardLinks(top);
+  const links = new HardLinks(top, pathBytes);
   links.add(stat("original"), Buffer.from("copy/first"), stat("copy/first"));
   return { links, original: stat("original") };
 }
@@ -46,4 +46,15 @@ test("a copy that is gone is not missed", () => {
   const { links, original } = copied();
   rmSync(join(root, "copy/first"));
   expect(links.link(original, top, Buffer.from("copy/second"))).toBe(false);
+});
+
+test("paths are remembered while there is room for them, which a file gives back with its last name", () => {
+  const { links, original } = copied("copy/first".length);
+  const other = { ...original, ino: original.ino + 1n } as BigIntStats;
+  const known = (name: string) => links.link(other, top, Buffer.from(name));
+  links.add(other, Buffer.from("copy/first"), stat("copy/first"));
+  expect(known("copy/other")).toBe(false);
+  for (const name of ["copy/second", "copy/third"]) links.link(original, top, Buffer.from(name));
+  links.add(other, Buffer.from("copy/first"), stat("copy/first"));
+  expect(known("copy/other")).toBe(true);
 });

@@ -1,8 +1,9 @@
 import { type BigIntStats, linkSync, lstatSync, unlinkSync } from "node:fs";
 import type { PinnedDir } from "../path/pinned-dir.ts";
 
-/** Files whose further names are awaited at once. Beyond it each name becomes a file of its own. */
+/** Files whose further names are awaited at once, and bytes of their paths. Beyond it each name becomes a file of its own. */
 const REMEMBERED = 100_000;
+const PATH_BYTES = 32 * 1024 * 1024;
 
 interface Copied {
   /** Where it lies, from the top. */
@@ -17,17 +18,20 @@ interface Copied {
 export class HardLinks {
   private readonly top: PinnedDir;
   private readonly copies = new Map<string, Copied>();
+  /** Bytes of paths that there is room for. */
+  private room: number;
 
   /** Paths begin at `top`. */
-  constructor(top: PinnedDir) {
+  constructor(top: PinnedDir, pathBytes = PATH_BYTES) {
     this.top = top;
+    this.room = pathBytes;
   }
 
   /** Gives a copy that was made before this name too. False when there is none, or it can't get it: then the file is to be copied. */
   link(original: BigIntStats, to: PinnedDir, name: Buffer): boolean {
     const copied = this.copies.get(keyOf(original));
     if (!copied) return false;
-    if (--copied.left === 0n) this.copies.delete(keyOf(original));
+    if (--copied.left === 0n && this.copies.delete(keyOf(original))) this.room += copied.path.length;
     try {
       linkSync(this.top.at(copied.path), to.at(name));
     } catch {
@@ -43,9 +47,11 @@ export class HardLinks {
 
   /** Remembers a copy. */
   add(original: BigIntStats, path: Buffer, { dev, ino }: BigIntStats): void {
-    if (original.nlink < 2n || this.copies.size >= REMEMBERED) return;
+    if (original.nlink < 2n || this.copies.size >= REMEMBERED || path.length > this.room) return;
     const key = keyOf(original);
-    if (!this.copies.has(key)) this.copies.set(key, { path, dev, ino, left: original.nlink - 1n });
+    if (this.copies.has(key)) return;
+    this.copies.set(key, { path, dev, ino, left: original.nlink - 1n });
+    this.room -= path.length;
   }
 }
 
