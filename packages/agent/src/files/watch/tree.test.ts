@@ -226,6 +226,16 @@ describe("WatchTree", () => {
     await eventually(() => watchedByKernel() === 1);
   });
 
+  test("after lost events a watched directory that was moved goes on being told with what is below", async () => {
+    overflow();
+    renameSync(path("root"), path("outside/moved"));
+    mkdirSync(path("root"));
+    await eventually(() => lost === 1);
+    await pastRenames();
+    writeFileSync(path("outside/moved/d/file"), "x");
+    await isTold("CREATE d/file");
+  });
+
   test("others have their turn while many events are told", async () => {
     let turns = 0;
     const counting = setInterval(() => turns++, 0);

@@ -111,7 +111,7 @@ export class WatchTree implements Listener {
     try {
       while (this.isBehind && !this.isOver) {
         this.isBehind = false;
-        if (this.recursive && this.dirs.top) await this.walk(this.dirs.top, "again");
+        if (this.recursive && this.dirs.top && this.dirs.isInPlace) await this.walk(this.dirs.top, "again");
         this.watcher.onLost();
       }
     } finally {

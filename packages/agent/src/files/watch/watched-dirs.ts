@@ -63,6 +63,17 @@ export class WatchedDirs {
     return this.topDir;
   }
 
+  /** Whether the root's path still leads to it; what is below can't be looked at by path when not. */
+  get isInPlace(): boolean {
+    try {
+      const { dir, isNew } = this.listen(this.root, true);
+      if (isNew) this.drop(dir);
+      return dir === this.topDir;
+    } catch {
+      return false;
+    }
+  }
+
   get(wd: number): WatchedDir | undefined {
     return this.byWd.get(wd);
   }
