@@ -17,6 +17,12 @@ test("a subtree that somebody has removed is made again", () => {
   expect(existsSync(cgroups.create("pty")?.path ?? "")).toBe(true);
 });
 
+test("names that somebody has taken are passed over", () => {
+  const cgroups = new CommandCgroups(root);
+  for (const name of ["1", "2", "3"]) mkdirSync(join(root, "user", name));
+  expect(cgroups.create("user")?.path).toBe(join(root, "user/4"));
+});
+
 test("only the kernel's limit is told as one", () => {
   const cgroups = new CommandCgroups(root);
   rmdirSync(join(root, "user"));

@@ -6,6 +6,9 @@ import { LIMITS } from "../limits.ts";
 /** Commands with pipes and commands with a terminal live in two subtrees, frozen together before a pause. */
 export type CommandKind = "user" | "pty";
 
+/** So many names in a row may be those of groups that the sandbox's root has made. */
+const MOST_TAKEN = 1_000;
+
 /**
  * One cgroup for each command, so that everything a command starts can be ended at once, whatever it does to its parents and sessions.
  * Where the sandbox has no writable cgroup v2 of its own, commands stay in the agent's cgroup and only their process group can be killed.
@@ -25,13 +28,15 @@ export class CommandCgroups {
   /** Makes the cgroup of one command; undefined where there are none. Throws `resource_exhausted` when the sandbox may have no more. */
   create(kind: CommandKind): CommandCgroup | undefined {
     if (!this.enabled) return undefined;
-    const path = join(this.root, kind, String(this.nextNumber++));
-    try {
-      makeGroup(path);
-    } catch (error) {
-      throw creationFailure(error);
+    for (let left = MOST_TAKEN; ; left--) {
+      const path = join(this.root, kind, String(this.nextNumber++));
+      try {
+        makeGroup(path);
+        return new CommandCgroup(path, (leftover) => this.remove(leftover));
+      } catch (error) {
+        if (codeOf(error) !== "EEXIST" || left === 0) throw creationFailure(error);
+      }
     }
-    return new CommandCgroup(path, (left) => this.remove(left));
   }
 
   /** Removes it now, or as soon as what the command left running has ended. */

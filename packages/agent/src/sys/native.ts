@@ -49,7 +49,14 @@ export function makePipe(nonBlocking: "read" | "write", owner?: { readonly uid: 
   }
   const pipe = { read: ends[0] ?? -1, write: ends[1] ?? -1 };
   libc().fcntl(pipe[nonBlocking], F_SETFL, O_NONBLOCK);
-  if (owner && owner.uid !== 0) fchownSync(pipe.read, owner.uid, owner.gid);
+  try {
+    if (owner && owner.uid !== 0) fchownSync(pipe.read, owner.uid, owner.gid);
+  } catch (error) {
+    // /etc/passwd may name ids that the sandbox does not have.
+    closeQuietly(pipe.read);
+    closeQuietly(pipe.write);
+    throw error;
+  }
   return pipe;
 }
 
