@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { buildLaunch } from "./support/launch.ts";
-import { collect, readUntil, run as runIn, shell, start } from "./support/run.ts";
+import { collect, firstPid, readUntil, run as runIn, shell, start } from "./support/run.ts";
 
 interface Order {
   readonly texts: readonly string[];
@@ -162,6 +162,78 @@ describe("launch and the agent", () => {
       const [left, parent] = next.stdout.trim().split("\n");
       expect(left).toBe("none");
       expect(parent).not.toBe(launch);
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  test("what a launch was about to start when it was ended does not run unseen", async () => {
+    const agent = await startAgent();
+    try {
+      // A command in a frozen group has been forked, and does nothing yet.
+      const script = `launch=$PPID; echo $$ > /sys/fs/cgroup/cgroup.procs; echo 1 > /sys/fs/cgroup/user/cgroup.freeze; echo frozen
+        until pgrep -P $launch | grep -qvx $$; do sleep 0.02; done; kill -9 $launch; echo 0 > /sys/fs/cgroup/user/cgroup.freeze`;
+      const killer = await start(agent, shell(script), { user: "root" });
+      await readUntil(killer, ({ stdout }) => stdout === "frozen\n");
+      const { error } = await collect(await start(agent, { process: { cmd: "sleep", args: ["1173"] }, stdin: false }));
+      expect(error?.code).toBe("internal");
+      expect((await runIn(agent, "for i in $(seq 100); do pgrep -f '^sleep 1173' || exit 7; sleep 0.05; done")).end.exitCode).toBe(7);
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  testAlone("a pipe in the place of /dev/null holds up nobody", async () => {
+    const agent = await startAgent();
+    try {
+      const replace = { process: { cmd: "sh", args: ["-c", "mkfifo /run/null && mount --bind /run/null /dev/null"] }, stdin: true };
+      expect((await collect(await start(agent, replace, { user: "root" }))).end.status).toBe("exit status 0");
+      expect((await collect(await start(agent, { process: { cmd: "cat" }, stdin: false }))).end.status).toBe("exit status 0");
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  test("orders wait for a launch that is behind", async () => {
+    const agent = await startAgent();
+    try {
+      const stopper = await start(agent, shell("sleep 0.1; kill -STOP $PPID; echo stopped; sleep 0.5; kill -CONT $PPID"), { user: "root" });
+      await readUntil(stopper, ({ stdout }) => stdout === "stopped\n");
+      const envs = { LONG: "x".repeat(30_000) };
+      const starts = Array.from({ length: 30 }, async () => collect(await start(agent, { process: { cmd: "/bin/true", envs } })));
+      for (const { end } of await Promise.all(starts)) expect(end.status).toBe("exit status 0");
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  /** So many may the agent's launch have; its own are four. */
+  const limitDescriptors = (agent: AgentUnderTest, count: number) =>
+    runIn(agent, `prlimit --pid $PPID --nofile=${count}:`, { user: "root" });
+
+  test("an order whose texts launch has no descriptor for is refused", async () => {
+    const agent = await startAgent();
+    try {
+      await limitDescriptors(agent, 7);
+      const long = { process: { cmd: "/bin/true", envs: { LONG: "x".repeat(40_000) } } };
+      expect((await collect(await start(agent, long))).error?.code).toBe("resource_exhausted");
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  test("more commands run than launch may have descriptors", async () => {
+    const agent = await startAgent();
+    try {
+      await limitDescriptors(agent, 20);
+      const waiting = [];
+      for (let i = 0; i < 30; i++) {
+        const open = await start(agent, { process: { cmd: "sh", args: ["-c", "until [ -e /run/go ]; do sleep 0.2; done; exit 5"] } });
+        await firstPid(open);
+        waiting.push(open);
+      }
+      await runIn(agent, "touch /run/go", { user: "root" });
+      for (const open of waiting) expect((await collect(open)).end.exitCode).toBe(5);
     } finally {
       await agent.stop();
     }

@@ -5,7 +5,8 @@
  * a terminal of its own, and moving a process afterwards waits for the kernel, 7 to 12 ms. Being small it also forks in no time.
  *
  * Descriptor 0 is a SEQPACKET socket to the agent. A packet from there is an order (order.c says of what texts) with the command's
- * descriptors 0, 1 and 2; a fourth one holds the texts where they are too long for a packet. Answers are packets of one line:
+ * descriptors 0, 1 and 2; a fourth one holds the texts where they are too long for a packet, which has the ID alone then. Answers are
+ * packets of one line:
  *
  *   ID started PID         CMD runs (or could not be executed, which its standard error and status 127 or 126 tell)
  *   ID ended STATUS        it has ended; the raw number that wait() gives
@@ -98,7 +99,7 @@ static long clone_into(const char *cgroup) {
 
 static void start(const struct order *order) {
   int report[2];
-  if (make_room() || pipe2(report, O_CLOEXEC)) {
+  if (make_room() || pipe2(report, O_CLOEXEC | O_NONBLOCK)) {
     fail(order->id, STEP_CLONE, errno);
     return;
   }
@@ -150,18 +151,19 @@ static void take_order(void) {
     count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     memcpy(fds, CMSG_DATA(header), count * sizeof(int));
   }
+  int is_cut = message.msg_flags & MSG_CTRUNC; /* no descriptor left for all that came */
   size_t size = (size_t)got;
   char *long_order = count > STDIO ? read_file(fds[STDIO], &size) : NULL;
   memcpy(order.stdio, fds, sizeof order.stdio);
-  if (parse_order(long_order ? long_order : packet, size, &order)) fail(order.id, STEP_ORDER, EINVAL);
-  else if (count < STDIO) fail(order.id, STEP_ORDER, message.msg_flags & MSG_CTRUNC ? EMFILE : EBADF);
+  if (parse_order(long_order ? long_order : packet, size, &order)) fail(order.id, STEP_ORDER, is_cut ? EMFILE : EINVAL);
+  else if (count < STDIO) fail(order.id, STEP_ORDER, is_cut ? EMFILE : EBADF);
   else start(&order);
   forget_order(&order);
   free(long_order);
   for (size_t i = 0; i < count; i++) close(fds[i]);
 }
 
-/* The pipe is closed: by the start of the command, or by its failure, which came before. */
+/* The pipe is closed by the start of the command, or by its failure, which came before. At its end somebody else may still hold it open. */
 static void settle(struct child *child) {
   struct failure failure;
   ssize_t got = read(child->report, &failure, sizeof failure);
@@ -198,11 +200,13 @@ int main(void) {
   for (;;) {
     watched[0] = (struct pollfd){.fd = AGENT, .events = POLLIN};
     watched[1] = (struct pollfd){.fd = ends, .events = POLLIN};
-    size_t count = child_count; /* a negative descriptor is passed over */
-    for (size_t i = 0; i < count; i++) watched[WATCHED + i] = (struct pollfd){.fd = children[i].report, .events = POLLIN};
-    if (poll(watched, WATCHED + count, -1) < 0 && errno != EINTR) return 1;
-    for (size_t i = 0; i < count; i++)
-      if (watched[WATCHED + i].revents) settle(&children[i]);
+    size_t count = WATCHED; /* those that run are left out: poll takes no more than the limit of descriptors */
+    for (size_t i = 0; i < child_count; i++)
+      if (children[i].report >= 0) watched[count++] = (struct pollfd){.fd = children[i].report, .events = POLLIN};
+    if (poll(watched, count, -1) < 0 && errno != EINTR) return 1;
+    size_t next = WATCHED;
+    for (size_t i = 0; i < child_count; i++)
+      if (children[i].report >= 0 && watched[next++].revents) settle(&children[i]);
     if (watched[1].revents) reap(ends);
     if (watched[0].revents) take_order();
   }

@@ -7,7 +7,7 @@ import type { AgentState, SystemUser } from "../contracts.ts";
 import { resolvePath } from "../files/path/resolve-path.ts";
 import type { OomCounter } from "../metrics/oom-counter.ts";
 import type { TerminalSize } from "../pty/terminal.ts";
-import { closeQuietly } from "../sys/native.ts";
+import { closeQuietly, libc } from "../sys/native.ts";
 import type { CallTrace } from "../trace.ts";
 import { Command } from "./command.ts";
 import { endStatusOf, looksKilled } from "./end-status.ts";
@@ -53,22 +53,16 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
     const streams = order.terminal ? terminalStreams(order.terminal, order.user) : pipeStreams(order.stdin, order.user);
     for (const fd of [...streams.theirs, ...streams.ours]) unclosed.add(fd);
     order.trace?.mark("prepared");
-    const launching = deps.launcher.launch({
-      cgroup: cgroup?.path,
-      user: order.user,
-      cwd,
-      command,
-      env,
-      stdio: streams.stdio,
-      terminal: order.terminal !== undefined,
+    const stdio = streams.stdio;
+    const launchOrder = { cgroup: cgroup?.path, user: order.user, cwd, command, env, stdio, terminal: order.terminal !== undefined };
+    const { pid, ended } = await deps.launcher.launch(launchOrder, () => {
+      // The command has its own copies now; ours would keep its output from ever ending.
+      for (const fd of streams.theirs) {
+        unclosed.delete(fd);
+        closeQuietly(fd);
+      }
+      order.trace?.mark("spawned");
     });
-    // The command has its own copies now; ours would keep its output from ever ending.
-    for (const fd of streams.theirs) {
-      unclosed.delete(fd);
-      closeQuietly(fd);
-    }
-    order.trace?.mark("spawned");
-    const { pid, ended } = await launching;
     order.trace?.mark("started");
     if (order.trace) void ended.then(() => order.trace?.mark("exited"));
     return new Command({
@@ -79,21 +73,24 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
       input: streams.openInput?.(),
       terminal: streams.terminal,
       outputs: streams.outputs,
-      ended: ended.then((status) => status ?? endOfLost(cgroup)),
+      ended: ended.then((status) => status ?? endOfLost(pid, cgroup)),
       clock: deps.clock,
       shares: deps.shares,
       describeEnd: (status, wasKilled) => endStatusOf(status, wasKilled ? undefined : oomReason(deps, status, oomKillsBefore)),
     });
   } catch (error) {
     for (const fd of unclosed) closeQuietly(fd);
+    // A launch that was ended at the wrong moment leaves a command that it has not told of.
+    cgroup?.kill();
     cgroup?.remove();
     throw error;
   }
 }
 
 /** Nobody can say any more how a command ends: then it does not go on unseen, and its end is told as what it is. */
-function endOfLost(cgroup: CommandCgroup | undefined): number {
-  cgroup?.kill();
+function endOfLost(pid: number, cgroup: CommandCgroup | undefined): number {
+  // Without a cgroup its process group is as much of it as can be named.
+  if (!cgroup?.kill()) libc().kill(-pid, SIGKILL);
   return SIGKILL;
 }
 

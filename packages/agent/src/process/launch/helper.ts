@@ -11,6 +11,7 @@ export interface Launched {
 
 /** Longer texts travel in a file. Launch reads packets of up to twice this. */
 const PACKET_BYTES = 32 * 1024;
+const EAGAIN = 11;
 const EPIPE = 32;
 const ECONNRESET = 104;
 
@@ -52,17 +53,20 @@ export class Helper {
     return helper;
   }
 
-  /** Asks for a command; what the order names may be closed when this returns. Undefined when the helper has gone, and took nothing. */
-  ask(order: LaunchOrder, stdio: readonly [number, number, number]): Promise<Launched> | undefined {
-    if (this.isGone) return undefined;
+  /**
+   * Asks for a command; what the order names may be closed when a promise is returned. Otherwise nothing was taken: the helper has gone, or
+   * its queue is full now, because more is started at once than it forks in that time, or because somebody inside has stopped it.
+   */
+  ask(order: LaunchOrder, stdio: readonly [number, number, number]): Promise<Launched> | "gone" | "full" {
+    if (this.isGone) return "gone";
     const id = ++this.lastId;
     const errno = this.send(orderTexts(id, order), stdio);
     if (errno === EPIPE || errno === ECONNRESET) {
       this.leave();
-      return undefined;
+      return "gone";
     }
-    // Its queue is full: somebody inside has stopped it, or starts more than it can.
-    if (errno !== 0) throw launchFailed(`its helper takes no orders now (errno ${errno})`);
+    if (errno === EAGAIN) return "full";
+    if (errno !== 0) throw launchFailed(`its helper cannot be asked (errno ${errno})`);
     const pending = { order, started: Promise.withResolvers<Launched>(), ended: Promise.withResolvers<number | undefined>() };
     this.pending.set(id, pending);
     return pending.started.promise;
@@ -73,7 +77,8 @@ export class Helper {
     const file = memoryFile(texts);
     if (file === undefined) throw processLimit();
     try {
-      return sendPacket(this.fd, texts.subarray(0, 1), [...stdio, file]);
+      // The id, for the answer to be found should the file be lost on the way: launch may have no descriptor left for it.
+      return sendPacket(this.fd, texts.subarray(0, texts.indexOf(0) + 1), [...stdio, file]);
     } finally {
       closeQuietly(file);
     }

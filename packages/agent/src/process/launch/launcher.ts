@@ -1,7 +1,13 @@
-import { openSync } from "node:fs";
+import { constants, openSync } from "node:fs";
 import { Helper, type Launched } from "./helper.ts";
 import type { LaunchOrder } from "./order.ts";
 import { launchFailed } from "./refusal.ts";
+
+const O_CLOEXEC = 0o2000000;
+
+/** How long an order waits for room in launch's queue, and how long at most between two looks. */
+const PATIENCE_MS = 5_000;
+const LONGEST_PAUSE_MS = 20;
 
 /**
  * Starts commands through the guest bundle's `launch`: one process for all of them. Whoever ends it ends the commands with it; the next
@@ -25,13 +31,27 @@ export class Launcher {
     }
   }
 
-  /** Resolves when the command runs, or says why it can't. The order's descriptors may be closed as soon as this returns. */
-  launch(order: LaunchOrder): Promise<Launched> {
+  /** Resolves when the command runs, or says why it can't. The order's descriptors may be closed once `onTaken` has been called. */
+  async launch(order: LaunchOrder, onTaken: () => void): Promise<Launched> {
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    let launched = this.ask(order);
+    for (let pauseMs = 1; launched === "full"; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      if (performance.now() >= giveUpAt) throw launchFailed("its helper takes no orders");
+      await Bun.sleep(pauseMs);
+      launched = this.ask(order);
+    }
+    onTaken();
+    return launched;
+  }
+
+  private ask(order: LaunchOrder): Promise<Launched> | "full" {
     const [stdin, stdout, stderr] = order.stdio;
     const stdio = [stdin ?? this.devNull(), stdout, stderr] as const;
+    let launched = this.current().ask(order, stdio);
     // A helper that has ended unseen took nothing: the order is still there for a new one.
-    const launched = this.current().ask(order, stdio) ?? this.current().ask(order, stdio);
-    return launched ?? Promise.reject(launchFailed("its helper ends at once"));
+    if (launched === "gone") launched = this.current().ask(order, stdio);
+    if (launched === "gone") throw launchFailed("its helper ends at once");
+    return launched;
   }
 
   private current(): Helper {
@@ -41,8 +61,9 @@ export class Launcher {
     return this.helper;
   }
 
+  /** Opened without ever waiting: the sandbox's root may have put a pipe in its place. */
   private devNull(): number {
-    this.nothing ??= openSync("/dev/null", "r");
+    this.nothing ??= openSync("/dev/null", constants.O_RDONLY | constants.O_NONBLOCK | O_CLOEXEC);
     return this.nothing;
   }
 }
