@@ -214,6 +214,17 @@ describe("WatchTree", () => {
     expect([lost, failures]).toEqual([1, []]);
   });
 
+  test("a watch that ends while it looks at everything again tells no more", async () => {
+    tree.onLost();
+    tree.dispose();
+    const other = newTree();
+    await other.start();
+    other.onLost();
+    await eventually(() => lost > 0);
+    other.dispose();
+    expect([lost, failures]).toEqual([1, []]);
+  });
+
   test("after lost events directories that have left or are gone are watched no longer", async () => {
     overflow();
     renameSync(path("root/d"), path("outside/d"));

@@ -112,7 +112,7 @@ export class WatchTree implements Listener {
       while (this.isBehind && !this.isOver) {
         this.isBehind = false;
         if (this.recursive && this.dirs.top && this.dirs.isInPlace) await this.walk(this.dirs.top, "again");
-        this.watcher.onLost();
+        if (!this.isOver) this.watcher.onLost();
       }
     } finally {
       this.isCatchingUp = false;
