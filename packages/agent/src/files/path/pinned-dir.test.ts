@@ -16,7 +16,7 @@ const descriptors = () => readdirSync("/proc/self/fd").length;
 test("makes what is missing, outermost first, and tells it", () => {
   const made: string[] = [];
   const dir = ensureDir(`${root}/a//b/./c/`, owner, (path) => made.push(path));
-  expect(dir.realPath()).toBe(`${root}/a/b/c`);
+  expect(dir.realPath().toString()).toBe(`${root}/a/b/c`);
   dir.close();
   expect(made).toEqual([`${root}/a`, `${root}/a/b`, `${root}/a/b/c`]);
   expect(statSync(`${root}/a/b`).mode & 0o777).toBe(0o755);

@@ -41,9 +41,9 @@ export class PinnedDir {
     return lstatSync(this.at(name), { throwIfNoEntry: false });
   }
 
-  /** Where this directory is now. */
-  realPath(): string {
-    return readlinkSync(`/proc/self/fd/${this.fd}`);
+  /** Where this directory is now; bytes, since it may be no text. */
+  realPath(): Buffer {
+    return readlinkSync(`/proc/self/fd/${this.fd}`, "buffer");
   }
 
   /** `dev:ino`, equal for two spellings of the same directory. */

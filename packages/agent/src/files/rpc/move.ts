@@ -1,4 +1,4 @@
-import { readlinkSync, renameSync } from "node:fs";
+import { renameSync } from "node:fs";
 import { posix } from "node:path";
 import { AppError } from "@boxyard/core";
 import { httpFailure } from "../../contracts.ts";
@@ -80,7 +80,7 @@ async function copyOver(from: PinnedDir, name: string, to: PinnedDir, newName: s
 
 /** What is mounted can't go along, and below it could lie the destination. */
 function refuseMounts(from: PinnedDir, name: string): void {
-  const dir = readlinkSync(`/proc/self/fd/${from.fd}`, "buffer").toString("latin1");
+  const dir = from.realPath().toString("latin1");
   const path = Buffer.from(`${dir === "/" ? "" : dir}/`, "latin1");
   if (!holdsMount(Buffer.concat([path, Buffer.from(name)]))) return;
   throw new AppError("failed_precondition", `'${name}' holds a mount point and can't be moved to another file system`, {

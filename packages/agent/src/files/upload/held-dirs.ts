@@ -1,4 +1,3 @@
-import { readlinkSync } from "node:fs";
 import { PinnedDir } from "../path/pinned-dir.ts";
 import { SysError } from "../sys/errno.ts";
 
@@ -34,7 +33,7 @@ export class HeldDir {
 
   letGo(): void {
     if (!this.pinned) return;
-    this.place = readlinkSync(`/proc/self/fd/${this.pinned.fd}`, { encoding: "buffer" });
+    this.place = this.pinned.realPath();
     this.close();
   }
 
