@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot } from "./support/files.ts";
-import { run } from "./support/run.ts";
+import { collect, readUntil, run, shell, start } from "./support/run.ts";
 
 const MIB = 1024 * 1024;
 const read = async (agent: AgentUnderTest) => {
@@ -36,13 +36,15 @@ test("GET /metrics has the ten members, all numbers, of the sandbox's own limits
     const busy = await read(agent);
     expect(busy.cpu_used_pct).toBeGreaterThan(5);
     expect(busy.cpu_used_pct).toBeLessThanOrEqual(100);
-    const held = run(agent, "python3 -c 'x = bytearray(80 * 1024 * 1024); import time; time.sleep(1)'");
-    await Bun.sleep(700);
+    const holder = `exec python3 -c 'x = bytearray(80 * 1024 * 1024); print("held", flush=True); import time; time.sleep(60)'`;
+    const held = await start(agent, shell(holder));
+    const { pid } = await readUntil(held, ({ stdout }) => stdout.includes("held"));
     const full = await read(agent);
     expect(full.mem_used - first.mem_used).toBeGreaterThan(70 * MIB);
     expect(full.mem_used).toBeLessThan(256 * MIB);
     expect(full.mem_used_mib).toBe(Math.floor(full.mem_used / MIB));
-    await held;
+    await asRoot(agent, `kill -9 ${pid}`);
+    await collect(held);
     // What a file takes in memory, here of a file system in memory, is cache and not use.
     await run(agent, "head -c 41943040 /dev/zero > /home/user/cached");
     const cached = await read(agent);
