@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { buildLaunch } from "./support/launch.ts";
+import { unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run as runIn, shell, start } from "./support/run.ts";
 
 interface Order {
@@ -167,7 +168,7 @@ describe("launch and the agent", () => {
     }
   });
 
-  test("what a launch was about to start when it was ended does not run unseen", async () => {
+  testAlone("what a launch was about to start when it was ended does not run unseen", async () => {
     const agent = await startAgent();
     try {
       // A command in a frozen group has been forked, and does nothing yet.
@@ -202,6 +203,34 @@ describe("launch and the agent", () => {
       const envs = { LONG: "x".repeat(30_000) };
       const starts = Array.from({ length: 30 }, async () => collect(await start(agent, { process: { cmd: "/bin/true", envs } })));
       for (const { end } of await Promise.all(starts)) expect(end.status).toBe("exit status 0");
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  test("a command that a stopped launch does not start has its deadline all the same, and does not outlive it", async () => {
+    const agent = await startAgent();
+    try {
+      const script = "sleep 0.1; kill -STOP $PPID; echo stopped; until [ -e go ]; do sleep 0.02; done; kill -CONT $PPID";
+      const stopper = await start(agent, shell(script, { cwd: "/home/user" }), { user: "root" });
+      await readUntil(stopper, ({ stdout }) => stdout === "stopped\n");
+      const late = await start(agent, { process: { cmd: "sleep", args: ["1176"] }, stdin: false }, { timeoutMs: 200 });
+      expect((await collect(late)).error?.code).toBe("deadline_exceeded");
+      await unary(agent, "filesystem.Filesystem/MakeDir", { path: "/home/user/go" });
+      expect((await collect(stopper)).end.status).toBe("exit status 0");
+      expect((await runIn(agent, "for i in $(seq 100); do pgrep -f '^sleep 1176' || exit 7; sleep 0.05; done")).end.exitCode).toBe(7);
+    } finally {
+      await agent.stop();
+    }
+  });
+
+  test("launch stays small: an order that the kernel would refuse never reaches it", async () => {
+    const agent = await startAgent();
+    try {
+      const words = Array.from({ length: 200 }, () => "x".repeat(100_000));
+      expect((await collect(await start(agent, { process: { cmd: "/bin/true", args: words } }))).error?.code).toBe("invalid_argument");
+      const { stdout } = await runIn(agent, "sed -n 's/^VmHWM:[[:space:]]*//p' /proc/$PPID/status", { user: "root" });
+      expect(Number.parseInt(stdout, 10)).toBeLessThan(8_000);
     } finally {
       await agent.stop();
     }

@@ -1,7 +1,7 @@
 import { memoryFile, packetSocket, sendPacket } from "../../sys/descriptors.ts";
 import { closeQuietly } from "../../sys/native.ts";
 import { type LaunchOrder, orderTexts } from "./order.ts";
-import { launchFailed, processLimit, refusal } from "./refusal.ts";
+import { launchFailed, processLimit, refusal, tooLong } from "./refusal.ts";
 
 export interface Launched {
   readonly pid: number;
@@ -11,6 +11,8 @@ export interface Launched {
 
 /** Longer texts travel in a file. Launch reads packets of up to twice this. */
 const PACKET_BYTES = 32 * 1024;
+/** The kernel takes 6 MiB of arguments and environment at most; launch must not become large with what it would refuse. */
+const MOST_BYTES = 7 * 1024 * 1024;
 const EAGAIN = 11;
 const EPIPE = 32;
 const ECONNRESET = 104;
@@ -73,6 +75,7 @@ export class Helper {
   }
 
   private send(texts: Uint8Array, stdio: readonly [number, number, number]): number {
+    if (texts.length > MOST_BYTES) throw tooLong();
     if (texts.length <= PACKET_BYTES) return sendPacket(this.fd, texts, stdio);
     const file = memoryFile(texts);
     if (file === undefined) throw processLimit();

@@ -15,11 +15,14 @@ export function refusal(step: string, errno: number, order: LaunchOrder): AppErr
       reason: "bad_cwd",
     });
   }
-  if (step === "exec" && errno === E2BIG)
-    return new AppError("invalid_argument", "the arguments and environment are too long", { reason: "too_long" });
+  if (step === "exec" && errno === E2BIG) return tooLong();
   if (step === "tty") return new AppError("invalid_argument", "the sandbox has no terminal to give", { reason: "no_terminal" });
   if (errno === EAGAIN || errno === ENOMEM || errno === EMFILE) return processLimit();
   return launchFailed(`${step} failed with errno ${errno}`);
+}
+
+export function tooLong(): AppError {
+  return new AppError("invalid_argument", "the arguments and environment are too long", { reason: "too_long" });
 }
 
 export function processLimit(cause?: unknown): AppError {

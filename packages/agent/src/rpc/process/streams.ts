@@ -2,10 +2,12 @@ import { AppError } from "@boxyard/core";
 import type { ConnectRequest, ConnectResponse, StartRequest, StartResponse } from "@boxyard/spec/agent";
 import { type AgentContext, actingUser, type EncodedEnvelope, type RpcCall, type ServerStreamHandler } from "../../contracts.ts";
 import type { Reader } from "../../process/broadcast.ts";
+import type { Command } from "../../process/command.ts";
 import type { Commands } from "../../process/commands.ts";
 import type { EndStatus } from "../../process/end-status.ts";
 import { type StartDeps, startCommand } from "../../process/start-command.ts";
 import { terminalSize } from "../../pty/terminal.ts";
+import { after } from "../../timers.ts";
 import { dataEnvelope } from "./data-envelope.ts";
 import { selectorOf } from "./selector.ts";
 
@@ -52,7 +54,8 @@ async function* runStart(
     stdin: request.stdin ?? true,
     trace,
   };
-  const command = await commands.start(config, () => startCommand(deps, order));
+  const starting = commands.start(config, () => startCommand(deps, order));
+  const command = await (call.timeoutMs === undefined ? starting : startedWithin(call.timeoutMs, starting));
   if (trace) void command.finished.then(() => trace.mark("drained"));
   const reader = command.subscribe();
   if (call.timeoutMs !== undefined) {
@@ -60,6 +63,17 @@ async function* runStart(
     command.killAfter(left, () => reader.fail(deadline(call.timeoutMs)));
   }
   yield* deliver(command.pid, reader, call);
+}
+
+/** A frozen sandbox, or one whose root has stopped `launch`, starts nothing now: what starts after its deadline is killed at once. */
+function startedWithin(timeoutMs: number, starting: Promise<Command>): Promise<Command> {
+  return new Promise((resolve, reject) => {
+    const cancel = after(timeoutMs, () => {
+      reject(deadline(timeoutMs));
+      starting.then((command) => command.kill()).catch(() => {});
+    });
+    starting.then(resolve, reject).finally(cancel);
+  });
 }
 
 function deadline(timeoutMs: number | undefined): AppError {
