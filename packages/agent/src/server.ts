@@ -53,7 +53,7 @@ async function answer(ctx: AgentContext, table: RouteTable, request: Request): P
 
 async function answerHttp(ctx: AgentContext, route: HttpRoute, request: Request): Promise<Response> {
   try {
-    return await route.handle({ request, signal: request.signal, query: new URL(request.url).searchParams });
+    return await route.handle({ request, signal: request.signal, query: new URL(request.url, "http://agent").searchParams });
   } catch (error) {
     if (!(error instanceof AppError) || error.code === "internal") ctx.log(`${route.method} ${route.path} failed`, error);
     return httpErrorOf(error);
@@ -83,9 +83,12 @@ class RouteTable {
   }
 }
 
-/** Path of an absolute URL, which the runtime has normalised: a whole parse is not needed for it. */
+/**
+ * Path of a URL, which the runtime has normalised: a whole parse is not needed for it. Of a request whose Host is empty, or none that could
+ * be part of a URL, it has the path alone.
+ */
 function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("//") + 2);
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("//") + 2);
   const query = url.indexOf("?", start);
   return url.slice(start, query < 0 ? url.length : query);
 }

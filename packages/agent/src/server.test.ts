@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import type { AgentContext, HttpRoute } from "./contracts.ts";
+import { serve } from "./server.ts";
+
+/** What a request with this target and Host header meets: the status, and the query as the route has it. */
+async function ask(target: string, host: string): Promise<string> {
+  const route: HttpRoute = { method: "GET", path: "/here", access: "own", handle: async ({ query }) => new Response(`q=${query}`) };
+  const ctx = { state: {}, log() {} } as unknown as AgentContext;
+  const server = serve(ctx, { http: [route], rpc: [] }, { hostname: "127.0.0.1", port: 0 });
+  try {
+    return await new Promise<string>((resolve) => {
+      let answer = "";
+      void Bun.connect({
+        hostname: "127.0.0.1",
+        port: server.port ?? 0,
+        socket: {
+          open: (socket) => void socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+          data: (_socket, bytes) => {
+            answer += bytes.toString();
+          },
+          close: () => resolve(`${answer.split(" ")[1]} ${answer.split("\r\n\r\n")[1]}`),
+        },
+      });
+    });
+  } finally {
+    await server.stop(true);
+  }
+}
+
+test("a path is found whatever the Host header says", async () => {
+  for (const host of ["agent", "", "a/b", "x/other?", "x?y", "x#y"]) expect(await ask("/here?a=1", host)).toBe("200 q=a=1");
+  for (const target of ["/x/../here", "/%68ere", "http://other/here"]) expect(await ask(target, "agent")).toBe("200 q=");
+  expect(await ask("//here", "agent")).toStartWith("404 ");
+});
