@@ -9,6 +9,7 @@ export class RawStarts {
   private readonly socket: Bun.Socket<undefined>;
   private readonly request: Uint8Array;
   private answer = "";
+  private lost: Error | undefined;
   private done: (error?: Error) => void = () => {};
 
   private constructor(socket: Bun.Socket<undefined>, request: Uint8Array) {
@@ -19,7 +20,7 @@ export class RawStarts {
   static async open(agent: AgentUnderTest, message: StartMessage): Promise<RawStarts> {
     const { hostname, port } = new URL(agent.baseUrl);
     let starts: RawStarts | undefined;
-    const lost = () => starts?.done(new Error("the agent closed the connection"));
+    const lost = () => starts?.lose();
     const socket = await Bun.connect({
       hostname,
       port: Number(port),
@@ -32,6 +33,7 @@ export class RawStarts {
 
   /** Starts the command and resolves at the end of the answer. Throws when it did not end with status 0. */
   async run(): Promise<void> {
+    if (this.lost) throw this.lost;
     this.answer = "";
     await new Promise<void>((resolve, reject) => {
       this.done = (error) => (error ? reject(error) : resolve());
@@ -43,6 +45,11 @@ export class RawStarts {
   close(): void {
     this.done = () => {};
     this.socket.end();
+  }
+
+  private lose(): void {
+    this.lost = new Error("the agent closed the connection");
+    this.done(this.lost);
   }
 
   private take(bytes: Buffer): void {
