@@ -13,7 +13,7 @@ import type { RequestOptions, RequestScope } from "./request-scope.ts";
 export type FileEventType = "create" | "write" | "remove" | "rename" | "chmod";
 
 export interface FileEvent {
-  /** Path below the watched directory. */
+  /** Path below the watched directory. `.` is the directory itself: a `write` of it says that events were lost, and that it should be listed again. */
   readonly name: string;
   readonly type: FileEventType;
   /** What is there now; only with `includeEntry`, and only if it was still there to be looked at. */

@@ -17,7 +17,10 @@ export function configure(command: Command, context: CliContext): void {
     .option("-r, --recursive", "also in the folders below")
     .option("--user <name>", "user in the sandbox (default: the template's)")
     .option("--json", "one JSON object per line")
-    .addHelpText("after", "\nExamples:\n  $ boxyard watch SANDBOX -r /home/user/project")
+    .addHelpText(
+      "after",
+      "\nA 'write' of '.' says that changes came too fast to be told one by one.\n\nExamples:\n  $ boxyard watch SANDBOX -r /home/user/project",
+    )
     .action((id: string, path: string, options: WatchOptions) => watch(id, path, options, context));
 }
 
