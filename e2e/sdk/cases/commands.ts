@@ -122,4 +122,23 @@ export const COMMANDS: readonly Case[] = [
       assert.equal(await failure(sandbox.commands.run("echo x; sleep 60", { onStdout: () => Promise.reject(mine) }), Error), mine);
     },
   ],
+  [
+    "commands.connect with fromOffset brings output again, and begins later where the sandbox has it no more",
+    async ({ sandbox }) => {
+      const command = await sandbox.commands.run("echo one; echo two >&2; sleep 1000", { background: true });
+      await until(() => command.stdout === "one\n" && command.stderr === "two\n");
+      assert.equal(command.outputOffset, 8);
+      await command.disconnect();
+      const again = await sandbox.commands.connect(command.pid, { fromOffset: 0 });
+      await until(() => again.stdout === "one\n" && again.stderr === "two\n");
+      assert.equal(again.outputOffset, 8);
+      await again.kill();
+      const large = await sandbox.commands.run("head -c 2000000 /dev/zero; sleep 1000", { background: true });
+      await until(() => large.outputOffset === 2_000_000);
+      const late = await sandbox.commands.connect(large.pid, { fromOffset: 0 });
+      assert.ok(late.outputOffset > 0, "the first of it is gone");
+      await until(() => late.outputOffset === 2_000_000);
+      await large.kill();
+    },
+  ],
 ];

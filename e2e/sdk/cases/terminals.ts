@@ -38,4 +38,34 @@ export const TERMINALS: readonly Case[] = [
       assert.equal(await sandbox.pty.kill(first.pid), false);
     },
   ],
+  [
+    "pty.connect with fromOffset shows the screen as it was, and goes on where an earlier handle was",
+    async ({ sdk, sandbox }) => {
+      const screen = () => {
+        const shown = { text: "" };
+        const onData = (data: Uint8Array) => {
+          shown.text += new TextDecoder().decode(data);
+        };
+        return { shown, onData };
+      };
+      const first = screen();
+      const terminal = await sandbox.pty.create({ cols: 80, rows: 24, ...first });
+      await terminal.sendStdin("echo $((6*7))\n");
+      await until(() => first.shown.text.includes("42\r\n"));
+      await terminal.disconnect();
+      const again = screen();
+      const second = await sandbox.pty.connect(terminal.pid, { ...again, fromOffset: 0 });
+      await until(() => again.shown.text.includes("42\r\n"));
+      assert.ok(again.shown.text.startsWith(first.shown.text));
+      await second.disconnect();
+      await sandbox.pty.sendInput(terminal.pid, bytes("echo $((7*8))\n"));
+      const rest = screen();
+      const third = await sandbox.pty.connect(terminal.pid, { ...rest, fromOffset: second.outputOffset });
+      await until(() => rest.shown.text.includes("56\r\n"));
+      assert.ok(!rest.shown.text.includes("42\r\n"));
+      assert.ok(third.outputOffset > second.outputOffset);
+      await failure(sandbox.pty.connect(terminal.pid, { fromOffset: -1 }), sdk.InvalidArgumentError);
+      await third.kill();
+    },
+  ],
 ];

@@ -52,6 +52,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   private end: ProcessEnd | undefined;
   private failure: { readonly cause: unknown } | undefined;
   private disconnected = false;
+  private received = 0;
 
   /** @internal Handles come from {@link Commands} and {@link Pty}. */
   constructor(parts: HandleParts, whenToRead: "now" | "soon") {
@@ -82,6 +83,14 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   /** What came on standard error so far. */
   get stderr(): string {
     return this.record.text("stderr");
+  }
+
+  /**
+   * Bytes of all its output, from its start on, up to what this handle has received. `connect` with it as `fromOffset` goes on from there,
+   * and neither misses nor repeats anything that the sandbox still has.
+   */
+  get outputOffset(): number {
+    return this.parts.opened.offset + this.received;
   }
 
   /** Undefined while the command runs; -1 when a signal ended it. */
@@ -213,6 +222,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   private handOut(output: CommandOutput): Promise<unknown> | undefined {
     const pending: Promise<unknown>[] = [];
     const { stream, data } = output;
+    this.received += data.length;
     if (this.parts.retainOutput) this.record.add(output);
     if (stream === "pty") call(this.parts.callbacks.onPty, data, pending);
     else this.callWithText(stream, data, pending);

@@ -4,6 +4,7 @@ import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, str
 import { agentError } from "./agent-errors.ts";
 import { CommandHandle, type ProcessControl } from "./command-handle.ts";
 import { CommandExitError, type CommandResult } from "./command-result.ts";
+import { connectProcess } from "./connect-process.ts";
 import { UnsupportedError } from "./errors.ts";
 import { InputQueue } from "./input-queue.ts";
 import { openProcess } from "./process-events.ts";
@@ -44,6 +45,11 @@ export interface CommandConnectOpts extends CommandRequestOpts {
   readonly timeoutMs?: number | undefined;
   /** As in {@link CommandStartOpts}. */
   readonly retainOutput?: boolean | undefined;
+  /**
+   * Output again from this byte on: the `outputOffset` of an earlier handle, or 0 for all of it. The sandbox has the last 512 KiB; `outputOffset`
+   * of the new handle says where it really begins. Default: what nobody has received yet.
+   */
+  readonly fromOffset?: number | undefined;
 }
 
 /** A running command or PTY session. */
@@ -125,8 +131,7 @@ export class Commands {
     const translate = (error: unknown) => this.translate(error, what, scope, timeoutMs);
     try {
       scope.throwIfEnded();
-      const request = { process: { selector: { case: "pid" as const, value: pid } } };
-      const opened = await openProcess(this.client.connect(request, streamCallOptions(scope, timeoutMs, undefined)));
+      const opened = await connectProcess(this.client, { pid, scope, timeoutMs, fromOffset: opts.fromOffset });
       scope.begin();
       const control = this.control(opened.pid);
       const retainOutput = opts.retainOutput ?? true;

@@ -27,6 +27,8 @@ export type ProcessMessage = { readonly output: CommandOutput } | { readonly end
 /** A stream whose first message said which process it is. */
 export interface OpenProcess {
   readonly pid: number;
+  /** How many bytes of its output came before what this stream brings. */
+  readonly offset: number;
   /** The rest of the stream. Ends after the `end` message. */
   readonly messages: AsyncIterable<ProcessMessage>;
 }
@@ -43,7 +45,7 @@ export async function openProcess(stream: AsyncIterable<Response>): Promise<Open
     if (event?.case !== "start") {
       throw new BoxyardError("the agent did not say which process this is", { code: "internal", reason: "protocol_error" });
     }
-    return { pid: event.value.pid, messages: messages(iterator) };
+    return { pid: event.value.pid, offset: 0, messages: messages(iterator) };
   }
 }
 

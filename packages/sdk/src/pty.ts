@@ -4,6 +4,7 @@ import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, str
 import { agentError } from "./agent-errors.ts";
 import { CommandHandle, type ProcessControl } from "./command-handle.ts";
 import { DEFAULT_COMMAND_TIMEOUT_MS, defaultUser, killProcess } from "./commands.ts";
+import { connectProcess } from "./connect-process.ts";
 import { InvalidArgumentError } from "./errors.ts";
 import { InputQueue } from "./input-queue.ts";
 import { type OpenProcess, openProcess } from "./process-events.ts";
@@ -39,6 +40,8 @@ export interface PtyConnectOpts extends RequestOptions {
   readonly onData?: PtyCreateOpts["onData"];
   /** Default 60000; 0 means no limit. */
   readonly timeoutMs?: number | undefined;
+  /** As in {@link CommandConnectOpts}: with 0 a terminal emulator that gets it all shows the screen as it was. */
+  readonly fromOffset?: number | undefined;
 }
 
 const DEFAULT_ENVS = { TERM: "xterm-256color", LANG: "C.UTF-8", LC_ALL: "C.UTF-8" };
@@ -82,9 +85,8 @@ export class Pty {
 
   /** Connects to a running session. `commands.list` shows which there are. */
   connect(pid: number, opts: PtyConnectOpts = {}): Promise<CommandHandle> {
-    const request = { process: { selector: { case: "pid" as const, value: pid } } };
     return this.open(`connect to terminal ${pid}`, opts, false, (scope, timeoutMs) =>
-      openProcess(this.client.connect(request, streamCallOptions(scope, timeoutMs, undefined))),
+      connectProcess(this.client, { pid, scope, timeoutMs, fromOffset: opts.fromOffset }),
     );
   }
 

@@ -1,0 +1,36 @@
+import type { Process } from "@boxyard/spec/pb/process";
+import type { Client } from "@connectrpc/connect";
+import { streamCallOptions } from "./agent-call.ts";
+import { InvalidArgumentError } from "./errors.ts";
+import { type OpenProcess, openProcess } from "./process-events.ts";
+import type { RequestScope } from "./request-scope.ts";
+
+/** Where output is to begin, in bytes of all of it since the start; the answer's says where it does. Our agent's own, beside the public wire. */
+const OFFSET_HEADER = "Boxyard-Output-Offset";
+
+export interface ConnectOrder {
+  readonly pid: number;
+  readonly scope: RequestScope;
+  readonly timeoutMs: number;
+  readonly fromOffset: number | undefined;
+}
+
+/** Connects to a running command or terminal. */
+export async function connectProcess(client: Client<typeof Process>, order: ConnectOrder): Promise<OpenProcess> {
+  const { pid, scope, timeoutMs, fromOffset } = order;
+  const options = streamCallOptions(scope, timeoutMs, undefined);
+  const headers = new Headers(options.headers);
+  if (fromOffset !== undefined) headers.set(OFFSET_HEADER, checkOffset(fromOffset));
+  let offset = 0;
+  const onHeader = (answer: Headers) => {
+    offset = Number(answer.get(OFFSET_HEADER) ?? 0);
+  };
+  const request = { process: { selector: { case: "pid" as const, value: pid } } };
+  const opened = await openProcess(client.connect(request, { ...options, headers, onHeader }));
+  return { ...opened, offset };
+}
+
+function checkOffset(offset: number): string {
+  if (Number.isSafeInteger(offset) && offset >= 0) return String(offset);
+  throw new InvalidArgumentError(`fromOffset must be a number of bytes, not ${offset}`, { code: "invalid_argument", reason: "bad_offset" });
+}
