@@ -285,15 +285,17 @@ describe("WatchDir", () => {
   test("clients that leave free everything: 600 in a row, and no watch is left in the kernel", async () => {
     const path = await folder();
     await asRoot(agent, `mkdir ${path}/sub`);
-    const before = await openFiles(agent);
+    const watches = async () => Number(await asRoot(agent, `${AGENT_PID}; cat /proc/$pid/fdinfo/* 2>/dev/null | grep -c inotify || true`));
+    // A client of an earlier test that the agent has not missed yet is no fault of these.
+    const before = { watches: await watches(), files: await openFiles(agent) };
     for (let round = 0; round < 60; round++) {
       const many = await Promise.all(Array.from({ length: 10 }, () => watch({ path, recursive: true })));
       for (const seen of many) seen.leave();
       await Promise.all(many.map((seen) => seen.end));
     }
-    const watches = () => asRoot(agent, `${AGENT_PID}; cat /proc/$pid/fdinfo/* 2>/dev/null | grep -c inotify || true`);
-    for (let i = 0; i < 100 && (await watches()) !== "0"; i++) await Bun.sleep(20);
-    expect([await watches(), await openFiles(agent)]).toEqual(["0", before]);
+    for (let i = 0; i < 100 && (await watches()) > before.watches; i++) await Bun.sleep(20);
+    expect(await watches()).toBeLessThanOrEqual(before.watches);
+    expect(await openFiles(agent)).toBe(before.files);
   });
 });
 
