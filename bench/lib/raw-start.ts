@@ -1,7 +1,7 @@
-import { type AgentUnderTest, authorised } from "../../e2e/agent/support/agent-under-test.ts";
+import type { AgentUnderTest } from "../../e2e/agent/support/agent-under-test.ts";
+import { callHeaders, envelope } from "../../e2e/agent/support/rpc.ts";
 import type { StartMessage } from "../../e2e/agent/support/run.ts";
 
-const HEADER_BYTES = 5;
 const END_OF_BODY = "0\r\n\r\n";
 
 /** One kept connection that gives the same order to an agent over and over. What the client does is next to nothing, so it hides nothing. */
@@ -59,16 +59,8 @@ export class RawStarts {
 }
 
 function requestOf(agent: AgentUnderTest, message: StartMessage): Uint8Array {
-  const json = Buffer.from(JSON.stringify(message));
-  const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt32BE(json.length, 1);
-  const fields = {
-    Host: "agent",
-    "Content-Type": "application/connect+json",
-    "Connect-Protocol-Version": "1",
-    "Content-Length": String(HEADER_BYTES + json.length),
-    ...authorised(agent),
-  };
+  const body = envelope(message);
+  const fields = { Host: "agent", "Content-Length": String(body.length), ...callHeaders(agent, "application/connect+json", {}) };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  return Buffer.concat([Buffer.from(`POST /process.Process/Start HTTP/1.1\r\n${lines.join("")}\r\n`), header, json]);
+  return Buffer.concat([Buffer.from(`POST /process.Process/Start HTTP/1.1\r\n${lines.join("")}\r\n`), body]);
 }

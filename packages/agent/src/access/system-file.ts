@@ -1,6 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-
-const O_CLOEXEC = 0o2000000;
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { openForReading } from "../sys/open-file.ts";
 
 /**
  * A small text file that programs of the sandbox may have replaced by anything: a pipe, a device, a link to one, something huge. Undefined
@@ -9,7 +8,7 @@ const O_CLOEXEC = 0o2000000;
 export function readSystemFile(path: string, maxBytes: number): string | undefined {
   let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | O_CLOEXEC);
+    fd = openForReading(path);
   } catch {
     return undefined;
   }

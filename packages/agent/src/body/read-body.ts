@@ -21,17 +21,19 @@ export function bodyRules(claim: BodyClaim, changes: Partial<Omit<BodyRules, "cl
   return { claim, maxBytes: LIMITS.messageBytes, idleMs: LIMITS.bodyIdleMs, wholeMs: LIMITS.bodyWholeMs, ...changes };
 }
 
+const statedLength = (request: Request) => Number(request.headers.get("content-length") ?? Number.NaN);
+
 /** Whether a body says that it is small: then it is quicker to read whole than as a stream, and is not counted. */
 export function isSmall(request: Request): boolean {
-  return Number(request.headers.get("content-length") ?? Number.NaN) <= LIMITS.bodyFreeBytes;
+  return statedLength(request) <= LIMITS.bodyFreeBytes;
 }
 
 /** The whole body. Throws `resource_exhausted` for one above `maxBytes` or without room, `deadline_exceeded` when its client stops sending. */
 export async function readBody(request: Request, rules: BodyRules): Promise<Uint8Array> {
-  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  const length = statedLength(request);
   if (length > rules.maxBytes) throw tooLarge(rules.maxBytes);
   // It goes on when it is given up, until the connection is closed for that; so little may.
-  if (isSmall(request)) return new Uint8Array(await within(request.arrayBuffer(), rules.idleMs));
+  if (length <= LIMITS.bodyFreeBytes) return new Uint8Array(await within(request.arrayBuffer(), rules.idleMs));
   if (!request.body) return new Uint8Array(0);
   // Bun does not read from the connection before it is asked, so a body that waits here takes no memory.
   await rules.claim.hold(length || 0);

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSyn
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
+import { errnoOf } from "../sys/errno-of.ts";
 
 /** Commands with pipes and commands with a terminal live in two subtrees, frozen together before a pause. */
 export type CommandKind = "user" | "pty";
@@ -34,7 +35,7 @@ export class CommandCgroups {
         makeGroup(path);
         return new CommandCgroup(path, (leftover) => this.remove(leftover));
       } catch (error) {
-        if (codeOf(error) !== "EEXIST" || left === 0) throw creationFailure(error);
+        if (errnoOf(error) !== "EEXIST" || left === 0) throw creationFailure(error);
       }
     }
   }
@@ -71,13 +72,13 @@ function makeGroup(path: string): void {
   try {
     mkdirSync(path);
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (errnoOf(error) !== "ENOENT") throw error;
     mkdirSync(path, { recursive: true });
   }
 }
 
 function creationFailure(error: unknown): AppError {
-  if (codeOf(error) === "EAGAIN") {
+  if (errnoOf(error) === "EAGAIN") {
     const message = "the sandbox has reached its limit of command groups; end some commands and try again";
     return new AppError("resource_exhausted", message, { reason: "cgroup_limit", cause: error });
   }
@@ -90,7 +91,7 @@ function tryRemove(path: string): boolean {
     rmdirSync(path);
     return true;
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return true;
+    if (errnoOf(error) === "ENOENT") return true;
   }
   return !isPopulated(path) && tryRemoveTree(path);
 }
@@ -102,7 +103,7 @@ function tryRemoveTree(path: string): boolean {
     rmdirSync(path);
     return true;
   } catch (error) {
-    return codeOf(error) === "ENOENT";
+    return errnoOf(error) === "ENOENT";
   }
 }
 
@@ -113,10 +114,6 @@ function isPopulated(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as { code?: string }).code;
 }
 
 export class CommandCgroup {

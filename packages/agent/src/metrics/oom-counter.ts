@@ -1,7 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { openForReading } from "../sys/open-file.ts";
 
 const MAX_BYTES = 4096;
-const O_CLOEXEC = 0o2000000;
 
 /** How often the kernel has ended something of the sandbox for want of memory. */
 export interface OomCounter {
@@ -33,7 +33,7 @@ export class CgroupOomCounter implements OomCounter {
     for (const path of this.paths) {
       let fd: number;
       try {
-        fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | O_CLOEXEC);
+        fd = openForReading(path);
       } catch {
         continue; // The other kind of machine.
       }

@@ -1,6 +1,7 @@
 import { writeSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
+import { errnoOf } from "../sys/errno-of.ts";
 import { closeQuietly, widenPipe } from "../sys/native.ts";
 
 /**
@@ -99,7 +100,7 @@ function writeSome(fd: number, bytes: Uint8Array, offset: number): number {
   try {
     return writeSync(fd, bytes, offset, Math.min(bytes.length - offset, PIPE_BYTES));
   } catch (error) {
-    if ((error as { code?: string }).code === "EAGAIN") return 0;
+    if (errnoOf(error) === "EAGAIN") return 0;
     throw error;
   }
 }

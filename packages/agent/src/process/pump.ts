@@ -1,5 +1,6 @@
 import { readSync } from "node:fs";
 import type { Clock } from "@boxyard/core";
+import { errnoOf } from "../sys/errno-of.ts";
 import { closeQuietly, hasPending, pendingBytes } from "../sys/native.ts";
 import type { OutputKind } from "./output-log.ts";
 
@@ -66,7 +67,7 @@ export class Pump {
         taken += count;
       }
     } catch (error) {
-      if ((error as { code?: string }).code !== "EAGAIN") this.end();
+      if (errnoOf(error) !== "EAGAIN") this.end();
     }
   }
 

@@ -2,6 +2,7 @@ import { ptr } from "bun:ffi";
 import { constants, fchmodSync, fchownSync, openSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { closeQuietly, duplicate, libc } from "../sys/native.ts";
+import { O_CLOEXEC } from "../sys/open-file.ts";
 
 const TIOCSPTLCK = 0x40045431;
 const TIOCGPTPEER = 0x5441;
@@ -11,7 +12,6 @@ const TCGETS = 0x5401;
 const TCSETS = 0x5402;
 /** Of the input flags: erasing takes a whole character back, of however many bytes. */
 const IUTF8 = 0o40000;
-const O_CLOEXEC = 0o2000000;
 
 export interface TerminalSize {
   readonly cols: number;

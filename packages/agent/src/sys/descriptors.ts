@@ -1,5 +1,6 @@
-import { dlopen, FFIType, ptr, read } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { closeSync, writeSync } from "node:fs";
+import { errno, libc } from "./native.ts";
 
 /*
  * A socket that carries descriptors to another process, unix(7) and cmsg(3). The layouts are those of 64-bit Linux, the same on every
@@ -19,59 +20,47 @@ const MFD_CLOEXEC = 1;
 const CONTROL_HEAD = 16;
 const MAX_DESCRIPTORS = 4;
 
-function load() {
-  const { symbols } = dlopen("libc.so.6", {
-    __errno_location: { args: [], returns: "ptr" },
-    socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
-    sendmsg: { args: ["i32", "ptr", "i32"], returns: FFIType.i64_fast },
-    memfd_create: { args: ["ptr", "u32"], returns: "i32" },
-  });
-  const errno = symbols.__errno_location();
-  if (errno === null) throw new Error("libc gives no errno");
-  // One message at a time, so its parts can stand ready: what they point at never moves.
+// One message at a time, so its parts can stand ready: what they point at never moves.
+function makeParts() {
   const part = new BigUint64Array(2);
-  const control = new Uint8Array(CONTROL_HEAD + MAX_DESCRIPTORS * 4);
-  new DataView(control.buffer).setInt32(8, SOL_SOCKET, true);
-  new DataView(control.buffer).setInt32(12, SCM_RIGHTS, true);
+  const control = new DataView(new ArrayBuffer(CONTROL_HEAD + MAX_DESCRIPTORS * 4));
+  control.setInt32(8, SOL_SOCKET, true);
+  control.setInt32(12, SCM_RIGHTS, true);
   const message = new BigUint64Array(7);
   message[2] = BigInt(ptr(part));
   message[3] = 1n;
   message[4] = BigInt(ptr(control));
-  return { libc: symbols, errno, part, control: new DataView(control.buffer), message };
+  return { part, control, message };
 }
 
-let loaded: ReturnType<typeof load> | undefined;
-
-function kernel(): ReturnType<typeof load> {
-  loaded ??= load();
-  return loaded;
-}
+let made: ReturnType<typeof makeParts> | undefined;
 
 /** Both ends of a socket whose packets arrive whole. Undefined when the process may have no more descriptors. */
 export function packetSocket(): readonly [ours: number, theirs: number] | undefined {
   const ends = new Int32Array(2);
-  if (kernel().libc.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ptr(ends)) < 0) return undefined;
+  if (libc().socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ptr(ends)) < 0) return undefined;
   return [ends[0] ?? -1, ends[1] ?? -1];
 }
 
 /** Sends one packet with up to four descriptors, which stay the caller's. Never waits. Returns 0, or the number of the error. */
 export function sendPacket(socket: number, bytes: Uint8Array, descriptors: readonly number[]): number {
-  const { libc, errno, part, control, message } = kernel();
+  made ??= makeParts();
+  const { part, control, message } = made;
   part[0] = BigInt(ptr(bytes));
   part[1] = BigInt(bytes.length);
   const length = CONTROL_HEAD + descriptors.length * 4;
   control.setBigUint64(0, BigInt(length), true);
   for (const [at, fd] of descriptors.entries()) control.setInt32(CONTROL_HEAD + at * 4, fd, true);
   message[5] = BigInt(length);
-  const sent = libc.sendmsg(socket, ptr(message), MSG_DONTWAIT | MSG_NOSIGNAL);
-  return sent < 0 ? read.i32(errno, 0) : 0;
+  const sent = libc().sendmsg(socket, ptr(message), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent < 0 ? errno() : 0;
 }
 
 const NAME = new TextEncoder().encode("order\0");
 
 /** A file in memory that holds the bytes; undefined when there is none to be had. */
 export function memoryFile(bytes: Uint8Array): number | undefined {
-  const fd = kernel().libc.memfd_create(ptr(NAME), MFD_CLOEXEC);
+  const fd = libc().memfd_create(ptr(NAME), MFD_CLOEXEC);
   if (fd < 0) return undefined;
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);

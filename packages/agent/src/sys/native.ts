@@ -1,13 +1,13 @@
-import { dlopen, ptr } from "bun:ffi";
+import { dlopen, FFIType, ptr, read } from "bun:ffi";
 import { closeSync, fchownSync } from "node:fs";
 import { AppError } from "@boxyard/core";
+import { O_CLOEXEC } from "./open-file.ts";
 
 /*
  * The system calls that the runtime lacks, each with the one use the agent has for it. `Bun.spawn`'s own pipes are socket pairs, which a
- * program can't open again as /dev/stdout, and are read without bound; so the agent makes real ones. Loaded with the first process.
+ * program can't open again as /dev/stdout, and are read without bound; so the agent makes real ones. Loaded with `launch`.
  */
 
-const O_CLOEXEC = 0o2000000;
 const O_NONBLOCK = 0o4000;
 const F_SETFL = 4;
 const F_DUPFD_CLOEXEC = 1030;
@@ -15,21 +15,34 @@ const F_SETPIPE_SZ = 1031;
 const FIONREAD = 0x541b;
 
 function load() {
-  return dlopen("libc.so.6", {
+  const { symbols } = dlopen("libc.so.6", {
     pipe2: { args: ["ptr", "i32"], returns: "i32" },
     fcntl: { args: ["i32", "i32", "i64"], returns: "i32" },
     ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
     kill: { args: ["i32", "i32"], returns: "i32" },
     poll: { args: ["ptr", "u64", "i32"], returns: "i32" },
-  }).symbols;
+    socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
+    sendmsg: { args: ["i32", "ptr", "i32"], returns: FFIType.i64_fast },
+    memfd_create: { args: ["ptr", "u32"], returns: "i32" },
+    __errno_location: { args: [], returns: FFIType.ptr },
+  });
+  const errno = symbols.__errno_location();
+  if (errno === null) throw new Error("libc gives no errno");
+  return { symbols, errno };
 }
 
-let loaded: ReturnType<typeof load> | undefined;
+type Loaded = ReturnType<typeof load>;
+let loaded: Loaded | undefined;
 
 /** The C library, loaded at first use. */
-export function libc(): ReturnType<typeof load> {
+export function libc(): Loaded["symbols"] {
   loaded ??= load();
-  return loaded;
+  return loaded.symbols;
+}
+
+/** The number of the call that just failed; to be asked at once, before anything of the engine's can set another. */
+export function errno(): number {
+  return loaded ? read.i32(loaded.errno, 0) : 0;
 }
 
 /** A pipe; both ends close on exec. */

@@ -1,6 +1,7 @@
 import { type BigIntStats, close, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync, unlinkSync } from "node:fs";
 import { posix } from "node:path";
 import { httpFailure } from "../../contracts.ts";
+import { openForReading } from "../../sys/open-file.ts";
 import { O_PATH, PinnedDir } from "../path/pinned-dir.ts";
 import { baseName } from "../path/resolve-path.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
@@ -43,7 +44,7 @@ export function checkSource(given: string, path: string): Source {
 
 /** A file of size 0 that has content all the same is made up as it is read, as those of `/proc` are. */
 function isEmpty(path: string): boolean {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const fd = openForReading(path);
   try {
     return readSync(fd, new Uint8Array(1), 0, 1, 0) === 0;
   } finally {

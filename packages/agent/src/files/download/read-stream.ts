@@ -1,4 +1,5 @@
-import { close, closeSync, constants, open, openSync, read, readSync } from "node:fs";
+import { close, closeSync, constants, open, read, readSync } from "node:fs";
+import { openForReading } from "../../sys/open-file.ts";
 import { LIMITS } from "../limits.ts";
 import type { ByteRange } from "./range.ts";
 
@@ -17,7 +18,7 @@ export function readNow(fd: number, position: number, length: number): Uint8Arra
 /** A small part of a file, at once. Throws the kernel's error, and one when the file has become shorter. */
 export function readPart(path: string, range: ByteRange): Uint8Array<ArrayBuffer> {
   const length = range.end + 1 - range.start;
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const fd = openForReading(path);
   try {
     const bytes = readNow(fd, range.start, length);
     if (bytes.length < length) throw becameShorter();
@@ -29,7 +30,7 @@ export function readPart(path: string, range: ByteRange): Uint8Array<ArrayBuffer
 
 const becameShorter = () => new Error("file became shorter while it was sent");
 
-function openForReading(path: string): Promise<number> {
+function openAside(path: string): Promise<number> {
   // O_NONBLOCK: should the path have become a FIFO meanwhile, opening must not wait for a writer.
   return new Promise((resolve, reject) =>
     open(path, constants.O_RDONLY | constants.O_NONBLOCK, (error, fd) => (error ? reject(error) : resolve(fd))),
@@ -45,7 +46,7 @@ function readSome(fd: number, into: Uint8Array, position: number | null): Promis
  * everything up to the end, also of files that say they are empty (`/proc`).
  */
 export async function* readFile(path: string, range?: ByteRange): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const fd = await openForReading(path);
+  const fd = await openAside(path);
   try {
     let position = range?.start ?? 0;
     for (;;) {

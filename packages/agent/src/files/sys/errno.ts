@@ -1,5 +1,8 @@
 import { AppError } from "@boxyard/core";
 import { httpFailure } from "../../contracts.ts";
+import { errnoOf } from "../../sys/errno-of.ts";
+
+export { errnoOf };
 
 /*
  * Kernel errors to answers, for files. (core's own table lives beside the logger, which the agent must not carry.)
@@ -49,12 +52,6 @@ const NAMES: Readonly<Record<number, string>> = {
   116: "ESTALE",
   122: "EDQUOT",
 };
-
-/** The errno name of a failure, if it is one of the kernel's. */
-export function errnoOf(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
-  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
-}
 
 interface Meaning {
   readonly status: number;

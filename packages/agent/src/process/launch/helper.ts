@@ -1,4 +1,5 @@
 import { memoryFile, packetSocket, sendPacket } from "../../sys/descriptors.ts";
+import { errnoOf } from "../../sys/errno-of.ts";
 import { closeQuietly } from "../../sys/native.ts";
 import { type LaunchOrder, orderTexts } from "./order.ts";
 import { launchFailed, processLimit, refusal, tooLong } from "./refusal.ts";
@@ -45,7 +46,7 @@ export class Helper {
       Bun.spawn({ cmd: [path], stdio: [theirs, "ignore", "ignore"], env: {}, cwd: "/" }).unref();
     } catch (error) {
       closeQuietly(ours);
-      const { code } = error as { code?: string };
+      const code = errnoOf(error);
       throw code === "EAGAIN" || code === "ENOMEM" ? processLimit(error) : launchFailed("its helper does not run", error);
     } finally {
       closeQuietly(theirs);

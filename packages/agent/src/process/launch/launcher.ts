@@ -1,9 +1,7 @@
-import { constants, openSync } from "node:fs";
+import { openForReading } from "../../sys/open-file.ts";
 import { Helper, type Launched } from "./helper.ts";
 import type { LaunchOrder } from "./order.ts";
 import { launchFailed } from "./refusal.ts";
-
-const O_CLOEXEC = 0o2000000;
 
 /** How long an order waits for room in launch's queue, and how long at most between two looks. */
 const PATIENCE_MS = 5_000;
@@ -61,9 +59,8 @@ export class Launcher {
     return this.helper;
   }
 
-  /** Opened without ever waiting: the sandbox's root may have put a pipe in its place. */
   private devNull(): number {
-    this.nothing ??= openSync("/dev/null", constants.O_RDONLY | constants.O_NONBLOCK | O_CLOEXEC);
+    this.nothing ??= openForReading("/dev/null");
     return this.nothing;
   }
 }
