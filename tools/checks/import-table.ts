@@ -34,7 +34,7 @@ export interface TextRule {
 }
 
 /** Code that runs anywhere: not the parts for Node (the SDK's template builder reads files), not tests, not the scripts that write generated files. */
-const NOT_NEUTRAL = /^packages\/(core|sdk)\/src\/node\/|^packages\/sdk\/src\/template\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
+const NOT_NEUTRAL = /^packages\/core\/src\/node\/|^packages\/sdk\/src\/(template|testing|publish)\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
 
 const PACKAGE_CODE = /^packages\/[^/]+\/src\/.*\.tsx?$/;
 const TESTS = /\.test\.tsx?$|\/fixtures\//;
@@ -93,7 +93,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     name: "neutral entry",
     files: /^packages\/(core|sdk)\/src\//,
     except: NOT_NEUTRAL,
-    forbidden: /^packages\/(core|sdk)\/src\/(node|template)\//,
+    forbidden: /^packages\/(core|sdk)\/src\/(node|template|testing|publish)\//,
     because: "the parts for Node are entries of their own, or they would come along into browsers",
   },
   {

@@ -1,16 +1,18 @@
-export type { ModuleConfig, ModuleMetadata } from "./agent-call.ts";
-export { type AgentAddress, createSandboxTransport, probeHealth, type SandboxHealth } from "./agent-connection.ts";
-export { type ApiKeyInfo, ApiKeys, type NewApiKey } from "./api-keys.ts";
-export { CommandHandle } from "./command-handle.ts";
-export { CommandExitError, type CommandResult } from "./command-result.ts";
+export { CommandHandle } from "./commands/command-handle.ts";
+export { CommandExitError, type CommandResult } from "./commands/command-result.ts";
 export {
   type CommandConnectOpts,
   type CommandRequestOpts,
   type CommandStartOpts,
   Commands,
   type ProcessInfo,
-} from "./commands.ts";
-export { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "./config.ts";
+} from "./commands/commands.ts";
+export type { CommandOutput, OutputStream, ProcessEnd } from "./commands/process-events.ts";
+export type { ModuleConfig, ModuleMetadata } from "./connection/agent-call.ts";
+export { type AgentAddress, createSandboxTransport, probeHealth, type SandboxHealth } from "./connection/agent-connection.ts";
+export { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "./connection/config.ts";
+export type { Probe, ProbeResult } from "./connection/lost-connection.ts";
+export type { RequestOptions } from "./connection/request-scope.ts";
 export {
   AbortError,
   AuthenticationError,
@@ -27,8 +29,10 @@ export {
   TimeoutError,
   UnsupportedError,
 } from "./errors.ts";
-export type { EntryInfo, EntryType, FileData, WriteEntry, WriteInfo } from "./file-types.ts";
-export { type FileOpts, Files, type ListOpts, type ReadOpts, type WriteOpts } from "./files.ts";
+export type { EntryInfo, EntryType, FileData, WriteEntry, WriteInfo } from "./files/file-types.ts";
+export { type FileOpts, Files, type ListOpts, type ReadOpts, type WriteOpts } from "./files/files.ts";
+export type { UploadProgress } from "./files/upload-parts.ts";
+export type { FileEvent, FileEventType, WatchHandle, WatchOpts } from "./files/watch.ts";
 export {
   Git,
   type GitBranches,
@@ -37,14 +41,12 @@ export {
   type GitInitOpts,
   type GitPushOpts,
   type GitRemoteOpts,
-} from "./git.ts";
-export type { GitCredentials, GitOpts } from "./git-run.ts";
-export type { GitChange, GitFileStatus, GitStatus } from "./git-status.ts";
-export type { Probe, ProbeResult } from "./lost-connection.ts";
-export { Paginator } from "./paginator.ts";
-export type { CommandOutput, OutputStream, ProcessEnd } from "./process-events.ts";
-export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty.ts";
-export type { RequestOptions } from "./request-scope.ts";
+} from "./git/git.ts";
+export type { GitCredentials, GitOpts } from "./git/git-run.ts";
+export type { GitChange, GitFileStatus, GitStatus } from "./git/git-status.ts";
+export { type ApiKeyInfo, ApiKeys, type NewApiKey } from "./keys/api-keys.ts";
+export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
+export { Paginator } from "./sandbox/paginator.ts";
 export {
   type FileUrlOpts,
   type ForkResult,
@@ -53,7 +55,7 @@ export {
   type SandboxCreateOpts,
   type SandboxListOpts,
   type SnapshotListOpts,
-} from "./sandbox.ts";
+} from "./sandbox/sandbox.ts";
 export type {
   CreateOptions,
   EgressRules,
@@ -62,9 +64,7 @@ export type {
   LogOptions,
   NetworkOptions,
   NetworkUpdate,
-} from "./sandbox-api.ts";
-export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox-info.ts";
-export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./snapshot-api.ts";
-export type { UploadProgress } from "./upload-parts.ts";
+} from "./sandbox/sandbox-api.ts";
+export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox/sandbox-info.ts";
+export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./sandbox/snapshot-api.ts";
 export { SDK_VERSION } from "./version.ts";
-export type { FileEvent, FileEventType, WatchHandle, WatchOpts } from "./watch.ts";

@@ -1,5 +1,5 @@
 import { test } from "bun:test";
 import * as sdk from "./index.ts";
-import { CASES, runCase } from "./node/suite.ts";
+import { CASES, runCase } from "./testing/suite.ts";
 
 for (const [name, run] of CASES) test(name, () => runCase(sdk, run));

@@ -1,4 +1,4 @@
-import { ApiClient, sleep } from "../api-client.ts";
+import { ApiClient, sleep } from "../connection/api-client.ts";
 import { BoxyardError } from "../errors.ts";
 import { type CallSite, placeOf } from "./call-site.ts";
 import type { TemplateParts } from "./steps.ts";

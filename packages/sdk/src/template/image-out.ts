@@ -1,7 +1,7 @@
 import { open, rename, rm } from "node:fs/promises";
-import { type ApiClient, describe } from "../api-client.ts";
+import { type ApiClient, describe } from "../connection/api-client.ts";
+import { RequestScope } from "../connection/request-scope.ts";
 import { type BoxyardError, ConnectionError, type ErrorCode, errorOf } from "../errors.ts";
-import { RequestScope } from "../request-scope.ts";
 import type { RegistryAccess } from "./steps.ts";
 
 export interface PushProgress {

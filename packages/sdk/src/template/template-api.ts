@@ -1,7 +1,7 @@
-import type { ApiClient } from "../api-client.ts";
-import { withQuery } from "../file-transfer.ts";
-import type { RequestOptions } from "../request-scope.ts";
-import type { Page } from "../sandbox-api.ts";
+import type { ApiClient } from "../connection/api-client.ts";
+import type { RequestOptions } from "../connection/request-scope.ts";
+import { withQuery } from "../files/file-transfer.ts";
+import type { Page } from "../sandbox/sandbox-api.ts";
 import type { TemplateOrigin, TemplateParts } from "./steps.ts";
 import { type BuildStatus, buildFromJson, type TemplateInfo, type TemplateTag, tagFromJson, templateFromJson } from "./template-info.ts";
 import type { SentStep } from "./upload.ts";

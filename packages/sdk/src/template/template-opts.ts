@@ -1,4 +1,4 @@
-import type { ConnectionOptions } from "../config.ts";
+import type { ConnectionOptions } from "../connection/config.ts";
 import type { BuildOpts } from "./build.ts";
 import type { SecretMount } from "./steps.ts";
 

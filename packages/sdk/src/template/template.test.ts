@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NotFoundError } from "../errors.ts";
-import { FakeTemplates } from "../node/fake-templates.ts";
+import { FakeTemplates } from "../testing/fake-templates.ts";
 import { type BuildLogEntry, Template, type UploadState, waitForPort } from "./index.ts";
 
 const fake = new FakeTemplates();

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ApiClient } from "../api-client.ts";
-import { type ConnectionOptions, resolveConfig } from "../config.ts";
+import { ApiClient } from "../connection/api-client.ts";
+import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import { InvalidArgumentError, NotFoundError } from "../errors.ts";
-import { Paginator } from "../paginator.ts";
+import { Paginator } from "../sandbox/paginator.ts";
 import { beginBuild, followBuild } from "./build.ts";
 import { callSite } from "./call-site.ts";
 import { parseDockerfile } from "./dockerfile.ts";

@@ -1,14 +1,14 @@
 import { Filesystem } from "@boxyard/spec/pb/filesystem";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, unary } from "./agent-call.ts";
-import { type AgentAddress, probeHealth } from "./agent-connection.ts";
-import { ConflictError, InvalidArgumentError, NotFoundError } from "./errors.ts";
+import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, unary } from "../connection/agent-call.ts";
+import { type AgentAddress, probeHealth } from "../connection/agent-connection.ts";
+import type { Probe } from "../connection/lost-connection.ts";
+import { randomKey } from "../connection/random-key.ts";
+import type { RequestOptions, RequestScope } from "../connection/request-scope.ts";
+import { ConflictError, InvalidArgumentError, NotFoundError } from "../errors.ts";
 import { readWriteInfos, type TransferRequest, transfer, transferError } from "./file-transfer.ts";
 import { type EntryInfo, entryFromWire, type FileData, type WriteEntry, type WriteInfo } from "./file-types.ts";
-import type { Probe } from "./lost-connection.ts";
 import { PartSize } from "./part-size.ts";
-import { randomKey } from "./random-key.ts";
-import type { RequestOptions, RequestScope } from "./request-scope.ts";
 import {
   PART_TIMEOUT_MS,
   PARTS_FROM_BYTES,

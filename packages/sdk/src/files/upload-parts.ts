@@ -1,8 +1,8 @@
-import { sleep } from "./api-client.ts";
-import { ConnectionError } from "./errors.ts";
+import { sleep } from "../connection/api-client.ts";
+import type { RequestScope } from "../connection/request-scope.ts";
+import { ConnectionError } from "../errors.ts";
 import type { FileData, WriteInfo } from "./file-types.ts";
 import type { PartSize } from "./part-size.ts";
-import type { RequestScope } from "./request-scope.ts";
 
 /** How far an upload is. */
 export interface UploadProgress {

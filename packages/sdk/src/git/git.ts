@@ -1,7 +1,7 @@
-import type { CommandResult } from "./command-result.ts";
-import { CommandExitError } from "./command-result.ts";
-import type { Commands } from "./commands.ts";
-import { ConflictError, InvalidArgumentError } from "./errors.ts";
+import type { CommandResult } from "../commands/command-result.ts";
+import { CommandExitError } from "../commands/command-result.ts";
+import type { Commands } from "../commands/commands.ts";
+import { ConflictError, InvalidArgumentError } from "../errors.ts";
 import { type GitCredentials, type GitOpts, runGit } from "./git-run.ts";
 import { type GitStatus, parseStatus } from "./git-status.ts";
 

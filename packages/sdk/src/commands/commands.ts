@@ -1,15 +1,15 @@
 import { Process, Signal } from "@boxyard/spec/pb/process";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, streamCallOptions, unary } from "./agent-call.ts";
-import { agentError } from "./agent-errors.ts";
+import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, streamCallOptions, unary } from "../connection/agent-call.ts";
+import { agentError } from "../connection/agent-errors.ts";
+import type { RequestOptions } from "../connection/request-scope.ts";
+import { UnsupportedError } from "../errors.ts";
+import { atLeast } from "../version.ts";
 import { CommandHandle, type ProcessControl } from "./command-handle.ts";
 import { CommandExitError, type CommandResult } from "./command-result.ts";
 import { connectProcess } from "./connect-process.ts";
-import { UnsupportedError } from "./errors.ts";
 import { InputQueue } from "./input-queue.ts";
 import { openProcess } from "./process-events.ts";
-import type { RequestOptions } from "./request-scope.ts";
-import { atLeast } from "./version.ts";
 
 /** Options of every call of {@link Commands}: `requestTimeoutMs` (default 60000) and `signal`. */
 export type CommandRequestOpts = RequestOptions;

@@ -1,4 +1,4 @@
-import { BoxyardError } from "./errors.ts";
+import { BoxyardError } from "../errors.ts";
 
 /** A paused sandbox keeps its files and, unless told otherwise, its memory and processes; connecting resumes it. */
 export type SandboxState = "running" | "paused";

@@ -1,9 +1,9 @@
 import type { Process } from "@boxyard/spec/pb/process";
 import type { Client } from "@connectrpc/connect";
-import { streamCallOptions } from "./agent-call.ts";
-import { InvalidArgumentError } from "./errors.ts";
+import { streamCallOptions } from "../connection/agent-call.ts";
+import type { RequestScope } from "../connection/request-scope.ts";
+import { InvalidArgumentError } from "../errors.ts";
 import { type OpenProcess, openProcess } from "./process-events.ts";
-import type { RequestScope } from "./request-scope.ts";
 
 /** Where output is to begin, in bytes of all of it since the start; the answer's says where it does. Our agent's own, beside the public wire. */
 const OFFSET_HEADER = "Boxyard-Output-Offset";

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BoxyardError, type ErrorCode, errorOf, TimeoutError } from "./errors.ts";
+import { BoxyardError, type ErrorCode, errorOf, TimeoutError } from "../errors.ts";
 import { lostConnection, type Probe } from "./lost-connection.ts";
 import type { RequestScope } from "./request-scope.ts";
 

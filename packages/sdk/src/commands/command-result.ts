@@ -1,4 +1,4 @@
-import { BoxyardError } from "./errors.ts";
+import { BoxyardError } from "../errors.ts";
 
 /** What a finished command left. */
 export interface CommandResult {

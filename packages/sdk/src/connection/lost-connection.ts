@@ -1,6 +1,6 @@
+import { type BoxyardError, ConnectionError, SandboxEndedError } from "../errors.ts";
 import type { SandboxHealth } from "./agent-connection.ts";
 import { sleep } from "./api-client.ts";
-import { type BoxyardError, ConnectionError, SandboxEndedError } from "./errors.ts";
 import type { RequestScope } from "./request-scope.ts";
 import type { ServerRuns } from "./server-runs.ts";
 

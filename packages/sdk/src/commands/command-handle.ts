@@ -1,10 +1,10 @@
-import { asyncDispose } from "./async-dispose.ts";
+import { asyncDispose } from "../async-dispose.ts";
+import type { RequestOptions, RequestScope } from "../connection/request-scope.ts";
+import { AbortError, ConnectionError } from "../errors.ts";
 import { CommandExitError, type CommandResult } from "./command-result.ts";
-import { AbortError, ConnectionError } from "./errors.ts";
 import { OutputQueue } from "./output-queue.ts";
 import { OutputRecord } from "./output-record.ts";
 import { type CommandOutput, letGo, type OpenProcess, type ProcessEnd } from "./process-events.ts";
-import type { RequestOptions, RequestScope } from "./request-scope.ts";
 
 export interface OutputCallbacks {
   readonly onStdout?: ((data: string) => void | Promise<void>) | undefined;

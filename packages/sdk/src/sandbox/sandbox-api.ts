@@ -1,7 +1,7 @@
-import type { ApiClient, ApiRequest } from "./api-client.ts";
-import { withQuery } from "./file-transfer.ts";
-import { randomKey } from "./random-key.ts";
-import type { RequestOptions } from "./request-scope.ts";
+import type { ApiClient, ApiRequest } from "../connection/api-client.ts";
+import { randomKey } from "../connection/random-key.ts";
+import type { RequestOptions } from "../connection/request-scope.ts";
+import { withQuery } from "../files/file-transfer.ts";
 import {
   accessFromJson,
   infoFromJson,

@@ -1,4 +1,4 @@
-import { UnsupportedError } from "./errors.ts";
+import { UnsupportedError } from "../errors.ts";
 
 export interface SignatureInput {
   /** Exactly as it stands in the URL's `path`; empty when there is none. */

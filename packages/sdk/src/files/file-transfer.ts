@@ -1,10 +1,10 @@
-import { type AgentAddress, agentHeaders } from "./agent-connection.ts";
-import { describe } from "./api-client.ts";
-import { BoxyardError } from "./errors.ts";
+import { type AgentAddress, agentHeaders } from "../connection/agent-connection.ts";
+import { describe } from "../connection/api-client.ts";
+import { errorFromResponse } from "../connection/http-errors.ts";
+import { lostConnection, type Probe } from "../connection/lost-connection.ts";
+import type { RequestScope } from "../connection/request-scope.ts";
+import { BoxyardError } from "../errors.ts";
 import { type FileData, type WriteInfo, writeInfoFrom } from "./file-types.ts";
-import { errorFromResponse } from "./http-errors.ts";
-import { lostConnection, type Probe } from "./lost-connection.ts";
-import type { RequestScope } from "./request-scope.ts";
 
 export interface TransferRequest {
   readonly method: "GET" | "POST";

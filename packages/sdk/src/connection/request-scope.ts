@@ -1,4 +1,4 @@
-import { AbortError, TimeoutError } from "./errors.ts";
+import { AbortError, TimeoutError } from "../errors.ts";
 
 /** What a single request may override. */
 export interface RequestOptions {

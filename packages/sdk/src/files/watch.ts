@@ -1,13 +1,13 @@
 import type { Filesystem, WatchDirResponse, FilesystemEvent as WireEvent } from "@boxyard/spec/pb/filesystem";
 import { EventType } from "@boxyard/spec/pb/filesystem";
 import type { Client } from "@connectrpc/connect";
-import { type CallContext, scopeFor, streamCallOptions } from "./agent-call.ts";
-import { agentError } from "./agent-errors.ts";
-import { asyncDispose } from "./async-dispose.ts";
-import { BoxyardError } from "./errors.ts";
+import { asyncDispose } from "../async-dispose.ts";
+import { letGo } from "../commands/process-events.ts";
+import { type CallContext, scopeFor, streamCallOptions } from "../connection/agent-call.ts";
+import { agentError } from "../connection/agent-errors.ts";
+import type { RequestOptions, RequestScope } from "../connection/request-scope.ts";
+import { BoxyardError } from "../errors.ts";
 import { type EntryInfo, entryFromWire } from "./file-types.ts";
-import { letGo } from "./process-events.ts";
-import type { RequestOptions, RequestScope } from "./request-scope.ts";
 
 /** A file that was moved away is `rename`; where it went, if that is watched too, it is `create`. */
 export type FileEventType = "create" | "write" | "remove" | "rename" | "chmod";

@@ -1,8 +1,8 @@
-import type { CommandResult } from "./command-result.ts";
-import { CommandExitError } from "./command-result.ts";
-import type { Commands } from "./commands.ts";
-import { AuthenticationError, InvalidArgumentError } from "./errors.ts";
-import type { RequestOptions } from "./request-scope.ts";
+import type { CommandResult } from "../commands/command-result.ts";
+import { CommandExitError } from "../commands/command-result.ts";
+import type { Commands } from "../commands/commands.ts";
+import type { RequestOptions } from "../connection/request-scope.ts";
+import { AuthenticationError, InvalidArgumentError } from "../errors.ts";
 
 export interface GitOpts extends RequestOptions {
   /** Who runs git; relative paths begin at this user's home directory. Default: the user of the template. */

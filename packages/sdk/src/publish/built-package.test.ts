@@ -27,7 +27,7 @@ async function run(argv: string[], cwd = folder): Promise<{ exitCode: number; ou
 
 test("passes the whole suite on Node", async () => {
   const bundle = await Bun.build({
-    entrypoints: [join(import.meta.dir, "node-run.ts")],
+    entrypoints: [join(import.meta.dir, "../testing/node-run.ts")],
     target: "node",
     outdir: folder,
     naming: "run.mjs",

@@ -1,5 +1,5 @@
-import { ApiClient, type ApiRequest } from "./api-client.ts";
-import { AbortError, TimeoutError } from "./errors.ts";
+import { ApiClient, type ApiRequest } from "../connection/api-client.ts";
+import { AbortError, TimeoutError } from "../errors.ts";
 import type { SandboxAccess } from "./sandbox-info.ts";
 
 /** Longer than a server works at one create. */

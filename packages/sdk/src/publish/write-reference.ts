@@ -165,7 +165,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
   },
 ];
 
-const HEAD = `<!-- Written by packages/sdk/src/node/write-reference.ts from the sources; edit the docstrings there. -->
+const HEAD = `<!-- Written by packages/sdk/src/publish/write-reference.ts from the sources; edit the docstrings there. -->
 # @boxyard/sdk: reference
 
 The TypeScript client, for Node from 20 on, browsers, Deno and Bun. Programs to start from are in [examples](../examples).

@@ -11,7 +11,7 @@ import {
   SandboxEndedError,
   TimeoutError,
   UnsupportedError,
-} from "./errors.ts";
+} from "../errors.ts";
 
 type ErrorClass = new (message: string, options: { code: ErrorCode; reason: string; status: number; requestId?: string }) => BoxyardError;
 

@@ -1,14 +1,14 @@
 import { Process } from "@boxyard/spec/pb/process";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, streamCallOptions, unary } from "./agent-call.ts";
-import { agentError } from "./agent-errors.ts";
-import { CommandHandle, type ProcessControl } from "./command-handle.ts";
-import { DEFAULT_COMMAND_TIMEOUT_MS, defaultUser, killProcess } from "./commands.ts";
-import { connectProcess } from "./connect-process.ts";
-import { InvalidArgumentError } from "./errors.ts";
-import { InputQueue } from "./input-queue.ts";
-import { type OpenProcess, openProcess } from "./process-events.ts";
-import type { RequestOptions, RequestScope } from "./request-scope.ts";
+import { CommandHandle, type ProcessControl } from "../commands/command-handle.ts";
+import { DEFAULT_COMMAND_TIMEOUT_MS, defaultUser, killProcess } from "../commands/commands.ts";
+import { connectProcess } from "../commands/connect-process.ts";
+import { InputQueue } from "../commands/input-queue.ts";
+import { type OpenProcess, openProcess } from "../commands/process-events.ts";
+import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, streamCallOptions, unary } from "../connection/agent-call.ts";
+import { agentError } from "../connection/agent-errors.ts";
+import type { RequestOptions, RequestScope } from "../connection/request-scope.ts";
+import { InvalidArgumentError } from "../errors.ts";
 
 export interface PtySize {
   readonly cols: number;

@@ -1,8 +1,8 @@
-import type { ApiClient } from "./api-client.ts";
-import { type BoxyardError, ConflictError } from "./errors.ts";
-import { withQuery } from "./file-transfer.ts";
-import { errorFromResponse } from "./http-errors.ts";
-import type { RequestOptions } from "./request-scope.ts";
+import type { ApiClient } from "../connection/api-client.ts";
+import { errorFromResponse } from "../connection/http-errors.ts";
+import type { RequestOptions } from "../connection/request-scope.ts";
+import { type BoxyardError, ConflictError } from "../errors.ts";
+import { withQuery } from "../files/file-transfer.ts";
 import { getSandboxInfo, lifetimeSeconds, NO_SANDBOX, type Page, sandboxPath } from "./sandbox-api.ts";
 import { accessFromJson, type SandboxAccess, type SnapshotInfo, snapshotFromJson } from "./sandbox-info.ts";
 

@@ -1,5 +1,5 @@
-import { ApiClient } from "./api-client.ts";
-import { type ConnectionOptions, resolveConfig } from "./config.ts";
+import { ApiClient } from "../connection/api-client.ts";
+import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 
 /** An API key, without the key itself. */
 export interface ApiKeyInfo {

@@ -1,9 +1,9 @@
+import { AuthenticationError, BoxyardError, ConnectionError } from "../errors.ts";
+import { SDK_VERSION } from "../version.ts";
 import type { ConnectionConfig } from "./config.ts";
-import { AuthenticationError, BoxyardError, ConnectionError } from "./errors.ts";
 import { errorFromResponse } from "./http-errors.ts";
 import { type RequestOptions, RequestScope } from "./request-scope.ts";
 import { ServerRuns } from "./server-runs.ts";
-import { SDK_VERSION } from "./version.ts";
 
 export interface ApiRequest<T> {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

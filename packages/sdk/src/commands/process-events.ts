@@ -1,5 +1,5 @@
 import type { ProcessEvent } from "@boxyard/spec/pb/process";
-import { BoxyardError } from "./errors.ts";
+import { BoxyardError } from "../errors.ts";
 
 /** Which of a process's outputs. A PTY has one only. */
 export type OutputStream = "stdout" | "stderr" | "pty";
