@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { AgentClient } from "@boxyard/agent-client";
 import { type Clock, type StepObserver, systemClock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
@@ -13,7 +14,6 @@ import { nodeIdOf } from "./node-id.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { type Adoption, adopt } from "./sandboxes/adopt.ts";
-import { AgentClient } from "./sandboxes/agent-client.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
 import { Idempotency } from "./sandboxes/idempotency.ts";
 import { Lifecycle } from "./sandboxes/lifecycle.ts";

@@ -1,9 +1,8 @@
+import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
 import { AppError, type Step } from "@boxyard/core";
 import type { AgentAddress, SandboxSpec } from "@boxyard/driver";
 import type { SandboxRecord, TemplateSpec } from "../store/index.ts";
 import { isOnlySleep, untilReady } from "../templates/ready.ts";
-import type { InitBody } from "./agent-client.ts";
-import { runProcess, startProcess } from "./agent-process.ts";
 import type { LifecycleDeps } from "./lifecycle.ts";
 import type { LiveSandbox } from "./live.ts";
 

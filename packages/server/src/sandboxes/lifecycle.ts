@@ -1,3 +1,4 @@
+import type { AgentClient } from "@boxyard/agent-client";
 import {
   AppError,
   Cleanup,
@@ -14,7 +15,6 @@ import type { AgentAddress, SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../events.ts";
 import type { RouteTable } from "../proxy/route-table.ts";
 import type { EndCause, SandboxRecord, Store } from "../store/index.ts";
-import type { AgentClient } from "./agent-client.ts";
 import { createSteps } from "./create-steps.ts";
 import { Evictor } from "./evictor.ts";
 import { LiveSandbox } from "./live.ts";

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
@@ -6,7 +7,6 @@ import type { ServerConfig } from "../config.ts";
 import { Pins } from "../images/pins.ts";
 import type { UploadTarget } from "../proxy/upload-exchange.ts";
 import { Downloads, removeWorkFolders, Transport } from "../registry/index.ts";
-import type { AgentClient } from "../sandboxes/agent-client.ts";
 import type { Lifecycle } from "../sandboxes/lifecycle.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
 import type { Store } from "../store/index.ts";

@@ -1,7 +1,7 @@
+import type { TakeOutput } from "@boxyard/agent-client";
 import { AppError, isAppError } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { Pin } from "../../images/pins.ts";
-import type { TakeOutput } from "../../sandboxes/agent-process.ts";
 import type { BuildRecord } from "../../store/index.ts";
 import { BuildFailure, shown } from "./build-failure.ts";
 import { type BuildLog, LineCutter } from "./build-log.ts";

@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { type Clock, newSandboxId, type SandboxId, wrapError } from "@boxyard/core";
-import type { ImageRef, SandboxDriver, SandboxHandle } from "@boxyard/driver";
-import type { AgentClient } from "../../sandboxes/agent-client.ts";
 import {
   type AgentAccess,
+  type AgentClient,
   type FileContent,
   getFile,
   type ProcessEnd,
@@ -12,7 +10,9 @@ import {
   putFile,
   runProcess,
   startProcess,
-} from "../../sandboxes/agent-process.ts";
+} from "@boxyard/agent-client";
+import { type Clock, newSandboxId, type SandboxId, wrapError } from "@boxyard/core";
+import type { ImageRef, SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import { newInitKey } from "../../sandboxes/tokens.ts";
 import { BUILD_FOLDER, type BuildSettings } from "./build-settings.ts";
 import { imageOf } from "./state.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type AgentAccess, startProcess } from "./agent-process.ts";
+import { type AgentAccess, startProcess } from "./process.ts";
 
 const REQUEST = { cmd: "true", args: [], user: "root" };
 

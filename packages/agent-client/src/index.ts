@@ -1,0 +1,2 @@
+export * from "./init.ts";
+export * from "./process.ts";
