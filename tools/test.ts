@@ -1,5 +1,5 @@
 /*
- * Runs the tests of a checkout: `./boxyard test [--list] [-v] [SUITE|FILE …]`. `suites/index.ts` is the list.
+ * Runs the tests of a checkout: `./boxyard test [--list] [-v] [--installed] [SUITE|FILE …]`. `suites/index.ts` is the list.
  * The last line is always `N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
  */
 import { takeSnapshot } from "@boxyard/testkit";
@@ -26,6 +26,7 @@ async function main(argv: readonly string[]): Promise<number> {
     marker,
     verbose: options.verbose,
     only: options.only,
+    installed: options.installed,
     before: takeSnapshot({ marker }),
     say: (line: string) => console.log(line),
   };

@@ -25,6 +25,8 @@ export interface SuiteContext {
   readonly only: readonly string[];
   /** Runs a command within the suite's time limit, marked as started by this test run. */
   command(argv: readonly string[], options?: CommandOptions): Promise<RunResult>;
+  /** `hostile` attacks the installation of this machine rather than a server of the tests' own. */
+  readonly installed: boolean;
   /** What the machine looked like before any test ran. */
   readonly before: Snapshot;
   /** Beginning of the environment entry that every process of this run carries, and no other process. */

@@ -2,7 +2,7 @@ import { boundaries, generated, lint, sizes, types } from "./checks.ts";
 import { needs } from "./needs.ts";
 import { leaks, platform, release } from "./platform.ts";
 import { pureV2 } from "./pure-v2.ts";
-import { agent, contract, e2e, root, unit } from "./tests.ts";
+import { agent, contract, e2e, hostile, root, unit } from "./tests.ts";
 
 /** Everything that `./boxyard test` runs, in this order: the guest takes longest, so what can run beside it follows it. */
 export const suites = [
@@ -19,6 +19,7 @@ export const suites = [
   root,
   agent,
   e2e,
+  hostile,
   release,
   leaks,
 ] as const;

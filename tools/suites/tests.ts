@@ -1,7 +1,10 @@
 import { bunTest, bunTestEach, testFiles } from "../lib/bun-test.ts";
 import { addTallies, failedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
 
-const NOT_UNIT = /\.root\.test\.ts$|contract\.test\.ts$|\.node\.test\.ts$/;
+const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
+/** What the suite `hostile` runs, by name: so that an attack needs no entry anywhere, and no suite runs it twice. */
+const HOSTILE = ["e2e/isolation/**/*.test.ts", "{e2e,images,packages}/**/*.hostile.test.ts"];
+const NOT_E2E = /^e2e\/(agent|isolation)\/|\.hostile\.test\.ts$/;
 
 const noTest = (): Tally => failedOne("no test ran");
 
@@ -53,7 +56,7 @@ export const agent: FileSuite = {
   proves: "the agent keeps its contract, line by line, by itself and in a real sandbox",
   limitMs: 720_000,
   needs: ["needs", "platform"],
-  files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only),
+  files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only, /\.hostile\.test\.ts$/),
   run: async (context) => {
     const files = agent.files(context.only);
     const alone = await oneByOne(context, files, 60_000, 240_000);
@@ -69,6 +72,21 @@ export const e2e: FileSuite = {
   proves: "real clients get what the interface promises, through the front door",
   limitMs: 1_500_000,
   needs: ["needs", "platform"],
-  files: (only) => testFiles(["e2e/**/*.test.ts"], only, /^e2e\/agent\//),
+  files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
   run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 240_000),
+};
+
+export const hostile: FileSuite = {
+  name: "hostile",
+  proves:
+    "what a hostile guest, client, registry or local user tries does not get through (SECURITY.md); --installed: on the running installation",
+  limitMs: 1_200_000,
+  needs: ["needs", "platform"],
+  files: (only) => testFiles(HOSTILE, only),
+  run: async (context) => {
+    const { installed, config } = context;
+    const env = installed ? { BOXYARD_TEST_INSTALLED: config.dataDir } : {};
+    const files = hostile.files(context.only);
+    return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs: 60_000, limitMs: 240_000, env })) : noTest();
+  },
 };

@@ -9,6 +9,8 @@ export interface TestConfig {
   readonly cacheDir: string;
   /** True where a skip is a failure. */
   readonly ci: boolean;
+  /** Data folder of the installation that the suite `hostile` is to attack; undefined: tests start servers of their own. */
+  readonly installedDataDir: string | undefined;
   /** How a test tells its server of faults (`platform/faults.ts`). */
   readonly faultFile: string | undefined;
   /** The environment that children inherit. */
@@ -25,6 +27,7 @@ export function readTestConfig(env: Readonly<Record<string, string | undefined>>
     dataDir: env.BOXYARD_TEST_RUN ? data : join(data, "test"),
     cacheDir: resolve(env.BOXYARD_CACHE || join(data, "cache")),
     ci: env.CI !== undefined && !["", "0", "false"].includes(env.CI),
+    installedDataDir: env.BOXYARD_TEST_INSTALLED || undefined,
     faultFile: env.BOXYARD_TEST_FAULT_FILE || undefined,
     env,
   };

@@ -4,14 +4,18 @@ import { AppError } from "@boxyard/core";
 import { CHECKOUT, readTestConfig } from "../config.ts";
 import { type ApiCall, type ApiReply, callApi } from "./api.ts";
 import { runProgram } from "./child.ts";
+import { clientEnv } from "./client-env.ts";
 import { FAULT_VARIABLE, type Fault, writeFaults } from "./faults.ts";
+import { attachInstalled } from "./installed.ts";
 import { logFileOf, type ServerProcess, startServer } from "./server-process.ts";
 
 export interface PlatformOptions {
   /** More settings for the server. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The server takes faults: `inject`. */
+  /** The server takes faults: `inject`. With this, `env` or `own`, it is always a server of the tests' own. */
   readonly faults?: boolean;
+  /** For a test that restarts the server or fills its store: not on an installation that others use (`./boxyard test hostile --installed`). */
+  readonly own?: boolean;
 }
 
 /** A running platform: the real server on the test data folder. Disposing it ends every sandbox, then the server. */
@@ -43,6 +47,8 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string
 /** Starts the platform for a test file. The data folder must have been set up (`./boxyard test platform`). */
 export async function bootPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const config = readTestConfig();
+  if (config.installedDataDir && !options.env && !options.faults && !options.own)
+    return attachInstalled(config.installedDataDir, config.env);
   const keyFile = join(config.dataDir, "api-key");
   if (!existsSync(keyFile)) {
     throw new AppError("failed_precondition", `${config.dataDir} is not set up; run ./boxyard test platform`, { reason: "not_set_up" });
@@ -140,14 +146,4 @@ class RunningPlatform implements Platform {
       await this.stop();
     }
   }
-}
-
-/** What a shell has after `eval "$(boxyard env)"`, starting from nothing. */
-async function clientEnv(env: Readonly<Record<string, string | undefined>>): Promise<Record<string, string>> {
-  const printed = await runProgram([process.execPath, "packages/cli/src/main.ts", "env"], { cwd: CHECKOUT, env });
-  if (printed.exitCode !== 0) throw new AppError("internal", `boxyard env failed: ${printed.stderr}`, { reason: "boxyard_env" });
-  const base = { PATH: env.PATH ?? "/usr/bin:/bin", HOME: env.HOME ?? "/root" };
-  const shell = await runProgram(["/bin/sh", "-c", 'eval "$1" && /usr/bin/env -0', "sh", printed.stdout], { env: base });
-  const pairs = shell.stdout.split("\0").filter((line) => line.includes("="));
-  return Object.fromEntries(pairs.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
 }
