@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import { agentDocument } from "@boxyard/spec/agent-api";
 import { platformDocument, routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
 import type { ServerContext } from "../context.ts";
@@ -51,12 +52,8 @@ export function createApp(context: ServerContext): Hono {
   mountTemplates(app, context);
   mountKeys(app, context);
 
-  let document: string | undefined;
-  app.get("/openapi.json", () => {
-    // Not before somebody asks: a server that starts has sandboxes to take back.
-    document ??= JSON.stringify(platformDocument());
-    return new Response(document, { headers: { "Content-Type": "application/json; charset=utf-8" } });
-  });
+  app.get("/openapi.json", jsonDocument(platformDocument));
+  app.get("/openapi/agent.json", jsonDocument(agentDocument));
   app.notFound((c) => {
     const allow = allowedMethods(app, c.req.path);
     if (allow.length === 0) throw new AppError("not_found", `There is nothing at ${c.req.path.slice(0, 200)}`, { reason: "no_such_route" });
@@ -67,6 +64,15 @@ export function createApp(context: ServerContext): Hono {
   });
   app.onError((error) => errorResponse(error, context.logger));
   return app;
+}
+
+/** Serves a document that is made when the first client asks for it: a server that starts has sandboxes to adopt. */
+function jsonDocument(make: () => object): () => Response {
+  let text: string | undefined;
+  return () => {
+    text ??= JSON.stringify(make());
+    return new Response(text, { headers: { "Content-Type": "application/json; charset=utf-8" } });
+  };
 }
 
 /** Methods that some route has at this path. */

@@ -60,8 +60,13 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   await setUp(env);
   const start = (listen: string) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen });
   const server = await start("127.0.0.1:0");
-  const apiKey = readFileSync(keyFile, "utf8").trim();
-  return new RunningPlatform(server, start, { apiKey, dataDir: config.dataDir, faultFile, env: await clientEnv(env) });
+  try {
+    const apiKey = readFileSync(keyFile, "utf8").trim();
+    return new RunningPlatform(server, start, { apiKey, dataDir: config.dataDir, faultFile, env: await clientEnv(env) });
+  } catch (error) {
+    await server.kill9();
+    throw error;
+  }
 }
 
 /** Brings back what `down --sandboxes` of an earlier test gave back; a moment when nothing is missing. */

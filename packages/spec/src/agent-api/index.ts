@@ -1,0 +1,2 @@
+export { agentDocument } from "./document.ts";
+export { agentRoutes } from "./routes.ts";

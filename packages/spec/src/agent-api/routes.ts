@@ -1,0 +1,154 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { AgentError, ComposeRequest, EntryInfo, FreezeResult, Metrics, SandboxNotFound } from "./schemas.ts";
+
+/*
+ * HTTP operations of the agent, as clients see them through the server's one port. `POST /init` is not among them: only the server may call
+ * it. Operation names, tags, headers and bodies of composition, freeze and statistics: the interface document sections 1, 2 and 4.
+ */
+
+const json = <S extends z.ZodType>(schema: S, description: string) => ({ content: { "application/json": { schema } }, description });
+const none = (description: string) => ({ description });
+
+const STATUSES: Readonly<Record<number, string>> = {
+  400: "Bad request: the message names what is wrong",
+  401: "The access token, the signature or the user is not valid",
+  404: "A path does not exist",
+  406: "None of the accepted content codings is possible",
+  413: "The body is larger than this operation takes",
+  429: "No memory is left for the body; repeat later",
+  500: "The operation failed inside the sandbox",
+  503: "Not possible right now; nothing was changed",
+  504: "No data came for too long",
+  507: "Not enough disk space",
+};
+
+/** Error answers of an operation; 401 and the server's own 502 are possible for all. */
+export function agentErrors(...statuses: number[]) {
+  const own = [401, ...statuses].sort((a, b) => a - b).map((status) => [status, json(AgentError, STATUSES[status] ?? "Error")]);
+  return { ...Object.fromEntries(own), 502: json(SandboxNotFound, "The sandbox was not found, or is not running") };
+}
+
+/** What leads a request to the agent of one sandbox. */
+export const RoutingHeaders = z.object({
+  "Svc-Sandbox-Id": z.string().openapi({ description: "Identifier of the sandbox (also accepted as E2b-Sandbox-Id)" }),
+  "Svc-Sandbox-Port": z.int().openapi({ description: "Port of the agent (also accepted as E2b-Sandbox-Port)", default: 49983 }),
+});
+
+const security = [{ AccessToken: [] }];
+/** A request for a file may carry a signature in place of the token. */
+const signedSecurity = [{ AccessToken: [] }, {}];
+
+const FileQuery = z.object({
+  path: z.string().optional().openapi({ description: "Absolute, or relative to the user's home directory" }),
+  username: z.string().optional().openapi({ description: "Acting user; the sandbox's default user when absent" }),
+  signature: z.string().optional().openapi({ description: "Signed access without a token" }),
+  signature_expiration: z.string().optional().openapi({ description: "End of the signature, Unix seconds" }),
+});
+const FreezeQuery = z.object({
+  mode: z.enum(["legacy", "hierarchy"]).optional().openapi({ description: "`hierarchy` freezes the cgroups that the guest made, too" }),
+  maxWaitMs: z.int().optional().openapi({ description: "Wait at most this long (up to 60000) and answer 200 with what was reached" }),
+  maxCgroups: z.int().optional().openapi({ description: "Look at no more cgroups than this; 512 by default, 8192 at most" }),
+});
+const file = { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } };
+const upload = {
+  ...file,
+  "multipart/form-data": { schema: z.object({ file: z.array(z.string().openapi({ format: "binary" })) }) },
+};
+
+type RouteOf = Parameters<typeof createRoute>[0];
+const route = <R extends Omit<RouteOf, "security">>(config: R, access: RouteOf["security"] = security) =>
+  createRoute({ ...config, security: access } as RouteOf);
+
+export const agentRoutes = {
+  health: route(
+    {
+      method: "get",
+      path: "/health",
+      operationId: "getHealth",
+      tags: ["Envd"],
+      summary: "Tell that the agent lives",
+      request: { headers: RoutingHeaders },
+      responses: { 204: none("The sandbox runs"), 502: agentErrors()[502] },
+    },
+    [],
+  ),
+  metrics: route({
+    method: "get",
+    path: "/metrics",
+    operationId: "getMetrics",
+    tags: ["Envd"],
+    summary: "Resource usage of the sandbox",
+    request: { headers: RoutingHeaders },
+    responses: { 200: json(Metrics, "Usage now"), ...agentErrors() },
+  }),
+  envs: route({
+    method: "get",
+    path: "/envs",
+    operationId: "getEnvs",
+    tags: ["Envd"],
+    summary: "Environment variables that every process gets",
+    request: { headers: RoutingHeaders },
+    responses: { 200: json(z.record(z.string(), z.string()), "By name"), ...agentErrors() },
+  }),
+  freeze: route({
+    method: "post",
+    path: "/freeze",
+    operationId: "postFreeze",
+    tags: ["Envd"],
+    summary: "Freeze the user and PTY cgroups before a pause",
+    request: { headers: RoutingHeaders, query: FreezeQuery },
+    responses: {
+      200: json(FreezeResult, "What was reached within maxWaitMs"),
+      204: none("The cgroups are frozen"),
+      ...agentErrors(400, 503),
+    },
+  }),
+  unfreeze: route({
+    method: "post",
+    path: "/unfreeze",
+    operationId: "postUnfreeze",
+    tags: ["Envd"],
+    summary: "Thaw the user and PTY cgroups: the rollback of a failed pause",
+    request: { headers: RoutingHeaders },
+    responses: { 204: none("Nothing is frozen"), ...agentErrors(503) },
+  }),
+  download: route(
+    {
+      method: "get",
+      path: "/files",
+      operationId: "getFiles",
+      tags: ["Filesystem"],
+      summary: "Download a file",
+      request: { headers: RoutingHeaders, query: FileQuery },
+      responses: {
+        200: { content: file, description: "The file" },
+        206: { content: file, description: "The range that was asked for" },
+        304: none("Not changed"),
+        416: none("No such range"),
+        ...agentErrors(400, 404, 406, 500),
+      },
+    },
+    signedSecurity,
+  ),
+  upload: route(
+    {
+      method: "post",
+      path: "/files",
+      operationId: "postFiles",
+      tags: ["Filesystem"],
+      summary: "Upload files; X-Metadata-<key> headers set their metadata",
+      request: { headers: RoutingHeaders, query: FileQuery, body: { content: upload, required: true } },
+      responses: { 200: json(z.array(EntryInfo), "The files, in the order of the upload"), ...agentErrors(400, 500, 504, 507) },
+    },
+    signedSecurity,
+  ),
+  compose: route({
+    method: "post",
+    path: "/files/compose",
+    operationId: "postFilesCompose",
+    tags: ["Filesystem"],
+    summary: "Concatenate files into one without copying their data; the sources are deleted",
+    request: { headers: RoutingHeaders, body: { content: { "application/json": { schema: ComposeRequest } }, required: true } },
+    responses: { 200: json(EntryInfo, "The composed file"), ...agentErrors(400, 404, 429, 500, 507) },
+  }),
+};
