@@ -1,5 +1,4 @@
-import type { RequestHead } from "./http1/head.ts";
-import { ownResponse, REASONS } from "./http1/write-head.ts";
+import { ownResponse, REASONS, type RequestHead } from "@boxyard/http1";
 
 /** Answers that the proxy gives itself. Texts that clients compare are exact (wire.md 1.7). */
 export interface ProxyProblem {

@@ -1,8 +1,5 @@
+import { ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead } from "@boxyard/http1";
 import { CORS, jsonResponse } from "./answers.ts";
-import { ChunkedDecoder } from "./http1/body.ts";
-import type { ClientConnection, Exchange } from "./http1/client-connection.ts";
-import type { RequestHead } from "./http1/head.ts";
-import { ownResponse } from "./http1/write-head.ts";
 
 /** What answers the platform API: a fetch handler. The signal aborts when the client has gone. */
 export type ApiHandler = (request: Request) => Response | Promise<Response>;

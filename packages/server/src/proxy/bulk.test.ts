@@ -3,9 +3,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { type SandboxId, systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
+import { moveInKernel } from "@boxyard/http1";
 import { TEST_ID } from "../testing/front.ts";
 import { Front } from "./front.ts";
-import { moveInKernel } from "./http1/kernel-relay.ts";
 import { RouteTable } from "./route-table.ts";
 
 /*

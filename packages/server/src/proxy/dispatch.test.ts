@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { dispatch, isInternalAgentPath } from "./dispatch.ts";
-import { parseRequestHead } from "./http1/head.ts";
+import { parseRequestHead } from "@boxyard/http1";
+import { CLIENT_FIELDS, dispatch, isInternalAgentPath } from "./dispatch.ts";
 
 const ID = "i0123456789abcdefghij";
 const to = (line: string, ...fields: string[]) =>
   dispatch(
     parseRequestHead(
       [`${line} HTTP/1.1`, ...(fields.some((f) => f.startsWith("Host:")) ? [] : ["Host: localhost:3000"]), ...fields].join("\r\n"),
+      CLIENT_FIELDS,
     ),
   );
 

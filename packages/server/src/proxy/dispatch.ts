@@ -1,6 +1,5 @@
+import { FieldNames, NOTABLE, type RequestHead } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
-import { NOTABLE } from "./http1/fields.ts";
-import type { RequestHead } from "./http1/head.ts";
 
 /** Whom a request on the one port is for. */
 export type Target =
@@ -10,18 +9,29 @@ export type Target =
   | { readonly kind: "bad"; readonly text: string }
   | { readonly kind: "api" };
 
+/** A key of this platform, which must never reach a sandbox; programs in sandboxes may well use the same header for their own. */
+const PLATFORM_KEY = /^e2b_[0-9a-f]+$/;
+
+/** By which the heads of clients are read. */
+export const CLIENT_FIELDS = new FieldNames({
+  marked: /^(svc|e2b)-sandbox-(id|port)$/,
+  guarded: { name: "x-api-key", isDropped: (value) => PLATFORM_KEY.test(value) },
+});
+
 const bad = (text: string): Target => ({ kind: "bad", text });
 
 /** design.md section 6, 11: preflight, routing headers, host name, signed file, and only then API and dashboard. */
 export function dispatch(request: RequestHead): Target {
-  request.derived.target ??= find(request);
-  return request.derived.target;
+  const { derived } = request;
+  derived.own ??= find(request);
+  return derived.own as Target;
 }
 
 function find(request: RequestHead): Target {
   if (request.method === "OPTIONS" && request.fields.lower.includes("access-control-request-method")) return { kind: "preflight" };
-  request.derivedOfFields.routed ??= { to: byHeaders(request) };
-  return request.derivedOfFields.routed.to ?? byHost(request.host) ?? bySignature(request) ?? { kind: "api" };
+  const { derivedOfFields } = request;
+  derivedOfFields.own ??= { to: byHeaders(request) };
+  return (derivedOfFields.own as { readonly to: Target | undefined }).to ?? byHost(request.host) ?? bySignature(request) ?? { kind: "api" };
 }
 
 function routingHeader(request: RequestHead, ours: string, theirs: string): string | undefined | Target {
@@ -35,7 +45,7 @@ function routingHeader(request: RequestHead, ours: string, theirs: string): stri
 }
 
 function byHeaders(request: RequestHead): Target | undefined {
-  if (!request.fields.has(NOTABLE.routing)) return undefined;
+  if (!request.fields.has(NOTABLE.marked)) return undefined;
   const id = routingHeader(request, "svc-sandbox-id", "e2b-sandbox-id");
   const port = routingHeader(request, "svc-sandbox-port", "e2b-sandbox-port");
   if (id === undefined && port === undefined) return undefined;

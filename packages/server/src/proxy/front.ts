@@ -1,14 +1,19 @@
 import { AppError, type Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import {
+  ClientConnection,
+  type ClientHost,
+  Connection,
+  type Exchange,
+  type HeadError,
+  type RequestHead,
+  UpstreamPool,
+} from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 import { MAX_BODY_BYTES } from "@boxyard/spec/platform";
 import { jsonResponse, type ProxyProblem, plainResponse, preflightResponse, problemResponse, problems } from "./answers.ts";
 import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
-import { dispatch } from "./dispatch.ts";
-import { ClientConnection, type ClientHost, type Exchange } from "./http1/client-connection.ts";
-import { Connection } from "./http1/connection.ts";
-import type { HeadError, RequestHead } from "./http1/head.ts";
-import { UpstreamPool } from "./http1/upstream.ts";
+import { CLIENT_FIELDS, dispatch } from "./dispatch.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
@@ -36,6 +41,7 @@ const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, on
 
 /** The one port: hands each request to the API or to a sandbox (design.md section 6, 11 and 19). */
 export class Front implements ClientHost {
+  readonly names = CLIENT_FIELDS;
   private readonly options: FrontOptions;
   private readonly pool: UpstreamPool;
   private readonly clients = new Set<ClientConnection>();

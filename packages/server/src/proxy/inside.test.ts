@@ -1,9 +1,9 @@
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { expect, test } from "bun:test";
 import { fstatSync } from "node:fs";
+import type { ConnectInside } from "@boxyard/http1";
 import { TEST_ID, TestFront } from "../testing/front.ts";
 import { connectRaw, RawServer } from "../testing/raw.ts";
-import type { ConnectInside } from "./route-table.ts";
 
 /** A port on which nobody listens. */
 function closedPort(): number {

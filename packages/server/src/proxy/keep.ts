@@ -1,5 +1,5 @@
+import type { ResponseHead } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
-import type { ResponseHead } from "./http1/head.ts";
 
 /** Our agent keeps an idle connection for longer than this; other programs in a sandbox may not. */
 const KEEP_AGENT_MS = 4000;

@@ -1,12 +1,24 @@
+import {
+  type BodyScanner,
+  BULK_BYTES,
+  type ClientConnection,
+  type Connection,
+  type Exchange,
+  endOfHead,
+  forwardedRequest,
+  forwardedResponse,
+  HeadMemory,
+  MAX_HEAD_BYTES,
+  type OtherHost,
+  parseResponseHead,
+  type RequestHead,
+  type ResponseHead,
+  scannerFor,
+  type UpstreamOwner,
+  type UpstreamPool,
+} from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
-import { type BodyScanner, scannerFor } from "./http1/body.ts";
-import type { ClientConnection, Exchange } from "./http1/client-connection.ts";
-import { BULK_BYTES, type Connection } from "./http1/connection.ts";
-import { endOfHead, MAX_HEAD_BYTES, parseResponseHead, type RequestHead, type ResponseHead } from "./http1/head.ts";
-import { HeadMemory } from "./http1/head-memory.ts";
-import type { UpstreamOwner, UpstreamPool } from "./http1/upstream.ts";
-import { forwardedRequest, forwardedResponse, type OtherHost } from "./http1/write-head.ts";
 import { keepMs } from "./keep.ts";
 import type { Flight, Route } from "./route-table.ts";
 

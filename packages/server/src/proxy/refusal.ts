@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
+import type { RequestHead } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 import { type ProxyProblem, problems } from "./answers.ts";
 import { isInternalAgentPath } from "./dispatch.ts";
-import type { RequestHead } from "./http1/head.ts";
 import type { Route } from "./route-table.ts";
 
 /** Requests in flight to one sandbox. */

@@ -1,4 +1,5 @@
 import type { SandboxId } from "@boxyard/core";
+import type { ConnectInside } from "@boxyard/http1";
 
 /** Where one incarnation of a sandbox is reached, and what hangs on it. */
 export interface Route {
@@ -17,9 +18,6 @@ export interface Route {
   /** What must be broken off when this incarnation ends. */
   readonly flights: Set<Flight>;
 }
-
-/** Resolves with a descriptor of a connection, the caller's to close. */
-export type ConnectInside = (port: number, signal: AbortSignal) => Promise<number | undefined>;
 
 export interface Flight {
   /** The sandbox has ended. */

@@ -1,7 +1,6 @@
 import { isAppError } from "@boxyard/core";
+import type { ClientConnection, Exchange, RequestHead } from "@boxyard/http1";
 import { jsonResponse } from "./answers.ts";
-import type { ClientConnection, Exchange } from "./http1/client-connection.ts";
-import type { RequestHead } from "./http1/head.ts";
 
 /** Where an upload goes, chunk by chunk. */
 export interface UploadSink {

@@ -1,17 +1,18 @@
-/** Names that decide something; a head says at once which of them it has, so that most look-ups need none. */
+/** What a field's name decides; a head says at once which of them it has, so that most look-ups need none. */
 export const NOTABLE = {
   host: 1,
   length: 2,
   coding: 4,
   connection: 8,
-  routing: 16,
-  /** Of one connection, or a proxy's: perhaps not handed on. */
+  /** Marked by the user of this package. */
+  marked: 16,
+  /** Belongs to one connection or to a proxy, or is guarded: perhaps not forwarded. */
   local: 32,
 } as const;
 
 /**
- * Fields that belong to one connection and are not handed on (RFC 9110, 7.6.1), and those by which proxies tell of themselves: inbound
- * ones are dropped and none are added, since applications that see hints of https break in more ways than one (server.md C.2).
+ * Fields that belong to one connection and are not forwarded (RFC 9110, 7.6.1), and those by which proxies tell of themselves: those of the
+ * client are dropped and none are added, since applications that see hints of https break in more ways than one.
  */
 export const LOCAL: ReadonlySet<string> = new Set([
   "connection",
@@ -25,9 +26,15 @@ export const LOCAL: ReadonlySet<string> = new Set([
   "forwarded",
   "x-real-ip",
 ]);
-/** These need a look at what follows. */
-const PERHAPS_LOCAL = /^x-(forwarded-|api-key$)/;
-const ROUTING = /^(svc|e2b)-sandbox-(id|port)$/;
+const FORWARDED = "x-forwarded-";
+
+/** What a program that uses this package knows of fields. Names are in lower case. */
+export interface FieldRules {
+  /** Names that `NOTABLE.marked` tells of. */
+  readonly marked?: RegExp;
+  /** A field of this name is not forwarded when `isDropped` says so of its value. */
+  readonly guarded?: { readonly name: string; isDropped(value: string): boolean };
+}
 
 /** A field's name in lower case, and what it is of `NOTABLE`. */
 export interface FieldName {
@@ -36,30 +43,49 @@ export interface FieldName {
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Names seen before, as sent: checked once, lowered once, and looked at once. */
-const known = new Map<string, FieldName>();
 const MAX_KNOWN = 512;
 
-/** Undefined for what is no name. */
-export function fieldName(text: string): FieldName | undefined {
-  const found = known.get(text);
-  if (found !== undefined) return found;
-  if (!TOKEN.test(text)) return undefined;
-  const lower = text.toLowerCase();
-  const name = { lower, notable: notableOf(lower) };
-  if (known.size < MAX_KNOWN && text.length <= 64) known.set(text, name);
-  return name;
+/** Names seen before, as sent: checked once, lowered once, and looked at once. */
+export class FieldNames {
+  private readonly rules: FieldRules;
+  private readonly known = new Map<string, FieldName>();
+
+  constructor(rules: FieldRules = {}) {
+    this.rules = rules;
+  }
+
+  /** Undefined for what is no name. */
+  find(text: string): FieldName | undefined {
+    const found = this.known.get(text);
+    if (found !== undefined) return found;
+    if (!TOKEN.test(text)) return undefined;
+    const lower = text.toLowerCase();
+    const name = { lower, notable: this.notableOf(lower) };
+    if (this.known.size < MAX_KNOWN && text.length <= 64) this.known.set(text, name);
+    return name;
+  }
+
+  /** Whether a field is not forwarded, whatever Connection names. */
+  isDropped(lower: string, value: () => string): boolean {
+    if (LOCAL.has(lower) || lower.startsWith(FORWARDED)) return true;
+    const { guarded } = this.rules;
+    return guarded !== undefined && lower === guarded.name && guarded.isDropped(value());
+  }
+
+  private notableOf(lower: string): number {
+    const { marked, guarded } = this.rules;
+    let bits = LOCAL.has(lower) || lower.startsWith(FORWARDED) || lower === guarded?.name ? NOTABLE.local : 0;
+    if (lower === "host") bits |= NOTABLE.host;
+    if (lower === "content-length") bits |= NOTABLE.length;
+    if (lower === "transfer-encoding") bits |= NOTABLE.coding;
+    if (lower === "connection") bits |= NOTABLE.connection;
+    if (marked?.test(lower)) bits |= NOTABLE.marked;
+    return bits;
+  }
 }
 
-function notableOf(lower: string): number {
-  let bits = LOCAL.has(lower) || PERHAPS_LOCAL.test(lower) ? NOTABLE.local : 0;
-  if (lower === "host") bits |= NOTABLE.host;
-  if (lower === "content-length") bits |= NOTABLE.length;
-  if (lower === "transfer-encoding") bits |= NOTABLE.coding;
-  if (lower === "connection") bits |= NOTABLE.connection;
-  if (ROUTING.test(lower)) bits |= NOTABLE.routing;
-  return bits;
-}
+/** The names of messages for which there are no rules. */
+export const PLAIN_NAMES = new FieldNames();
 
 const NONE: string[] = [];
 const isBlank = (code: number) => code === 0x20 || code === 0x09;
@@ -67,14 +93,16 @@ const isBlank = (code: number) => code === 0x20 || code === 0x09;
 /** Header fields in their order, with look-up by lower-case name. What they say is cut out of the head's text when it is asked for. */
 export class Fields {
   readonly lower: string[] = [];
+  readonly names: FieldNames;
   private readonly text: string;
   private readonly starts: number[] = [];
   private readonly colons: number[] = [];
   private readonly ends: number[] = [];
   private notable = 0;
 
-  constructor(text: string) {
+  constructor(text: string, names: FieldNames) {
     this.text = text;
+    this.names = names;
   }
 
   /** `start` to `end` is the field's line in the text, without its end. */

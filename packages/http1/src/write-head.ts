@@ -1,13 +1,9 @@
-import { type Fields, LOCAL, NOTABLE } from "./fields.ts";
+import { type Fields, NOTABLE } from "./fields.ts";
 import type { RequestHead, ResponseHead } from "./head.ts";
-
-/** A key of this platform, which must never reach a sandbox; programs in sandboxes may well use the same header for their own. */
-const PLATFORM_KEY = /^e2b_[0-9a-f]+$/;
 
 function isDropped(fields: Fields, index: number, named: readonly string[]): boolean {
   const lower = fields.lower[index] as string;
-  if (LOCAL.has(lower) || (named.length > 0 && named.includes(lower))) return true;
-  return lower.startsWith("x-forwarded-") || (lower === "x-api-key" && PLATFORM_KEY.test(fields.value(index)));
+  return (named.length > 0 && named.includes(lower)) || fields.names.isDropped(lower, () => fields.value(index));
 }
 
 /** The fields that are handed on, as they were sent. */
@@ -31,13 +27,13 @@ const namedIn = (fields: Fields): readonly string[] => {
   return named.length === 0 ? named : named.filter((name) => !NEVER_DROPPED.has(name));
 };
 
-/** What takes the place of a request's Host; `original` tells the sandbox what it was (server.md C.4). */
+/** What takes the place of a request's Host; `original` tells the server behind what it was. */
 export interface OtherHost {
   readonly host: string;
   readonly original?: string;
 }
 
-/** The request as the sandbox gets it: target, Host and everything that is end-to-end untouched. */
+/** The request as the server behind gets it: target, Host and everything that is end-to-end untouched. */
 export function forwardedRequest(request: RequestHead, other?: OtherHost): Uint8Array {
   const { derivedOfFields } = request;
   derivedOfFields.forwarded ??= forwardedFields(request);

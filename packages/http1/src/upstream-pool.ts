@@ -1,6 +1,5 @@
 import { closeSync } from "node:fs";
 import type { Socket } from "bun";
-import type { ConnectInside } from "../route-table.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 
 export interface UpstreamOwner extends ConnectionOwner {
@@ -9,6 +8,9 @@ export interface UpstreamOwner extends ConnectionOwner {
   /** Connecting has come to an end, whichever; also when nobody wants the connection any more. Before the other two. */
   onSettled(): void;
 }
+
+/** Another way to a port: resolves with a descriptor of a connection, the caller's to close; undefined when nothing listens there. */
+export type ConnectInside = (port: number, signal: AbortSignal) => Promise<number | undefined>;
 
 export interface UpstreamTarget {
   readonly host: string;

@@ -1,5 +1,6 @@
 import { type BodyScanner, scannerFor } from "./body.ts";
 import { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
+import type { FieldNames } from "./fields.ts";
 import { endOfHead, HeadError, MAX_HEAD_BYTES, parseRequestHead, type RequestHead, withFieldsOf } from "./head.ts";
 import { HeadMemory } from "./head-memory.ts";
 
@@ -20,6 +21,8 @@ export interface Exchange {
 }
 
 export interface ClientHost {
+  /** By which heads are read. */
+  readonly names: FieldNames;
   /** Begins to answer; must not throw. */
   exchange(request: RequestHead, client: ClientConnection): Exchange;
   /** Answers a request that could not be understood. */
@@ -200,7 +203,7 @@ export class ClientConnection implements ConnectionOwner {
     if (end > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
     this.head = EMPTY;
     this.pending = behind(bytes, end);
-    const request = parseRequestHead(bytes.toString("latin1", 0, end - 4));
+    const request = parseRequestHead(bytes.toString("latin1", 0, end - 4), this.host.names);
     this.known.remember(bytes, end, request);
     this.begin(request);
     return true;

@@ -1,10 +1,9 @@
 /**
  * Reading and writing the head of an HTTP/1.1 message, strictly (RFC 9112). Both sides are hostile: a client may try to smuggle a request,
- * a sandbox may try to slip a second response into a connection that other sandboxes' answers use. So anything ambiguous is refused.
+ * a server may try to slip a second response into a connection that other servers' answers use. So anything ambiguous is refused.
  */
 
-import type { Target } from "../dispatch.ts";
-import { Fields, fieldName, NOTABLE } from "./fields.ts";
+import { type FieldNames, Fields, NOTABLE, PLAIN_NAMES } from "./fields.ts";
 
 /** Longest head, request or response. */
 export const MAX_HEAD_BYTES = 64 << 10;
@@ -40,10 +39,10 @@ export interface RequestHead {
   readonly keepAlive: boolean;
   /** The protocol asked for by `Upgrade`, as sent. */
   readonly upgrade: string | undefined;
-  /** What was made of this head, kept with it: it serves again when the same head comes again (`HeadMemory`). */
-  readonly derived: { target?: Target; forwarded?: Uint8Array };
+  /** What was made of this head, kept with it: it serves again when the same head comes again (`HeadMemory`). `own` is for the user of this package. */
+  readonly derived: { forwarded?: Uint8Array; own?: unknown };
   /** What was made of its fields alone; shared with heads that differ in their first line only. */
-  readonly derivedOfFields: { routed?: { readonly to: Target | undefined }; forwarded?: string };
+  readonly derivedOfFields: { forwarded?: string; own?: unknown };
 }
 
 export interface ResponseHead {
@@ -64,14 +63,14 @@ export function endOfHead(bytes: Buffer, from: number): number {
 }
 
 /** The fields from `from` on; the text has been found free of stray control characters. */
-function parseFields(text: string, from: number, bad: number): Fields {
-  const fields = new Fields(text);
+function parseFields(text: string, from: number, bad: number, names: FieldNames): Fields {
+  const fields = new Fields(text, names);
   let at = from;
   while (at < text.length) {
     const found = text.indexOf("\r\n", at);
     const end = found < 0 ? text.length : found;
     const colon = text.indexOf(":", at);
-    const name = colon > at && colon < end ? fieldName(text.slice(at, colon)) : undefined;
+    const name = colon > at && colon < end ? names.find(text.slice(at, colon)) : undefined;
     if (name === undefined) throw new HeadError(bad, "malformed header field");
     if (fields.count === MAX_FIELDS) throw new HeadError(bad === 400 ? 431 : bad, "too many header fields");
     fields.add(name, at, colon, end);
@@ -116,11 +115,11 @@ export function withFieldsOf(known: RequestHead, line: string): RequestHead | un
 }
 
 /** Parses what stands before the empty line. Throws `HeadError`. */
-export function parseRequestHead(text: string): RequestHead {
+export function parseRequestHead(text: string, names = PLAIN_NAMES): RequestHead {
   const { line, next } = firstLine(text);
   const { method, target, authority, minor } = parseRequestLine(line);
   if (BAD_TEXT.test(text)) throw new HeadError(400, "malformed request line, or control characters");
-  const fields = parseFields(text, next, 400);
+  const fields = parseFields(text, next, 400, names);
   const hosts = fields.all("host");
   if (hosts.length > 1 || (minor === 1 && hosts.length === 0)) throw new HeadError(400, "exactly one Host header is needed");
   const connection = fields.has(NOTABLE.connection) ? fields.list("connection") : [];
@@ -166,7 +165,7 @@ export function parseResponseHead(text: string, method: string): ResponseHead {
   const start = STATUS_LINE.exec(line);
   const reason = start?.[3] ?? "";
   if (!start || BAD_TEXT.test(text)) throw new HeadError(502, "malformed status line, or control characters");
-  const fields = parseFields(text, next, 502);
+  const fields = parseFields(text, next, 502, PLAIN_NAMES);
   const minor = start[1] === "1" ? 1 : 0;
   const status = Number(start[2]);
   const connection = fields.has(NOTABLE.connection) ? fields.list("connection") : [];

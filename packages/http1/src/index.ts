@@ -1,0 +1,18 @@
+export { type BodyScanner, ChunkedDecoder, ChunkedScanner, scannerFor } from "./body.ts";
+export { ClientConnection, type ClientHost, type Exchange } from "./client-connection.ts";
+export { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
+export { FieldNames, type FieldRules, Fields, NOTABLE } from "./fields.ts";
+export {
+  endOfHead,
+  type Framing,
+  HeadError,
+  MAX_HEAD_BYTES,
+  parseRequestHead,
+  parseResponseHead,
+  type RequestHead,
+  type ResponseHead,
+} from "./head.ts";
+export { HeadMemory } from "./head-memory.ts";
+export { moveInKernel } from "./kernel-relay.ts";
+export { type ConnectInside, type UpstreamOwner, UpstreamPool, type UpstreamTarget } from "./upstream-pool.ts";
+export { forwardedRequest, forwardedResponse, type OtherHost, ownResponse, REASONS } from "./write-head.ts";
