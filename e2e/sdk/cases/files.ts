@@ -34,6 +34,27 @@ export const FILES: readonly Case[] = [
     },
   ],
   [
+    "files: an upload in parts writes through a symbolic link, as a small one does",
+    async ({ sandbox }) => {
+      const { commands, files } = sandbox;
+      await commands.run(
+        "mkdir -p l/there && echo old > l/there/file && ln -s there/file l/link && ln -s link l/second && ln -s there/new l/dangling",
+      );
+      const bytes = new Uint8Array(17 << 20).fill(7);
+      for (const [link, target] of [
+        ["second", "there/file"],
+        ["dangling", "there/new"],
+      ] as const) {
+        await files.write(`l/${link}`, bytes);
+        const info = await files.getInfo(`l/${link}`);
+        assert.deepEqual([info.isSymlink, info.symlinkTarget], [true, `/home/user/l/${target}`]);
+        assert.equal((await files.getInfo(`l/${target}`)).size, bytes.length);
+      }
+      const names = (await files.list("l", { depth: 2 })).map(({ name }) => name);
+      assert.deepEqual(names.sort(), ["dangling", "file", "link", "new", "second", "there"]);
+    },
+  ],
+  [
     "files: directories, info, exists, rename, remove, compose, watch",
     async ({ sdk, sandbox }) => {
       const { files } = sandbox;

@@ -22,9 +22,9 @@ export const TERMINALS: readonly Case[] = [
     },
   ],
   [
-    "pty.connect and pty.kill",
-    async ({ sdk, sandbox }) => {
-      const first = await sandbox.pty.create({ cols: 80, rows: 24 });
+    "pty.connect, a resize of columns only, and pty.kill",
+    async ({ sdk, sandbox, options }) => {
+      const first = await sandbox.pty.create({ cols: 80, rows: 37 });
       await first.disconnect();
       let seen = "";
       const onData = (data: Uint8Array) => {
@@ -33,6 +33,11 @@ export const TERMINALS: readonly Case[] = [
       const second = await sandbox.pty.connect(first.pid, { onData });
       await sandbox.pty.sendInput(first.pid, bytes("echo $((6*7))\n"));
       await until(() => seen.includes("42\r\n"));
+      // A client that did not make the session knows nothing of its rows.
+      const other = await sdk.Sandbox.connect(sandbox.sandboxId, options);
+      await other.pty.resize(first.pid, { cols: 111 });
+      await sandbox.pty.sendInput(first.pid, bytes("stty size\n"));
+      await until(() => seen.includes("37 111\r\n"));
       assert.equal(await sandbox.pty.kill(first.pid), true);
       assert.equal((await failure(second.wait(), sdk.CommandExitError)).error, "signal: killed");
       assert.equal(await sandbox.pty.kill(first.pid), false);

@@ -60,11 +60,15 @@ export type SandboxHealth = "running" | "ended" | "unreachable";
 
 const PROBE_TIMEOUT_MS = 5000;
 
-/** Asks the sandbox's agent for its health: the way to tell "the sandbox has ended" from "the network failed". Never throws. */
-export async function probeHealth(address: AgentAddress, signal?: AbortSignal): Promise<SandboxHealth> {
+/**
+ * Asks the sandbox's agent for its health: the way to tell "the sandbox has ended" from "the network failed". Never throws: an abort and an
+ * answer that takes longer than `timeoutMs` (default 5000; 0 means no limit) are `unreachable`.
+ */
+export async function probeHealth(address: AgentAddress, signal?: AbortSignal, timeoutMs = PROBE_TIMEOUT_MS): Promise<SandboxHealth> {
   const controller = new AbortController();
   const abort = () => controller.abort();
-  const timer = setTimeout(abort, PROBE_TIMEOUT_MS);
+  const timer = timeoutMs > 0 ? setTimeout(abort, timeoutMs) : undefined;
+  if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   try {
     const response = await fetch(`${address.baseUrl}/health`, { headers: agentHeaders(address), signal: controller.signal });

@@ -16,7 +16,9 @@ import {
   partsOf,
   sizeOf,
   startOf,
+  type UploadData,
   type UploadProgress,
+  uploadData,
   uploadInParts,
   WATCHED_PARTS_FROM_BYTES,
 } from "./upload-parts.ts";
@@ -77,8 +79,8 @@ export class Files {
 
   /**
    * Writes one file; directories on the way are made, and what was there is replaced. Streams, and data from 16 MiB on, go in parallel parts
-   * into a folder beside the destination and are joined there, so that the file appears at once and whole; then the request timeout bounds
-   * each part (default 10 minutes). With `metadata` all goes in one request.
+   * into a directory beside the destination and are joined there, so that the file appears at once and whole; a symbolic link is followed, not
+   * replaced. The request timeout then bounds each part (default 10 minutes). With `metadata` all goes in one request.
    */
   write(path: string, data: FileData, opts?: WriteOpts): Promise<WriteInfo>;
   /** Writes several files, in one request unless some are streams. Answers in the order given. */
@@ -158,7 +160,8 @@ export class Files {
     return info as WriteInfo;
   }
 
-  private async writeOne(path: string, data: FileData, opts: WriteOpts): Promise<WriteInfo> {
+  private async writeOne(path: string, given: FileData, opts: WriteOpts): Promise<WriteInfo> {
+    const data = uploadData(given);
     const size = sizeOf(data);
     const partsFrom = opts.onProgress ? WATCHED_PARTS_FROM_BYTES : PARTS_FROM_BYTES;
     if (opts.metadata === undefined && (size === undefined || size >= partsFrom)) return this.writeParts(path, data, size, opts);
@@ -176,12 +179,13 @@ export class Files {
     return info as WriteInfo;
   }
 
-  private async writeParts(path: string, data: FileData, size: number | undefined, opts: WriteOpts): Promise<WriteInfo> {
+  private async writeParts(path: string, data: UploadData, size: number | undefined, opts: WriteOpts): Promise<WriteInfo> {
     const { user } = opts;
     const requestTimeoutMs = opts.requestTimeoutMs ?? PART_TIMEOUT_MS;
     const scope = scopeFor(this.context, `write ${path}`, { signal: opts.signal, requestTimeoutMs: 0 });
     const sizes = new PartSize(size);
     const parts = partsOf(data, sizes, scope.signal);
+    let destination = path;
     let sentBytes = 0;
     const onSent = async (bytes: number) => {
       sentBytes += bytes;
@@ -189,22 +193,40 @@ export class Files {
     };
     const target: PartTarget = {
       put: (part, bytes, signal) => this.writeWhole(part, bytes, { user, signal, requestTimeoutMs }),
-      join: (sources, signal) => this.compose(sources, path, { user, signal, requestTimeoutMs }),
+      join: (sources, signal) => this.compose(sources, destination, { user, signal, requestTimeoutMs }),
       cleanUp: (folder) => this.remove(folder, { user, requestTimeoutMs: CLEAN_UP_TIMEOUT_MS }).catch(() => {}),
     };
     try {
       scope.throwIfEnded();
-      const [first, rest] = await startOf(parts);
+      const [first = new Uint8Array(), rest] = await startOf(parts);
       scope.throwIfEnded();
+      if (rest) {
+        destination = await this.linkTarget(path, { user, signal: scope.signal });
+        const folder = `${destination.slice(0, destination.lastIndexOf("/") + 1)}.upload-${randomKey()}`;
+        return await uploadInParts(target, folder, rest, sizes, onSent, scope);
+      }
       // A short stream turns out to be small.
-      if (rest)
-        return await uploadInParts(target, `${path.slice(0, path.lastIndexOf("/") + 1)}.upload-${randomKey()}`, rest, sizes, onSent, scope);
-      const info = await this.writeWhole(path, first ?? "", { user, signal: scope.signal, requestTimeoutMs });
-      await onSent(sizeOf(first ?? "") ?? 0);
+      const info = await this.writeWhole(path, first, { user, signal: scope.signal, requestTimeoutMs });
+      await onSent(sizeOf(first) ?? 0);
       return info;
     } finally {
       await parts.return();
       scope.dispose();
+    }
+  }
+
+  /** The file to replace for a path: where a symbolic link leads, so that an upload in parts writes through the link as one request does. */
+  private async linkTarget(path: string, opts: FileOpts): Promise<string> {
+    try {
+      const link = await this.getInfo(path, opts);
+      if (!link.isSymlink) return path;
+      // A link that leads nowhere is told as its own target; an empty file written through it makes the target be there.
+      if (link.symlinkTarget !== link.path) return link.symlinkTarget ?? path;
+      await this.writeWhole(path, new Uint8Array(), opts);
+      return (await this.getInfo(path, opts)).symlinkTarget ?? path;
+    } catch (error) {
+      if (error instanceof NotFoundError) return path;
+      throw error;
     }
   }
 

@@ -32,18 +32,23 @@ export interface PartTarget {
   cleanUp(folder: string): Promise<void>;
 }
 
-/** Size of data that is at hand as a whole; undefined of a stream. */
-export function sizeOf(data: FileData): number | undefined {
+/** Data to upload; texts are bytes already, so that every size is one of bytes. */
+export type UploadData = Exclude<FileData, string>;
+
+/** The data to upload for what a caller gave. */
+export const uploadData = (data: FileData): UploadData => (typeof data === "string" ? new TextEncoder().encode(data) : data);
+
+/** Size in bytes of data that is at hand as a whole; undefined of a stream. */
+export function sizeOf(data: UploadData): number | undefined {
   if (data instanceof ReadableStream) return undefined;
-  if (data instanceof Blob) return data.size;
-  return typeof data === "string" ? data.length : data.byteLength;
+  return data instanceof Blob ? data.size : data.byteLength;
 }
 
 /** The data in pieces of these sizes; pieces of a stream are collected first, the others are views. */
-export async function* partsOf(data: FileData, sizes: PartSize, signal: AbortSignal): AsyncGenerator<Part, void, undefined> {
+export async function* partsOf(data: UploadData, sizes: PartSize, signal: AbortSignal): AsyncGenerator<Part, void, undefined> {
   if (data instanceof ReadableStream) return yield* partsOfStream(data, sizes, signal);
   if (data instanceof Blob) return yield* slices(data.size, sizes, (from, to) => data.slice(from, to));
-  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+  const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
   yield* slices(bytes.length, sizes, (from, to) => bytes.subarray(from, to));
 }
 

@@ -12,8 +12,8 @@ import { InvalidArgumentError } from "../errors.ts";
 
 export interface PtySize {
   readonly cols: number;
-  /** Default: as it was. */
-  readonly rows?: number;
+  /** Default: the session keeps its rows. */
+  readonly rows?: number | undefined;
 }
 
 export interface PtyCreateOpts extends RequestOptions {
@@ -46,16 +46,12 @@ export interface PtyConnectOpts extends RequestOptions {
 
 const DEFAULT_ENVS = { TERM: "xterm-256color", LANG: "C.UTF-8", LC_ALL: "C.UTF-8" };
 const NO_PROCESS = "process_not_found";
-const DEFAULT_ROWS = 24;
-/** Sessions whose row count is remembered, for a resize that gives columns only. */
-const REMEMBERED_SIZES = 256;
 
 /** Runs terminal sessions in a sandbox. */
 export class Pty {
   private readonly client: Client<typeof Process>;
   private readonly context: CallContext;
   private readonly inputs = new InputQueue();
-  private readonly rows = new Map<number, number>();
 
   /**
    * @param transport - Connect's `Transport`; {@link createSandboxTransport} makes one.
@@ -76,11 +72,9 @@ export class Pty {
       pty: { size: checkSize({ cols: opts.cols, rows: opts.rows }) },
       ...(opts.tag === undefined ? {} : { tag: opts.tag }),
     };
-    const handle = await this.open("create terminal", opts, true, (scope, timeoutMs) =>
+    return this.open("create terminal", opts, true, (scope, timeoutMs) =>
       openProcess(this.client.start(request, streamCallOptions(scope, timeoutMs, defaultUser(opts.user, version)))),
     );
-    this.rememberRows(handle.pid, opts.rows);
-    return handle;
   }
 
   /** Connects to a running session. `commands.list` shows which there are. */
@@ -91,17 +85,14 @@ export class Pty {
   }
 
   /** Kills with SIGKILL. True if the session was killed, false if it was not found. */
-  async kill(pid: number, opts: RequestOptions = {}): Promise<boolean> {
-    this.rows.delete(pid);
+  kill(pid: number, opts: RequestOptions = {}): Promise<boolean> {
     return killProcess(this.client, this.context, pid, opts);
   }
 
   /** Tells the session that its window has another size now. */
   async resize(pid: number, size: PtySize, opts: RequestOptions = {}): Promise<void> {
-    const full = checkSize({ cols: size.cols, rows: size.rows ?? this.rows.get(pid) ?? DEFAULT_ROWS });
-    const request = { process: { selector: { case: "pid" as const, value: pid } }, pty: { size: full } };
+    const request = { process: { selector: { case: "pid" as const, value: pid } }, pty: { size: checkSize(size) } };
     await unary(this.context, `resize terminal ${pid}`, { ...opts, notFoundReason: NO_PROCESS }, (o) => this.client.update(request, o));
-    this.rememberRows(pid, full.rows);
   }
 
   /** Sends what was typed. Calls for one session keep their order. */
@@ -149,17 +140,11 @@ export class Pty {
       closeStdin: (options) => this.sendInput(pid, Uint8Array.of(4), options),
     };
   }
-
-  private rememberRows(pid: number, rows: number): void {
-    this.rows.delete(pid);
-    this.rows.set(pid, rows);
-    const oldest = this.rows.size > REMEMBERED_SIZES ? this.rows.keys().next().value : undefined;
-    if (oldest !== undefined) this.rows.delete(oldest);
-  }
 }
 
-/** Sizes are numbers of 16 bits in the kernel. */
-function checkSize(size: { cols: number; rows: number }): { cols: number; rows: number } {
+/** The size as the agent takes it: rows that are left out stay as they are. The kernel keeps sizes in 16 bits. */
+function checkSize({ cols, rows }: PtySize): { cols: number; rows?: number } {
+  const size = rows === undefined ? { cols } : { cols, rows };
   for (const [name, value] of Object.entries(size)) {
     if (!Number.isInteger(value) || value < 1 || value > 65_535) {
       throw new InvalidArgumentError(`${name} must be a whole number from 1 to 65535, not ${value}`, { code: "invalid_argument" });

@@ -24,7 +24,7 @@ export interface SandboxInfo {
 export interface SandboxMetrics {
   readonly timestamp: Date;
   readonly cpuCount: number;
-  /** 100 is one core fully used. */
+  /** 100 is all cores of the sandbox fully used. */
   readonly cpuUsedPct: number;
   readonly memUsed: number;
   readonly memTotal: number;

@@ -5,7 +5,7 @@ import { type AgentAddress, agentBaseUrl, createSandboxTransport, probeHealth } 
 import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import { probeOf } from "../connection/lost-connection.ts";
-import type { RequestOptions } from "../connection/request-scope.ts";
+import { type RequestOptions, RequestScope } from "../connection/request-scope.ts";
 import { type BoxyardError, ConnectionError, InvalidArgumentError } from "../errors.ts";
 import { Files } from "../files/files.ts";
 import { Git } from "../git/git.ts";
@@ -203,10 +203,17 @@ export class Sandbox {
 
   /** True when the sandbox's agent answers, false when the sandbox has ended or is paused. */
   async isRunning(opts: RequestOptions = {}): Promise<boolean> {
-    const health = await probeHealth(this.address, opts.signal);
-    if (health !== "unreachable") return health === "running";
-    const message = `ask sandbox ${this.sandboxId} for its health: no clear answer from ${this.address.baseUrl}`;
-    throw new ConnectionError(message, { code: "unavailable", reason: "network_failed" });
+    const { config } = this.api;
+    const what = `ask sandbox ${this.sandboxId} for its health`;
+    const scope = new RequestScope(what, opts.requestTimeoutMs ?? config.requestTimeoutMs, [config.signal, opts.signal]);
+    try {
+      const health = await probeHealth(this.address, scope.signal, 0);
+      if (health !== "unreachable") return health === "running";
+      const message = `${what}: no clear answer from ${this.address.baseUrl}`;
+      throw scope.failure(undefined) ?? new ConnectionError(message, { code: "unavailable", reason: "network_failed" });
+    } finally {
+      scope.dispose();
+    }
   }
 
   /** Host name under which a port of the sandbox is reached from outside; for `http://` in front where the API has it. */

@@ -22,7 +22,7 @@ export interface NewBuild extends BuildRef {
 }
 
 export interface BuildResources {
-  /** Processors of its sandboxes, 1 or an even number. Default: the server's, 2. */
+  /** Processors of its sandboxes, a whole number of at least 1. Default: the server's, 2. */
   readonly cpuCount?: number | undefined;
   /** Memory of its sandboxes in MiB, an even number. Default: the server's, 1024. */
   readonly memoryMB?: number | undefined;

@@ -26,6 +26,8 @@ export class FakePlatform {
   readonly nextAnswers: ((response: ServerResponse) => unknown)[] = [];
   /** So many uploads are cut in the middle. */
   cutUploads = 0;
+  /** Agents take questions for their health and never answer. */
+  silent = false;
   private readonly idempotent = new Map<string, string>();
   private readonly processes = new FakeProcesses();
   private readonly server = createServer((request, response) => {
@@ -129,7 +131,7 @@ export class FakePlatform {
 
   private async agent(id: string, url: URL, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<unknown> {
     if (!this.sandboxes.has(id)) return sendJson(response, 502, { sandboxId: id, message: "The sandbox was not found", code: 502 });
-    if (url.pathname === "/health") return sendJson(response, 204);
+    if (url.pathname === "/health") return this.silent ? undefined : sendJson(response, 204);
     if (request.headers["x-access-token"] !== TOKEN) return sendJson(response, 401, { code: 401, message: "unauthorized access" });
     if (url.pathname.startsWith("/process.Process/")) return this.processes.handle(url.pathname.slice(17), request, body, response);
     if (url.pathname === "/filesystem.Filesystem/Stat") return this.stat(body, response);

@@ -19,6 +19,19 @@ export const SANDBOX_CASES: readonly Case[] = [
     },
   ],
   [
+    "isRunning keeps to its signal and its time limit",
+    async ({ sdk, sandbox, platform }) => {
+      platform.silent = true;
+      const late = await failure(sandbox.isRunning({ requestTimeoutMs: 50 }), sdk.TimeoutError);
+      assert.equal(late.reason, "request_timeout");
+      const controller = new AbortController();
+      const asked = failure(sandbox.isRunning({ signal: controller.signal }), sdk.AbortError);
+      controller.abort("enough");
+      assert.equal((await asked).cause, "enough");
+      await failure(sandbox.isRunning({ signal: AbortSignal.abort() }), sdk.AbortError);
+    },
+  ],
+  [
     "the network's rules go out whole, and a server without them says so",
     async ({ sdk, sandbox, platform, options }) => {
       const network = { allowOut: ["1.1.1.1"], denyOut: ["0.0.0.0/0"], allowPublicTraffic: false };

@@ -44,6 +44,19 @@ export const UPLOAD_CASES: readonly Case[] = [
     },
   ],
   [
+    "progress of a text counts the bytes that it is sent as, never more than all of them",
+    async ({ sandbox, platform }) => {
+      for (const text of ["ä€😀", "ä€😀".repeat(200_000)]) {
+        const seen: Sdk.UploadProgress[] = [];
+        await sandbox.files.write("text", text, { onProgress: (progress) => void seen.push(progress) });
+        const totalBytes = Buffer.byteLength(text);
+        assert.deepEqual(seen.at(-1), { sentBytes: totalBytes, totalBytes });
+        assert.ok(seen.every((progress) => progress.totalBytes === totalBytes && progress.sentBytes <= totalBytes));
+        assert.equal(platform.files.get("text")?.length, totalBytes);
+      }
+    },
+  ],
+  [
     "a part whose connection fails is sent again",
     async ({ sandbox, platform }) => {
       const bytes = pattern(20 * MIB);
