@@ -1,51 +1,15 @@
 import { expect } from "bun:test";
-import { z } from "zod";
-
-type JsonSchema = Exclude<Parameters<typeof z.fromJSONSchema>[0], boolean>;
-
-interface Operation {
-  readonly operationId?: string;
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>> }>>;
-}
-
-interface OpenApi {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
-}
+import { DocumentCheck } from "@boxyard/spec/testing";
 
 /** Compares answers of the server with the OpenAPI document that the server itself serves. */
-export class OpenApiDocument {
+export class OpenApiDocument extends DocumentCheck {
   /** Operations that some answer was compared with, as `get /health`. */
   readonly seen = new Set<string>();
-  private readonly document: OpenApi;
-  private readonly definitions: Record<string, JsonSchema>;
-
-  private constructor(document: OpenApi) {
-    this.document = document;
-    this.definitions = withDefinitions({ ...document.components.schemas });
-  }
 
   static async fetch(url: string): Promise<OpenApiDocument> {
     const response = await fetch(url);
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json; charset=utf-8"]);
-    return new OpenApiDocument((await response.json()) as OpenApi);
-  }
-
-  get operations(): string[] {
-    return Object.entries(this.document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`));
-  }
-
-  operation(name: string): Operation {
-    const [method = "", path = ""] = name.split(" ");
-    const operation = this.document.paths[path]?.[method];
-    if (!operation) throw new Error(`The document has no operation ${name}`);
-    return operation;
-  }
-
-  /** The parts of a JSON body that the document does not describe; empty when the body fits. */
-  problems(schema: JsonSchema, body: unknown): string[] {
-    const result = z.fromJSONSchema({ ...withDefinitions(schema), $defs: this.definitions }).safeParse(body);
-    return result.success ? [] : result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+    return new OpenApiDocument((await response.json()) as object);
   }
 
   /** Checks status, media type and body of an answer; returns the body. Envelopes of a stream are checked one by one. */
@@ -61,16 +25,11 @@ export class OpenApiDocument {
       return undefined;
     }
     const schema = (described.content[type] ?? described.content["application/octet-stream"])?.schema;
-    expect(schema, `${name} answered ${response.status} as ${type}`).toBeDefined();
+    if (!schema) throw new Error(`${name} answered ${response.status} as ${type}, which the document does not have`);
     const bodies = type === "application/connect+json" ? messagesOf(bytes) : type === "application/json" ? [parse(bytes)] : [];
-    for (const body of bodies) expect(this.problems(schema as JsonSchema, body), `${name} ${response.status}`).toEqual([]);
+    for (const body of bodies) expect(this.problems(schema, body), `${name} ${response.status}`).toEqual([]);
     return bodies.length === 1 ? bodies[0] : bodies;
   }
-}
-
-/** `z.fromJSONSchema` looks for references below `$defs`. */
-function withDefinitions<T extends object>(value: T): T {
-  return JSON.parse(JSON.stringify(value).replaceAll("#/components/schemas/", "#/$defs/"));
 }
 
 const parse = (bytes: Uint8Array) => JSON.parse(new TextDecoder().decode(bytes));

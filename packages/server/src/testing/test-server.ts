@@ -4,6 +4,8 @@ import { join } from "node:path";
 import type { Clock, StepObserver } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
+import { platformDocument } from "@boxyard/spec/platform";
+import { DocumentCheck } from "@boxyard/spec/testing";
 import { readConfig, type ServerConfig } from "../config.ts";
 import { type RunningServer, startServer } from "../context.ts";
 
@@ -23,6 +25,19 @@ export interface TestServerOptions {
   readonly clock?: Clock;
   readonly agentLimitMs?: number;
   readonly observer?: StepObserver;
+}
+
+const document = new DocumentCheck(platformDocument());
+/** Answers that any request can get before it reaches an operation; docs/status-codes.md. */
+const BEFORE_OPERATIONS = new Set([400, 401, 405, 411, 413, 415, 429, 431, 500, 501, 503]);
+
+/** Throws when an answer is not what the OpenAPI document says. */
+function checkAnswer(method: string, path: string, status: number, body: unknown): void {
+  const name = document.find(method, path);
+  if (name === undefined) return;
+  const isBefore = BEFORE_OPERATIONS.has(status) && !(status in document.operation(name).responses);
+  const problems = isBefore ? document.problems({ $ref: "#/components/schemas/Error" }, body) : document.answerProblems(name, status, body);
+  if (problems.length > 0) throw new Error(`The OpenAPI document does not describe an answer: ${problems.join("; ")}`);
 }
 
 /** The real server, listening, over a fake driver and a data folder of its own. For tests. */
@@ -72,7 +87,7 @@ export class TestServer {
     return this.server.firstKey.key;
   }
 
-  /** One API call with the key; `body` is sent as JSON. */
+  /** One API call with the key; `body` is sent as JSON. The answer must be as the OpenAPI document describes it. */
   async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
     const response = await fetch(this.url + path, {
       method,
@@ -80,7 +95,9 @@ export class TestServer {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    const answer = { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    checkAnswer(method, path, answer.status, answer.body);
+    return answer;
   }
 
   /** A sandbox of `base`; throws when it was not created. */

@@ -32,7 +32,7 @@ export const templateRoutes = {
     security,
     summary: "Make tags point to the build that a tag points to",
     request: { body: body(t.AssignTags) },
-    responses: { 201: json(t.AssignedTags, "Assigned"), ...errors(400, 404) },
+    responses: { 201: json(t.AssignedTags, "Assigned"), ...errors(400, 403, 404) },
   }),
   removeTags: createRoute({
     method: "delete",
@@ -41,7 +41,7 @@ export const templateRoutes = {
     security,
     summary: "Remove tags",
     request: { body: body(t.RemoveTags) },
-    responses: { 204: none("Removed"), ...errors(400, 404) },
+    responses: { 204: none("Removed"), ...errors(400, 403, 404) },
   }),
   listTags: createRoute({
     method: "get",

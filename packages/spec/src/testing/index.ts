@@ -1,0 +1,1 @@
+export { DocumentCheck, type JsonSchema, type Operation } from "./document-check.ts";
