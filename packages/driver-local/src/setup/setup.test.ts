@@ -51,7 +51,7 @@ test("settings: the cache lies in the data folder unless it is set; a bad networ
 });
 
 test("the stages stand in their order, each with a name of its own", () => {
-  expect(setupStages.map(({ name }) => name)).toEqual(["packages", "kernel", "instance", "guest", "pool", "base"]);
+  expect(setupStages.map(({ name }) => name)).toEqual(["packages", "kernel", "instance", "guest", "pool", "checkpoint", "base"]);
 });
 
 test("without apt the list says what each package is for", () => {

@@ -1,9 +1,8 @@
+import { criuFolder, readCriuFacts } from "../../checkpoint/criu.ts";
+import { tryCriu } from "../../checkpoint/self-test.ts";
 import { probeRuntimes, type RuntimeProbe } from "../../runtime/choose.ts";
 import type { RuntimeName } from "../../runtime/dialect.ts";
-import { findProgram, runCommand } from "../../sys/run.ts";
 import { type Check, fail, ok, type Verdict, warn } from "../types.ts";
-
-const firstLine = (text: string): string => text.split("\n", 1)[0]?.trim() ?? "";
 
 export const runtime: Check = {
   name: "runtime",
@@ -21,24 +20,21 @@ export function judgeRuntimes(tries: readonly RuntimeProbe[], wanted: RuntimeNam
   return warn(`${found}, because ${problems}`, "apt-get install --reinstall crun: with it sandboxes start more quickly");
 }
 
-/** Oldest CRIU that checkpoints what we start, on the kernels of today. */
-const LEAST_CRIU = [4, 2] as const;
+const DISK_ONLY = "pauses keep a sandbox's disk and not its memory";
 
-/** True for `Version: 4.2.1`. */
-export function isCriuNewEnough(output: string): boolean {
-  const match = /(\d+)\.(\d+)/.exec(output);
-  const [major, minor] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)];
-  return major > LEAST_CRIU[0] || (major === LEAST_CRIU[0] && minor >= LEAST_CRIU[1]);
-}
-
+/** Writes a real process to disk and brings it back, with the CRIU that set-up found. */
 export const checkpoint: Check = {
   name: "checkpoint",
-  async look() {
-    const criu = findProgram("criu");
-    const fix = `Install CRIU ${LEAST_CRIU.join(".")} or newer`;
-    if (criu === undefined) return warn("CRIU is not installed: sandboxes can't be paused to disk", fix);
-    const version = firstLine(await runCommand([criu, "--version"]));
-    if (isCriuNewEnough(version)) return ok(`CRIU ${version.replace(/^Version:\s*/, "")} at ${criu}`);
-    return warn(`CRIU ${version.replace(/^Version:\s*/, "")} is too old for kernels of today: sandboxes can't be paused to disk`, fix);
+  async look({ dataDir }) {
+    const facts = readCriuFacts(dataDir);
+    if (!facts) return warn(`nobody has looked for a CRIU yet: ${DISK_ONLY}`, "boxyard setup");
+    const { criu } = facts;
+    const problem = criu ? await tryCriu(criu) : facts.problem;
+    if (criu && problem === undefined) return ok(`CRIU ${criu.version} at ${criu.file} wrote a process to disk and brought it back`);
+    const again = `rm -r ${criuFolder(dataDir)} && boxyard setup`;
+    return warn(
+      `${problem}; ${DISK_ONLY}`,
+      `Give the machine CRIU 4.2 or newer, or a Debian package archive that it can reach; then ${again}`,
+    );
   },
 };

@@ -1,0 +1,96 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCommand } from "../sys/run.ts";
+import type { Criu } from "./criu.ts";
+
+const LIMIT_MS = 20_000;
+const POLL_MS = 5;
+/** Enough of CRIU's log for a sentence. */
+const LOG_LINES = 3;
+/** Counts in memory. Without a child of its own: an orphan's number stays taken until the machine's init comes to it. */
+const PROGRAM = 'n=0; while n=$((n+1)); do echo $n > "$1/count"; done';
+
+/**
+ * Writes a real little process to disk, ends it, brings it back and looks whether it goes on from where it was. Undefined when it does; else why not, as a sentence. About 0.3 s; leaves nothing behind.
+ */
+export async function tryCriu(criu: Criu): Promise<string | undefined> {
+  const work = mkdtempSync(join(tmpdir(), "boxyard-criu-"));
+  const tree = Bun.spawn(["setsid", "sh", "-c", PROGRAM, "sh", work], { stdin: "ignore", stdout: "ignore", stderr: "ignore", cwd: "/" });
+  let pid: number | undefined;
+  try {
+    await until(() => countIn(work) > 0);
+    pid = tree.pid;
+    await checkpoint(criu, work, pid);
+    await tree.exited;
+    pid = undefined;
+    const before = countIn(work);
+    pid = await restore(criu, work);
+    await until(() => countIn(work) > before);
+    return undefined;
+  } catch (error) {
+    return `${error instanceof Error ? error.message.split("\n")[0] : String(error)}${lastLines(work)}`;
+  } finally {
+    tree.kill("SIGKILL");
+    await tree.exited;
+    if (pid !== undefined) await end(pid);
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+const COMMON = ["--shell-job", "--network-lock", "skip", "-v1"];
+
+async function checkpoint(criu: Criu, work: string, pid: number): Promise<void> {
+  const images = join(work, "images");
+  mkdirSync(images);
+  await runCriu(criu, ["dump", "--tree", String(pid), "--images-dir", images, "--log-file", join(work, "log"), ...COMMON]);
+}
+
+async function restore(criu: Criu, work: string): Promise<number> {
+  const pidFile = join(work, "pid");
+  const images = join(work, "images");
+  const restored = ["--restore-detached", "--pidfile", pidFile];
+  await runCriu(criu, ["restore", "--images-dir", images, "--log-file", join(work, "log"), ...COMMON, ...restored]);
+  return Number(readFileSync(pidFile, "utf8"));
+}
+
+async function runCriu({ file, args }: Criu, own: readonly string[]): Promise<void> {
+  await runCommand([file, ...args, ...own], { name: `CRIU's ${own[0]}`, signal: AbortSignal.timeout(LIMIT_MS) });
+}
+
+function countIn(work: string): number {
+  const path = join(work, "count");
+  return existsSync(path) ? Number(readFileSync(path, "utf8")) : 0;
+}
+
+async function end(pid: number): Promise<void> {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+  await until(() => !isRunning(pid));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+async function until(done: () => boolean): Promise<void> {
+  const deadline = performance.now() + LIMIT_MS;
+  while (!done()) {
+    if (performance.now() > deadline) throw new Error("the restored processes do not go on");
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+function lastLines(work: string): string {
+  const path = join(work, "log");
+  if (!existsSync(path)) return "";
+  const lines = readFileSync(path, "utf8").trim().split("\n").slice(-LOG_LINES);
+  return lines.length > 0 ? `: ${lines.join("; ")}` : "";
+}

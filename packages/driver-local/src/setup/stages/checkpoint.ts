@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import {
+  type Criu,
+  type CriuFacts,
+  criuFactsFile,
+  criuFolder,
+  criuIn,
+  kernelRelease,
+  machineCriu,
+  readCriuFacts,
+} from "../../checkpoint/criu.ts";
+import { tryCriu } from "../../checkpoint/self-test.ts";
+import { runCommand } from "../../sys/run.ts";
+import { privateCriu } from "../criu/fetch.ts";
+import { writeWhole } from "../files.ts";
+import type { SetupConfig, Stage, StageReport } from "../types.ts";
+
+/** Where no CRIU was to be had, the next set-up tries again, but not every command: apt may take long to find that a network is missing. */
+const RETRY_MS = 60 * 60_000;
+
+/** What pauses write memory with. A machine without it is no failure: its pauses keep the disk only, and `doctor` says why. */
+export const checkpoint: Stage = {
+  name: "checkpoint",
+  title: "CRIU",
+  key: () => "1",
+  isDone({ dataDir }) {
+    const facts = readCriuFacts(dataDir);
+    if (!facts || facts.kernel !== kernelRelease()) return false;
+    if (facts.problem !== undefined) return Date.now() - statSync(criuFactsFile(dataDir)).mtimeMs < RETRY_MS;
+    return facts.criu !== undefined && existsSync(facts.criu.file);
+  },
+  async run(config, report) {
+    const facts = await findCriu(config, report);
+    mkdirSync(criuFolder(config.dataDir), { recursive: true, mode: 0o755 });
+    writeWhole(criuFactsFile(config.dataDir), `${JSON.stringify(facts)}\n`);
+    report.result(facts.criu && facts.problem === undefined ? facts.criu.version : `pauses keep the disk only: ${facts.problem}`);
+  },
+};
+
+/** The machine's own if it passes, else a private one. */
+async function findCriu(config: SetupConfig, report: StageReport): Promise<CriuFacts> {
+  const own = await machineCriu();
+  if (own) {
+    const facts = await judge(own);
+    if (facts.problem === undefined) return facts;
+  }
+  try {
+    const criu = await install(config, report);
+    if (!criu) return factsOf({ problem: "the newest CRIU of the machine's package archive is older than 4.2, or does not start" });
+    report.progress("trying it");
+    return await judge(criu);
+  } catch (error) {
+    return factsOf({ problem: error instanceof Error ? (error.message.split("\n")[0] as string) : String(error) });
+  }
+}
+
+/** A copy in the data folder, so that removing the cache takes no pause away. */
+async function install(config: SetupConfig, report: StageReport): Promise<Criu | undefined> {
+  const source = await privateCriu(config, report);
+  const target = `${criuFolder(config.dataDir)}/private`;
+  rmSync(criuFolder(config.dataDir), { recursive: true, force: true });
+  mkdirSync(criuFolder(config.dataDir), { recursive: true, mode: 0o755 });
+  await runCommand(["cp", "--archive", "--reflink=auto", source, target]);
+  return criuIn(target);
+}
+
+async function judge(criu: Criu): Promise<CriuFacts> {
+  const problem = await tryCriu(criu);
+  return factsOf(problem === undefined ? { criu } : { criu, problem });
+}
+
+const factsOf = (found: Pick<CriuFacts, "criu" | "problem">): CriuFacts => ({ version: 1, kernel: kernelRelease(), ...found });
