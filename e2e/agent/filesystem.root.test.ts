@@ -85,6 +85,10 @@ describe("Stat: EntryInfo", () => {
     ]);
   });
 
+  test("a directory: its size is that of a block at least, whatever the file system says", async () => {
+    expect(Number((await entry("/home/user")).size)).toBeGreaterThanOrEqual(4096);
+  });
+
   test("a link: type and mode are the target's, permissions and size its own, target resolved, isSymlink", async () => {
     await asRoot(agent, "cd /home/user && printf x > t && chmod 604 t && ln -s t l1 && ln -s l1 l2");
     const { type, mode, permissions, size, symlinkTarget, isSymlink } = await entry("l2");

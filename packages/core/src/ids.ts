@@ -14,6 +14,8 @@ export type TeamId = Branded<string, "TeamId">;
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const SANDBOX_ID = /^i[a-z0-9]{20}$/;
+/** What can stand where an id is expected. */
+const ID_WORD = /^[A-Za-z0-9_-]{1,128}$/;
 
 function randomText(length: number): string {
   let text = "";
@@ -31,12 +33,20 @@ export const newTemplateId = (): TemplateId => randomText(20) as TemplateId;
 export const newBuildId = (): BuildId => crypto.randomUUID() as BuildId;
 export const newTeamId = (): TeamId => crypto.randomUUID() as TeamId;
 
-/** Parses a sandbox id; the suffix `-<clientID>` of older clients is dropped. Throws `invalid_argument`, reason `invalid_sandbox_id`. */
+/**
+ * Parses a sandbox id; the suffix `-<clientID>` of older clients is dropped. Throws `not_found`, reason `sandbox_not_found`, for a word that no
+ * sandbox can have as its id (clients tell "there is none" by it), and `invalid_argument`, reason `invalid_sandbox_id`, for what is no word.
+ */
 export function parseSandboxId(text: string): SandboxId {
   const id = text.split("-", 1)[0] ?? "";
-  if (!SANDBOX_ID.test(id)) throw new AppError("invalid_argument", "Invalid sandbox ID", { reason: "invalid_sandbox_id" });
-  return id as SandboxId;
+  if (SANDBOX_ID.test(id)) return id as SandboxId;
+  if (!ID_WORD.test(text)) throw new AppError("invalid_argument", "Invalid sandbox ID", { reason: "invalid_sandbox_id" });
+  throw sandboxNotFound(text);
 }
+
+/** Also for sandboxes of other teams: whether those exist is none of the caller's business. */
+export const sandboxNotFound = (id: string) =>
+  new AppError("not_found", `Sandbox "${id}" doesn't exist or you don't have access to it`, { reason: "sandbox_not_found" });
 
 export function isSandboxId(text: string): text is SandboxId {
   return SANDBOX_ID.test(text);

@@ -19,6 +19,8 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   ENFILE: "resource_exhausted",
   ENOMEM: "resource_exhausted",
   EAGAIN: "resource_exhausted",
+  ENOBUFS: "resource_exhausted",
+  EUSERS: "resource_exhausted",
   EBUSY: "unavailable",
   ETIMEDOUT: "deadline_exceeded",
   ECONNREFUSED: "unavailable",
@@ -34,6 +36,12 @@ export function errnoOf(error: unknown): string | undefined {
     if (typeof code === "string" && /^E[A-Z0-9]+$/.test(code)) return code;
   }
   return undefined;
+}
+
+/** True when the kernel refused for want of something that comes back: memory, processes, descriptors, disk, or a lock that somebody holds. */
+export function isTransientErrno(error: unknown): boolean {
+  const code = CODES[errnoOf(error) ?? ""];
+  return code === "resource_exhausted" || code === "unavailable" || code === "deadline_exceeded";
 }
 
 /** Kernel error to `AppError`, with the operation that failed in the sentence. An `AppError` passes through unchanged. */

@@ -5,6 +5,8 @@ import type { Hierarchies } from "./hierarchies.ts";
 const PERIOD_USEC = 100_000;
 /** The kernel's smallest quota. */
 const LEAST_QUOTA_USEC = 1_000;
+/** Below the kernel's largest quota (2^44), and more than any machine has processors for. */
+const MAX_QUOTA_USEC = 2 ** 40;
 /** The agent makes a cgroup for each command; more than this is an attack on the kernel's memory. */
 const MAX_DESCENDANTS = 2_048;
 const MAX_DEPTH = 8;
@@ -22,7 +24,7 @@ export interface CgroupFile {
 export function limitFiles(hierarchies: Hierarchies, name: string, limits: ResourceLimits): readonly CgroupFile[] {
   const { unified, v1 } = hierarchies;
   const v2 = (file: string, text: string): CgroupFile => ({ path: join(unified, name, file), text });
-  const quota = Math.max(LEAST_QUOTA_USEC, Math.round(limits.cpuCount * PERIOD_USEC));
+  const quota = Math.min(MAX_QUOTA_USEC, Math.max(LEAST_QUOTA_USEC, Math.round(limits.cpuCount * PERIOD_USEC)));
   const files: CgroupFile[] = [v2("cgroup.max.descendants", String(MAX_DESCENDANTS)), v2("cgroup.max.depth", String(MAX_DEPTH))];
   if (v1.memory) {
     const folder = join(v1.memory, name);

@@ -128,7 +128,13 @@ function failure(verb: string, code: number, logFile: string): AppError {
   } catch (error) {
     if (!hasErrno(error, "ENOENT")) throw error;
   }
-  return new AppError("internal", `The runtime failed to ${verb} the sandbox (exit code ${code}): ${log || "it said nothing"}`, {
-    reason: `runtime_${verb}_failed`,
-  });
+  // Its log is all that the runtime says; these are the C library's texts for what the machine lacks at the moment.
+  const isTransient = /Resource temporarily unavailable|Cannot allocate memory|Too many open files|No space left on device/.test(log);
+  return new AppError(
+    isTransient ? "resource_exhausted" : "internal",
+    `The runtime failed to ${verb} the sandbox (exit code ${code}): ${log || "it said nothing"}`,
+    {
+      reason: `runtime_${verb}_failed`,
+    },
+  );
 }

@@ -292,7 +292,9 @@ function words(texts: string | readonly string[]): string {
   return (typeof texts === "string" ? [texts] : texts).map(shellWord).join(" ");
 }
 
+/** The id behind a name; a tag stays with it, so that the server knows what is meant. */
 async function idOf(api: ApiClient, name: string): Promise<string> {
   const found = await calls.resolveName(api, name, {});
-  return found === undefined || found === "taken" ? name : found;
+  const [, tag = ""] = /(:[^:]*)$/.exec(name) ?? [];
+  return found === undefined || found === "taken" ? name : found + tag;
 }

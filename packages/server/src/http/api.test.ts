@@ -19,7 +19,8 @@ describe("errors", () => {
     ["DELETE", `/sandboxes/${UNKNOWN}`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
     ["POST", `/sandboxes/${UNKNOWN}/timeout`, { timeout: 1 }, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
     ["POST", `/v2/sandboxes/${UNKNOWN}/connect`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
-    ["GET", "/sandboxes/Bad_Id", undefined, {}, 400, "Invalid sandbox ID"],
+    ["GET", "/sandboxes/Bad_Id", undefined, {}, 404, `Sandbox "Bad_Id" doesn't exist or you don't have access to it`],
+    ["GET", "/sandboxes/a.b", undefined, {}, 400, "Invalid sandbox ID"],
     ["POST", "/sandboxes", "{", {}, 400, "validation error: the body is not valid JSON"],
     ["POST", "/sandboxes", "", {}, 400, "validation error: body: is required"],
     ["POST", "/sandboxes", "[]", {}, 400, "validation error: body: Invalid input: expected object, received array"],
@@ -125,6 +126,24 @@ describe("errors", () => {
     expect([reply.status, reply.body]).toEqual([status, { code: status, message }]);
     expect(reply.headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(s.world.sandboxes.size).toBe(0);
+  });
+
+  test.each(["nonexistingsandbox", "non-existing-sandbox"])("there is no sandbox '%s', whatever is asked of it", async (id) => {
+    for (const [method, path, body] of [
+      ["GET", "", undefined],
+      ["DELETE", "", undefined],
+      ["GET", "/metrics", undefined],
+      ["GET", "/logs", undefined],
+      ["POST", "/connect", { timeout: 1 }],
+      ["POST", "/timeout", { timeout: 1 }],
+      ["POST", "/pause", {}],
+      ["POST", "/fork", {}],
+      ["POST", "/snapshots", {}],
+      ["PUT", "/network", {}],
+    ] as const) {
+      const reply = await s.call(method, `/sandboxes/${id}${path}`, body);
+      expect([path, reply.status, reply.body.code]).toEqual([path, 404, 404]);
+    }
   });
 
   test("a path that is no operation says so to programs, which can tell it from what does not exist", async () => {
@@ -246,7 +265,9 @@ describe("a sandbox", () => {
     await s.server.context.sampler.once();
     const now = Math.floor(Date.now() / 1000);
     const { body } = await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=${now - 10}&end=${now + 10}`);
-    expect(body.at(-1)).toMatchObject({ cpuCount: 2, memTotal: 1 << 30, diskTotal: 10240 * 2 ** 20, cpuUsedPct: 0 });
+    expect(body.at(-1)).toMatchObject({ cpuCount: 2, memTotal: 1 << 30, diskTotal: 10240 * 2 ** 20 });
+    // It has used 1 ms since it began, and nothing since then.
+    expect([body[0].cpuUsedPct > 0, body[0].cpuUsedPct < 100]).toEqual([true, true]);
     expect((await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=1&end=2`)).body).toEqual([]);
     expect((await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=2&end=1`)).status).toBe(400);
     const many = await s.call("GET", `/sandboxes/metrics?sandbox_ids=${sandboxID},${UNKNOWN}`);
@@ -267,7 +288,36 @@ describe("a sandbox", () => {
   });
 });
 
+test("the lists of what may leave are shown as they were given", async () => {
+  const { sandboxID } = await s.create({ network: { allowOut: [], denyOut: ["0.0.0.0/0", "::/0"] } });
+  const shown = async () => (await s.call("GET", `/sandboxes/${sandboxID}`)).body;
+  expect(await shown()).toMatchObject({ allowInternetAccess: false, network: { allowOut: [], denyOut: ["0.0.0.0/0", "::/0"] } });
+  // IPv6 there is none of, so this denies nothing that was open.
+  await s.call("PUT", `/sandboxes/${sandboxID}/network`, { denyOut: ["::/0"] });
+  expect(await shown()).toMatchObject({ allowInternetAccess: true, network: { allowPublicTraffic: true, denyOut: ["::/0"] } });
+  await s.call("PUT", `/sandboxes/${sandboxID}/network`, {});
+  expect((await shown()).network).toEqual({ allowPublicTraffic: true });
+  await s.call("DELETE", `/sandboxes/${sandboxID}`);
+});
+
 describe("lists", () => {
+  test("a filter is understood whether a client encodes its parts once or twice", async () => {
+    const metadata = { "a%20b": "100%25 & more", plain: "c d" };
+    const { sandboxID } = await s.create({ metadata });
+    for (const rounds of [1, 2]) {
+      const encoded = (text: string) => Array.from({ length: rounds }).reduce<string>(encodeURIComponent, text);
+      const filter = Object.entries(metadata)
+        .map(([key, value]) => `${encoded(key)}=${encoded(value)}`)
+        .join("&");
+      for (const path of ["/sandboxes", "/v2/sandboxes"]) {
+        const { body } = await s.call("GET", `${path}?metadata=${encodeURIComponent(filter)}`);
+        expect([rounds, path, body.map((item: { sandboxID: string }) => item.sandboxID)]).toEqual([rounds, path, [sandboxID]]);
+      }
+    }
+    expect((await s.call("GET", "/sandboxes?metadata=plain%3Dcd")).body).toEqual([]);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+  });
+
   test("filter, order and page", async () => {
     const ids: string[] = [];
     for (const metadata of [{ n: "1", "k &=": "v+%" }, { n: "2" }, { n: "3", "k &=": "v+%" }]) {
@@ -290,6 +340,7 @@ describe("lists", () => {
     expect((await list("/v2/sandboxes?order=asc")).ids).toEqual([a, b, c]);
     expect((await list("/v2/sandboxes?state=paused")).ids).toEqual([]);
     expect((await list("/v2/sandboxes?template=base")).ids).toHaveLength(3);
+    expect((await list("/v2/sandboxes?template=code-interpreter-v1")).ids).toEqual([]);
     expect((await list("/v2/sandboxes?template=unknown")).ids).toEqual([]);
     const { startedAt } = (await s.call("GET", `/sandboxes/${b}`)).body;
     expect((await list(`/v2/sandboxes?startedAfter=${startedAt}`)).ids).toEqual([c, b]);
@@ -308,7 +359,7 @@ describe("lists", () => {
 describe("around", () => {
   test("health needs no key; the document is the one of the spec", async () => {
     const health = await fetch(`${s.url}/health`);
-    expect([health.status, await health.text()]).toEqual([200, "Health check successful\n"]);
+    expect([health.status, await health.text()]).toEqual([200, "Health check successful"]);
     expect(await (await fetch(`${s.url}/openapi.json`)).json()).toEqual(JSON.parse(JSON.stringify(platformDocument())));
   });
 

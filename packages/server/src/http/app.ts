@@ -5,6 +5,7 @@ import { Hono } from "hono";
 import type { ServerContext } from "../context.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
+import { REQUEST_ID } from "./log.ts";
 import { mount } from "./route.ts";
 import { connect } from "./sandboxes/connect.ts";
 import { createSandbox } from "./sandboxes/create.ts";
@@ -27,7 +28,7 @@ export function createApp(context: ServerContext): Hono {
     app,
     context,
     routes.health,
-    () => new Response("Health check successful\n", { headers: { "Content-Type": "text/plain; charset=utf-8" } }),
+    () => new Response("Health check successful", { headers: { "Content-Type": "text/plain; charset=utf-8" } }),
   );
   mount(app, context, routes.createSandbox, createSandbox("v1"));
   mount(app, context, routes.createSandboxV2, createSandbox("v2"));
@@ -62,7 +63,7 @@ export function createApp(context: ServerContext): Hono {
       details: { allow: allow.join(", ") },
     });
   });
-  app.onError((error) => errorResponse(error, context.logger));
+  app.onError((error, c) => errorResponse(error, context.logger, c.req.header(REQUEST_ID)));
   return app;
 }
 

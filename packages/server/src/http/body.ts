@@ -5,20 +5,28 @@ import type { z } from "zod";
 const invalid = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_request" });
 
 /**
- * The JSON body of a request; an absent or empty one is `undefined`. Members that are null count as absent: clients differ about that.
- * Whatever the content type says: clients have been seen without one.
+ * The JSON body of a request; an absent or empty one is `undefined`. Members that are null count as absent, at any depth but in maps of the
+ * user's own (`metadata`, `envVars`): clients differ about that. Whatever the content type says: clients have been seen without one.
  */
 export async function readJson(request: Request): Promise<unknown> {
   const text = await request.text();
   if (text.trim() === "") return undefined;
   if (depthOf(text) > MAX_JSON_DEPTH) throw invalid(`validation error: the body is nested deeper than ${MAX_JSON_DEPTH} levels`);
   try {
-    const value: unknown = JSON.parse(text);
-    if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+    return withoutNulls(JSON.parse(text));
   } catch {
     throw invalid("validation error: the body is not valid JSON");
   }
+}
+
+/** Members whose own members are the user's: what is null there is wrong, or means something. */
+const USER_MAPS = new Set(["metadata", "envVars", "env", "mcp", "rules"]);
+
+function withoutNulls(value: unknown): unknown {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(members.map(([name, member]) => [name, USER_MAPS.has(name) ? member : withoutNulls(member)]));
 }
 
 /** `value` in the shape of `schema`. Throws `invalid_argument` that names the first field that is wrong. */

@@ -23,17 +23,24 @@ const PUBLIC_REASONS = new Set([
   "last_key",
 ]);
 
-/** The one place where an error becomes an answer, and is logged. */
-export function errorResponse(error: unknown, logger: Logger): Response {
+/** Whether clients may send the request again: they wait as long as they are told. */
+const isRetried = (status: number, shouldRetry: unknown) => status === 429 || (status === 503 && shouldRetry !== false);
+
+/**
+ * The one place where an error becomes an answer, and is logged. A 500 names the request, and so does its line of the log.
+ */
+export function errorResponse(error: unknown, logger: Logger, requestId?: string): Response {
   const known = error instanceof AppError ? error : new AppError("internal", "Internal server error", { cause: error });
   const status = STATUS_BY_REASON[known.reason] ?? HTTP_STATUS[known.code];
   // 501 is a plain answer to a wish, no failure.
-  if (status >= 500 && status !== 501) logger.error({ err: known, status }, "request failed");
+  if (status >= 500 && status !== 501) logger.error({ err: known, status, ...(requestId && { requestId }) }, "request failed");
   const headers = new Headers({ "Content-Type": "application/json; charset=utf-8" });
   const { retryAfter, shouldRetry, allow } = known.details;
-  if (status === 429 || typeof retryAfter === "number") headers.set("Retry-After", String(typeof retryAfter === "number" ? retryAfter : 1));
+  if (isRetried(status, shouldRetry) || typeof retryAfter === "number")
+    headers.set("Retry-After", String(typeof retryAfter === "number" ? retryAfter : 1));
   if (typeof shouldRetry === "boolean") headers.set("Should-Retry", String(shouldRetry));
   if (typeof allow === "string") headers.set("Allow", allow);
-  const body = { code: status, message: known.message, ...(PUBLIC_REASONS.has(known.reason) ? { error_code: known.reason } : {}) };
+  const message = status === 500 && requestId ? `${known.message} (request ${requestId})` : known.message;
+  const body = { code: status, message, ...(PUBLIC_REASONS.has(known.reason) ? { error_code: known.reason } : {}) };
   return new Response(JSON.stringify(body), { status, headers });
 }

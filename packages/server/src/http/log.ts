@@ -2,6 +2,9 @@ import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ApiHandler } from "../proxy/api-exchange.ts";
 
+/** Header that carries a request's id: on the answer, and on the request as the handlers see it, whatever the client has sent. */
+export const REQUEST_ID = "X-Request-Id";
+
 /**
  * Gives every request an id, which the answer carries too, and writes one line for it. Neither query nor headers nor bodies are logged.
  * Answers also name this run of the server, so that a client whose stream was cut can tell a restart from a bad network.
@@ -11,8 +14,9 @@ export function logged(handler: ApiHandler, logger: Logger, clock: Clock): ApiHa
   return async (request) => {
     const startedAt = clock.monotonic();
     const requestId = crypto.randomUUID();
+    request.headers.set(REQUEST_ID, requestId);
     const response = await handler(request);
-    response.headers.set("X-Request-Id", requestId);
+    response.headers.set(REQUEST_ID, requestId);
     response.headers.set("X-Server-Run", run);
     const ms = Math.round((clock.monotonic() - startedAt) * 100) / 100;
     const line = { requestId, method: request.method, path: new URL(request.url).pathname.slice(0, 200), status: response.status, ms };

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { AppError, type TeamId } from "@boxyard/core";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { TemplateVersion } from "../store/index.ts";
+import type { EgressLists, TemplateVersion } from "../store/index.ts";
 import type { CreateSandbox } from "./new-record.ts";
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
@@ -49,7 +49,9 @@ function isNetwork(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
 }
 
-const ALL_TRAFFIC = new Set(["0.0.0.0/0", "::/0"]);
+const ALL_TRAFFIC = "0.0.0.0/0";
+/** There is no IPv6 in a sandbox, so what would deny it holds already. */
+const isIPv6 = (entry: string) => entry.includes(":");
 
 type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
 
@@ -61,14 +63,21 @@ function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egre
   if (allowOut?.length) return absent("network.allowOut");
   const bad = denyOut?.find((entry) => !isNetwork(entry));
   if (bad !== undefined) return refuse(`network.denyOut: invalid denied CIDR ${bad.slice(0, 100)}`);
-  return denyOut?.some((entry) => !ALL_TRAFFIC.has(entry)) ? absent("network.denyOut (anything but 0.0.0.0/0)") : undefined;
+  const isBeyond = (entry: string) => entry !== ALL_TRAFFIC && !isIPv6(entry);
+  return denyOut?.some(isBeyond) ? absent("network.denyOut (anything but 0.0.0.0/0 and IPv6 networks)") : undefined;
 }
 
 /** Whether anything may leave a sandbox. Throws `invalid_argument` for rules that the server cannot enforce. */
 export function allowsInternet(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): boolean {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
-  return wanted.allow_internet_access !== false && !wanted.network?.denyOut?.length;
+  return wanted.allow_internet_access !== false && !wanted.network?.denyOut?.includes(ALL_TRAFFIC);
+}
+
+/** The lists that were given, empty ones too; undefined when there are none. */
+export function egressLists(network: Egress | undefined): EgressLists | undefined {
+  const { allowOut, denyOut } = network ?? {};
+  return allowOut || denyOut ? { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) } : undefined;
 }
 
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
@@ -81,6 +90,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     if (problem) throw problem;
   }
   const { network } = body;
+  const egress = egressLists(network ?? undefined);
   return {
     teamId,
     template,
@@ -90,6 +100,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     internetAccess: allowsInternet(body),
     allowPublicTraffic: network?.allowPublicTraffic !== false,
     ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
+    ...(egress ? { egress } : {}),
   };
 }
 

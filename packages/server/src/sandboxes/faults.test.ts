@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { createLogger } from "@boxyard/core/node";
 import { FakeWorld, type InitManner } from "@boxyard/driver/fake";
 import type { SandboxRecord } from "../store/index.ts";
 import { TestServer } from "../testing/test-server.ts";
@@ -21,6 +25,9 @@ describe("a create that fails leaves nothing", () => {
     ["start", "after", undefined, 500, "sandbox_create_failed"],
     ["address", "before", undefined, 500, "sandbox_create_failed"],
     ["create", "before", exhausted, 503, "sandbox_capacity_unavailable"],
+    ["create", "after", Object.assign(new Error("spawn"), { code: "EAGAIN" }), 503, "sandbox_create_failed"],
+    ["start", "before", new Error("mount", { cause: Object.assign(new Error("busy"), { code: "EBUSY" }) }), 503, "sandbox_create_failed"],
+    ["start", "before", new AppError("aborted", "another was first"), 503, "sandbox_create_failed"],
     ["start", "after", late, 504, "sandbox_placement_timeout"],
   ] as const)("when %s fails %s the deed", async (verb, when, error, status, code) => {
     await using s = await TestServer.start();
@@ -30,6 +37,17 @@ describe("a create that fails leaves nothing", () => {
     expect(reply.headers.get("retry-after")).toBe(status === 503 ? "2" : null);
     await nothingLeft(s);
     expect((await s.create()).sandboxID).toBeString();
+  });
+
+  test("a fault of ours names the request, and the log has the same", async () => {
+    const file = join(await mkdtemp(join(tmpdir(), "boxyard-log-")), "server.log");
+    await using s = await TestServer.start({ logger: createLogger("test", { level: "error", file }) });
+    s.world.faults.add("create", { kind: "fail" });
+    const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" }, { "X-Request-Id": "forged" });
+    const id = reply.headers.get("x-request-id") ?? "";
+    expect([reply.status, reply.body.message]).toEqual([500, expect.stringContaining(`(request ${id})`)]);
+    const lines = (await readFile(file, "utf8")).trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).requestId)).toEqual([id]);
   });
 
   test("when the driver has no such image", async () => {
@@ -64,13 +82,18 @@ describe("a create that fails leaves nothing", () => {
     },
   );
 
-  // 503 and 504 promise that nothing is left, and clients send them again; so it is neither.
-  test.each([undefined, exhausted, late])("even when removing it fails at first, which is 500 (%p)", async (error) => {
+  // What is left is on its way out and can be neither seen nor used, so whether to send it again depends on the first cause alone.
+  test.each([
+    ["fault of ours", undefined, 500, "sandbox_create_failed", null],
+    ["lack of room", exhausted, 503, "sandbox_capacity_unavailable", "5"],
+    ["delay", late, 504, "sandbox_placement_timeout", null],
+  ] as const)("even when removing it fails at first (%s)", async (_what, error, status, code, retryAfter) => {
     await using s = await TestServer.start();
     s.world.faults.add("start", { kind: "fail", when: "before", ...(error ? { error } : {}) });
     s.world.faults.add("destroy", { kind: "fail" });
     const reply = await s.call("POST", "/sandboxes", { templateID: "base" });
-    expect([reply.status, reply.body.error_code]).toEqual([500, "sandbox_create_failed"]);
+    expect([reply.status, reply.body.error_code, reply.headers.get("retry-after")]).toEqual([status, code, retryAfter]);
+    expect((await s.call("GET", "/sandboxes")).body).toEqual([]);
     const [left] = [...s.server.context.lifecycle.all()];
     expect(left?.state).toBe("killing");
     if (left) left.retryAt = 0;

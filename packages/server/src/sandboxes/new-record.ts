@@ -1,5 +1,5 @@
 import type { SandboxId, TeamId } from "@boxyard/core";
-import type { SandboxFacts, SandboxRecord, TemplateVersion } from "../store/index.ts";
+import type { EgressLists, SandboxFacts, SandboxRecord, TemplateVersion } from "../store/index.ts";
 import { newInitKey } from "./tokens.ts";
 
 /** What is wanted of a new sandbox, checked. */
@@ -12,6 +12,7 @@ export interface CreateSandbox {
   readonly internetAccess: boolean;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
+  readonly egress?: EgressLists;
 }
 
 /** From the first step of a create to its last; more than any part of it may take. */
@@ -34,6 +35,7 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     internetAccess: wanted.internetAccess,
     allowPublicTraffic: wanted.allowPublicTraffic,
     ...(wanted.maskRequestHost === undefined ? {} : { maskRequestHost: wanted.maskRequestHost }),
+    ...(wanted.egress === undefined ? {} : { egress: wanted.egress }),
     metadata: wanted.metadata,
     envVars: wanted.envVars,
     user: template.spec.user,

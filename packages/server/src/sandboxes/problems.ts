@@ -1,8 +1,7 @@
-import { AppError, isAppError } from "@boxyard/core";
+import { AppError, isAppError, isRetryable } from "@boxyard/core";
+import { isTransientErrno } from "@boxyard/core/node";
 
-/** Also for sandboxes of other teams: whether those exist is none of the caller's business. */
-export const sandboxNotFound = (id: string) =>
-  new AppError("not_found", `Sandbox "${id}" doesn't exist or you don't have access to it`, { reason: "sandbox_not_found" });
+export { sandboxNotFound } from "@boxyard/core";
 
 /** How a create came to its end. */
 export interface CreateEnd {
@@ -13,7 +12,8 @@ export interface CreateEnd {
 }
 
 /**
- * What a caller is told when a create fails. 503 and 504 are sent again by clients and promise that nothing is left; 500 is not sent again.
+ * What a caller is told when a create fails. Clients send 503 and 504 again: whatever made the create fail may be gone by then, and nothing of
+ * the failed create can be seen or used. 500 is a fault of this server and is not sent again.
  */
 export function createFailure(error: unknown, how: CreateEnd): AppError {
   if (how.ended.aborted) {
@@ -22,16 +22,21 @@ export function createFailure(error: unknown, how: CreateEnd): AppError {
   if (how.caller.aborted) return new AppError("canceled", "The client has gone", { reason: "client_gone", cause: error });
   // Ours already, and truer than that there is no room.
   if (error instanceof AppError && error.reason.startsWith("store_")) return error;
-  if (!how.isRemoved) return failed(error);
+  const left = how.isRemoved ? "nothing of it is left" : "what is left of it is being removed";
   if (isTimeout(error) || isAppError(error, "deadline_exceeded")) {
-    return new AppError("deadline_exceeded", "The sandbox did not start in time; nothing of it is left", {
+    return new AppError("deadline_exceeded", `The sandbox did not start in time; ${left}`, {
       reason: "sandbox_placement_timeout",
       cause: error,
     });
   }
+  const retry = { details: { retryAfter: how.isRemoved ? 2 : 5 }, cause: error };
   if (isAppError(error, "resource_exhausted") || isAppError(error, "unavailable")) {
     const message = `There is no room for another sandbox at the moment: ${error.message}`;
-    return new AppError("unavailable", message, { reason: "sandbox_capacity_unavailable", details: { retryAfter: 2 }, cause: error });
+    return new AppError("unavailable", message, { reason: "sandbox_capacity_unavailable", ...retry });
+  }
+  if ((error instanceof AppError && isRetryable(error.code)) || isTransientErrno(error)) {
+    const message = `The sandbox could not be created at the moment (${left}); try again`;
+    return new AppError("unavailable", message, { reason: "sandbox_create_failed", ...retry });
   }
   return failed(error);
 }

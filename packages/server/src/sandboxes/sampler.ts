@@ -12,7 +12,7 @@ const AT_ONCE = 4;
 interface History {
   samples: SandboxMetric[];
   /** The counter and the time that the next CPU percentage is worked out from. */
-  last: { cpuUsageUsec: number; at: number } | undefined;
+  last: { cpuUsageUsec: number; at: number };
 }
 
 /**
@@ -75,18 +75,19 @@ export class Sampler {
     // A sandbox that ends meanwhile has no statistics; nobody asks for them either.
     const stats = await this.driver.stats(live.handle).catch(() => undefined);
     if (!stats || live.state !== "running") return;
-    const history = this.histories.get(id) ?? { samples: [], last: undefined };
-    const at = this.clock.monotonic();
+    const [now, at] = [this.clock.now(), this.clock.monotonic()];
+    // The first sample tells of the time since the sandbox began.
+    const age = Math.max(0, now - (live.record.startedAt ?? live.record.createdAt));
+    const history = this.histories.get(id) ?? { samples: [], last: { cpuUsageUsec: 0, at: at - age } };
     const { last } = history;
-    const elapsedUsec = last ? (at - last.at) * 1000 : 0;
-    const used = last && elapsedUsec > 0 ? (stats.cpuUsageUsec - last.cpuUsageUsec) / (elapsedUsec * facts.resources.cpuCount) : 0;
-    const now = this.clock.now();
+    const elapsedUsec = (at - last.at) * 1000;
+    const used = elapsedUsec > 0 ? (stats.cpuUsageUsec - last.cpuUsageUsec) / (elapsedUsec * facts.resources.cpuCount) : 0;
     history.last = { cpuUsageUsec: stats.cpuUsageUsec, at };
     history.samples.push({
       timestamp: new Date(now).toISOString(),
       timestampUnix: Math.floor(now / 1000),
       cpuCount: facts.resources.cpuCount,
-      cpuUsedPct: Math.round(Math.max(0, used) * 10_000) / 100,
+      cpuUsedPct: percent(used),
       memUsed: stats.memoryUsedBytes,
       memTotal: stats.memoryLimitBytes,
       memCache: stats.memoryCacheBytes,
@@ -97,3 +98,6 @@ export class Sampler {
     this.histories.set(id, history);
   }
 }
+
+/** With two decimals, rounded up: whoever used any time at all is told so. */
+const percent = (share: number) => Math.ceil(Math.max(0, share) * 10_000) / 100;

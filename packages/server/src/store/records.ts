@@ -14,6 +14,11 @@ export type EndCause =
   | "half_made"
   | "released";
 
+export interface EgressLists {
+  readonly allowOut?: readonly string[];
+  readonly denyOut?: readonly string[];
+}
+
 /** The part of a sandbox that never changes after its creation. */
 export interface SandboxFacts {
   readonly alias: string;
@@ -22,6 +27,8 @@ export interface SandboxFacts {
   readonly internetAccess: boolean;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
+  /** The lists of what may leave it, as they were given: for showing. What is enforced of them is `internetAccess`. */
+  readonly egress?: EgressLists;
   readonly metadata: Readonly<Record<string, string>>;
   /** The user's own environment; needed again at a resume. Never logged. */
   readonly envVars: Readonly<Record<string, string>>;

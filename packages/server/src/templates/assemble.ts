@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver } from "@boxyard/core";
@@ -15,7 +16,7 @@ import type { BuildSettings } from "./builds/build-settings.ts";
 import { Builds } from "./builds/builds.ts";
 import { RegistryImages } from "./builds/registry-images.ts";
 import { MAX_UPLOAD_BYTES, UPLOAD_PATH, Uploads } from "./builds/uploads.ts";
-import { Catalog } from "./catalog.ts";
+import { Catalog, DEFAULT_CPU_COUNT } from "./catalog.ts";
 import { TemplateImages } from "./images/template-images.ts";
 import type { Templates } from "./registry.ts";
 
@@ -72,6 +73,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
       layersOfSandboxes: () => [...lifecycle.all()].flatMap(({ record }) => record.facts.image.layers),
       maxCacheBytes: config.maxBuildCacheMib * 2 ** 20,
     }),
+    maxCpuCount: Math.max(DEFAULT_CPU_COUNT, availableParallelism()),
     maxBuilds: config.maxBuilds,
     maxPerTeam: config.maxQueuedBuilds,
   });

@@ -4,7 +4,7 @@ import type { BuildRecord, Store, TemplateRecord, TemplateVersion } from "../sto
 import { parseTag, parseTemplateReference } from "./reference.ts";
 import { DEFAULT_DISK_MB, DEFAULT_TAG, type Template, type Templates } from "./registry.ts";
 
-const DEFAULT_CPU_COUNT = 2;
+export const DEFAULT_CPU_COUNT = 2;
 const DEFAULT_MEMORY_MB = 1024;
 /** Builds of one team that were requested and not started. */
 const MAX_WAITING = 500;
@@ -105,10 +105,19 @@ export class Catalog {
     return templates.get(record.id)?.record ?? record;
   }
 
-  /** Deletes a template with its builds. Throws `failed_precondition`, reason `template_in_use`, with the sandboxes that use it. */
+  /**
+   * Deletes a template with its builds. Throws `invalid_argument` for one of its tags: a tag is no template; `failed_precondition`, reason
+   * `template_in_use`, with the sandboxes that use it.
+   */
   async remove(teamId: TeamId, text: string): Promise<void> {
     const { store, templates, usersOf, endBuilds } = this.deps;
     const { record } = templates.findOwn(teamId, text);
+    const { tag } = parseTemplateReference(text);
+    if (tag !== undefined) {
+      const name = record.name ?? record.id;
+      const message = `templateID: '${tag}' is a tag; DELETE /templates/tags removes it, and DELETE /templates/${name} the template with all its tags`;
+      throw new AppError("invalid_argument", message, { reason: "invalid_template_reference" });
+    }
     const users = usersOf(record.id);
     if (users.length > 0) {
       const more = users.length > 5 ? ` and ${users.length - 5} more` : "";

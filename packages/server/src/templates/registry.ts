@@ -42,6 +42,10 @@ export function templateNotFound(text: string): AppError {
   return new AppError("not_found", `template '${text.slice(0, 200)}' not found${hint}`, { reason: "template_not_found" });
 }
 
+function tagNotFound({ record }: Template, tag: string): AppError {
+  return new AppError("not_found", `tag '${tag}' does not exist for template '${record.name ?? record.id}'`, { reason: "tag_not_found" });
+}
+
 /** The templates there are, in memory as in the store: names are looked up with every create. */
 export class Templates {
   private readonly store: Store;
@@ -79,10 +83,18 @@ export class Templates {
   }
 
   /**
-   * The template that a name or id means to a team: its own first, then public ones. Throws `not_found` (reason `template_not_found`); that
-   * another team has a private one of that name is none of the caller's business.
+   * The template that a name or id means to a team: its own first, then public ones. Throws `not_found` (reason `template_not_found`; of a
+   * reference with a tag that the template does not have `tag_not_found`); that another team has a private one of that name is none of the
+   * caller's business.
    */
   find(teamId: TeamId, text: string, field?: string): Template {
+    const found = this.findAnyTag(teamId, text, field);
+    const { tag } = parseTemplateReference(text, field);
+    if (tag !== undefined && tag !== DEFAULT_TAG && !found.versions.some((version) => version.tag === tag)) throw tagNotFound(found, tag);
+    return found;
+  }
+
+  private findAnyTag(teamId: TeamId, text: string, field?: string): Template {
     const reference = parseTemplateReference(text, field);
     const meant = Object.hasOwn(ALSO_CALLED, reference.name) ? ALSO_CALLED[reference.name] : undefined;
     const found = this.usable(teamId, reference) ?? (meant === undefined ? undefined : this.usable(teamId, { ...reference, name: meant }));
@@ -111,13 +123,9 @@ export class Templates {
   /** The version that a reference means. Throws `not_found` (reasons `template_not_found`, `tag_not_found`) or `invalid_argument`. */
   resolve(teamId: TeamId, text: string, field?: string): TemplateVersion {
     const { tag = DEFAULT_TAG } = parseTemplateReference(text, field);
-    const { record, versions } = this.find(teamId, text, field);
-    const found = versions.find((version) => version.tag === tag);
-    if (!found) {
-      throw new AppError("not_found", `tag '${tag}' does not exist for template '${record.name ?? record.id}'`, {
-        reason: "tag_not_found",
-      });
-    }
+    const template = this.find(teamId, text, field);
+    const found = template.versions.find((version) => version.tag === tag);
+    if (!found) throw tagNotFound(template, tag);
     return found;
   }
 
@@ -138,8 +146,13 @@ export class Templates {
 
   /** Ids of the templates that a filter by id or name means; none if there is no such template. */
   idsFor(nameOrId: string): Set<string> {
-    const matching = [...this.byId.values()].filter(({ record }) => record.name === nameOrId || record.id === nameOrId);
-    return new Set(matching.map(({ record }) => record.id as string));
+    const idsOf = (wanted: string) =>
+      [...this.byId.values()]
+        .filter(({ record }) => record.name === wanted || record.id === wanted)
+        .map(({ record }) => record.id as string);
+    const found = idsOf(nameOrId);
+    const meant = Object.hasOwn(ALSO_CALLED, nameOrId) ? ALSO_CALLED[nameOrId] : undefined;
+    return new Set(found.length > 0 || meant === undefined ? found : idsOf(meant));
   }
 
   /** A sandbox was made of it. Counting must not hold up a create, nor fail one. */

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock, StepObserver } from "@boxyard/core";
-import { silentLogger } from "@boxyard/core/node";
+import { type Logger, silentLogger } from "@boxyard/core/node";
 import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
 import { platformDocument } from "@boxyard/spec/platform";
 import { DocumentCheck } from "@boxyard/spec/testing";
@@ -25,6 +25,7 @@ export interface TestServerOptions {
   readonly clock?: Clock;
   readonly agentLimitMs?: number;
   readonly observer?: StepObserver;
+  readonly logger?: Logger;
 }
 
 const document = new DocumentCheck(platformDocument());
@@ -62,12 +63,12 @@ export class TestServer {
       JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }),
     );
     const config = readConfig({ BOXYARD_DATA: dataFolder, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, agentLimitMs } = options;
+    const { clock, observer, agentLimitMs, logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
       config,
       driver,
-      logger: silentLogger,
+      logger,
       ...(clock && { clock }),
       ...(agentLimitMs && { agentLimitMs }),
       ...(observer && { observer }),

@@ -64,6 +64,6 @@ export const snapshotRoutes = {
     security,
     summary: "List snapshots, in pages",
     request: { query: SnapshotsQuery },
-    responses: { 200: { ...json(z.array(SnapshotInfo), "One page"), headers: page }, ...errors(400, 501) },
+    responses: { 200: { ...json(z.array(SnapshotInfo), "One page"), headers: page }, ...errors(400) },
   }),
 } as const;

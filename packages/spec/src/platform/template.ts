@@ -22,7 +22,9 @@ export const NewTemplate = z
     tags: tagList.optional().openapi({ description: "Tags of the build; `default` when there is none" }),
     alias: name.optional().openapi({ deprecated: true, description: "Use `name`" }),
     teamID: z.string().max(256, "is too long").optional().openapi({ deprecated: true, description: "The API key decides" }),
-    cpuCount: atLeast(1, "CPU count").optional(),
+    cpuCount: atLeast(1, "CPU count")
+      .optional()
+      .openapi({ description: "Of more than the server's machine has, sandboxes get what it has" }),
     memoryMB: atLeast(128, "Memory in MiB").optional(),
     minFreeDiskMb: atLeast(0, "Free disk in MiB").optional().openapi({ description: "Taken and not acted upon" }),
   })

@@ -6,6 +6,8 @@ import { baseName } from "../path/resolve-path.ts";
 import { permissionText } from "./permissions.ts";
 
 const NONE: EntryInfo["metadata"] = Object.freeze(Object.create(null));
+/** What a directory takes on ext4. btrfs and some others say 0, or count the names. */
+const LEAST_DIRECTORY_BYTES = 4096;
 const SECOND_NS = 1_000_000_000n;
 
 /** Makes the entries of one answer; names of users and groups are looked up once in it. */
@@ -41,7 +43,7 @@ export class EntryReader {
       name: baseName(path),
       type: seen?.isFile() ? "FILE_TYPE_FILE" : seen?.isDirectory() ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_UNSPECIFIED",
       path,
-      size: Number(stat.size),
+      size: stat.isDirectory() ? Math.max(LEAST_DIRECTORY_BYTES, Number(stat.size)) : Number(stat.size),
       mode: Number((seen ?? stat).mode & 0o777n),
       permissions: permissionText(Number(stat.mode)),
       owner: this.owner(Number(stat.uid)),

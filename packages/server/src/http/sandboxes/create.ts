@@ -12,9 +12,12 @@ export function createSandbox(version: "v1" | "v2"): Handler<NewSandbox> {
     // With a key the client may come back for the answer, so a lost connection is no reason to give up.
     const caring = key === undefined ? signal : new AbortController().signal;
     const record = await idempotency.run(caller.teamId, key, { version, body }, (id) =>
-      gate.run(caring, () => lifecycle.create(id, wanted, caring)),
+      gate.run(caring, async () => {
+        const made = await lifecycle.create(id, wanted, caring);
+        templates.countSpawn(made.templateId);
+        return made;
+      }),
     );
-    templates.countSpawn(record.templateId);
     return json(201, presentSandbox(record, context));
   };
 }

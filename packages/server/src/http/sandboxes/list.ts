@@ -48,14 +48,17 @@ function parseStates(text: string | undefined): Set<string> {
   return states;
 }
 
+/** What a part of a filter may mean: one text, or two when it is not clear how often it was encoded. */
+type Readings = readonly string[];
+
 /** `k=v&k2=v2` with each part url-encoded. */
-function parseMetadata(text: string | undefined): [string, string][] {
+function parseMetadata(text: string | undefined): [Readings, Readings][] {
   if (text === undefined || text === "") return [];
   return text.split("&").map((pair) => {
     const [key, value, more] = pair.split("=");
     if (key === undefined || value === undefined || more !== undefined) throw invalid("metadata: must be k=v pairs joined by &");
     try {
-      return [decodePart(key), decodePart(value)];
+      return [readingsOf(key), readingsOf(value)];
     } catch {
       throw invalid("metadata: is not url-encoded");
     }
@@ -64,19 +67,20 @@ function parseMetadata(text: string | undefined): [string, string][] {
 
 /**
  * Public clients encode each part twice before the whole becomes a query value (recorded from npm 2.51.0 and PyPI 2.63.0), others once. So a
- * part is decoded a second time when that works.
+ * part that can be decoded a second time means either: `100%25` of one client is `100%25` of another encoded once more.
  */
-function decodePart(part: string): string {
+function readingsOf(part: string): Readings {
   const once = decodeURIComponent(part.replaceAll("+", " "));
   try {
-    return decodeURIComponent(once);
+    const twice = decodeURIComponent(once);
+    return twice === once ? [once] : [once, twice];
   } catch {
-    return once;
+    return [once];
   }
 }
 
-const hasMetadata = (record: SandboxRecord, wanted: [string, string][]) =>
-  wanted.every(([key, value]) => Object.hasOwn(record.facts.metadata, key) && record.facts.metadata[key] === value);
+const hasMetadata = ({ facts }: SandboxRecord, wanted: [Readings, Readings][]) =>
+  wanted.every(([keys, values]) => keys.some((key) => Object.hasOwn(facts.metadata, key) && values.includes(facts.metadata[key] ?? "")));
 
 function templateFilter(text: string | undefined, templates: Templates): (record: SandboxRecord) => boolean {
   if (text === undefined || text === "") return () => true;

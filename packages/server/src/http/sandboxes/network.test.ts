@@ -51,9 +51,9 @@ test("what cannot be enforced is refused by name, and nothing changes", async ()
   expect([inForce(), await shown()]).toEqual([false, false]);
 });
 
-test("of a sandbox that is not there is 404, with a bad id 400", async () => {
+test("of a sandbox that is not there is 404, also with an id that none can have", async () => {
   expect((await put({}, newSandboxId())).status).toBe(404);
-  expect((await put({}, "nonsense")).status).toBe(400);
+  expect((await put({}, "nonsense")).status).toBe(404);
   await s.call("DELETE", `/sandboxes/${id}`);
   expect((await put({})).status).toBe(404);
 });

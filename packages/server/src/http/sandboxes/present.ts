@@ -54,6 +54,8 @@ export function presentDetail(record: SandboxRecord, { tokens, config }: ServerC
     network: {
       allowPublicTraffic: facts.allowPublicTraffic,
       ...(facts.maskRequestHost === undefined ? {} : { maskRequestHost: facts.maskRequestHost }),
+      ...(facts.egress?.allowOut && { allowOut: [...facts.egress.allowOut] }),
+      ...(facts.egress?.denyOut && { denyOut: [...facts.egress.denyOut] }),
     },
     lifecycle: { autoResume: false, onTimeout: "kill" },
   };

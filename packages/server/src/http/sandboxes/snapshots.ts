@@ -1,5 +1,6 @@
 import { AppError, parseSandboxId } from "@boxyard/core";
 import type { Handler } from "../route.ts";
+import { json } from "./present.ts";
 
 const notYet = (what: string) => new AppError("unimplemented", `This server cannot ${what} yet`, { reason: "not_yet" });
 
@@ -11,6 +12,5 @@ export function notYetOf(what: string): Handler<unknown> {
   };
 }
 
-export const listSnapshots: Handler<undefined, unknown> = () => {
-  throw notYet("keep snapshots");
-};
+/** There are none as long as none can be made: an empty page, as of any list. */
+export const listSnapshots: Handler<undefined, unknown> = () => json(200, []);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { availableParallelism } from "node:os";
 import { BuildBench } from "../../testing/build-bench.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
@@ -50,6 +51,33 @@ describe("a build", () => {
     const sandbox = s.world.sandboxes.get(sandboxID);
     expect(sandbox?.agent?.inits[0]).toMatchObject({ envVars: { A: "1", B: "!" }, defaultUser: "user", defaultWorkdir: "/app" });
     expect(sandbox?.spec.image.layers.length).toBeGreaterThan(1);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+  });
+
+  test("takes null for absent, however deep", async () => {
+    const { status } = await bench.build("nulls-inside", {
+      fromTemplate: null,
+      startCmd: null,
+      steps: [
+        { type: "RUN", args: ["true"], filesHash: null, force: null, from: null, env: null },
+        { type: "ENV", args: ["A", "1"], secrets: null, sources: null },
+      ],
+      stages: [{ name: "one", fromImage: "e2bdev/base", fromTemplate: null, steps: null }],
+    });
+    expect(status).toBe("ready");
+    const refused = await bench.start(await bench.request("null-command"), { steps: [{ type: "RUN", args: [null] }] });
+    expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining("steps.0.args.0")]);
+  });
+
+  test("that asks for more processors than there are gets what there are, and says so", async () => {
+    const of = await bench.request("large", { cpuCount: 2147483647 });
+    await bench.start(of);
+    expect((await bench.ended(of)).status).toBe("ready");
+    const most = Math.max(2, availableParallelism());
+    expect(await bench.log(of)).toContain(`cpuCount: 2147483647 is more than this machine has; sandboxes get ${most}`);
+    expect((await s.call("GET", "/templates/large")).body).toMatchObject({ cpuCount: most, builds: [{ cpuCount: most }] });
+    const { sandboxID } = await s.create({ templateID: "large" });
+    expect(s.world.sandboxes.get(sandboxID)?.spec.resources.cpuCount).toBe(most);
     await s.call("DELETE", `/sandboxes/${sandboxID}`);
   });
 

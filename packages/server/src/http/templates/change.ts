@@ -1,6 +1,4 @@
-import { AppError } from "@boxyard/core";
 import type { routes, TemplateChange } from "@boxyard/spec/platform";
-import { parseTemplateReference } from "../../templates/reference.ts";
 import type { Handler, HandlerOf } from "../route.ts";
 import { json, noContent } from "../sandboxes/present.ts";
 import { namesOf } from "./present.ts";
@@ -16,11 +14,8 @@ export const deleteTemplate: HandlerOf<typeof routes.deleteTemplate> = async ({ 
   return noContent();
 };
 
-/** `GET /templates/aliases/{alias}`: 403 for a public one of others, which is taken all the same. */
+/** `GET /templates/aliases/{alias}`, with a tag too: 404 when the template has no such tag, 403 for a public one of others, which is taken all the same. */
 export const getAlias: HandlerOf<typeof routes.getAlias> = ({ caller, param }, { templates }) => {
-  if (parseTemplateReference(param("alias"), "alias").tag !== undefined) {
-    throw new AppError("invalid_argument", "alias: must not have a tag", { reason: "invalid_template_reference" });
-  }
   const { record } = templates.findOwn(caller.teamId, param("alias"), "alias");
   return json(200, { templateID: record.id, public: record.isPublic });
 };

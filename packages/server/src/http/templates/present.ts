@@ -42,15 +42,16 @@ export function presentListed(template: Template, builds: readonly BuildRecord[]
 }
 
 export function presentBuild(build: BuildRecord): ListedBuild {
+  const resources = build.spec ?? build.resources;
   return {
     buildID: build.id,
     status: build.status,
     createdAt: iso(build.createdAt),
     updatedAt: iso(build.updatedAt),
     ...(build.finishedAt === undefined ? {} : { finishedAt: iso(build.finishedAt) }),
-    cpuCount: build.resources.cpuCount,
-    memoryMB: build.resources.memoryMB,
-    diskSizeMB: build.resources.diskMB,
+    cpuCount: resources.cpuCount,
+    memoryMB: resources.memoryMB,
+    diskSizeMB: resources.diskMB,
     ...(build.status === "ready" ? { envdVersion: ENVD_VERSION } : {}),
   };
 }

@@ -169,6 +169,41 @@ describe("templates", () => {
     expect((await s.call("DELETE", `/templates/${templateID}`)).status).toBe(404);
   });
 
+  test("are found by a tag, and not deleted by one", async () => {
+    const { buildID } = (await s.call("GET", "/templates/base")).body;
+    expect((await s.call("POST", "/templates/tags", { target: "base", tags: ["kept"] })).body).toEqual({ tags: ["kept"], buildID });
+    const { templateID } = (await s.call("GET", "/templates/aliases/base")).body;
+    for (const [path, status] of [
+      ["/templates/aliases/base:kept", 200],
+      ["/templates/aliases/base:default", 200],
+      ["/templates/aliases/default%2Fbase%3Akept", 200],
+      ["/templates/aliases/base:absent", 404],
+      ["/templates/base:kept", 200],
+      ["/templates/base:absent", 404],
+      ["/templates/base:kept/tags", 200],
+    ] as const) {
+      expect([path, (await s.call("GET", path)).status]).toEqual([path, status]);
+    }
+    for (const reference of ["base:kept", "base:default", `${templateID}:kept`]) {
+      const refused = await s.call("DELETE", `/templates/${reference}`);
+      expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining("DELETE /templates/tags")]);
+    }
+    expect((await s.call("DELETE", "/templates/base:absent")).status).toBe(404);
+    expect((await s.call("GET", "/templates/base:kept")).body.templateID).toBe(templateID);
+    expect((await s.call("DELETE", "/templates/tags", { name: "base", tags: ["kept"] })).status).toBe(204);
+  });
+
+  test("a create that is repeated with its key counts once", async () => {
+    const spawned = async () => (await s.call("GET", "/templates/base")).body.spawnCount;
+    const before = await spawned();
+    const ids = new Set<string>();
+    for (let i = 0; i < 3; i++) {
+      ids.add((await s.call("POST", "/v2/sandboxes", { templateID: "base" }, { "Idempotency-Key": "counted-once" })).body.sandboxID);
+    }
+    expect([ids.size, await spawned()]).toEqual([1, before + 1]);
+    for (const id of ids) await s.call("DELETE", `/sandboxes/${id}`);
+  });
+
   test("without a build that is ready cannot be started", async () => {
     await request({ name: "unbuilt" });
     const reply = await s.call("POST", "/v2/sandboxes", { templateID: "unbuilt" });

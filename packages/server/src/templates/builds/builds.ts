@@ -20,6 +20,8 @@ export interface BuildsDeps extends StageDeps {
   readonly pins: Pins;
   readonly layers: BuildLayers;
   readonly logger: Logger;
+  /** More processors than this no sandbox gets. */
+  readonly maxCpuCount: number;
   /** Builds at work at once; others queue. */
   readonly maxBuilds: number;
   /** Builds of one team that are queued or at work. */

@@ -1,6 +1,6 @@
 import type { ImageRef } from "@boxyard/driver";
 import type { Pin } from "../../images/pins.ts";
-import type { TemplateSpec } from "../../store/index.ts";
+import type { BuildRecord, TemplateSpec } from "../../store/index.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { BuildOrder } from "./build-order.ts";
 import { atPoint } from "./build-points.ts";
@@ -14,16 +14,17 @@ import { withinLimit } from "./workspace.ts";
 /** Runs one build from its base to what sandboxes start from. Throws `BuildFailure` for what the build itself got wrong. */
 export async function runBuild(
   order: BuildOrder,
-  deps: StageDeps,
+  deps: StageDeps & { readonly maxCpuCount: number },
   log: BuildLog,
   hold: { signal: AbortSignal; pin: Pin },
 ): Promise<TemplateSpec> {
   const { teamId, request } = order;
-  const session = new Session(deps, order.build, log, { ...hold, mask: masker(request.secrets) });
+  const build = fitted(order.build, deps.maxCpuCount, log);
+  const session = new Session(deps, build, log, { ...hold, mask: masker(request.secrets) });
   const stages = new Map<string, ImageRef>();
   const context: StageContext = { teamId, deps, log, session, stages, force: request.force, secrets: request.secrets };
   // It depends on no step and takes as long as one, so it is made meanwhile.
-  const facts = deps.driver.images.importLayer(new Blob([factsTar(order.build)]).stream(), { signal: hold.signal });
+  const facts = deps.driver.images.importLayer(new Blob([factsTar(build)]).stream(), { signal: hold.signal });
   facts.catch(() => {}); // Told when it is awaited.
   try {
     for (const stage of order.stages) stages.set(stage.name ?? "", (await new StageRun(stage, context).run()).image);
@@ -38,10 +39,18 @@ export async function runBuild(
       hold.signal,
     );
     await session.keep(image);
-    return specOf({ ...open, image }, order.build, commands);
+    return specOf({ ...open, image }, build, commands);
   } finally {
     await Promise.allSettled([facts, session.close()]);
   }
+}
+
+/** A build that asks for no more processors than there are; the log says so when it did. */
+function fitted(build: BuildRecord, maxCpuCount: number, log: BuildLog): BuildRecord {
+  const { cpuCount } = build.resources;
+  if (cpuCount <= maxCpuCount) return build;
+  log.add(`cpuCount: ${cpuCount} is more than this machine has; sandboxes get ${maxCpuCount}`, "base", "warn");
+  return { ...build, resources: { ...build.resources, cpuCount: maxCpuCount } };
 }
 
 /** Tries what sandboxes would start from. */
