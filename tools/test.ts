@@ -7,7 +7,8 @@ import { readConfig } from "./config.ts";
 import { parseOptions } from "./lib/options.ts";
 import { inOrder, plan } from "./lib/plan.ts";
 import { interruptAll, interrupted, MARKER } from "./lib/run.ts";
-import { addTallies, commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
+import { commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
+import { summaryOf } from "./lib/summary.ts";
 import { suites } from "./suites/index.ts";
 
 const names = suites.map((suite) => suite.name);
@@ -31,7 +32,9 @@ async function main(argv: readonly string[]): Promise<number> {
     say: (line: string) => console.log(line),
   };
   const tallies = await inOrder(chosen, (suite, broken) => runSuite(suite, common, runId, broken));
-  return printEnd([...tallies.values()]);
+  const { lines, failed } = summaryOf([...tallies.values()], common.config.ci);
+  for (const line of lines) console.log(line);
+  return failed ? 1 : 0;
 }
 
 function reasonNotToRun(suite: Suite, broken: readonly string[]): string | undefined {
@@ -54,13 +57,6 @@ async function runSuite(suite: Suite, common: Common, runId: string, broken: rea
   for (const skip of tally.skipped) console.log(`  skipped ${skip.name}: ${skip.reason}`);
   if (tally.output && (tally.failed > 0 || common.verbose)) console.log(tally.output.trimEnd().replace(/^/gm, "    "));
   return tally;
-}
-
-function printEnd(tallies: readonly Tally[]): number {
-  const total = addTallies(tallies);
-  const failed = total.failed + (total.passed + total.failed === 0 ? 1 : 0);
-  console.log(`${total.passed} passed, ${failed} failed, ${total.skipped.length} skipped`);
-  return failed > 0 ? 1 : 0;
 }
 
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, interruptAll);

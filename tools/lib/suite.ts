@@ -15,6 +15,8 @@ export interface Tally {
   readonly skipped: readonly Skip[];
   /** Shown when something failed, and with `-v`. */
   readonly output: string;
+  /** Test files that failed and passed when they were tried once more. */
+  readonly unstable?: readonly string[];
 }
 
 /** What a suite is given. */
@@ -70,6 +72,7 @@ export function addTallies(tallies: readonly Tally[]): Tally {
     passed: tallies.reduce((sum, tally) => sum + tally.passed, 0),
     failed: tallies.reduce((sum, tally) => sum + tally.failed, 0),
     skipped: tallies.flatMap((tally) => tally.skipped),
+    unstable: tallies.flatMap((tally) => tally.unstable ?? []),
     output: tallies
       .map((tally) => tally.output.trimEnd())
       .filter(Boolean)
