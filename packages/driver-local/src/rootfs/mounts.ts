@@ -62,8 +62,19 @@ function bindReadOnly(program: ChildProgram, source: string, target: string): vo
 }
 
 /**
- * Adds the calls that put the root file system together: a mount namespace of its own, the layers under the sandbox's ids (an idmapped
- * mount, let go at once), overlay, the guest bundle. `nodev` because a layer may hold device nodes and no device rule applies to them.
+ * Adds the calls that put the root file system together, in a mount namespace of its own. What a sandbox then sees, in this order:
+ *
+ * | inside | what it is | for a checkpoint |
+ * |---|---|---|
+ * | `/` | overlay: the image's layers under the sandbox's ids (an idmapped mount, let go at once), the volume's `upper` | external: mounted by the driver before a restore |
+ * | `/.boxyard` | overlay over the guest bundle, read-only | external, same |
+ * | `/.boxyard/host`, `/.boxyard/cgroup/<controller>` | `binds`: folders of this sandbox, read-only | external, same |
+ * | `/dev/null` and the other `DEVICES` | nodes of a tmpfs of this sandbox's, which the runtime binds into the `/dev` of its config.json | external, same |
+ * | `/sys/fs/cgroup` | the sandbox's own cgroup, a bind mount of config.json (`oci/config.ts`) | external, same |
+ * | the rest of `oci/config.ts` (`/proc`, `/dev`, `/dev/pts`, `/dev/shm`, `/dev/mqueue`, `/sys`) and masked paths | made by the runtime | part of the image |
+ *
+ * No inode of these is another sandbox's or the machine's, or a watch (inotify) and a lock (flock) would be seen across sandboxes. An overlay
+ * has inodes of its own, and its files' pages are still those of the files below: every sandbox shares the bundle's memory.
  */
 export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   program.call("unshare", [CLONE.NEWNS], "mount namespace");
@@ -74,9 +85,34 @@ export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   program.store(attributes, 3, program.descriptor(mounts.userNsFd, O.RDONLY));
   program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, attributes, attributes.byteLength], "idmap of the layers");
   program.call("move_mount", [tree, "", AT_FDCWD, mounts.layersMount, MOVE_MOUNT_F_EMPTY_PATH], mounts.layersMount);
+  // `nodev` because a layer may hold device nodes and no device rule applies to them.
   program.call("mount", ["overlay", ROOT_MOUNT, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");
   program.call("umount2", [mounts.layersMount, MNT_DETACH], mounts.layersMount);
-  const guest = join(ROOT_MOUNT, GUEST_FOLDER);
-  bindReadOnly(program, mounts.guest, guest);
-  for (const bind of mounts.binds) bindReadOnly(program, bind.source, join(guest, bind.target));
+  addGuest(program, mounts);
+  addDevices(program);
+}
+
+/** The guest bundle. An overlay without an upper directory must have two lower ones, so an empty one stands below. */
+function addGuest(program: ChildProgram, { guest, layersMount, binds }: RootMounts): void {
+  const target = join(ROOT_MOUNT, GUEST_FOLDER);
+  program.call("mount", ["guest", target, "overlay", MS.RDONLY | MS.NOSUID | MS.NODEV, `lowerdir=${guest}:${layersMount}`], "guest bundle");
+  for (const bind of binds) bindReadOnly(program, bind.source, join(target, bind.target));
+}
+
+/** Device nodes that every program needs: major and minor numbers of the kernel's devices.txt. */
+const DEVICES = { null: [1, 3], zero: [1, 5], full: [1, 7], random: [1, 8], urandom: [1, 9], tty: [5, 0] } as const;
+const S_IFCHR = 0o020000;
+const MAJOR_SHIFT = 8;
+
+/**
+ * Puts nodes of the sandbox's own where the runtime looks for those of the machine, to bind them into the sandbox. They work there because
+ * this tmpfs is mounted outside of the sandbox's user namespace; a node of a file system mounted inside it would not.
+ */
+function addDevices(program: ChildProgram): void {
+  const options = `mode=755,size=4k,nr_inodes=${Object.keys(DEVICES).length + 1}`;
+  program.call("mount", ["devices", "/dev", "tmpfs", MS.NOSUID | MS.NOEXEC, options], "devices");
+  program.call("umask", [0]);
+  for (const [name, [major, minor]] of Object.entries(DEVICES)) {
+    program.call("mknodat", [AT_FDCWD, `/dev/${name}`, S_IFCHR | 0o666, (major << MAJOR_SHIFT) | minor], name);
+  }
 }

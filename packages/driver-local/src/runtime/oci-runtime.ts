@@ -61,8 +61,8 @@ export class OciRuntime {
       const toEnter = options.child ? [] : CAN_BE_BORN_IN_CGROUP ? v1 : options.cgroups;
       for (const folder of toEnter) program.writeFile(join(folder, "cgroup.procs"), "0");
       program.call("setsid", []);
-      program.call("umask", [0o022]);
       addRootMounts(program, options.mounts);
+      program.call("umask", [0o022]);
       this.dialect.addMounts(program, { file: this.file, cgroup: top, controllersFile: options.controllersFile });
       const [read, write] = [program.descriptor(stdio.read, O.RDONLY), program.descriptor(stdio.write, O.WRONLY)];
       for (const [target, fd] of [read, write, write].entries()) program.call("dup3", [fd, target, 0]);

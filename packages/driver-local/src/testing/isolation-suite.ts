@@ -100,6 +100,18 @@ export const isolationSuite = (runtime: RuntimeName) =>
       expect(opened.output).toContain("Permission denied");
     });
 
+    test("shares no inode of the guest bundle or of a device node with the machine", () => {
+      const root = `/proc/${machine.initPid(handle)}/root`;
+      const place = (path: string) => `${statSync(path).dev}:${statSync(path).ino}`;
+      for (const name of ["null", "zero", "full", "random", "urandom", "tty"]) {
+        expect([name, place(`${root}/dev/${name}`)]).not.toEqual([name, place(`/dev/${name}`)]);
+      }
+      const guest = join(machine.dataFolder, "guest/current");
+      for (const name of ["init", "agent", "lib/ld.so"]) {
+        expect([name, statSync(`${root}/.boxyard/${name}`).dev]).not.toEqual([name, statSync(join(guest, name)).dev]);
+      }
+    });
+
     test("opens no namespace of its own", async () => {
       expect((await inside("unshare --user true")).exitCode).not.toBe(0);
       expect((await inside("unshare --net true")).exitCode).not.toBe(0);
