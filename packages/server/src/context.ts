@@ -20,7 +20,7 @@ import { Lifecycle } from "./sandboxes/lifecycle.ts";
 import { Sampler } from "./sandboxes/sampler.ts";
 import { Sweep } from "./sandboxes/sweep.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
-import { SqlStore, type Store, type StoreLock } from "./store/index.ts";
+import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/build-settings.ts";
 import type { Builds } from "./templates/builds/builds.ts";
@@ -78,7 +78,8 @@ export interface RunningServer {
 
 /** Opens the store of a data folder. */
 export async function openStore({ dataFolder, databaseUrl }: ServerConfig): Promise<Store> {
-  return SqlStore.open(databaseUrl === undefined ? { file: join(dataFolder, "boxyard.db") } : { url: databaseUrl }, nodeIdOf(dataFolder));
+  const place = databaseUrl === undefined ? { file: join(dataFolder, "boxyard.db") } : { url: databaseUrl };
+  return SqlStore.open(place, nodeIdOf(dataFolder), openSealer(dataFolder));
 }
 
 async function openLocked(config: ServerConfig, clock: Clock): Promise<{ store: Store; lock: StoreLock }> {

@@ -11,7 +11,7 @@ export function nodeIdOf(dataFolder: string): string {
   const path = join(dataFolder, "node-id");
   const found = read(path);
   if (found !== undefined) return found;
-  mkdirSync(dataFolder, { recursive: true, mode: 0o711 });
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
   const id = randomUUID();
   writeFileSync(`${path}.${process.pid}.new`, `${id}\n`, { mode: 0o600 });
   renameSync(`${path}.${process.pid}.new`, path);

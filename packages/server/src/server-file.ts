@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { makePrivateFolder } from "@boxyard/core/node";
 
 /** What `server.json` says of the running server. */
 export interface ServerFile {
@@ -60,12 +61,12 @@ export function lockDataFolder(dataFolder: string): FolderLock {
   }
 }
 
-/** Makes the data folder if need be. */
+/** Makes the data folder if need be, and sees to it that it is root's alone. */
 export function makeDataFolder(dataFolder: string): void {
   try {
-    mkdirSync(dataFolder, { recursive: true, mode: 0o711 });
+    makePrivateFolder(dataFolder);
   } catch (cause) {
-    throw folderFault(dataFolder, cause);
+    throw cause instanceof AppError ? cause : folderFault(dataFolder, cause);
   }
 }
 

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, systemClock } from "@boxyard/core";
 
@@ -14,7 +15,10 @@ export interface Lock {
  * SQLite file does the work: it is atomic, and nothing is left when its holder is killed.
  */
 export async function acquireLock(dataDir: string, options: { limitMs: number; onWait: () => void; signal: AbortSignal }): Promise<Lock> {
-  const database = new Database(join(dataDir, "start.lock"), { create: true });
+  const path = join(dataDir, "start.lock");
+  // SQLite itself would let everybody read it.
+  closeSync(openSync(path, "a", 0o600));
+  const database = new Database(path);
   const deadline = systemClock.monotonic() + options.limitMs;
   try {
     for (let told = false; !tryLock(database); told = true) {

@@ -1,3 +1,4 @@
 export { ownCpuMs, pidsBelow, processCpuMs } from "./cpu.ts";
 export * from "./errno.ts";
 export * from "./logger.ts";
+export { makePrivateFolder, PRIVATE_UMASK } from "./private-folder.ts";

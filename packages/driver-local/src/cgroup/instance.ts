@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
 import { hasErrno } from "../sys/libc.ts";
@@ -16,7 +16,10 @@ export class InstanceCgroups {
 
   /** Makes them, with the controllers handed down on v2. Repeatable. */
   prepare(): void {
-    for (const point of mountPoints(this.hierarchies)) mkdirSync(join(point, this.name), { recursive: true });
+    for (const folder of this.folders) {
+      mkdirSync(folder, { recursive: true });
+      chmodSync(folder, 0o755);
+    }
     const { unified } = this.hierarchies;
     const available = readFileSync(join(unified, "cgroup.controllers"), "utf8").trim().split(/\s+/);
     const wanted = ["memory", "cpu", "pids"].filter((name) => available.includes(name));

@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
@@ -49,10 +49,10 @@ export class SandboxCgroup {
    * below it `user` and `pty` for commands.
    */
   create(owner: number, hasV1 = false): void {
-    for (const folder of hasV1 ? [this.top] : this.folders) mkdirSync(folder);
+    for (const folder of hasV1 ? [this.top] : this.folders) makeCgroup(folder);
     for (const file of DELEGATED) chownSync(join(this.top, file), owner, owner);
     for (const child of ["user", "pty"]) {
-      mkdirSync(join(this.top, child));
+      makeCgroup(join(this.top, child));
       for (const file of COMMANDS) chownSync(join(this.top, child, file), owner, owner);
     }
   }
@@ -186,4 +186,10 @@ function groupsIn(folder: number): string[] {
     const stat = statAt(folder, name);
     return stat !== undefined && typeOf(stat) === TYPE.folder;
   });
+}
+
+/** Whatever the umask is: the sandbox's users read their own limits and counts there. */
+export function makeCgroup(folder: string): void {
+  mkdirSync(folder);
+  chmodSync(folder, 0o755);
 }

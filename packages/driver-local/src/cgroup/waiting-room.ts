@@ -1,9 +1,10 @@
-import { mkdirSync, readdirSync, renameSync, rmdirSync } from "node:fs";
+import { readdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
 import { CAN_BE_BORN_IN_CGROUP, ChildProgram } from "../sys/child.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
+import { makeCgroup } from "./sandbox-cgroup.ts";
 
 const PREFIX = "spare-";
 /** Creates that come quicker than these are made again pay the wait themselves. */
@@ -76,7 +77,7 @@ export class WaitingRoom {
 
   private make(): Spare {
     const name = `${PREFIX}${process.pid}-${++this.count}`;
-    for (const parent of this.parents) mkdirSync(join(parent, name));
+    for (const parent of this.parents) makeCgroup(join(parent, name));
     const program = ChildProgram.park((child) => {
       for (const parent of this.parents) child.writeFile(join(parent, name, "cgroup.procs"), "0");
     });

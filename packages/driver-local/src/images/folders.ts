@@ -1,4 +1,4 @@
-import { isWhiteout, mkdirAt, openAt, openInside, readlinkAt, statAt, TYPE, typeOf, unlinkAt, utimesFd } from "../sys/at.ts";
+import { chmodAt, isWhiteout, mkdirAt, openAt, openInside, readlinkAt, statAt, TYPE, typeOf, unlinkAt, utimesFd } from "../sys/at.ts";
 import { AT_FDCWD, close, hasErrno, O } from "../sys/libc.ts";
 import { setOpaque } from "./entry-facts.ts";
 import { BadTar } from "./tar/header.ts";
@@ -124,6 +124,7 @@ export class Folders {
     else if (stat)
       throw new BadTar(typeOf(stat) === TYPE.symlink ? "a symbolic link on the way leads nowhere" : "a file is used as a folder");
     mkdirAt(dir, name, 0o755);
+    chmodAt(dir, name, 0o755);
     if (!overWhiteout) return;
     const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
     try {

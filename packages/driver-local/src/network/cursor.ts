@@ -13,7 +13,7 @@ export function readCursor(file: string): number {
 }
 
 export function writeCursor(file: string, offset: number): void {
-  mkdirSync(dirname(file), { recursive: true });
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(`${file}.new`, `${offset}\n`);
   renameSync(`${file}.new`, file);
 }

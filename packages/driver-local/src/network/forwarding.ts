@@ -51,7 +51,7 @@ export class Forwarding {
   }
 
   private note(link: string): void {
-    mkdirSync(this.folder, { recursive: true });
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
     writeFileSync(`${this.folder}/${link}`, this.bootId);
   }
 

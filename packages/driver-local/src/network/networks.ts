@@ -1,4 +1,4 @@
-import { readlinkSync } from "node:fs";
+import { chmodSync, readlinkSync } from "node:fs";
 import { AppError, type Clock, type SandboxId, systemClock, wrapError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { NetworkSpec } from "@boxyard/driver";
@@ -68,6 +68,8 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
   if (found === "other_range")
     await releaseNetwork({ instance: config.instance, network: config.network, logger: config.logger, runFolder });
   const kernel = openKernel(plan);
+  // An earlier version let the machine's users read it.
+  chmodSync(runFolder, 0o700);
   try {
     const facts = readMachine(kernel.machine, plan.hostGroup);
     ensureUplink(kernel, plan, facts.mtu);

@@ -26,8 +26,8 @@ export function openNamespace(file: string): number | undefined {
 
 /** Makes a network namespace, keeps it at `file` and returns a descriptor of it. This thread is back in its own when it returns. */
 export function makeNamespace(file: string): number {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
-  close(open(file, O.RDONLY | O.CREAT, 0o444));
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  close(open(file, O.RDONLY | O.CREAT, 0o400));
   const own = open("/proc/thread-self/ns/net", O.RDONLY);
   try {
     unshare(CLONE.NEWNET);

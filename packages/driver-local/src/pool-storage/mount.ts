@@ -42,6 +42,7 @@ export async function mountPool(dataDir: string): Promise<void> {
     mount("none", paths.root, null, MS.REMOUNT | MS.BIND | POOL_FLAGS);
     mount("none", paths.root, null, MS.SHARED);
     ensureQuota(paths.root);
+    chmodSync(paths.root, 0o700);
     for (const folder of ["layers", "sandboxes"]) {
       mkdirSync(`${paths.root}/${folder}`, { recursive: true, mode: 0o700 });
       // Layers keep plain owners and set-user-id programs: nobody on the machine but root may come near them.
@@ -55,7 +56,7 @@ export async function mountPool(dataDir: string): Promise<void> {
 }
 
 function mountImage(image: string, root: string): void {
-  mkdirSync(root, { recursive: true, mode: 0o711 });
+  mkdirSync(root, { recursive: true, mode: 0o700 });
   // Two loop devices of one file would be two disks with one content: never attach a second one.
   const existing = findLoop(image);
   const loop = existing === undefined ? attachLoop(image) : undefined;

@@ -38,7 +38,7 @@ export class UidClaims {
         }
         // The last server to leave has taken the folder along.
         if (!hasErrno(error, "ENOENT")) throw error;
-        mkdirSync(this.folder, { recursive: true, mode: 0o755 });
+        mkdirSync(this.folder, { recursive: true, mode: 0o700 });
       }
     }
   }

@@ -1,5 +1,6 @@
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { AppError, wrapError } from "@boxyard/core";
+import { makePrivateFolder } from "@boxyard/core/node";
 import { lockFile } from "../sys/file-lock.ts";
 import { setupStages } from "./stages/index.ts";
 import { readDone, writeDone } from "./stamp.ts";
@@ -56,12 +57,12 @@ async function runStage(stage: Stage, config: SetupConfig, reporter: Reporter): 
   reporter.end(stage, performance.now() - startedAt);
 }
 
-/** Everybody may pass through (sandboxes' mapped users reach their files below it), nobody but root may look around. */
+/** Root's alone: sandboxes get what they need of it by mounts that are made as root. */
 function makeDataFolder(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o711 });
-    chmodSync(dataDir, 0o711);
+    makePrivateFolder(dataDir);
   } catch (cause) {
+    if (cause instanceof AppError) throw cause;
     const text = cause instanceof Error ? cause.message : String(cause);
     throw new AppError("failed_precondition", `cannot make the data folder ${dataDir}: ${text}; set BOXYARD_DATA to a folder elsewhere`, {
       reason: "data_folder",

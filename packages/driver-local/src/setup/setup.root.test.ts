@@ -62,7 +62,7 @@ test("the data folder holds what everybody expects, secrets for root alone", () 
     poolSizeBytes: 8 * 1024 ** 3,
   });
   expect(statSync(`${dataDir}/instance.json`).mode & 0o777).toBe(0o600);
-  expect(statSync(dataDir).mode & 0o777).toBe(0o711);
+  expect(statSync(dataDir).mode & 0o777).toBe(0o700);
   const template = JSON.parse(readFileSync(`${dataDir}/templates/base.json`, "utf8"));
   expect(template).toMatchObject({ version: 1, name: "base", user: "user", workdir: "/home/user", cpuCount: 2, memoryMB: 1024 });
   expect(template.image.digest).toMatch(/^sha256:[0-9a-f]{64}$/);

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Step } from "@boxyard/core";
 import { bundleConfig } from "../oci/config.ts";
@@ -15,7 +15,11 @@ export const bundle: Step<CreateContext> = {
     );
     writeFileSync(join(parts.paths.sandbox(spec.sandboxId), "config.json"), JSON.stringify(config), { mode: 0o600 });
     const facts = parts.paths.hostFacts(spec.sandboxId);
-    mkdirSync(facts, { mode: 0o755 });
-    writeFileSync(join(facts, "limits.json"), JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }), { mode: 0o644 });
+    const limits = join(facts, "limits.json");
+    mkdirSync(facts);
+    writeFileSync(limits, JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }));
+    // Whatever the umask is: the sandbox's users read these.
+    chmodSync(facts, 0o755);
+    chmodSync(limits, 0o644);
   },
 };

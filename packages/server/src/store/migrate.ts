@@ -6,10 +6,13 @@ import { num, type Row } from "./sql-values.ts";
 /** Any number that nobody else locks by; PostgreSQL then lets one process at a time change the schema. */
 const SCHEMA_LOCK = 0x626f7901;
 
-/** Brings the schema up to date: all of it, or nothing. Throws `failed_precondition`, reason `store_too_new`. */
-export async function migrate(sql: SQL, kind: "sqlite" | "postgres"): Promise<void> {
+/**
+ * Brings the schema up to date, then does `last` in the same transaction and returns its result: all of it, or nothing. Throws
+ * `failed_precondition`, reason `store_too_new`.
+ */
+export async function migrate<T>(sql: SQL, kind: "sqlite" | "postgres", last: (tx: SQL) => Promise<T>): Promise<T> {
   // SQLite takes its own lock with the first word; otherwise two at once could both find the old schema, and one would fail.
-  await sql.begin(kind === "sqlite" ? "immediate" : "", async (tx) => {
+  return await sql.begin(kind === "sqlite" ? "immediate" : "", async (tx) => {
     if (kind === "postgres") await tx`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
     await tx.unsafe("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)");
     const rows = (await tx`SELECT version FROM migrations`) as Row[];
@@ -20,6 +23,7 @@ export async function migrate(sql: SQL, kind: "sqlite" | "postgres"): Promise<vo
       for (const statement of statements) await tx.unsafe(statement);
       await tx`INSERT INTO migrations ${tx({ version, name, applied_at: Date.now() })}`;
     }
+    return await last(tx);
   });
 }
 

@@ -90,4 +90,10 @@ export const MIGRATIONS: readonly Migration[] = [
     // They are looked for every few seconds, and there may be a hundred thousand.
     statements: ["DROP INDEX sandboxes_by_state", "CREATE INDEX sandboxes_by_end ON sandboxes (state, ended_at)"],
   },
+  {
+    version: 7,
+    name: "sealed secrets",
+    // `Secrets.adopt` seals what is there, which takes the key; this keeps away earlier versions, who would read sealed texts as plain ones.
+    statements: [],
+  },
 ];

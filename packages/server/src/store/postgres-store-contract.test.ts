@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { AppError, type Clock, systemClock } from "@boxyard/core";
 import { eventually, startPostgres, type TestPostgres } from "@boxyard/testkit";
+import { Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
 import { storeContract } from "./store-contract.ts";
 
@@ -12,7 +13,7 @@ afterAll(() => postgres?.[Symbol.asyncDispose]());
 
 storeContract("PostgreSQL", async () => {
   const url = await postgres.database();
-  return { open: (node) => SqlStore.open({ url }, node), remove: async () => {} };
+  return { open: (node) => SqlStore.open({ url }, node, new Sealer(new Uint8Array(32))), remove: async () => {} };
 });
 
 test("is brought up to date by one of those that open it at once", async () => {

@@ -3,15 +3,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
 import { storeContract } from "./store-contract.ts";
 
 const folder = () => mkdtemp(join(tmpdir(), "boxyard-store-"));
 
+const sealer = new Sealer(new Uint8Array(32));
+
 storeContract("SQLite", async () => {
   const dir = await folder();
   return {
-    open: (node) => SqlStore.open({ file: join(dir, "boxyard.db") }, node),
+    open: (node) => SqlStore.open({ file: join(dir, "boxyard.db") }, node, sealer),
     remove: () => rm(dir, { recursive: true }),
   };
 });

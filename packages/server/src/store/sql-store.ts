@@ -1,7 +1,10 @@
+import { closeSync, openSync } from "node:fs";
 import { type Clock, newTeamId, type SandboxId, type SandboxState, type TeamId, type TemplateId } from "@boxyard/core";
 import { SQL } from "bun";
 import { migrate } from "./migrate.ts";
-import type { ApiKeyRecord, EndCause, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import type { ApiKeyRecord, EndCause, IdempotencyRecord, SandboxFacts, SandboxRecord } from "./records.ts";
+import type { Sealer } from "./sealer.ts";
+import { Secrets } from "./secrets.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
@@ -39,20 +42,24 @@ export class SqlStore implements Store {
   private readonly sql: SQL;
   private readonly place: StorePlace;
   private readonly node: string;
+  private readonly secrets: Secrets;
 
-  private constructor(sql: SQL, place: StorePlace, node: string) {
+  private constructor(sql: SQL, place: StorePlace, node: string, secrets: Secrets) {
     this.sql = sql;
     this.place = place;
     this.node = node;
+    this.secrets = secrets;
     this.templates = new SqlTemplateStore(sql);
     this.sandboxLogs = new SqlSandboxLogStore(sql);
   }
 
   /**
    * Opens the store for the sandboxes of `node`, and brings its schema up to date. Refuses one that a newer version of the server has written
-   * (`store_too_new`); what keeps it from opening is said as `storeFault` says it.
+   * (`store_too_new`), and one that is sealed with another key (`store_key`); what keeps it from opening is said as `storeFault` says it.
    */
-  static async open(place: StorePlace, node: string): Promise<SqlStore> {
+  static async open(place: StorePlace, node: string, sealer?: Sealer): Promise<SqlStore> {
+    const secrets = new Secrets(sealer);
+    if ("file" in place) makePrivate(place.file);
     const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
     try {
       if ("file" in place) {
@@ -60,14 +67,15 @@ export class SqlStore implements Store {
         await sql.unsafe("PRAGMA synchronous = NORMAL");
         await sql.unsafe("PRAGMA busy_timeout = 5000");
       }
-      await migrate(sql, "url" in place ? "postgres" : "sqlite");
+      const hadPlain = await migrate(sql, "url" in place ? "postgres" : "sqlite", (tx) => secrets.adopt(tx));
+      if (hadPlain && "file" in place) await forgetOldPages(sql);
       // Of the time before sandboxes had a node there was one server, this one.
       await sql`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
     } catch (error) {
       await sql.close().catch(() => {});
       throw storeFault(error, nameOf(place)) ?? error;
     }
-    return new SqlStore(withStoreFaults(sql), place, node);
+    return new SqlStore(withStoreFaults(sql), place, node, secrets);
   }
 
   lock(holder: string, clock: Clock): Promise<StoreLock> {
@@ -78,9 +86,10 @@ export class SqlStore implements Store {
   async getOrCreateMeta(name: string, make: () => string): Promise<string> {
     const read = async () => (await this.sql`SELECT value FROM meta WHERE name = ${name}`)[0]?.value as string | undefined;
     const found = await read();
-    if (found !== undefined) return found;
-    await this.sql`INSERT INTO meta (name, value) VALUES (${name}, ${make()}) ON CONFLICT (name) DO NOTHING`;
-    return text(await read());
+    if (found !== undefined) return this.secrets.openMeta(name, found);
+    const value = this.secrets.sealMeta(name, make());
+    await this.sql`INSERT INTO meta (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`;
+    return this.secrets.openMeta(name, text(await read()));
   }
 
   async ensureTeam(slug: string, name: string): Promise<TeamId> {
@@ -131,26 +140,25 @@ export class SqlStore implements Store {
       started_at: record.startedAt ?? null,
       end_at: record.endAt,
       ended_at: record.endedAt ?? null,
-      spec: JSON.stringify(record.facts),
+      spec: this.secrets.sealFacts(record.id, record.facts),
     };
     await this.sql`INSERT INTO sandboxes ${this.sql(values)}`;
   }
 
   async getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
     const [row] = await this.sql`SELECT * FROM sandboxes WHERE id = ${id}`;
-    return row ? sandboxOf(row) : undefined;
+    return row ? sandboxOf(row, this.secrets) : undefined;
   }
 
   async listLiving(): Promise<SandboxRecord[]> {
-    return ((await this.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`) as Row[]).map(
-      sandboxOf,
-    );
+    const rows = await this.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`;
+    return (rows as Row[]).map((row) => sandboxOf(row, this.secrets));
   }
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean> {
     const values: Record<string, unknown> = {};
     for (const [name, value] of Object.entries(change)) {
-      values[COLUMNS[name as keyof SandboxChange]] = name === "facts" ? JSON.stringify(value) : value;
+      values[COLUMNS[name as keyof SandboxChange]] = name === "facts" ? this.secrets.sealFacts(id, value as SandboxFacts) : value;
     }
     const rows = await this.sql`UPDATE sandboxes SET ${this.sql(values)} WHERE id = ${id} AND state IN ${this.sql([...from])} RETURNING id`;
     return rows.length === 1;
@@ -196,6 +204,20 @@ export class SqlStore implements Store {
   }
 }
 
+/** SQLite lets everybody read a file that it makes, and gives what it makes beside that the same mode. Where it can't be made, SQLite says why. */
+function makePrivate(file: string): void {
+  if (file === ":memory:") return;
+  try {
+    closeSync(openSync(file, "a", 0o600));
+  } catch {}
+}
+
+/** Secrets that were plain may stand in free pages and in the log. */
+async function forgetOldPages(sql: SQL): Promise<void> {
+  await sql.unsafe("VACUUM");
+  await sql.unsafe("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 function keyOf(row: Row): ApiKeyRecord {
   const lastUsedAt = optionalNum(row.last_used_at);
   return {
@@ -209,11 +231,12 @@ function keyOf(row: Row): ApiKeyRecord {
   };
 }
 
-function sandboxOf(row: Row): SandboxRecord {
+function sandboxOf(row: Row, secrets: Secrets): SandboxRecord {
+  const id = text(row.id) as SandboxId;
   const startedAt = optionalNum(row.started_at);
   const endedAt = optionalNum(row.ended_at);
   return {
-    id: text(row.id) as SandboxId,
+    id,
     teamId: text(row.team_id) as TeamId,
     templateId: text(row.template_id) as TemplateId,
     state: text(row.state) as SandboxState,
@@ -223,7 +246,7 @@ function sandboxOf(row: Row): SandboxRecord {
     ...(startedAt === undefined ? {} : { startedAt }),
     endAt: num(row.end_at),
     ...(endedAt === undefined ? {} : { endedAt }),
-    facts: JSON.parse(text(row.spec)),
+    facts: secrets.openFacts(id, text(row.spec)),
   };
 }
 

@@ -70,7 +70,7 @@ test("a store that there is no room for can't be opened, and is named", async ()
   try {
     await expect(openStore(readConfig({ BOXYARD_DATA: dataFolder }))).rejects.toMatchObject({
       reason: "store_full",
-      message: `The store ${dataFolder}/boxyard.db has no room left on its disk; make some`,
+      message: `The store's key ${dataFolder}/store-key can't be written: there is no room left on its disk; make some`,
     });
   } finally {
     rmSync(ballast());

@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import { errnoOf } from "@boxyard/core/node";
+import { errnoOf, PRIVATE_UMASK } from "@boxyard/core/node";
 import { printable, readConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { baseArchive } from "./base-archive.ts";
@@ -15,6 +15,8 @@ const USAGE =
 /** Does what the command line asks for and returns the exit code. */
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
   const [verb, ...args] = argv;
+  // Before anything is written: keys, the store and logs are root's alone.
+  process.umask(PRIVATE_UMASK);
   try {
     const config = readConfig();
     if (argv.includes("--print-config")) {

@@ -7,7 +7,7 @@ import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
 import { readConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { nodeIdOf } from "../node-id.ts";
-import { SqlStore } from "../store/index.ts";
+import { openSealer, SqlStore } from "../store/index.ts";
 import { sampleRecord } from "../store/store-contract.ts";
 import { release } from "./release.ts";
 
@@ -21,12 +21,12 @@ test("ends every sandbox and says so in the store", async () => {
   const world = new FakeWorld();
   const record = sampleRecord({ state: "running" });
   const file = join(folder, "boxyard.db");
-  const store = await SqlStore.open({ file }, nodeIdOf(folder));
+  const store = await SqlStore.open({ file }, nodeIdOf(folder), openSealer(folder));
   await store.insertSandbox(record);
   await store.close();
   const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
   expect(await release(readConfig({ BOXYARD_DATA: folder, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
-  const after = await SqlStore.open({ file }, nodeIdOf(folder));
+  const after = await SqlStore.open({ file }, nodeIdOf(folder), openSealer(folder));
   expect(await after.getSandbox(record.id)).toMatchObject({ state: "dead", reason: "released" });
   await after.close();
 });

@@ -33,7 +33,7 @@ export const logFileOf = (dataDir: string) => join(dataDir, "test-server.log");
 /** Starts the real server on a data folder and waits until it answers. What it prints is in `test-server.log` there. */
 export async function startServer(dataDir: string, env: Environment): Promise<ServerProcess> {
   const logFile = logFileOf(dataDir);
-  const log = openSync(logFile, "a");
+  const log = openSync(logFile, "a", 0o600);
   const before = fstatSync(log).size;
   const program = env[FAULT_VARIABLE] ? "packages/testkit/src/platform/faulty-server.ts" : "packages/server/src/main.ts";
   const child = Bun.spawn([process.execPath, program, "serve"], {

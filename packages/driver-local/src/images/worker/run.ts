@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { createFromSeed } from "../../pool-storage/inode-seeds.ts";
 import { fsync, syncFileSystem } from "../../sys/at.ts";
@@ -54,6 +54,8 @@ function runPack(job: Extract<Job, { kind: "commit" | "merge" }>, skeleton: Skel
 async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: SkeletonWriter, send: Send): Promise<Made> {
   if (job.seed === undefined) createSubvolume(job.folder, FILES.tree);
   else createFromSeed(job.seed, job.folder, FILES.tree);
+  // For a layer that says nothing of its root; whatever the umask is.
+  chmodSync(`${job.folder}/${FILES.tree}`, 0o755);
   const root = open(`${job.folder}/${FILES.tree}`, O.RDONLY | O.DIRECTORY);
   const kept = open(`${job.folder}/${FILES.facts}/${FILES.kept}`, O.RDONLY | O.DIRECTORY);
   const unpacker = new Unpacker({ root, kept, skeleton, maxEntries: job.maxEntries });

@@ -95,7 +95,8 @@ function copyHooks({ hooks }: Recipe, work: string): string[] {
 
 /** A mount point for /dev, which mmdebstrap leaves out together with the devices. */
 async function addEmptyDev(work: string): Promise<void> {
-  mkdirSync(join(work, "extra/dev"), { recursive: true, mode: 0o755 });
+  mkdirSync(join(work, "extra/dev"), { recursive: true });
+  chmodSync(join(work, "extra/dev"), 0o755);
   await runCommand(["tar", "--append", `--file=${work}/tree.tar`, `--directory=${work}/extra`, "--owner=0", "--group=0", "./dev"]);
 }
 
@@ -130,6 +131,8 @@ interface BuildInput {
 async function mmdebstrap(recipe: Recipe, { work, npm, codename, config }: BuildInput): Promise<[string, ...string[]]> {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   return [
+    // Ours is narrower, and the tree is for everybody in a sandbox.
+    ...(["sh", "-c", 'umask 022; exec "$@"', "sh"] as const),
     ...(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const),
     "mmdebstrap",
     "--mode=root",

@@ -1,7 +1,7 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { makeGuestFolders } from "../guest/folders.ts";
+import { makeGuestFolders, openGuestToAll } from "../guest/folders.ts";
 import { applyPatch } from "./runtime-patch.ts";
 
 /*
@@ -44,11 +44,5 @@ export function unpackGuest(root: string, target: string, runtime = "/proc/self/
     if (path === join(target, `${AGENT}${PATCH_SUFFIX}`)) applyPatch(content, runtime, join(target, AGENT));
     else writeFileSync(path, content, { flag: "wx" });
   }
-  makeExecutable(target);
-}
-
-/** Whatever the umask is: users in the sandbox start these. */
-function makeExecutable(target: string): void {
-  for (const entry of readdirSync(target, { recursive: true, withFileTypes: true }))
-    if (entry.isFile()) chmodSync(join(entry.parentPath, entry.name), 0o755);
+  openGuestToAll(target);
 }

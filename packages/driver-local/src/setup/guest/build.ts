@@ -17,7 +17,7 @@ import { findProgram, runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 import { systemEnv } from "../config.ts";
 import { interpreterPatch } from "./elf.ts";
-import { makeGuestFolders } from "./folders.ts";
+import { makeGuestFolders, openGuestToAll } from "./folders.ts";
 import { parseLdd } from "./libraries.ts";
 
 /** Where the bundle is mounted in every sandbox, so where its loader is found. */
@@ -57,6 +57,7 @@ export async function buildGuest(target: string, options: GuestBuildOptions): Pr
   progress("launch");
   await compileLaunch(target, options);
   copyInit(target);
+  openGuestToAll(target);
 }
 
 async function compileAgent(target: string, { env, agentEntry, runtime }: GuestBuildOptions): Promise<void> {

@@ -1,0 +1,58 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { AppError } from "@boxyard/core";
+
+/** Begins every sealed text, and says how it is made. */
+const VERSION = "sealed.v1";
+const CIPHER = "aes-256-gcm";
+export const KEY_BYTES = 32;
+/** What GCM is made for (NIST SP 800-38D, 5.2.1.1). Random: safe for far more texts under one key than a store will ever hold. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Keeps texts in a store that its readers must not understand: AES-256-GCM with a key that is not in the store. A sealed text is
+ * `sealed.v1.<id of the key>.<base64url of nonce, ciphertext and tag>`, and it is bound to its place: moved to another row it does not open.
+ */
+export class Sealer {
+  /** Names the key without giving it away. */
+  readonly keyId: string;
+  private readonly key: Uint8Array;
+
+  constructor(key: Uint8Array) {
+    if (key.length !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes`);
+    this.key = key;
+    this.keyId = createHash("sha256").update("boxyard store key").update(key).digest("hex").slice(0, 16);
+  }
+
+  /** `place` names the row and column that the text stands in. */
+  seal(text: string, place: string): string {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.key, nonce).setAAD(Buffer.from(place));
+    const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+    return `${VERSION}.${this.keyId}.${sealed.toString("base64url")}`;
+  }
+
+  /** Throws `data_loss`: reason `store_key` for another key's text, `store_broken` for one that was changed or moved. */
+  open(text: string, place: string): string {
+    const [keyId, body] = text.slice(VERSION.length + 1).split(".");
+    if (!isSealed(text) || keyId !== this.keyId) throw wrongKey();
+    const bytes = Buffer.from(body ?? "", "base64url");
+    try {
+      const decipher = createDecipheriv(CIPHER, this.key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
+    } catch (cause) {
+      throw new AppError("data_loss", `A secret of the store was changed (${place})`, { reason: "store_broken", cause });
+    }
+  }
+}
+
+export const isSealed = (text: string): boolean => text.startsWith(`${VERSION}.`);
+
+export function wrongKey(): AppError {
+  return new AppError(
+    "data_loss",
+    "The store's secrets were sealed with another key than this data folder's 'store-key': put the file back that belongs to this store, or begin with an empty store",
+    { reason: "store_key" },
+  );
+}

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { KEY_BYTES, Sealer } from "./sealer.ts";
+import { SqlStore } from "./sql-store.ts";
+import { sampleRecord } from "./store-contract.ts";
+import { openSealer } from "./store-key.ts";
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-secrets-"));
+  file = join(folder, "boxyard.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const keyOf = (byte: number) => new Sealer(new Uint8Array(KEY_BYTES).fill(byte));
+const PLANTED = { seed: "seed-in-plain-words", variable: "variable-in-plain-words", initKey: "init-key-in-plain-words" };
+const plant = () => {
+  const { facts, ...record } = sampleRecord({ state: "running" });
+  return { ...record, facts: { ...facts, envVars: { SECRET: PLANTED.variable }, initKey: PLANTED.initKey } };
+};
+/** Which of the planted texts stand in any file of the store. */
+const inFiles = () => {
+  const bytes = Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
+  return Object.values(PLANTED).filter((text) => bytes.includes(text));
+};
+async function edit(...statements: string[]): Promise<void> {
+  const sql = new SQL({ adapter: "sqlite", filename: file });
+  for (const statement of statements) await sql.unsafe(statement);
+  await sql.close();
+}
+
+test("seeds, environments and init keys come back, and stand in no file of the store", async () => {
+  const [one, two] = [plant(), plant()];
+  const store = await SqlStore.open({ file }, "here", keyOf(1));
+  await store.insertSandbox(one);
+  await store.insertSandbox({ ...two, facts: { ...two.facts, envVars: {} } });
+  await store.updateSandbox(two.id, ["running"], { facts: two.facts });
+  expect(await store.getOrCreateMeta("token-seed", () => PLANTED.seed)).toBe(PLANTED.seed);
+  expect(await store.getSandbox(one.id)).toEqual(one);
+  expect((await store.listLiving()).map(({ facts }) => facts)).toEqual([one.facts, two.facts]);
+  expect(inFiles()).toEqual([]);
+  await store.close();
+  expect(inFiles()).toEqual([]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const again = await SqlStore.open({ file }, "here", keyOf(1));
+  expect(await again.getSandbox(two.id)).toEqual(two);
+  expect(await again.getOrCreateMeta("token-seed", () => "another")).toBe(PLANTED.seed);
+  await again.close();
+});
+
+test("what an earlier version left plain is sealed when the store is opened, free pages and log included", async () => {
+  const records = Array.from({ length: 1001 }, plant);
+  const before = await SqlStore.open({ file }, "here");
+  for (const record of records) await before.insertSandbox(record);
+  await before.getOrCreateMeta("upload-seed", () => PLANTED.seed);
+  expect(inFiles()).toEqual(Object.values(PLANTED));
+  await before.close();
+  const store = await SqlStore.open({ file }, "here", keyOf(1));
+  expect(inFiles()).toEqual([]);
+  expect((await store.listLiving()).length).toBe(records.length);
+  expect(await store.getSandbox(records[1000]?.id as never)).toEqual(records[1000] as never);
+  expect(await store.getOrCreateMeta("upload-seed", () => "another")).toBe(PLANTED.seed);
+  await store.close();
+});
+
+test("a store is not opened with another key or with none, and nothing of it is changed", async () => {
+  const record = plant();
+  const store = await SqlStore.open({ file }, "here", keyOf(1));
+  await store.insertSandbox(record);
+  await store.close();
+  await expect(SqlStore.open({ file }, "here", keyOf(2))).rejects.toMatchObject({ code: "data_loss", reason: "store_key" });
+  const keyless = await SqlStore.open({ file }, "here");
+  await expect(keyless.getSandbox(record.id)).rejects.toMatchObject({ reason: "store_key" });
+  await keyless.close();
+  const again = await SqlStore.open({ file }, "here", keyOf(1));
+  expect(await again.getSandbox(record.id)).toEqual(record);
+  await again.close();
+});
+
+test("a sealed text opens in its own row only, and not when a byte of it was changed", async () => {
+  const [one, two] = [plant(), plant()];
+  const store = await SqlStore.open({ file }, "here", keyOf(1));
+  for (const record of [one, two]) await store.insertSandbox(record);
+  await edit(`UPDATE sandboxes SET spec = (SELECT spec FROM sandboxes WHERE id = '${one.id}') WHERE id = '${two.id}'`);
+  await expect(store.getSandbox(two.id)).rejects.toMatchObject({ code: "data_loss", reason: "store_broken" });
+  await store.close();
+  const sealed = keyOf(1).seal("text", "place");
+  expect(keyOf(1).open(sealed, "place")).toBe("text");
+  const changed = sealed.replace(/.$/, (last) => (last === "A" ? "Q" : "A"));
+  expect(() => keyOf(1).open(changed, "place")).toThrow("was changed");
+  for (const short of [sealed.slice(0, -20), sealed.slice(0, sealed.lastIndexOf(".") + 1)])
+    expect(() => keyOf(1).open(short, "place")).toThrow("was changed");
+  expect(keyOf(1).seal("text", "place")).not.toBe(sealed);
+});
+
+test("a data folder's key is made once, for root alone, and a damaged one is told of", async () => {
+  const ids = await Promise.all(Array.from({ length: 4 }, async () => openSealer(folder).keyId));
+  expect(new Set(ids).size).toBe(1);
+  expect(readdirSync(folder)).toEqual(["store-key"]);
+  expect(statSync(join(folder, "store-key")).mode & 0o777).toBe(0o600);
+  await Bun.write(join(folder, "store-key"), "0123");
+  expect(() => openSealer(folder)).toThrow("does not hold the store's key");
+});

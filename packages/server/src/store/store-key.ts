@@ -1,0 +1,70 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { errnoOf } from "@boxyard/core/node";
+import { KEY_BYTES, Sealer } from "./sealer.ts";
+
+/** Name of the file in the data folder, beside the store and never in it: who has a copy of the store alone has no secrets. */
+export const STORE_KEY_FILE = "store-key";
+
+/** The sealer of a data folder's store; makes the key the first time. Throws `failed_precondition`, reason `bad_store_key`. */
+export function openSealer(dataFolder: string): Sealer {
+  const path = join(dataFolder, STORE_KEY_FILE);
+  const text = read(path) ?? make(path);
+  const key = Buffer.from(text, "hex");
+  if (key.length === KEY_BYTES && key.toString("hex") === text) return new Sealer(key);
+  throw new AppError("failed_precondition", `${path} does not hold the store's key; put the file back`, { reason: "bad_store_key" });
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** On the disk before anything is sealed with it. Of two that make one at the same time, both go by the first. */
+function make(path: string): string {
+  const aside = `${path}.${process.pid}.new`;
+  try {
+    writeSynced(aside, `${randomBytes(KEY_BYTES).toString("hex")}\n`);
+    linkSync(aside, path);
+    syncFolder(dirname(path));
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw fault(path, error);
+  } finally {
+    rmSync(aside, { force: true });
+  }
+  return readFileSync(path, "utf8").trim();
+}
+
+function fault(path: string, cause: unknown): AppError {
+  const isFull = ["ENOSPC", "EDQUOT"].includes(errnoOf(cause) ?? "");
+  const said = isFull ? "there is no room left on its disk; make some" : cause instanceof Error ? cause.message : String(cause);
+  return new AppError("unavailable", `The store's key ${path} can't be written: ${said}`, {
+    reason: isFull ? "store_full" : "store_denied",
+    cause,
+  });
+}
+
+function writeSynced(path: string, text: string): void {
+  const file = openSync(path, "w", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
