@@ -23,7 +23,7 @@ describe("chunked bodies", () => {
       expect(scan(`${wire}GET / HTTP/1.1`, step).taken).toBe(wire.length);
       const decoder = new ChunkedDecoder();
       const parts: Buffer[] = [];
-      for (let at = 0; at < wire.length; at += step) parts.push(...decoder.push(Buffer.from(wire.slice(at, at + step), "latin1")));
+      for (let at = 0; at < wire.length; at += step) parts.push(decoder.push(Buffer.from(wire.slice(at, at + step), "latin1")));
       expect(Buffer.concat(parts).toString("latin1")).toBe(content);
     }
   });

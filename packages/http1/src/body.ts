@@ -183,44 +183,53 @@ function hexDigit(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** Collects the plain content of a chunked body; for requests that we answer ourselves. Bounded by the caller. */
+/** The plain content of a chunked body, for readers that do not know the coding. */
 export class ChunkedDecoder {
-  private buffered = "";
+  private size = 0;
   private left = 0;
-  private state: "size" | "data" | "gap" | "end" = "size";
+  private state: "size" | "line" | "data" | "gap" | "end" = "size";
 
-  /** Content bytes in `wire`, which a `ChunkedScanner` has found well-formed. */
-  push(wire: Buffer): Buffer[] {
-    const out: Buffer[] = [];
+  /** The content in `wire`, which a `ChunkedScanner` has found well-formed. One copy, however many chunks there are. */
+  push(wire: Buffer): Buffer {
+    const out = Buffer.allocUnsafeSlow(wire.byteLength);
+    let used = 0;
     let at = 0;
     while (at < wire.byteLength && this.state !== "end") {
-      if (this.state === "data") {
-        const count = Math.min(this.left, wire.byteLength - at);
-        out.push(wire.subarray(at, at + count));
-        at += count;
-        this.left -= count;
-        if (this.left === 0) this.gap(2);
-      } else if (this.state === "gap") {
+      if (this.state !== "data") {
+        this.step(wire[at] ?? 0);
         at += 1;
-        this.left -= 1;
-        if (this.left === 0) this.state = "size";
-      } else {
-        this.buffered += String.fromCharCode(wire[at] ?? 0);
-        at += 1;
-        if (this.buffered.endsWith("\r\n")) this.sizeLine();
+        continue;
       }
+      const count = Math.min(this.left, wire.byteLength - at);
+      wire.copy(out, used, at, at + count);
+      used += count;
+      at += count;
+      this.left -= count;
+      if (this.left === 0) this.expectLineEnd();
     }
-    return out;
+    return out.subarray(0, used);
   }
 
-  private gap(bytes: number): void {
+  private step(byte: number): void {
+    if (this.state === "gap") {
+      this.left -= 1;
+      if (this.left === 0) this.state = "size";
+      return;
+    }
+    const digit = this.state === "size" ? hexDigit(byte) : -1;
+    if (digit >= 0) this.size = this.size * 16 + digit;
+    else if (byte !== LF) this.state = "line";
+    else this.beginData();
+  }
+
+  private expectLineEnd(): void {
     this.state = "gap";
-    this.left = bytes;
+    this.left = 2;
   }
 
-  private sizeLine(): void {
-    this.left = Number.parseInt(this.buffered, 16);
-    this.buffered = "";
+  private beginData(): void {
+    this.left = this.size;
+    this.size = 0;
     this.state = this.left > 0 ? "data" : "end";
   }
 }

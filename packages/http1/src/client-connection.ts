@@ -1,8 +1,8 @@
-import { type BodyScanner, scannerFor } from "./body.ts";
+import { type BodyScanner, ChunkedScanner, scannerFor } from "./body.ts";
 import { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
 import type { FieldNames } from "./fields.ts";
-import { endOfHead, HeadError, MAX_HEAD_BYTES, parseRequestHead, type RequestHead, withFieldsOf } from "./head.ts";
-import { HeadMemory } from "./head-memory.ts";
+import { HeadError, type RequestHead } from "./head.ts";
+import { RequestReader } from "./request-reader.ts";
 
 /** The answer to one request, as the connection sees it. */
 export interface Exchange {
@@ -31,8 +31,12 @@ export interface ClientHost {
   now(): number;
 }
 
-/** Waiting for the next request of a kept connection; longer than any client of ours keeps one. */
+/** Waiting for the next request of a kept connection; longer than clients keep one. */
 const IDLE_MS = 620_000;
+/** The same, before `trust`. */
+const UNTRUSTED_IDLE_MS = 15_000;
+/** The client takes nothing of an answer that is complete. */
+const STALL_MS = 120_000;
 /** From the first byte of a head to its last. */
 const HEAD_MS = 15_000;
 /** What is read and thrown away of a request that was answered before its body ended. */
@@ -44,8 +48,9 @@ const EMPTY = Buffer.alloc(0);
 /** A client's connection: cuts it into requests, one at a time; later ones wait in the socket. */
 export class ClientConnection implements ConnectionOwner {
   readonly connection = new Connection();
+  /** Monotonic ms at which it began to wait for a request. */
+  idleSince: number;
   private readonly host: ClientHost;
-  private head: Buffer = EMPTY;
   private pending: Buffer = EMPTY;
   private exchange: Exchange | undefined;
   private scanner: BodyScanner | undefined;
@@ -56,12 +61,15 @@ export class ClientConnection implements ConnectionOwner {
   private discarded = 0;
   private reading = false;
   private isBulk = false;
-  private readonly known = new HeadMemory<RequestHead>();
+  private trusted = false;
+  private readonly reader: RequestReader;
 
   constructor(host: ClientHost) {
     this.host = host;
+    this.reader = new RequestReader(host.names);
     this.connection.owner = this;
-    this.connection.deadline = host.now() + HEAD_MS;
+    this.idleSince = host.now();
+    this.connection.deadline = this.idleSince + HEAD_MS;
   }
 
   get closed(): boolean {
@@ -71,6 +79,21 @@ export class ClientConnection implements ConnectionOwner {
   /** True while a request is being answered. */
   get busy(): boolean {
     return this.exchange !== undefined;
+  }
+
+  /** True while nothing is being answered: no request is there, or its head is not complete, or what follows its answer is thrown away. */
+  get isIdle(): boolean {
+    return (this.exchange === undefined || this.responseEnded) && !this.tunnel;
+  }
+
+  /** True once `trust` was called. */
+  get isTrusted(): boolean {
+    return this.trusted;
+  }
+
+  /** The client has shown that it may use this server: its connection may wait long for a request. */
+  trust(): void {
+    this.trusted = true;
   }
 
   /** Makes the connection end after the current answer, or now if there is none. */
@@ -106,7 +129,11 @@ export class ClientConnection implements ConnectionOwner {
     if (this.bodyEnded) this.next();
     else {
       this.connection.deadline = this.host.now() + DISCARD_MS;
-      if (this.closeAfter) this.connection.halfClose();
+      if (this.closeAfter) {
+        this.connection.halfClose();
+        // The connection ends whatever follows, so that nobody needs to find the body's end among a million chunks.
+        if (this.scanner instanceof ChunkedScanner) this.scanner = scannerFor({ kind: "close" });
+      }
       this.connection.resume();
     }
   }
@@ -187,41 +214,14 @@ export class ClientConnection implements ConnectionOwner {
   }
 
   private readHead(): boolean {
-    const from = this.head.byteLength;
-    if (from === 0 && this.readKnown()) return true;
-    if (from === 0) this.connection.deadline = this.host.now() + HEAD_MS;
-    const bytes = from === 0 ? skipEmptyLines(this.pending) : Buffer.concat([this.head, this.pending]);
-    // Someone who wrote https:// would else wait until the head is overdue.
-    if (bytes[0] === TLS_HANDSHAKE) throw new HeadError(400, "a TLS handshake, and here plain HTTP is spoken");
-    const end = endOfHead(bytes, from);
-    if (end < 0) {
-      if (bytes.byteLength > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
-      this.head = bytes;
-      this.pending = EMPTY;
+    const { reader } = this;
+    const isFirst = !reader.hasBegun;
+    const request = reader.read(this.pending);
+    this.pending = request ? reader.rest : EMPTY;
+    if (!request) {
+      if (isFirst) this.connection.deadline = this.host.now() + HEAD_MS;
       return false;
     }
-    if (end > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
-    this.head = EMPTY;
-    this.pending = behind(bytes, end);
-    const request = parseRequestHead(bytes.toString("latin1", 0, end - 4), this.host.names);
-    this.known.remember(bytes, end, request);
-    this.begin(request);
-    return true;
-  }
-
-  /** A head of which all but the first line, at least, was in the one before. */
-  private readKnown(): boolean {
-    const { pending, known } = this;
-    const same = known.recall(pending);
-    if (same) {
-      this.pending = behind(pending, known.byteLength);
-      this.begin(same);
-      return true;
-    }
-    const alike = known.recallFields(pending);
-    const request = alike && withFieldsOf(alike.made, pending.toString("latin1", 0, alike.line));
-    if (!request) return false;
-    this.pending = behind(pending, alike.end);
     this.begin(request);
     return true;
   }
@@ -283,11 +283,14 @@ export class ClientConnection implements ConnectionOwner {
 
   private next(): void {
     this.exchange = undefined;
+    const now = this.host.now();
+    this.idleSince = now;
     if (this.closeAfter) {
+      this.connection.deadline = now + STALL_MS;
       this.connection.end();
       return;
     }
-    this.connection.deadline = this.host.now() + IDLE_MS;
+    this.connection.deadline = now + (this.trusted ? IDLE_MS : UNTRUSTED_IDLE_MS);
     this.connection.resume();
     this.read();
   }
@@ -306,18 +309,7 @@ export class ClientConnection implements ConnectionOwner {
       return;
     }
     this.host.malformed(head, this);
+    this.connection.deadline = this.host.now() + STALL_MS;
     this.connection.end();
   }
-}
-
-/** The first byte of every TLS connection. */
-const TLS_HANDSHAKE = 0x16;
-
-const behind = (bytes: Buffer, end: number) => (end === bytes.byteLength ? EMPTY : bytes.subarray(end));
-
-/** Clients may send an empty line before a request (RFC 9112, 2.2). */
-function skipEmptyLines(bytes: Buffer): Buffer {
-  let at = 0;
-  while (bytes[at] === 13 && bytes[at + 1] === 10 && at < 8) at += 2;
-  return at === 0 ? bytes : bytes.subarray(at);
 }

@@ -14,6 +14,8 @@ const MAX_FIELDS = 256;
 const BAD_TEXT = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP\/1\.([01])$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: (.*))?$/;
+/** A host and a port (RFC 3986, 3.2.2), not more: no user, no path. */
+const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]*)(?::([0-9]{0,5}))?$/;
 const LENGTH = /^[0-9]{1,15}$/;
 
 /** A message that cannot be understood; `status` is what a client is told. */
@@ -122,6 +124,8 @@ export function parseRequestHead(text: string, names = PLAIN_NAMES): RequestHead
   const fields = parseFields(text, next, 400, names);
   const hosts = fields.all("host");
   if (hosts.length > 1 || (minor === 1 && hosts.length === 0)) throw new HeadError(400, "exactly one Host header is needed");
+  const host = authority ?? hosts[0] ?? "";
+  if (!isHost(host) || !isHost(hosts[0] ?? "")) throw new HeadError(400, "malformed Host");
   const connection = fields.has(NOTABLE.connection) ? fields.list("connection") : [];
   return {
     method,
@@ -129,12 +133,17 @@ export function parseRequestHead(text: string, names = PLAIN_NAMES): RequestHead
     minor,
     fields,
     framing: requestFraming(fields, minor),
-    host: authority ?? hosts[0] ?? "",
+    host,
     keepAlive: minor === 1 && !connection.includes("close"),
     upgrade: minor === 1 && connection.includes("upgrade") ? fields.get("upgrade") : undefined,
     derived: {},
     derivedOfFields: {},
   };
+}
+
+function isHost(text: string): boolean {
+  const found = HOST.exec(text);
+  return found !== null && Number(found[1] ?? 0) <= 65535;
 }
 
 function originForm(raw: string, method: string): { target: string; authority?: string } {

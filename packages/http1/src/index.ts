@@ -1,4 +1,5 @@
 export { type BodyScanner, ChunkedDecoder, ChunkedScanner, scannerFor } from "./body.ts";
+export { ByteBuilder } from "./byte-builder.ts";
 export { ClientConnection, type ClientHost, type Exchange } from "./client-connection.ts";
 export { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
 export { FieldNames, type FieldRules, Fields, NOTABLE } from "./fields.ts";

@@ -161,7 +161,7 @@ export async function startServer({
   await builds.recover();
   const sweep = new Sweep(lifecycle, logger);
   const app = createApp(context);
-  const api = logged((request) => app.fetch(request), logger, clock);
+  const api = logged((request, call) => app.fetch(request, call), logger, clock);
   front = new Front({ ...config.listen, routes, api, uploads: uploadTarget(uploads), clock, logger });
   sampler.start();
   sweep.start();

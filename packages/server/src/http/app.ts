@@ -3,10 +3,11 @@ import { agentDocument } from "@boxyard/spec/agent-api";
 import { platformDocument, routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
 import type { ServerContext } from "../context.ts";
+import type { ApiCall } from "../proxy/api-exchange.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";
-import { mount } from "./route.ts";
+import { type Api, mount } from "./route.ts";
 import { connect } from "./sandboxes/connect.ts";
 import { createSandbox } from "./sandboxes/create.ts";
 import { getSandbox } from "./sandboxes/get.ts";
@@ -22,8 +23,8 @@ import { setTimeout } from "./sandboxes/timeout.ts";
 import { mountTemplates } from "./templates/index.ts";
 
 /** The platform API as a fetch handler. */
-export function createApp(context: ServerContext): Hono {
-  const app = new Hono();
+export function createApp(context: ServerContext): Api {
+  const app = new Hono<{ Bindings: ApiCall }>();
   mount(
     app,
     context,
@@ -77,7 +78,7 @@ function jsonDocument(make: () => object): () => Response {
 }
 
 /** Methods that some route has at this path. */
-function allowedMethods(app: Hono, path: string): string[] {
+function allowedMethods(app: Api, path: string): string[] {
   const segments = path.split("/");
   const matching = app.routes.filter((route) => {
     const pattern = route.path.split("/");

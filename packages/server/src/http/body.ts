@@ -8,8 +8,8 @@ const invalid = (message: string) => new AppError("invalid_argument", message, {
  * The JSON body of a request; an absent or empty one is `undefined`. Members that are null count as absent, at any depth but in maps of the
  * user's own (`metadata`, `envVars`): clients differ about that. Whatever the content type says: clients have been seen without one.
  */
-export async function readJson(request: Request): Promise<unknown> {
-  const text = await request.text();
+export function readJson(bytes: Buffer): unknown {
+  const text = bytes.toString();
   if (text.trim() === "") return undefined;
   if (depthOf(text) > MAX_JSON_DEPTH) throw invalid(`validation error: the body is nested deeper than ${MAX_JSON_DEPTH} levels`);
   try {

@@ -11,11 +11,11 @@ export const REQUEST_ID = "X-Request-Id";
  */
 export function logged(handler: ApiHandler, logger: Logger, clock: Clock): ApiHandler {
   const run = crypto.randomUUID();
-  return async (request) => {
+  return async (request, call) => {
     const startedAt = clock.monotonic();
     const requestId = crypto.randomUUID();
     request.headers.set(REQUEST_ID, requestId);
-    const response = await handler(request);
+    const response = await handler(request, call);
     response.headers.set(REQUEST_ID, requestId);
     response.headers.set("X-Server-Run", run);
     const ms = Math.round((clock.monotonic() - startedAt) * 100) / 100;

@@ -1,8 +1,10 @@
+import { maxBodyBytesOf } from "@boxyard/spec/platform";
 import type { RouteConfig } from "@hono/zod-openapi";
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import type { ServerContext } from "../context.ts";
 import type { Caller } from "../keys/keys.ts";
+import type { ApiCall } from "../proxy/api-exchange.ts";
 import { parseAs, readJson } from "./body.ts";
 
 type Schema<T> = T extends z.ZodType ? z.output<T> : undefined;
@@ -27,21 +29,29 @@ export interface Input<B = undefined, Q = undefined> {
 export type Handler<B = undefined, Q = undefined> = (input: Input<B, Q>, context: ServerContext) => Response | Promise<Response>;
 export type HandlerOf<R> = Handler<BodyOf<R>, QueryOf<R>>;
 
-/** Puts a route of the spec and its handler together: authenticate, parse, call. */
-export function mount<R extends RouteConfig>(app: Hono, context: ServerContext, route: R, handler: HandlerOf<R>): void {
+/** The platform API: its handlers find the call's body and connection in their environment. */
+export type Api = Hono<{ Bindings: ApiCall }>;
+
+interface RequestParts {
+  readonly body?: { required?: boolean; content: Record<string, { schema: z.ZodType }> };
+  readonly query?: z.ZodType;
+}
+
+/** Puts a route of the spec and its handler together: authenticate, read, parse, call. Nothing of a body is read for a caller who is not known. */
+export function mount<R extends RouteConfig>(app: Api, context: ServerContext, route: R, handler: HandlerOf<R>): void {
   const path = route.path.replaceAll(/\{([^}]+)\}/g, ":$1");
-  const request = route.request as
-    | { body?: { required?: boolean; content: Record<string, { schema: z.ZodType }> }; query?: z.ZodType }
-    | undefined;
+  const request = route.request as RequestParts | undefined;
   const bodySchema = request?.body?.content["application/json"]?.schema;
-  app.on(route.method.toUpperCase(), path, async (c: Context) => {
+  const maxBytes = maxBodyBytesOf(route);
+  app.on(route.method.toUpperCase(), path, async (c: Context<{ Bindings: ApiCall }>) => {
     const caller = route.security
       ? await context.keys.authenticate(c.req.header("x-api-key"))
       : { teamId: "" as Caller["teamId"], keyId: "" };
+    if (route.security) c.env.trust();
     const query = request?.query ? parseAs(request.query, c.req.query(), "query") : undefined;
     let body: unknown;
     if (bodySchema) {
-      const given = await readJson(c.req.raw);
+      const given = readJson(await c.env.body(maxBytes));
       body = parseAs(bodySchema, given === undefined && request?.body?.required === false ? {} : given, "body");
     }
     const input = {

@@ -68,8 +68,9 @@ const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
   499: async () => {
     const gone = AbortSignal.abort();
     const headers = { "X-API-Key": s.apiKey, "Content-Type": "application/json" };
-    const request = new Request(`${s.url}/v2/sandboxes`, { method: "POST", headers, body: JSON.stringify(base), signal: gone });
-    return answerOf(await createApp(s.server.context).fetch(request));
+    const request = new Request(`${s.url}/v2/sandboxes`, { method: "POST", headers, signal: gone });
+    const call = { body: () => Promise.resolve(Buffer.from(JSON.stringify(base))), trust() {} };
+    return answerOf(await createApp(s.server.context).fetch(request, call));
   },
   500: () => {
     s.world.faults.add("create", { kind: "fail" });

@@ -1,61 +1,76 @@
-import { ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead } from "@boxyard/http1";
+import { AppError } from "@boxyard/core";
+import { ByteBuilder, ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead } from "@boxyard/http1";
 import { CORS, jsonResponse } from "./answers.ts";
 
-/** What answers the platform API: a fetch handler. The signal aborts when the client has gone. */
-export type ApiHandler = (request: Request) => Response | Promise<Response>;
+/** What a handler gets beside the head of a request. */
+export interface ApiCall {
+  /**
+   * The request's body, which is not read before somebody asks for it: first the caller is known. Throws `resource_exhausted` (`body_too_large`) when it is longer,
+   * and `canceled` when the client goes.
+   */
+  body(maxBytes: number): Promise<Buffer>;
+  /** The caller has shown a key: its connection may wait long for another request. */
+  trust(): void;
+}
+
+/** What answers the platform API: a fetch handler; the request that it gets has no body. The signal aborts when the client has gone. */
+export type ApiHandler = (request: Request, call: ApiCall) => Response | Promise<Response>;
 
 /** Bodies of the API are small: one that pauses for longer will not come. */
 const BODY_IDLE_MS = 30_000;
+/** A body that nobody wanted is read to its end when it is not longer, so that the connection is of use again. */
+const MAX_UNWANTED_BYTES = 64 << 10;
 
 /** Answers that are sent as they come into being; others are short. */
 const STREAMED = /^(text\/event-stream|application\/(x-ndjson|x-tar))(;|$)/;
 /** A client that takes nothing for longer has gone. */
 const STALL_MS = 120_000;
 
-/** A request that this server answers itself: its body is collected, within a limit. */
-export class ApiExchange implements Exchange {
+/** A request that this server answers itself: its body is collected when the handler asks for it. */
+export class ApiExchange implements Exchange, ApiCall {
   readonly bodyIdleMs = BODY_IDLE_MS;
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
   private readonly handler: ApiHandler;
-  private readonly maxBodyBytes: number;
   private readonly gone = new AbortController();
+  private readonly collected = new BodyCollector();
   private readonly decoder: ChunkedDecoder | undefined;
-  private chunks: Buffer[] = [];
-  private bytes = 0;
-  private refused = false;
+  private answered = false;
   private wake: (() => void) | undefined;
 
-  constructor(request: RequestHead, client: ClientConnection, handler: ApiHandler, maxBodyBytes: number) {
+  constructor(request: RequestHead, client: ClientConnection, handler: ApiHandler) {
     this.request = request;
     this.client = client;
     this.handler = handler;
-    this.maxBodyBytes = maxBodyBytes;
     this.decoder = request.framing.kind === "chunked" ? new ChunkedDecoder() : undefined;
   }
 
   start(): void {
-    const { framing } = this.request;
-    if (framing.kind === "length" && framing.length > this.maxBodyBytes) this.refuse();
-    else if (framing.kind !== "none" && this.request.fields.get("expect")?.toLowerCase() === "100-continue") {
-      this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
+    // What comes with the head is taken, and no more.
+    if (this.request.framing.kind !== "none") this.client.pauseBody();
+    void this.answer();
+  }
+
+  body(maxBytes: number): Promise<Buffer> {
+    const { framing, fields } = this.request;
+    if (framing.kind === "length" && framing.length > maxBytes) return Promise.reject(tooLarge(maxBytes));
+    if (framing.kind !== "none") {
+      if (fields.get("expect")?.toLowerCase() === "100-continue") this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
+      this.client.resumeBody();
     }
+    return this.collected.whole(maxBytes);
+  }
+
+  trust(): void {
+    this.client.trust();
   }
 
   onBody(bytes: Buffer): void {
-    if (this.refused) return;
-    for (const part of this.decoder ? this.decoder.push(bytes) : [bytes]) {
-      this.bytes += part.byteLength;
-      if (this.bytes > this.maxBodyBytes) {
-        this.refuse();
-        return;
-      }
-      this.chunks.push(part);
-    }
+    if (!this.answered) this.collected.push(this.decoder ? this.decoder.push(bytes) : bytes);
   }
 
   onBodyEnd(): void {
-    if (!this.refused) void this.answer();
+    this.collected.end();
   }
 
   onClientDrain(): void {
@@ -64,22 +79,15 @@ export class ApiExchange implements Exchange {
 
   onClientClosed(): void {
     this.gone.abort(new DOMException("The client has gone", "AbortError"));
+    this.collected.fail(new AppError("canceled", "The client has gone", { reason: "client_gone" }));
     this.wake?.();
   }
 
-  private refuse(): void {
-    this.refused = true;
-    this.chunks = [];
-    const message = `The body is larger than ${this.maxBodyBytes} bytes`;
-    this.client.write(jsonResponse(413, { code: 413, message }, true, this.request.method === "HEAD"));
-    this.client.endResponse(false);
-  }
-
   private async answer(): Promise<void> {
-    const keep = this.request.keepAlive;
     const head = this.request.method === "HEAD";
     try {
-      const response = await this.handler(this.toRequest());
+      const request = this.toRequest();
+      const response = request ? await this.handler(request, this) : invalidHost();
       const fields = [...response.headers, ...CORS] as [string, string][];
       if (response.body && !head && STREAMED.test(response.headers.get("content-type") ?? "")) {
         await this.stream(response.status, fields, response.body);
@@ -88,37 +96,43 @@ export class ApiExchange implements Exchange {
       const body = new Uint8Array(await response.arrayBuffer());
       const plain = fields.filter(([name]) => name.toLowerCase() !== "content-length");
       if (this.gone.signal.aborted) return;
+      const keep = this.endsKept();
       this.client.write(ownResponse(response.status, plain, body, { close: !keep, head }));
       this.client.endResponse(keep);
     } catch {
       if (this.gone.signal.aborted) return;
+      this.answered = true;
       this.client.write(jsonResponse(500, { code: 500, message: "Internal server error" }, true, head));
       this.client.endResponse(false);
     }
   }
 
-  private toRequest(): Request {
+  /** Whether the connection serves again after this answer. */
+  private endsKept(): boolean {
+    this.answered = true;
+    const { framing, keepAlive } = this.request;
+    const isShort = framing.kind === "none" || (framing.kind === "length" && framing.length <= MAX_UNWANTED_BYTES);
+    return keepAlive && (isShort || this.collected.isComplete);
+  }
+
+  /** Undefined for a host name that no URL can have. */
+  private toRequest(): Request | undefined {
     const { method, target, host, fields } = this.request;
+    const url = `http://${host === "" ? "localhost" : host}${target === "*" ? "/" : target}`;
+    if (!URL.canParse(url)) return undefined;
     const headers = new Headers();
     for (let i = 0; i < fields.count; i++) {
       const name = fields.lower[i] ?? "";
-      if (name !== "connection" && name !== "transfer-encoding") headers.append(name, fields.value(i));
+      if (name !== "connection" && name !== "transfer-encoding" && name !== "content-length") headers.append(name, fields.value(i));
     }
-    const safeHost = /^[A-Za-z0-9.\-_[\]:]+$/.test(host) ? host : "localhost";
-    const bodyless = method === "GET" || method === "HEAD" || this.bytes === 0;
-    return new Request(`http://${safeHost}${target === "*" ? "/" : target}`, {
-      method,
-      headers,
-      signal: this.gone.signal,
-      ...(bodyless ? {} : { body: Buffer.concat(this.chunks) }),
-    });
+    return new Request(url, { method, headers, signal: this.gone.signal });
   }
 
   /** Once it has begun nothing else can be said: what fails then breaks the connection off. */
   private async stream(status: number, fields: [string, string][], body: ReadableStream<Uint8Array>): Promise<void> {
     const length = fields.find(([name]) => name.toLowerCase() === "content-length")?.[1];
     const chunked = length === undefined && this.request.minor === 1;
-    const keep = this.request.keepAlive && (chunked || length !== undefined);
+    const keep = this.endsKept() && (chunked || length !== undefined);
     const plain = fields.filter(([name]) => name.toLowerCase() !== "content-length");
     const framing = chunked ? "Transfer-Encoding: chunked\r\n" : length === undefined ? "" : `Content-Length: ${length}\r\n`;
     const text = ownResponse(status, plain, "", { close: !keep }).toString();
@@ -154,5 +168,57 @@ export class ApiExchange implements Exchange {
       if (this.gone.signal.aborted) resolve();
     });
     clearTimeout(stalled);
+  }
+}
+
+const tooLarge = (maxBytes: number) =>
+  new AppError("resource_exhausted", `The body is larger than ${maxBytes} bytes`, { reason: "body_too_large" });
+
+const invalidHost = () =>
+  new Response(JSON.stringify({ code: 400, message: "The Host header is not valid" }), {
+    status: 400,
+    headers: { "Content-Type": "application/json; charset=utf-8" },
+  });
+
+/** A body as it comes, in one buffer. */
+class BodyCollector {
+  private readonly bytes = new ByteBuilder();
+  private readonly result = Promise.withResolvers<Buffer>();
+  private maxBytes = Number.POSITIVE_INFINITY;
+  private complete = false;
+
+  constructor() {
+    // Nobody may have asked for a body that fails.
+    this.result.promise.catch(() => {});
+  }
+
+  get isComplete(): boolean {
+    return this.complete;
+  }
+
+  whole(maxBytes: number): Promise<Buffer> {
+    this.maxBytes = maxBytes;
+    this.check();
+    return this.result.promise;
+  }
+
+  push(part: Buffer): void {
+    if (this.bytes.byteLength > this.maxBytes) return;
+    this.bytes.append(part);
+    this.check();
+  }
+
+  end(): void {
+    this.complete = true;
+    this.check();
+  }
+
+  fail(error: unknown): void {
+    this.result.reject(error);
+  }
+
+  private check(): void {
+    if (this.bytes.byteLength > this.maxBytes) this.result.reject(tooLarge(this.maxBytes));
+    else if (this.complete && this.maxBytes !== Number.POSITIVE_INFINITY) this.result.resolve(this.bytes.take());
   }
 }

@@ -10,7 +10,6 @@ import {
   UpstreamPool,
 } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
-import { MAX_BODY_BYTES } from "@boxyard/spec/platform";
 import { jsonResponse, type ProxyProblem, plainResponse, preflightResponse, problemResponse, problems } from "./answers.ts";
 import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch } from "./dispatch.ts";
@@ -98,7 +97,7 @@ export class Front implements ClientHost {
           upload.start();
           return upload;
         }
-        const exchange = new ApiExchange(request, client, this.options.api, MAX_BODY_BYTES);
+        const exchange = new ApiExchange(request, client, this.options.api);
         exchange.start();
         return exchange;
       }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "@boxyard/core";
 import { TEST_ID, TestFront } from "../testing/front.ts";
+import type { ApiHandler } from "./api-exchange.ts";
 
 const CLOSED = `{"sandboxID":"${TEST_ID}","sandboxId":"${TEST_ID}","message":"The sandbox is running but port is not open","port":49983,"code":502}`;
 
@@ -197,7 +198,12 @@ test("a client that asks ahead and never reads makes no answers pile up, and get
 
 test("a client that stops in the middle of a body to the API is cut off after a while, one that goes on or asks a sandbox is not", async () => {
   let aheadMs = 0;
-  await using t = new TestFront(undefined, { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs });
+  const api: ApiHandler = async (_request, call) => {
+    call.trust();
+    await call.body(100);
+    return new Response("api");
+  };
+  await using t = new TestFront(api, { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs });
   const head = "Content-Length: 10\r\n\r\na";
   const [stopped, slow, proxied, asked] = await Promise.all([t.client(), t.client(), t.client(), t.client()]);
   for (const client of [stopped, slow]) client.send(`POST /api HTTP/1.1\r\nHost: x\r\n${head}`);

@@ -1,5 +1,5 @@
 import { createRoute } from "@hono/zod-openapi";
-import { body, errors, json, none, security } from "./route-parts.ts";
+import { body, errors, json, maxBody, none, security } from "./route-parts.ts";
 import * as t from "./template.ts";
 
 const tags = ["Templates"];
@@ -21,8 +21,9 @@ export const buildRoutes = {
     tags,
     security,
     summary: "Start a build",
+    ...maxBody(16 << 20),
     request: { params: t.BuildPath, body: body(t.StartBuild) },
-    responses: { 202: none("It is queued"), ...errors(400, 404) },
+    responses: { 202: none("It is queued"), ...errors(400, 404, 413) },
   }),
   cancelBuild: createRoute({
     method: "post",

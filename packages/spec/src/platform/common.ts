@@ -1,7 +1,5 @@
 import { z } from "@hono/zod-openapi";
 
-/** Largest body the platform API takes. */
-export const MAX_BODY_BYTES = 16 << 20;
 /** Deepest nesting of a JSON body. */
 export const MAX_JSON_DEPTH = 64;
 /** Longest lifetime in seconds that fits every clock involved; the server's own limit is lower. */

@@ -7,12 +7,25 @@ export const json = <S extends z.ZodType>(schema: S, description: string) => ({ 
 export const body = <S extends z.ZodType>(schema: S, required = true) => ({ content: { "application/json": { schema } }, required });
 export const none = (description: string) => ({ description });
 
+/** The longest body of an operation that says nothing else. */
+const DEFAULT_BODY_BYTES = 1 << 20;
+const MAX_BODY = "x-max-body-bytes";
+
+/** Member of an operation that takes longer bodies than others. */
+export const maxBody = (bytes: number) => ({ [MAX_BODY]: bytes });
+
+/** Bytes that an operation's body may have. */
+export function maxBodyBytesOf(route: object): number {
+  return (route as { readonly [MAX_BODY]?: number })[MAX_BODY] ?? DEFAULT_BODY_BYTES;
+}
+
 const ERRORS: Readonly<Record<number, string>> = {
   400: "Bad request; the message names the field",
   401: "No API key, or one that is not valid",
   403: "Not allowed",
   404: "Not found",
   409: "Not in this state",
+  413: "The body is larger than this operation takes (1 MiB, or `x-max-body-bytes`)",
   422: "The idempotency key was used with another body",
   429: "Too many; wait for Retry-After",
   500: "Our fault",

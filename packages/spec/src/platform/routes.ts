@@ -3,7 +3,7 @@ import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
 import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
-import { body, errors, json, none, page, security } from "./route-parts.ts";
+import { body, errors, json, maxBody, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
 import { snapshotRoutes } from "./snapshot-routes.ts";
@@ -28,8 +28,9 @@ export const routes = {
     tags,
     security,
     summary: "Create a sandbox",
+    ...maxBody(4 << 20),
     request: { headers: idempotency, body: body(s.NewSandbox) },
-    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 422, 503, 504) },
+    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 503, 504) },
   }),
   createSandboxV2: createRoute({
     method: "post",
@@ -37,8 +38,9 @@ export const routes = {
     tags,
     security,
     summary: "Create a sandbox (v2)",
+    ...maxBody(4 << 20),
     request: { headers: idempotency, body: body(s.NewSandboxV2) },
-    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 422, 503, 504) },
+    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 503, 504) },
   }),
   listSandboxes: createRoute({
     method: "get",

@@ -1,9 +1,8 @@
 import { type ApiKey, routes } from "@boxyard/spec/platform";
-import type { Hono } from "hono";
 import type { ServerContext } from "../../context.ts";
 import { KEY_PREFIX, KEY_VALUE_LENGTH, maskOf } from "../../keys/api-key.ts";
 import type { ApiKeyRecord } from "../../store/index.ts";
-import { type HandlerOf, mount } from "../route.ts";
+import { type Api, type HandlerOf, mount } from "../route.ts";
 import { json, noContent } from "../sandboxes/present.ts";
 
 const createKey: HandlerOf<typeof routes.createKey> = async ({ body, caller }, { keys }) => {
@@ -29,7 +28,7 @@ function present(record: ApiKeyRecord): ApiKey {
   };
 }
 
-export function mountKeys(app: Hono, context: ServerContext): void {
+export function mountKeys(app: Api, context: ServerContext): void {
   mount(app, context, routes.createKey, createKey);
   mount(app, context, routes.listKeys, listKeys);
   mount(app, context, routes.revokeKey, revokeKey);

@@ -1,7 +1,6 @@
 import { routes } from "@boxyard/spec/platform";
-import type { Hono } from "hono";
 import type { ServerContext } from "../../context.ts";
-import { mount } from "../route.ts";
+import { type Api, mount } from "../route.ts";
 import { cancelBuild, getBuildFiles, getBuildLogs, getBuildStatus, startBuild } from "./builds.ts";
 import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
 import { createTemplate } from "./create.ts";
@@ -11,7 +10,7 @@ import { listTagAssignments, listTagGroups } from "./tag-history.ts";
 import { assignTags, countTags, listTags, removeTags, tagExists } from "./tags.ts";
 
 /** Paths with words of their own come before those with an id in the same place. */
-export function mountTemplates(app: Hono, context: ServerContext): void {
+export function mountTemplates(app: Api, context: ServerContext): void {
   mount(app, context, routes.createTemplate, createTemplate);
   mount(app, context, routes.listTemplates, listTemplates);
   mount(app, context, routes.listTemplatesV2, listTemplatesV2);
