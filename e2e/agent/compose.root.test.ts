@@ -250,7 +250,7 @@ describe("other failures", () => {
     await expectError(await compose(["folder", "missing"], "x"), 400, /folder/);
   });
 
-  test("order of checks (server.md A.8): body, sources, destination, user, each source in turn, then what is at the destination", async () => {
+  test("order of checks (docs/contract/agent.md): body, sources, destination, user, each source in turn, then what is at the destination", async () => {
     const bad = { source_paths: [], destination: "", username: "nobody-here" };
     await expectError(await postCompose(agent, bad), 400, "source_paths must not be empty");
     await expectError(await postCompose(agent, { ...bad, source_paths: ["missing"] }), 400, "destination is required");

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([agent.stop(), open.stop()]));
 
-/** The algorithm of wire.md 3.4, written down a second time. */
+/** The algorithm of docs/contract/agent.md, Signed URLs, written down a second time. */
 function sign(path: string, operation: "read" | "write", user: string, expiration?: number | string): string {
   const raw = [path, operation, user, agent.token, ...(expiration === undefined ? [] : [expiration])].join(":");
   return `v1_${createHash("sha256").update(raw).digest("base64").replaceAll("=", "")}`;
@@ -20,7 +20,7 @@ function sign(path: string, operation: "read" | "write", user: string, expiratio
 const read = (path: string, query: Record<string, string | undefined>) => download(agent, path, { query, authorised: false });
 const now = () => Math.floor(Date.now() / 1000);
 
-describe("signed URLs (wire.md 3.4)", () => {
+describe("signed URLs (docs/contract/agent.md, Signed URLs)", () => {
   test("a token header that matches passes, one that does not is 401", async () => {
     expect((await download(agent, "hello.txt")).status).toBe(200);
     const wrong = await download(agent, "hello.txt", {

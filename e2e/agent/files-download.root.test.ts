@@ -95,7 +95,7 @@ describe("GET /files", () => {
   });
 });
 
-describe("path resolution (wire.md 3.3)", () => {
+describe("path resolution (docs/contract/agent.md, Paths)", () => {
   test("empty path is the default workdir or the home, here a directory", async () => {
     await expectError(await download(agent, ""), 400, "path '/home/user' is a directory");
     await expectError(await download(agent, undefined), 400, "path '/home/user' is a directory");
@@ -271,7 +271,7 @@ test("500 for a file that cannot be opened", async () => {
   await expectError(response, 500, /^error opening file '\/sys\/bus\/platform\/drivers_probe': /);
 });
 
-test("order of checks (server.md A.6): signature, user, path, what is there, coding, range", async () => {
+test("order of checks (docs/contract/agent.md): signature, user, path, what is there, coding, range", async () => {
   const path = "folder/../~no";
   const nothing = { headers: { "Accept-Encoding": "identity;q=0" } };
   const query = { signature: "v1_wrong", username: "nobody-here" };

@@ -441,7 +441,7 @@ describe("metadata", () => {
   });
 });
 
-describe("order of checks (server.md A.7)", () => {
+describe("order of checks (docs/contract/agent.md)", () => {
   test("coding before user before metadata before content type", async () => {
     const bad = { "Content-Encoding": "br", "X-Metadata-": "x", "Content-Type": "text/plain" };
     const query = { username: "nobody-here" };

@@ -154,7 +154,7 @@ for n, v in (("user.e2b.b", "2 ü".encode()), ("user.e2b.bad", b"\\xff"), ("user
   });
 });
 
-describe("the oldest client (server.md A.5)", () => {
+describe("the oldest client (docs/contract/agent.md, Oldest client)", () => {
   test("User-Agent connect-python: entries have name, type and path alone, and X-E2B-Legacy-SDK says so", async () => {
     await asRoot(agent, "mkdir /home/user/old && touch /home/user/old/f");
     const headers = { "User-Agent": "connect-python" };

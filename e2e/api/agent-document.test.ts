@@ -41,7 +41,7 @@ function caller(document: OpenApiDocument, id: string, token: string | undefined
   };
 }
 
-test("operation names and tags are those of the interface document", async () => {
+test("operation names and tags are those that clients know", async () => {
   const document = await OpenApiDocument.fetch(`${platform().apiUrl}/openapi/agent.json`);
   expect(document.operation("post /files/compose")).toMatchObject({ operationId: "postFilesCompose", tags: ["Filesystem"] });
   expect(document.operation("post /freeze")).toMatchObject({ tags: ["Envd"] });

@@ -85,7 +85,7 @@ describe.each(Object.entries(ROUTES))("by %s", (_, route) => {
     expect(unknown.status).toBe(502);
     expect(await unknown.json()).toMatchObject({ ...gone, sandboxId: NOBODY, sandboxID: NOBODY });
 
-    // The interface document names it for compositions (sections 2.4 and 7).
+    // docs/contract/routing.md, Answers of the proxy: for compositions too.
     const body = JSON.stringify({ source_paths: ["a"], destination: "b" });
     const composed = await send({ method: "POST", path: "/files/compose", headers: route(NOBODY, 49983), body });
     expect([composed.status, await composed.json()]).toMatchObject([502, { ...gone, sandboxID: NOBODY }]);
@@ -145,7 +145,7 @@ test("everything of the agent but health asks for the token", async () => {
   }
 });
 
-test("POST /freeze and /unfreeze with the three headers of the interface document stop a command and let it go on", async () => {
+test("POST /freeze and /unfreeze with the routing headers and the access token stop a command and let it go on", async () => {
   await using sandbox = await createSandbox(platform());
   const token = (sandbox.client as unknown as { envdAccessToken: string }).envdAccessToken;
   const headers = { "E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "49983", "X-Access-Token": token };

@@ -6,7 +6,7 @@ import { keptSandboxes, openDescriptors } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 
 /*
- * Clients send a create again that was answered 502, 503 or 504 (wire.md 1.6), so such an answer promises that nothing is left. The real
+ * Clients send a create again that was answered 502, 503 or 504 (docs/contract/platform.md, Retries), so such an answer promises that nothing is left. The real
  * server fails at every step here.
  */
 

@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { MOVES } from "@boxyard/core";
 import { Glob } from "bun";
 import { ROOT } from "../config.ts";
-import { between, drawMoves, relativeLinks, tableNames, testReferences } from "./documents.ts";
+import { sourceFiles } from "../lib/files.ts";
+import { between, citations, drawMoves, headings, relativeLinks, tableNames, testReferences } from "./documents.ts";
 import { IMPORTS } from "./import-table.ts";
 
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -18,6 +19,20 @@ describe("the real documents", () => {
       relativeLinks(read(path)).flatMap((target) => (existsSync(join(ROOT, dirname(path), target)) ? [] : [`${path} → ${target}`])),
     );
     expect(broken).toEqual([]);
+  });
+
+  test("every document that code and documents cite is in the repository, with the heading that they name", () => {
+    const cited = [...sourceFiles(["ts", "tsx", "c", "h", "proto", "py", "sh"]), ...documents.map((path) => ({ path, text: read(path) }))];
+    const wrong = cited.flatMap(({ path, text }) =>
+      citations(text).flatMap(({ file, heading }) => {
+        const found = [file, `docs/${file}`, join(dirname(path), file)].find((candidate) => existsSync(join(ROOT, candidate)));
+        // Tests and builders of templates name documents of their own making.
+        if (!found) return path.includes(".test.ts") || !file.includes("/") || file.startsWith("..") ? [] : [`${path}: ${file}`];
+        if (!heading || !/^docs\/(contract\/|decisions)/.test(found)) return [];
+        return headings(read(found)).some((title) => heading.startsWith(title)) ? [] : [`${path}: ${file}, ${heading}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
   });
 
   test("ARCHITECTURE.md draws the moves that the code allows", () => {
@@ -78,4 +93,11 @@ describe("the checks themselves", () => {
   test("moves are drawn in columns", () => {
     expect(drawMoves({ on: ["off"], off: [] })).toBe("on  → off\noff →");
   });
+});
+
+test("a citation has its file and, after a comma, its heading", () => {
+  expect(citations("as docs/contract/agent.md, Signed URLs, says; see `docs/dist.md`")).toEqual([
+    { file: "docs/contract/agent.md", heading: "Signed URLs" },
+    { file: "docs/dist.md", heading: undefined },
+  ]);
 });

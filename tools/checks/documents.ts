@@ -41,3 +41,19 @@ export function testReferences(markdown: string, folder: string): TestReference[
       .filter(Boolean),
   }));
 }
+
+/**
+ * Documents that a text names (a path that ends in `.md`), each with the heading that stands behind it after a comma or in brackets, when there is one.
+ * Names within a code block of Markdown count too: they are read as well.
+ */
+export function citations(text: string): { readonly file: string; readonly heading: string | undefined }[] {
+  return [...text.matchAll(/(?<![\w/.-])((?:[\w.-]+\/)*[\w-]+\.md)(?:`?,\s(?:\*\s)?([A-Z][A-Za-z ]*[a-z]))?/g)].map((match) => ({
+    file: match[1] ?? "",
+    heading: match[2],
+  }));
+}
+
+/** Headings of a Markdown document. */
+export function headings(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.+)$/gm)].map((match) => match[1] ?? "");
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Case, failure, until } from "./kit.ts";
 
-/** Section 4.6 of the interface document for commands, row by row, and the fields of 2.8. */
+/** docs/contract/client.md, Commands, line by line, and A process. */
 export const COMMANDS: readonly Case[] = [
   [
     "closeStdin: signals EOF to a command that was started with stdin",

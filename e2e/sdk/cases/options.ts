@@ -30,7 +30,7 @@ function operations({ sandbox }: Subject, pid: number): Record<string, (opts: Sd
   };
 }
 
-/** Sections 2.9, 8 and 9 of the interface document. */
+/** docs/contract/client.md: the options. */
 export const OPTIONS: readonly Case[] = [
   [
     "Commands and Pty are made from a transport, a configuration and a version; an old agent's lacks are named",

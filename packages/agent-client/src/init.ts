@@ -1,7 +1,7 @@
 import { AppError, type Clock } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 
-/** Body of the agent's `POST /init` (wire.md 3.6), as far as this server uses it. */
+/** Body of the agent's `POST /init` (docs/contract/agent.md, Init), as far as this server uses it. */
 export interface InitBody {
   readonly accessToken: string;
   readonly envVars: Readonly<Record<string, string>>;

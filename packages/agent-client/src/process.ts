@@ -46,7 +46,7 @@ const HEADER_BYTES = 5;
 const FLAG_END = 2;
 
 /**
- * Starts processes through the agent (Connect's JSON codec, wire.md 4.1 and 4.3). Whatever answers may be hostile: each message has a limit,
+ * Starts processes through the agent (Connect's JSON codec, docs/contract/agent.md, Protocol and Processes). Whatever answers may be hostile: each message has a limit,
  * and nothing that comes is trusted to have the right shape.
  */
 export async function startProcess(

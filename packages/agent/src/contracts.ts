@@ -153,7 +153,7 @@ export type RpcHandlers<S extends { readonly methods: Readonly<Record<string, Rp
   readonly [K in keyof S["methods"]]: HandlerOf<S["methods"][K]>;
 };
 
-/** The user a request acts as. Throws `unauthenticated` with the texts of the contract (wire.md 3.1); HTTP routes word theirs themselves. */
+/** The user a request acts as. Throws `unauthenticated` with the texts of the contract (docs/contract/agent.md, Access); HTTP routes word theirs themselves. */
 export function actingUser(ctx: Pick<AgentContext, "state" | "users">, username: string | undefined): SystemUser {
   const name = username ?? ctx.state.defaultUser;
   if (name === undefined) throw new AppError("unauthenticated", "no user specified", { reason: "no_user" });

@@ -19,7 +19,7 @@ export const LIMITS = {
   initBytes: 4 * 1024 * 1024,
   /** Output of a command without a terminal is looked for this long after its start, or at its end: most have ended by then. */
   unwatchedMs: 5,
-  /** One data event: contract/wire.md 4.3. */
+  /** One data event: docs/contract/agent.md, Processes. */
   pipeChunkBytes: 32 * 1024,
   ptyChunkBytes: 16 * 1024,
   /** Memory that the output of one process may hold, for replay and for readers that lag. */

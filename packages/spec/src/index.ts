@@ -1,4 +1,4 @@
-/** Version of the wire that the agent speaks; public clients unlock features by it (contract/wire.md, section 9). */
+/** Version of the wire that the agent speaks; public clients unlock features by it (docs/contract/agent.md, Version). */
 export const ENVD_VERSION = "0.6.13";
-/** Port of the agent inside every sandbox (interface document, section 8). */
+/** Port of the agent inside every sandbox (docs/contract/agent.md). */
 export const AGENT_PORT = 49983;

@@ -1,4 +1,4 @@
-"""What a matplotlib figure shows, as data: its charts with their labels, ticks and points (wire.md, section 8)."""
+"""What a matplotlib figure shows, as data: its charts with their labels, ticks and points (docs/contract/code-interpreter.md)."""
 import re
 
 from matplotlib import dates as mdates

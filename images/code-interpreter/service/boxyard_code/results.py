@@ -1,4 +1,4 @@
-"""Jupyter's messages as lines of the wire (wire.md, section 8)."""
+"""Jupyter's messages as lines of the wire (docs/contract/code-interpreter.md)."""
 import json
 import time
 

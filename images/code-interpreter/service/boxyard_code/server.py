@@ -1,4 +1,4 @@
-"""The code service's HTTP interface (wire.md, section 8)."""
+"""The code service's HTTP interface (docs/contract/code-interpreter.md)."""
 import asyncio
 import json
 import os

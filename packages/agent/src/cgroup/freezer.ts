@@ -11,7 +11,7 @@ export interface FreezeOptions {
   readonly maxCgroups: number;
 }
 
-/** Counts of one freeze, with the member names of the contract (wire.md 3.7). */
+/** Counts of one freeze, with the member names of the contract (docs/contract/agent.md, Freeze). */
 export interface FreezeResult {
   readonly mode: FreezeOptions["mode"];
   readonly visited: number;

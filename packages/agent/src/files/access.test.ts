@@ -21,6 +21,6 @@ test("a signed URL holds to the end of the second in which it expires", () => {
   for (const earlier of [NOW - 1, 0, -5]) expect(() => ask(earlier)).toThrow("signature is already expired");
 });
 
-test("the test vector of the contract (wire.md 3.4)", () => {
+test("the test vector of the contract (docs/contract/agent.md, Signed URLs)", () => {
   expect(signatureOf("hello.txt", "read", "user", TOKEN)).toBe("v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
 });

@@ -3,7 +3,7 @@ import { sameSecret } from "../access/token.ts";
 import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "../contracts.ts";
 
 /*
- * Who may read or write a file over HTTP, and as whom: the token header or a signed URL (wire.md 3.1, 3.4). Clients compare the four texts.
+ * Who may read or write a file over HTTP, and as whom: the token header or a signed URL (docs/contract/agent.md, Access and Signed URLs). Clients compare the four texts.
  */
 
 export type Operation = "read" | "write";

@@ -6,7 +6,7 @@ import { treeHandlers } from "./rpc/handlers.ts";
 import { upload } from "./upload/upload.ts";
 import { watchHandlers } from "./watch/handlers.ts";
 
-/** The HTTP routes of files (wire.md 3.5). `GET` and `POST /files` decide access by themselves: signed URLs carry no header. */
+/** The HTTP routes of files (docs/contract/agent.md, Files). `GET` and `POST /files` decide access by themselves: signed URLs carry no header. */
 export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {
   return [
     { method: "GET", path: "/files", access: "own", handle: (call) => download(ctx, call) },
@@ -17,7 +17,7 @@ export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {
   ];
 }
 
-/** Every method of `filesystem.Filesystem` (wire.md 4.4). Its watches live as long as the context. */
+/** Every method of `filesystem.Filesystem` (docs/contract/agent.md, File system). Its watches live as long as the context. */
 export function filesystemHandlers(ctx: AgentContext): RpcHandlers<typeof filesystemService> {
   return { ...treeHandlers(ctx), ...watchHandlers(ctx) };
 }

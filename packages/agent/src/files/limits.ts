@@ -4,7 +4,7 @@ export const LIMITS = {
   pathBytes: 4096,
   /** Symbolic links followed for one path, as the kernel does. */
   symlinks: 40,
-  /** An upload on which nothing arrives for so long is given up (wire.md 1.6 and 3.5). */
+  /** An upload on which nothing arrives for so long is given up (docs/contract/agent.md, Files). */
   uploadIdleMs: 640_000,
   /** File parts in one multipart body. Each staged part costs a few hundred bytes until the end of the request. */
   uploadParts: 10_000,
@@ -12,7 +12,7 @@ export const LIMITS = {
   partHeaderBytes: 16 * 1024,
   /** Boundary of a multipart body, RFC 2046 section 5.1.1. */
   boundaryChars: 70,
-  /** Extended attribute name after `user.e2b.`, and sum over 9 + key + value (wire.md 3.5). */
+  /** Extended attribute name after `user.e2b.`, and sum over 9 + key + value (docs/contract/agent.md, Files). */
   metadataKeyBytes: 246,
   metadataTotalBytes: 4096,
   /** JSON body of a composition. */

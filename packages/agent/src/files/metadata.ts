@@ -3,7 +3,7 @@ import { LIMITS } from "./limits.ts";
 import { getXattr, listXattr } from "./sys/xattr.ts";
 
 /*
- * User metadata of files: extended attributes `user.e2b.<key>` (wire.md 3.5, "Metadata").
+ * User metadata of files: extended attributes `user.e2b.<key>` (docs/contract/agent.md, Files).
  */
 
 /** Name of the attribute that holds a key. */

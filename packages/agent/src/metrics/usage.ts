@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 /** v1 says "no limit" with a number near 2^63. */
 const NO_LIMIT = 2 ** 53;
 
-/** The ten metrics of the interface document (2.5) under the names of the contract (wire.md 3.2). Bytes, but for the two in MiB. */
+/** The ten metrics of the contract (docs/contract/agent.md, Statistics). Bytes, but for the two in MiB. */
 export interface Metrics {
   readonly ts: number;
   readonly cpu_count: number;

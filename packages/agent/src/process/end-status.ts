@@ -1,4 +1,4 @@
-/** How a process ended, as the contract's end event tells it (wire.md 4.3; the texts are those of the reference, also for signals). */
+/** How a process ended, as the contract's end event tells it (docs/contract/agent.md, Processes; the texts are those of the reference, also for signals). */
 export interface EndStatus {
   /** Exit code, or -1 after a signal. */
   readonly exitCode: number;

@@ -20,7 +20,7 @@ export interface CgroupFile {
   readonly optional?: true;
 }
 
-/** What to write for these limits, in order: memory before memory and swap, or v1 refuses. Swap is always off (design.md 6, 5). */
+/** What to write for these limits, in order: memory before memory and swap, or v1 refuses. Swap is always off (docs/decisions.md, Swap). */
 export function limitFiles(hierarchies: Hierarchies, name: string, limits: ResourceLimits): readonly CgroupFile[] {
   const { unified, v1 } = hierarchies;
   const v2 = (file: string, text: string): CgroupFile => ({ path: join(unified, name, file), text });

@@ -149,7 +149,7 @@ class Claim {
     return id === 0 ? 0 : NOBODY;
   }
 
-  /** Owner, mode and extended attributes. Capabilities are read before the owner changes, which deletes them (design.md section 6, 17). */
+  /** Owner, mode and extended attributes. Capabilities are read before the owner changes, which deletes them (docs/decisions.md, Owners and capabilities). */
   private attributes(fd: number, stat: Stat): void {
     const names = listXattrs(fd);
     const capability = names.includes(CAPABILITY) ? getXattr(fd, CAPABILITY) : undefined;

@@ -8,8 +8,8 @@ import { GROUP, type Plan } from "./plan.ts";
  */
 
 /**
- * Where no sandbox may go, whatever its settings: wire.md 6.2, field.md 2.15, and the special ranges of RFC 6890 that mean "this network".
- * Documentation ranges and 198.18.0.0/15 are not here: company networks put their package proxies there (design.md 6.22).
+ * Where no sandbox may go, whatever its settings: docs/contract/platform.md (Network), and the special ranges of RFC 6890 that mean "this network".
+ * Documentation ranges and 198.18.0.0/15 are not here: company networks put their package proxies there (docs/decisions.md, Company networks).
  */
 export const BLOCKED_NETWORKS = [
   "0.0.0.0/8", // this network

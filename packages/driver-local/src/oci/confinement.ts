@@ -38,5 +38,5 @@ export const MASKED_PATHS = [
 
 export const READONLY_PATHS = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"] as const;
 
-/** No device but the few that every program needs (the runtime makes those). Applied where the runtime can; see design.md section 6, 4. */
+/** No device but the few that every program needs (the runtime makes those). Applied where the runtime can; see docs/decisions.md, Devices. */
 export const DEVICE_RULES = [{ allow: false, access: "rwm" }] as const;

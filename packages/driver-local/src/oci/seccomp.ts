@@ -1,6 +1,6 @@
 /**
  * The system calls that a sandbox may not make. A deny-list, because what confines a sandbox is its user namespace; this closes doors of
- * the kernel that have let people out of one before, or that count on the whole machine (design.md section 6, 3). Native architecture
+ * the kernel that have let people out of one before, or that count on the whole machine (docs/decisions.md, System calls). Native architecture
  * only: other ABIs of the processor are refused as a whole, and each would double the time of a create.
  *
  * `clone3` stays allowed, the agent's launcher needs it; nested user namespaces are closed by `user.max_user_namespaces` instead.

@@ -11,7 +11,7 @@ const SLOTS = (END - FIRST) / RANGE_SIZE;
 type Claims = Pick<UidClaims, "claim" | "giveBack" | "keepOnly" | "release">;
 
 /**
- * A range of user and group ids for each sandbox (design.md section 6, 8). Ranges are used again as late as possible; each server
+ * A range of user and group ids for each sandbox (docs/decisions.md, Ranges of user ids). Ranges are used again as late as possible; each server
  * starts at another place, so that two on one machine seldom meet, and where they do the claims keep them apart.
  */
 export class UidRanges {

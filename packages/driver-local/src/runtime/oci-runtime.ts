@@ -27,7 +27,7 @@ export interface CreateOptions {
   readonly mounts: RootMounts;
   /** On hybrid machines (see `hybridControllersFile`). */
   readonly controllersFile: string | undefined;
-  /** What the sandbox's init finds in its standard input, which is a pipe that lives inside it alone (design.md section 6, 1). */
+  /** What the sandbox's init finds in its standard input, which is a pipe that lives inside it alone (docs/decisions.md, Standard input and output of a sandbox). */
   readonly input: string;
 }
 

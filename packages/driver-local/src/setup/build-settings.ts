@@ -34,7 +34,7 @@ const NPM_FILES = ["/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc"];
 const NPM_NAMES = new Set(["registry", "proxy", "https-proxy", "noproxy", "strict-ssl"]);
 
 /**
- * What builds need of this machine to reach packages as it does itself (design.md section 6, 22): its apt, pip and npm settings, proxies and
+ * What builds need of this machine to reach packages as it does itself (docs/decisions.md, Company networks): its apt, pip and npm settings, proxies and
  * extra authorities. Passwords and tokens are not among them. `folder`: where the files go inside.
  */
 export async function machineBuildSettings(folder: string, setup: Pick<SetupConfig, "env">): Promise<MachineBuildSettings> {

@@ -31,7 +31,7 @@ interface ExecOptions {
   readonly timeoutMs?: number;
 }
 
-/** Runs a shell command inside through the agent (contract/wire.md, 4.3) and waits for its end. */
+/** Runs a shell command inside through the agent (docs/contract/agent.md, Processes) and waits for its end. */
 export async function exec(address: AgentAddress, command: string, options: ExecOptions = {}): Promise<ExecResult> {
   const response = await start(address, command, options);
   return collect(Buffer.from(await response.arrayBuffer()));

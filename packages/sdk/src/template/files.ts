@@ -44,7 +44,7 @@ export function entriesOf({ context, source }: CopySource): ContextEntry[] {
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The name under which the server keeps these files; equal content has the same name (contract/wire.md 5.4). */
+/** The name under which the server keeps these files; equal content has the same name (docs/contract/templates.md, Copying). */
 export async function hashOf(entries: readonly ContextEntry[], source: string, destination: string): Promise<string> {
   const hash = createHash("sha256").update(`COPY ${source} ${destination}`);
   for (const { path, mode, size, kind, absolute, target } of entries) {

@@ -15,7 +15,7 @@ export interface SecretMount {
   readonly required?: boolean | undefined;
 }
 
-/** One instruction of a build, as the server takes it (contract/wire.md 5.2, and what our server takes besides). */
+/** One instruction of a build, as the server takes it (docs/contract/templates.md, Steps, and what our server takes besides). */
 export interface Step {
   readonly type: "COPY" | "ADD" | "RUN" | "ENV" | "WORKDIR" | "USER";
   readonly args: readonly string[];

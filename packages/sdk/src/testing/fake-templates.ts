@@ -15,7 +15,7 @@ const TEMPLATE = {
 };
 const PAGE = 2;
 
-/** The template routes of the platform API (contract/wire.md 5.1), for unit tests: every build has a log of three lines. */
+/** The template routes of the platform API (docs/contract/templates.md), for unit tests: every build has a log of three lines. */
 export class FakeTemplates {
   seen: Seen[] = [];
   uploads: { headers: Headers; bytes: Uint8Array }[] = [];

@@ -1,7 +1,7 @@
 import { AppError, HTTP_STATUS } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 
-/** Statuses that the contract sets otherwise than the table of codes does (wire.md 2.2 to 2.4). */
+/** Statuses that the contract sets otherwise than the table of codes does (docs/contract/platform.md, Errors). */
 const STATUS_BY_REASON: Readonly<Record<string, number>> = {
   idempotency_request_mismatch: 422,
   body_too_large: 413,

@@ -1,6 +1,6 @@
 import { ownResponse, REASONS, type RequestHead } from "@boxyard/http1";
 
-/** Answers that the proxy gives itself. Texts that clients compare are exact (wire.md 1.7). */
+/** Answers that the proxy gives itself. Texts that clients compare are exact (docs/contract/routing.md). */
 export interface ProxyProblem {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>> & { readonly message: string };
@@ -9,7 +9,7 @@ export interface ProxyProblem {
 export const NOT_FOUND_MESSAGE = "The sandbox was not found";
 export const PORT_CLOSED_MESSAGE = "The sandbox is running but port is not open";
 
-/** Both spellings: the interface document has `sandboxID`, the clients' contract `sandboxId`. */
+/** Both spellings (docs/contract/routing.md, Answers of the proxy). */
 const ids = (sandboxId: string) => ({ sandboxID: sandboxId, sandboxId });
 
 export const problems = {
@@ -50,13 +50,13 @@ export const problems = {
   badSignature: (): ProxyProblem => ({ status: 401, body: { code: 401, message: "invalid signature" } }),
 } as const;
 
-/** Any origin may read what we answer: the keys are in headers that a page must know anyway (wire.md 1.4). */
+/** Any origin may read what we answer: the keys are in headers that a page must know anyway (docs/contract/routing.md, CORS). */
 export const CORS: readonly (readonly [string, string])[] = [
   ["Access-Control-Allow-Origin", "*"],
   ["Access-Control-Expose-Headers", "*"],
 ];
 
-/** wire.md 1.4: every origin, all headers, these methods. A `*` for headers would leave out Authorization, so the asked ones are named. */
+/** docs/contract/routing.md, CORS: every origin, all headers, these methods. A `*` for headers would leave out Authorization, so the asked ones are named. */
 export function preflightResponse(request: RequestHead, close: boolean): Uint8Array {
   const asked = request.fields.get("access-control-request-headers") ?? "*";
   return ownResponse(
@@ -94,7 +94,7 @@ export function problemResponse(request: RequestHead, problem: ProxyProblem, clo
 
 const BROWSER = /mozilla|chrome|safari|firefox|edge|opera|msie/i;
 
-/** True for what looks like a person's browser loading a page (server.md C.3). */
+/** True for what looks like a person's browser loading a page (docs/contract/routing.md, Browsers). */
 export function wantsPage(request: RequestHead): boolean {
   const accept = (request.fields.get("accept") ?? "").toLowerCase();
   if (accept.includes("application/json") && !accept.includes("text/html")) return false;

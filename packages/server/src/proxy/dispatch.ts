@@ -20,7 +20,7 @@ export const CLIENT_FIELDS = new FieldNames({
 
 const bad = (text: string): Target => ({ kind: "bad", text });
 
-/** design.md section 6, 11: preflight, routing headers, host name, signed file, and only then API and dashboard. */
+/** docs/decisions.md, Dispatch: preflight, routing headers, host name, signed file, and only then API and dashboard. */
 export function dispatch(request: RequestHead): Target {
   const { derived } = request;
   derived.own ??= find(request);
@@ -88,7 +88,7 @@ function bySignature(request: RequestHead): Target | undefined {
   return new URLSearchParams(target.slice(7)).has("signature") ? { kind: "signed-file" } : undefined;
 }
 
-/** Routes of the agent that only the server may call (wire.md 3.7). `/freeze` and `/unfreeze` are public with a valid token. */
+/** Routes of the agent that only the server may call (docs/contract/agent.md, Freeze). `/freeze` and `/unfreeze` are public with a valid token. */
 const INTERNAL_NAMES = ["init", "collapse", "fsfreeze", "fsthaw", "upgrade"];
 /** A path that can be nothing but itself, and has none of these names anywhere: most are like that. */
 const PLAIN_PATH = new RegExp(`^(?!/(?:${INTERNAL_NAMES.join("|")})(?:[/?]|$))(?:/|(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+)(?:\\?|$)`, "i");

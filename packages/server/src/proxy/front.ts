@@ -38,7 +38,7 @@ export interface FrontOptions {
 /** An exchange of which nothing more is to be heard. */
 const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
 
-/** The one port: hands each request to the API or to a sandbox (design.md section 6, 11 and 19). */
+/** The one port: hands each request to the API or to a sandbox (docs/decisions.md, Dispatch and Proxy). */
 export class Front implements ClientHost {
   readonly names = CLIENT_FIELDS;
   private readonly options: FrontOptions;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ecrLogin } from "./ecr.ts";
 import type { Transport } from "./transport.ts";
 
-/** Credentials for a registry as a build's `fromImageRegistry` carries them (wire.md 2.5). Never logged, never kept. */
+/** Credentials for a registry as a build's `fromImageRegistry` carries them (docs/contract/templates.md). Never logged, never kept. */
 export type RegistryCredentials =
   | { readonly type: "registry"; readonly username: string; readonly password: string }
   | { readonly type: "aws"; readonly awsAccessKeyId: string; readonly awsSecretAccessKey: string; readonly awsRegion: string }

@@ -26,7 +26,7 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
       : undefined,
   (b) => (b.autoPause ? absent("autoPause") : undefined),
   (b) => (b.autoResume?.enabled ? absent("autoResume") : undefined),
-  // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (wire.md 6.5).
+  // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (docs/contract/platform.md, MCP).
   (b) => (Object.values(b.iam ?? {}).some((member) => !isEmpty(member)) ? absent("iam") : undefined),
   (b) => (b.volumeMounts && b.volumeMounts.length > 0 ? absent("volumeMounts") : undefined),
   ({ network }) => (network ? checkEgress(network) : undefined),

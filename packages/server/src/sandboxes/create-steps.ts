@@ -6,7 +6,7 @@ import { isOnlySleep, untilReady } from "../templates/ready.ts";
 import type { LifecycleDeps } from "./lifecycle.ts";
 import type { LiveSandbox } from "./live.ts";
 
-/** By this tag the start command is told from others (interface document 2.8). */
+/** By this tag the start command is told from others (docs/contract/client.md, A process). */
 export const START_TAG = "start-command";
 
 /** What the steps of a create work on. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { AppError, type Clock, newSandboxId, type SandboxId, type TeamId } from "@boxyard/core";
 import type { SandboxRecord, Store } from "../store/index.ts";
 
-/** How long a key is kept (design.md section 3). */
+/** How long a key is kept (docs/decisions.md, Idempotency keys). */
 export const KEEP_KEYS_MS = 24 * 3600 * 1000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 

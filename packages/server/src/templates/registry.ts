@@ -29,7 +29,7 @@ export interface Template {
   readonly versions: readonly TemplateVersion[];
 }
 
-/** Names that clients ask for by themselves, and what they mean here (design.md section 6, 12). */
+/** Names that clients ask for by themselves, and what they mean here (docs/decisions.md, Names that clients ask for). */
 const ALSO_CALLED: Readonly<Record<string, string>> = { "code-interpreter-v1": "code-interpreter" };
 
 /** Templates that come with Boxyard and are built on demand. */

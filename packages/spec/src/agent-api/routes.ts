@@ -3,7 +3,7 @@ import { AgentError, ComposeRequest, EntryInfo, FreezeResult, Metrics, SandboxNo
 
 /*
  * HTTP operations of the agent, as clients see them through the server's one port. `POST /init` is not among them: only the server may call
- * it. Operation names, tags, headers and bodies of composition, freeze and statistics: the interface document sections 1, 2 and 4.
+ * it. Operation names, tags, headers and bodies of composition, freeze and statistics: docs/contract/agent.md.
  */
 
 const json = <S extends z.ZodType>(schema: S, description: string) => ({ content: { "application/json": { schema } }, description });

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 
-/* Bodies of the agent's HTTP operations: the interface document sections 2.1 to 2.5 (docs/contract/agent.md). */
+/* Bodies of the agent's HTTP operations: docs/contract/agent.md. */
 
 export const ComposeRequest = z
   .object({

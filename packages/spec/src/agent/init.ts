@@ -1,5 +1,5 @@
 /**
- * Body of the agent's internal `POST /init` (contract/wire.md 3.6), sent by the server with the header `X-Init-Key`. All members are
+ * Body of the agent's internal `POST /init` (docs/contract/agent.md, Init), sent by the server with the header `X-Init-Key`. All members are
  * optional: one that is absent leaves what was set before; one that is given replaces it whole. Answers 204; 400 for a bad body; 401 for a
  * wrong key; 503 when the thaw that follows every accepted call can't be made. A call with an older `timestamp` than the last accepted one
  * changes nothing, but thaws.

@@ -7,7 +7,7 @@ export interface Setting {
   readonly meaning: string;
 }
 
-/** Every setting of the platform; `docs/configuration.md` and `--print-config` follow this table. */
+/** Every setting of the platform; the document of settings is made from this table. */
 export const SETTINGS = [
   { name: "BOXYARD_DATA", usedBy: "both", default: "/var/lib/boxyard", meaning: "Folder that holds everything of one server." },
   {

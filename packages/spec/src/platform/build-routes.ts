@@ -4,7 +4,7 @@ import * as t from "./template.ts";
 
 const tags = ["Templates"];
 
-/** Builds of templates. Paths, statuses and shapes: wire.md 2.5 and 5. */
+/** Builds of templates. Paths, statuses and shapes: docs/contract/templates.md. */
 export const buildRoutes = {
   getBuildFiles: createRoute({
     method: "get",

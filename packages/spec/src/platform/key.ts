@@ -25,7 +25,7 @@ export const CreatedApiKey = z
   .object({ ...fields, key: z.string().openapi({ description: "Shown this one time: the server keeps its hash" }) })
   .openapi("CreatedTeamAPIKey");
 
-/** API keys of the caller's team (contract/wire.md 2.6; the API key itself is the right to do this). */
+/** API keys of the caller's team (docs/contract/platform.md, API keys; the API key itself is the right to do this). */
 export const keyRoutes = {
   createKey: createRoute({
     method: "post",

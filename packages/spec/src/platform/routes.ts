@@ -18,7 +18,7 @@ const idempotency = z.object({
     .openapi({ description: "Repeats with the same key and body get the first answer, for 24 hours" }),
 });
 
-/** Every operation of the platform API that exists so far. Paths, statuses and shapes: contract/wire.md sections 2.2 to 2.5. */
+/** Every operation of the platform API that exists so far. Paths, statuses and shapes: docs/contract/platform.md and templates.md. */
 export const routes = {
   health: createRoute({ method: "get", path: "/health", tags: ["Server"], responses: { 200: none("The server answers") } }),
 

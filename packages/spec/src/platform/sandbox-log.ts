@@ -29,7 +29,7 @@ const v2Query = z.object({
   search: z.string().max(256, "must have at most 256 characters").optional(),
 });
 
-/** What the server knows of a sandbox's life (contract/wire.md 2.3); also of one that has ended, for two days. */
+/** What the server knows of a sandbox's life (docs/contract/platform.md); also of one that has ended, for two days. */
 export const sandboxLogRoutes = {
   getSandboxLogs: createRoute({
     method: "get",

@@ -28,7 +28,7 @@ const SnapshotsQuery = z.object({
   nextToken: z.string().max(512).optional(),
 });
 
-/** What needs a sandbox's memory on disk (contract/wire.md 2.3). This server has the operations' shapes, and answers 501: no driver can do it yet. */
+/** What needs a sandbox's memory on disk (docs/contract/platform.md). This server has the operations' shapes, and answers 501: no driver can do it yet. */
 export const snapshotRoutes = {
   pauseSandbox: createRoute({
     method: "post",

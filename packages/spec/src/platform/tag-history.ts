@@ -30,7 +30,7 @@ const TagGroupsQuery = z.object({
 });
 const TagPath = TemplatePath.extend({ tag: z.string().openapi({ param: { name: "tag", in: "path" } }) });
 
-/** What tags point to and have pointed to. Paths, statuses and shapes: contract/wire.md 2.5. */
+/** What tags point to and have pointed to. Paths, statuses and shapes: docs/contract/templates.md. */
 export const tagHistoryRoutes = {
   listTagGroups: createRoute({
     method: "get",

@@ -5,7 +5,7 @@ import * as t from "./template.ts";
 const tags = ["Templates"];
 const tagTags = ["Tags"];
 
-/** Templates, their builds and tags. Paths, statuses and shapes: the interface document 4.5, wire.md 2.5 and 5. */
+/** Templates, their builds and tags. Paths, statuses and shapes: docs/contract/templates.md. */
 export const templateRoutes = {
   createTemplate: createRoute({
     method: "post",

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 
-/** Longest name with its tag, and longest alias (interface document 2.6 and 8). */
+/** Longest name with its tag, and longest alias (docs/contract/templates.md, Names and tags). */
 export const MAX_NAME_LENGTH = 128;
 const MAX_INT32 = 2 ** 31 - 1;
 const MAX_TAGS = 100;

@@ -13,7 +13,7 @@ import { type ComposeRequest, readComposeRequest } from "./request.ts";
 import { checkSource, checkUnchanged, deleteSource, madeUp, openSource, type Source, sameFile } from "./sources.ts";
 
 /**
- * `POST /files/compose` (interface document 4.1, wire.md 3.5): several files become one, in the order given, inside the kernel. Nothing is
+ * `POST /files/compose` (docs/contract/agent.md, Composition): several files become one, in the order given, inside the kernel. Nothing is
  * written before everything is checked; the destination changes at once and whole; sources go away only after that.
  */
 export async function compose(ctx: AgentContext, call: HttpCall): Promise<Response> {

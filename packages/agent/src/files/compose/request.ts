@@ -5,7 +5,7 @@ import { bodyRules, readBody } from "../../body/read-body.ts";
 import { httpFailure } from "../../contracts.ts";
 import { LIMITS } from "../limits.ts";
 
-/** Body of a composition (interface document 2.1). */
+/** Body of a composition (docs/contract/agent.md, Composition). */
 export interface ComposeRequest {
   readonly sourcePaths: readonly string[];
   readonly destination: string;

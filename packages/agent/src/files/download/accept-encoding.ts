@@ -19,7 +19,7 @@ function weights(header: string): Map<string, number> {
 /**
  * The coding to send, undefined when none is acceptable (406). gzip only for a client that asks for it: by weight above identity, or by
  * naming no other coding. A list such as fetch's own `gzip, deflate, br` only says what the client can read; identity is quicker for both
- * sides there and always right (wire.md 3.5).
+ * sides there and always right (docs/contract/agent.md, Files).
  */
 export function chooseCoding(header: string | null): { readonly coding: Coding; readonly identityAllowed: boolean } | undefined {
   const listed = weights(header ?? "");

@@ -11,7 +11,7 @@ import { contentDisposition } from "./disposition.ts";
 import { readNow } from "./read-stream.ts";
 import { type Found, sendGzip, sendIdentity, sendUnsized } from "./send.ts";
 
-/** `GET /files` (wire.md 3.5), checks in the order of the contract. `HEAD` answers the same without a body. */
+/** `GET /files` (docs/contract/agent.md, Files), checks in the order of the contract. `HEAD` answers the same without a body. */
 export async function download(ctx: AgentContext, call: HttpCall): Promise<Response> {
   authorise(ctx, call, "read");
   const user = lookUpUser(ctx, actingName(ctx, call.query.get("username")));

@@ -4,7 +4,7 @@ import { baseName, resolvePath } from "./resolve-path.ts";
 const user = { home: "/home/user" };
 const resolve = (path: string, defaultWorkdir?: string) => resolvePath({ defaultWorkdir }, user, path);
 
-describe("resolvePath (wire.md 3.3)", () => {
+describe("resolvePath (docs/contract/agent.md, Paths)", () => {
   test.each([
     ["/a/b", "/a/b"],
     ["/a/../b//c/./", "/a/../b//c/./"],

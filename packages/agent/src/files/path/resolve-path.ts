@@ -19,7 +19,7 @@ function joinHome(home: string, rest: string): string {
 }
 
 /**
- * The absolute path that a user's spelling means; the only place that decides so, for HTTP and RPC alike (wire.md 3.3).
+ * The absolute path that a user's spelling means; the only place that decides so, for HTTP and RPC alike (docs/contract/agent.md, Paths).
  *
  * Empty: the default working directory, else the user's home. `~` and `~/x`: below the user's home. Absolute: as it is, not cleaned.
  * Relative: below the user's home. Throws `invalid_argument` for `~other` and for text that can't be a path. Links are not followed here.

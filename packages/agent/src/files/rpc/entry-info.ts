@@ -21,7 +21,7 @@ export class EntryReader {
   }
 
   /**
-   * What lies at an absolute path (wire.md 4.4). For a link type and mode are its target's, everything else is the link's own. Undefined
+   * What lies at an absolute path (docs/contract/agent.md, File system). For a link type and mode are its target's, everything else is the link's own. Undefined
    * when nothing is there; throws the kernel's other errors.
    */
   read(path: string): EntryInfo | undefined {

@@ -53,7 +53,7 @@ async function remove(path: string): Promise<void> {
   }
 }
 
-/** The unary methods of `filesystem.Filesystem` that look at or change the tree (wire.md 4.4). */
+/** The unary methods of `filesystem.Filesystem` that look at or change the tree (docs/contract/agent.md, File system). */
 export function treeHandlers(ctx: AgentContext): Pick<Handlers, "Stat" | "MakeDir" | "Move" | "ListDir" | "Remove"> {
   const pathOf = (path: string, call: RpcCall) => resolvePath(ctx.state, actingUser(ctx, call.username), path);
   return {

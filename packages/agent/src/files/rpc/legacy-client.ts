@@ -5,7 +5,7 @@ import type { RpcCall } from "../../contracts.ts";
 const USER_AGENT = "connect-python";
 const NO_METADATA: EntryInfo["metadata"] = Object.freeze({});
 
-/** How entries are told to the client of this call: whole, or to the oldest one with name, type and path alone (server.md A.5). */
+/** How entries are told to the client of this call: whole, or to the oldest one with name, type and path alone (docs/contract/agent.md, Oldest client). */
 export function entryFor(call: RpcCall): (entry: EntryInfo) => EntryInfo {
   if (call.header("User-Agent") !== USER_AGENT) return (entry) => entry;
   call.setHeader("X-E2B-Legacy-SDK", "true");

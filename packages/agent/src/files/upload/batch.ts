@@ -7,7 +7,7 @@ import { guarded } from "../sys/errno.ts";
 import { HeldDirs } from "./held-dirs.ts";
 import { findTarget } from "./target.ts";
 
-/** What an upload answers for each file (interface document 2.2). */
+/** What an upload answers for each file (docs/contract/agent.md, Files). */
 export interface UploadedFile {
   readonly path: string;
   readonly name: string;

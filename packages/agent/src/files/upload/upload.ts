@@ -14,7 +14,7 @@ const SMALL_BYTES = 128 * 1024;
 /** How often a body that the runtime writes by itself is asked whether it grew. */
 const PROGRESS_MS = 5_000;
 
-/** `POST /files` (wire.md 3.5): the body's files, written as the user, all or none. Answers the entries in the order they came. */
+/** `POST /files` (docs/contract/agent.md, Files): the body's files, written as the user, all or none. Answers the entries in the order they came. */
 export async function upload(ctx: AgentContext, call: HttpCall): Promise<Response> {
   authorise(ctx, call, "write");
   const name = actingName(ctx, call.query.get("username"));

@@ -3,7 +3,7 @@ import { toCreateSandbox } from "../../sandboxes/create-request.ts";
 import type { Handler } from "../route.ts";
 import { json, presentSandbox } from "./present.ts";
 
-/** `POST /sandboxes` and `POST /v2/sandboxes`, which differ by their schema only (wire.md 2.2). */
+/** `POST /sandboxes` and `POST /v2/sandboxes`, which differ by their schema only (docs/contract/platform.md). */
 export function createSandbox(version: "v1" | "v2"): Handler<NewSandbox> {
   return async ({ body, caller, header, signal }, context) => {
     const { lifecycle, templates, idempotency, gate, config } = context;

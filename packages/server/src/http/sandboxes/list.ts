@@ -16,7 +16,7 @@ export const listSandboxes: HandlerOf<typeof routes.listSandboxes> = ({ query, c
   return json(200, sorted(found, "desc").map(presentListed));
 };
 
-/** `GET /v2/sandboxes`: filtered, in pages (wire.md 2.4). */
+/** `GET /v2/sandboxes`: filtered, in pages (docs/contract/platform.md). */
 export const listSandboxesV2: HandlerOf<typeof routes.listSandboxesV2> = ({ query, caller }, { lifecycle, templates }) => {
   const states = parseStates(query.state);
   const wanted = parseMetadata(query.metadata);

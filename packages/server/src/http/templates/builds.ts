@@ -7,7 +7,7 @@ import { presentLine } from "./present.ts";
 
 const LOWEST: LogLevel = "debug";
 
-/** `GET /templates/{id}/files/{hash}`: always with an address, for clients that upload again on demand (wire.md 5.1). */
+/** `GET /templates/{id}/files/{hash}`: always with an address, for clients that upload again on demand (docs/contract/templates.md). */
 export const getBuildFiles: HandlerOf<typeof routes.getBuildFiles> = ({ caller, param, header }, { templates, uploads }) => {
   templates.findOwn(caller.teamId, param("templateID"));
   const hash = checkHash(param("hash"), "hash");

@@ -3,7 +3,7 @@ import type { HandlerOf } from "../route.ts";
 import { json } from "../sandboxes/present.ts";
 import { presentRequested } from "./present.ts";
 
-/** `POST /v3/templates` (interface document 4.5). */
+/** `POST /v3/templates` (docs/contract/templates.md, Create). */
 export const createTemplate: HandlerOf<typeof routes.createTemplate> = async ({ body, caller }, { catalog }) => {
   const { template, build } = await catalog.request(caller.teamId, body);
   return json(202, presentRequested(template, build));

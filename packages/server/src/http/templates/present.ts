@@ -5,7 +5,7 @@ import { mainVersion } from "../../templates/catalog.ts";
 import { DEFAULT_DISK_MB, type Template } from "../../templates/registry.ts";
 
 const iso = (at: number) => new Date(at).toISOString();
-/** With the namespace, so that they mean the same to everybody (wire.md 2.5). */
+/** With the namespace, so that they mean the same to everybody (docs/contract/templates.md). */
 export const namesOf = ({ namespace, name }: TemplateRecord): string[] => (name === undefined ? [] : [`${namespace}/${name}`]);
 /** As the template's own team may call it. */
 const aliasesOf = ({ name }: TemplateRecord): string[] => (name === undefined ? [] : [name]);

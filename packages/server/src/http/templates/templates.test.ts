@@ -10,7 +10,7 @@ afterAll(() => s[Symbol.asyncDispose]());
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const request = (body: unknown, headers?: Record<string, string>) => s.call("POST", "/v3/templates", body, headers);
 
-describe("POST /v3/templates: request (interface document 2.6, 4.5)", () => {
+describe("POST /v3/templates: request (docs/contract/templates.md)", () => {
   test("answers 202 with every member of 2.7", async () => {
     const { status, body } = await request({ name: "every-member", cpuCount: 1, memoryMB: 128 });
     expect(status).toBe(202);

@@ -1,5 +1,5 @@
 /**
- * What builds take along of the machine they run on (design.md section 6, 22): where packages come from and whom to trust, so that the
+ * What builds take along of the machine they run on (docs/decisions.md, Company networks): where packages come from and whom to trust, so that the
  * ordinary package managers work inside. It is there during builds only and leaves no trace in what is built.
  */
 export interface BuildSettings {

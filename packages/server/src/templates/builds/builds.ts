@@ -29,7 +29,7 @@ export interface BuildsDeps extends StageDeps {
 }
 
 const BUILD_LIMIT_MS = 3600_000;
-/** A build that was requested and not started is given up then (server.md B.7). */
+/** A build that was requested and not started is given up then (docs/contract/templates.md, Create). */
 const WAITING_LIMIT_MS = 40 * 60_000;
 const TIDY_EVERY_MS = 60_000;
 /** Layers are collected in every tenth round. */
@@ -87,7 +87,7 @@ export class Builds {
   async start(teamId: TeamId, templateText: string, buildId: string, request: StartBuild): Promise<void> {
     const { store, clock, maxPerTeam } = this.deps;
     const build = await this.find(teamId, templateText, buildId).catch((error: unknown) => {
-      // The reference answers 400 here, and clients tell by it (wire.md 5.3).
+      // The reference answers 400 here, and clients tell by it (docs/contract/templates.md).
       if (isAppError(error, "build_not_found")) throw new AppError("invalid_argument", error.message, { reason: error.reason });
       throw error;
     });

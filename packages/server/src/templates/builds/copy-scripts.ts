@@ -5,7 +5,7 @@ import { FIRST_MISSING } from "./scripts.ts";
  */
 
 /**
- * COPY archive folder source destination owner mode [list keep]: the rules of wire.md 5.4. With a list (a line with a flag and the path in the
+ * COPY archive folder source destination owner mode [list keep]: the rules of docs/contract/templates.md, Copying. With a list (a line with a flag and the path in the
  * archive, then one with the name it arrives under) those of Dockerfiles: folders give their content, and what has the flag `x` is unpacked,
  * with its own owners if `keep` is set.
  */

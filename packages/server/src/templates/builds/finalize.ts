@@ -71,7 +71,7 @@ export function specOf(state: BuildState, build: BuildRecord, { startCmd, readyC
   return { ...build.resources, ...state, ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}) };
 }
 
-/** A tar of the one file `/.e2b`, which tells programs what they run in (wire.md 5.3). */
+/** A tar of the one file `/.e2b`, which tells programs what they run in (docs/contract/templates.md). */
 export function factsTar({ templateId, id }: BuildRecord): Uint8Array<ArrayBuffer> {
   const text = Buffer.from(`ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${id}\n`);
   const head = Buffer.alloc(512);

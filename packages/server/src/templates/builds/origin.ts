@@ -31,7 +31,7 @@ export interface OriginContext {
   };
 }
 
-/** Of images from elsewhere: sandboxes run as this user, as those of `base` do (wire.md 5.3). */
+/** Of images from elsewhere: sandboxes run as this user, as those of `base` do (docs/contract/templates.md). */
 export const IMAGE_USER = "user";
 
 /** What to build on, as it is. */

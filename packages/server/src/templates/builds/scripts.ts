@@ -55,7 +55,7 @@ echo "$line" | { IFS=: read -r n _ _ _ _ home _; echo "$n $home"; }
 `;
 
 /**
- * Once for every image that templates are built on (wire.md 5.3): what programs of the user's may change, and /code. Then again at the end,
+ * Once for every image that templates are built on (docs/contract/templates.md): what programs of the user's may change, and /code. Then again at the end,
  * for what the steps have added. Only what is not so yet is touched, since each touched file is copied into the layer.
  */
 export const OPEN_UP_SCRIPT = `set -e

@@ -12,7 +12,7 @@ export interface BuildState {
 /** Raised when what steps do to the file system changes, so that older results are not used any more. */
 const CACHE_VERSION = 2;
 
-/** Key of a step's result: depends on everything before it, its kind and its arguments (wire.md 5.3). */
+/** Key of a step's result: depends on everything before it, its kind and its arguments (docs/contract/templates.md). */
 export function chainKey(previous: string, kind: string, args: readonly string[], filesHash = ""): string {
   return createHash("sha256")
     .update(JSON.stringify([CACHE_VERSION, previous, kind, args, filesHash]))

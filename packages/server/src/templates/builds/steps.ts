@@ -36,7 +36,7 @@ async function withValues(
   return Object.fromEntries(entries.map(([name, text]) => [name, expand(text, lookUp)]));
 }
 
-/** Variables of a login shell of root's (wire.md 5.2). */
+/** Variables of a login shell of root's (docs/contract/templates.md, Steps). */
 async function loginEnvironment(state: BuildState, { session, part }: StepContext): Promise<Record<string, string>> {
   const script = 'shell=/bin/sh; [ -x /bin/bash ] && shell=/bin/bash; exec "$shell" -l -c "env -0"';
   const printed = await session.script(state.image, script, [], part, "reading the environment");
@@ -68,7 +68,7 @@ const user: StepKind = async ([text = "", sudo = ""], state, ctx) => {
   return lines.includes("unchanged") ? next : committed(next, ctx);
 };
 
-/** By the step's type; ADD and ARG are as COPY and ENV (wire.md 5.2). */
+/** By the step's type; ADD and ARG are as COPY and ENV (docs/contract/templates.md, Steps). */
 const KINDS: Readonly<Record<string, StepKind>> = { RUN: run, COPY: copy, ADD: copy, ENV: env, ARG: env, WORKDIR: workdir, USER: user };
 export const STEP_TYPES = Object.keys(KINDS);
 

@@ -4,7 +4,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat, utimes } from 
 import { join } from "node:path";
 import { AppError, type Clock, type TeamId } from "@boxyard/core";
 
-/** How long an upload's address is good (wire.md 5.3). */
+/** How long an upload's address is good (docs/contract/templates.md). */
 const LINK_MS = 3600_000;
 /** Files that no build has asked for in this time go. */
 const KEEP_MS = 14 * 24 * 3600_000;
@@ -31,7 +31,7 @@ export interface UploadsOptions {
   readonly maxTeamBytes: number;
 }
 
-/** Archives of files that COPY steps use, in a folder per team, by the client's hash of them; that hash is never checked (wire.md 5.4). */
+/** Archives of files that COPY steps use, in a folder per team, by the client's hash of them; that hash is never checked (docs/contract/templates.md, Copying). */
 export class Uploads {
   private readonly folder: string;
   private readonly clock: Clock;
