@@ -3,6 +3,7 @@ import type { Logger } from "@boxyard/core/node";
 import {
   ClientConnection,
   type ClientHost,
+  ClientTable,
   Connection,
   type Exchange,
   type HeadError,
@@ -31,6 +32,8 @@ export interface FrontOptions {
   readonly api: ApiHandler;
   /** Takes uploads; without it there are none. */
   readonly uploads?: UploadTarget;
+  /** Connections of clients at once; 8,000 by default. */
+  readonly maxClients?: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -43,13 +46,14 @@ export class Front implements ClientHost {
   readonly names = CLIENT_FIELDS;
   private readonly options: FrontOptions;
   private readonly pool: UpstreamPool;
-  private readonly clients = new Set<ClientConnection>();
+  private readonly clients: ClientTable;
   private readonly listener: Bun.TCPSocketListener<Connection>;
   private readonly sweeper: Timer;
   private emptied: (() => void) | undefined;
 
   constructor(options: FrontOptions) {
     this.options = options;
+    this.clients = new ClientTable(options.maxClients ?? MAX_CLIENTS);
     this.pool = new UpstreamPool(() => options.clock.monotonic());
     this.listener = this.listen();
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
@@ -120,7 +124,7 @@ export class Front implements ClientHost {
   }
 
   onClosed(client: ClientConnection): void {
-    this.clients.delete(client);
+    this.clients.remove(client);
     if (this.clients.size === 0) this.emptied?.();
   }
 
@@ -146,8 +150,7 @@ export class Front implements ClientHost {
     client.connection.attach(socket);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 60_000);
-    this.clients.add(client);
-    if (this.clients.size <= MAX_CLIENTS) return;
+    if (this.clients.add(client, socket.remoteAddress)) return;
     this.options.logger.warn({ connections: this.clients.size }, "too many connections; one was refused");
     client.write(jsonResponse(503, { code: 503, message: "The server has too many connections" }, true));
     client.drain();
@@ -157,6 +160,7 @@ export class Front implements ClientHost {
     if (!route) return this.refuse(request, client, problems.sandboxNotFound(id));
     const problem = refusal(request, route, port);
     if (problem) return this.refuse(request, client, problem);
+    client.trust();
     const exchange = new ProxyExchange(request, client, route, port, this.pool);
     exchange.start();
     return exchange;

@@ -81,6 +81,7 @@ export class UploadExchange implements Exchange {
     let sink: UploadSink | undefined;
     try {
       sink = await this.target.open(this.request.target, length);
+      this.client.trust();
       for (let bytes = await this.next(); bytes; bytes = await this.next()) await sink.write(bytes);
       if (this.stopped) return;
       await sink.finish();

@@ -13,10 +13,18 @@ export class TestFront {
   readonly routes: RouteTable;
   readonly front: Front;
 
-  constructor(api: ApiHandler = () => new Response("api"), clock: Clock = systemClock) {
+  constructor(api: ApiHandler = () => new Response("api"), clock: Clock = systemClock, maxClients?: number) {
     let front: Front | undefined;
     this.routes = new RouteTable((route) => front?.forget(route));
-    front = new Front({ hostname: "127.0.0.1", port: 0, routes: this.routes, api, clock, logger: silentLogger });
+    front = new Front({
+      hostname: "127.0.0.1",
+      port: 0,
+      routes: this.routes,
+      api,
+      clock,
+      logger: silentLogger,
+      ...(maxClients && { maxClients }),
+    });
     this.front = front;
     this.route();
   }
