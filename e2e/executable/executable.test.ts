@@ -66,7 +66,9 @@ test("dist makes it once: a second call sees whether anything has changed", asyn
   const again = await dist();
   expect(again.stderr).toBe("");
   // Where people work on the sources at the same time, something may have.
-  expect(again.stdout.endsWith(", nothing has changed\n")).toBe(buildIn(again.stdout) === buildIn(built));
+  const [executableLine = "", packageLine = ""] = again.stdout.split("\n");
+  expect(executableLine.endsWith(", nothing has changed")).toBe(buildIn(again.stdout) === buildIn(built));
+  expect(packageLine).toMatch(/^dist\/boxyard-sdk-[\d.]+\.tgz: \d+ kB, for npm install, /);
 });
 
 test("the checkout, Node and compilers are out of its sight", async () => {
@@ -113,6 +115,12 @@ test("it is set up as by a checkout of the same sources: neither makes the other
   const { done } = JSON.parse(readFileSync(join(dataDir, "setup.json"), "utf8")) as { done: Record<string, string> };
   expect(done.guest).toBe(guestKey());
   expect(`base-${done.base?.split(" ")[0]}.tar`).toBe(baseTarName());
+});
+
+test("its server serves the client package that it carries", async () => {
+  const { BOXYARD_API_URL: url } = JSON.parse((await boxyard(["env", "--json"])).stdout) as { BOXYARD_API_URL: string };
+  const made = readFileSync(join(CHECKOUT, /dist\/boxyard-sdk\S+\.tgz/.exec(built)?.[0] ?? ""));
+  expect(Buffer.compare(await (await fetch(`${url}/sdk/npm.tgz`)).bytes(), made)).toBe(0);
 });
 
 test("files of the folder that it is started in don't change what it does", async () => {

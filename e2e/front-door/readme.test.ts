@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
@@ -21,17 +22,19 @@ test("the two commands stand there as the tests run them", () => {
   expect(block("sh", "boxyard env")).toBe('eval "$(./boxyard env)"\n');
 });
 
-test("the TypeScript program works as written, in the checkout", async () => {
-  mkdirSync(join(CHECKOUT, "dist"), { recursive: true });
-  const folder = mkdtempSync(join(CHECKOUT, "dist/readme-"));
+test("the program for Node works as written, in an empty folder, with the client that the server serves", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "boxyard-readme-"));
   try {
-    writeFileSync(join(folder, "hello.ts"), block("ts", "@boxyard/sdk"));
-    const ended = await runProgram([process.execPath, join(folder, "hello.ts")], { env: platform().env });
+    const install = block("sh", "npm install").replace("http://127.0.0.1:3000", platform().apiUrl);
+    const installed = await runProgram(["sh", "-ec", install], { cwd: folder, env: platform().env, limitMs: 120_000 });
+    expect({ exitCode: installed.exitCode, output: installed.exitCode === 0 ? "" : installed.stderr }).toEqual({ exitCode: 0, output: "" });
+    writeFileSync(join(folder, "hello.mjs"), block("ts", "@boxyard/sdk"));
+    const ended = await runProgram(["node", "hello.mjs"], { cwd: folder, env: platform().env });
     expect({ ...ended, ms: 0 }).toEqual({ exitCode: 0, stdout: "written from outside\nLinux\n\n", stderr: "", ms: 0 });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-});
+}, 180_000);
 
 test("the Python program works as written", async () => {
   const ended = await runProgram([await pythonClient(), "-c", block("python", "from e2b")], { env: platform().env });

@@ -2,7 +2,10 @@ import { expect, test } from "bun:test";
 import { parseOptions } from "./options.ts";
 
 test("options of boxyard dist", () => {
-  expect(parseOptions([])).toEqual({ baseline: false, force: false });
-  expect(parseOptions(["--force", "--baseline"])).toEqual({ baseline: true, force: true });
+  const none = { baseline: false, force: false, packagesOnly: false, help: false };
+  expect(parseOptions([])).toEqual(none);
+  expect(parseOptions(["--force", "--baseline"])).toEqual({ ...none, baseline: true, force: true });
+  expect(parseOptions(["--packages"])).toEqual({ ...none, packagesOnly: true });
+  expect(parseOptions(["-h"])).toEqual({ ...none, help: true });
   expect(() => parseOptions(["--arm"])).toThrow("--arm");
 });

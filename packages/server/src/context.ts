@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
-import { type Clock, type StepObserver, systemClock } from "@boxyard/core";
+import { AppError, type Clock, type StepObserver, systemClock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "./config.ts";
@@ -48,6 +48,8 @@ export interface ServerContext {
   readonly tokens: Tokens;
   readonly sampler: Sampler;
   readonly sandboxLogs: SandboxLogs;
+  /** Path of the installable package of the TypeScript client. */
+  readonly sdkPackage: () => Promise<string>;
 }
 
 export interface ServerOptions {
@@ -61,6 +63,8 @@ export interface ServerOptions {
   readonly observer?: StepObserver;
   /** What builds take along of the machine; nothing by default. */
   readonly buildSettings?: BuildSettings;
+  /** Gives the path of the installable package of the TypeScript client. Without it the server has none to serve. */
+  readonly sdkPackage?: () => Promise<string>;
 }
 
 /** A running server. */
@@ -101,6 +105,7 @@ export async function startServer({
   agentLimitMs,
   observer,
   buildSettings = NO_BUILD_SETTINGS,
+  sdkPackage = noSdkPackage,
 }: ServerOptions): Promise<RunningServer> {
   const { store, lock } = await openLocked(config, clock);
   const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
@@ -154,6 +159,7 @@ export async function startServer({
     tokens,
     sampler,
     sandboxLogs,
+    sdkPackage,
   };
 
   const adoption = await adopt(lifecycle);
@@ -182,6 +188,10 @@ export async function startServer({
       await lock.release();
     },
   };
+}
+
+async function noSdkPackage(): Promise<never> {
+  throw new AppError("unimplemented", "this server has no client package to serve", { reason: "no_sdk_package" });
 }
 
 /** Where a client on this machine reaches the server. */

@@ -8,6 +8,7 @@ import {
   readSetupConfig,
   rebuildBase,
   runSetup,
+  sdkPackage,
   tuneMachine,
   uninstall,
 } from "@boxyard/driver-local/setup";
@@ -42,6 +43,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     isInstalled: () => isInstalled(settings().dataDir),
     uninstall: () => uninstall(settings()),
     buildSettings: (folder) => machineBuildSettings(folder, settings()),
+    sdkPackage: () => sdkPackage(settings()),
     fingerprint: () => fingerprint(settings().dataDir, { runtime: settings().runtime }),
   };
 }

@@ -22,6 +22,8 @@ export interface Machine {
   openDriver(logger: Logger): Promise<SandboxDriver>;
   /** What template builds take along of this machine; its files go below `folder` inside, or where programs look for them. */
   buildSettings(folder: string): Promise<BuildSettings>;
+  /** Path of the installable package of the TypeScript client that fits this version; made when it is first asked for. */
+  sdkPackage(): Promise<string>;
   /** What this machine can do; works before set-up too. */
   fingerprint(): Promise<Fingerprint>;
   /** True when the machine holds something for the data folder that only a driver can give back. */

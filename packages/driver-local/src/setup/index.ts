@@ -11,6 +11,7 @@ export { type InstanceFile, instanceName, readInstance } from "./instance-file.t
 export { type BaseTree, rebuildBase } from "./rebuild-base.ts";
 export { lineReporter, silentReporter } from "./reporter.ts";
 export { isSetUp, pendingStages, runSetup } from "./run-setup.ts";
+export { sdkPackage } from "./sdk/package.ts";
 export { setupStages } from "./stages/index.ts";
 export { makeTestDataFolder, type TestDataFolder } from "./test-data-folder.ts";
 export { tuneMachine } from "./tune.ts";

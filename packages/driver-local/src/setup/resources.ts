@@ -1,8 +1,10 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CARRIED_FOLDER, executableBuild } from "@boxyard/core";
-import { readCarriedFacts, unpackGuest } from "./carried/unpack.ts";
+import { readCarriedFacts, SDK_PACKAGE, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
+import { buildSdk, sdkKey } from "./sdk/build.ts";
 
 /** What set-up makes things from: the sources of a checkout, or what the single executable carries. */
 export interface Resources {
@@ -16,9 +18,21 @@ export interface Resources {
   makeGuest(target: string, options: GuestBuildOptions): Promise<void>;
   /** Path of npm's package, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
   npmPackage(): string | undefined;
+  /** Hash of what the client package is made from. */
+  sdkKey(): string;
+  /** Writes the installable client package to the new file `target`. */
+  makeSdk(target: string, env: Readonly<Record<string, string | undefined>>): Promise<void>;
 }
 
-const checkout: Resources = { root: CHECKOUT, compiles: true, guestKey, makeGuest: buildGuest, npmPackage: () => undefined };
+const checkout: Resources = {
+  root: CHECKOUT,
+  compiles: true,
+  guestKey,
+  makeGuest: buildGuest,
+  npmPackage: () => undefined,
+  sdkKey,
+  makeSdk: buildSdk,
+};
 
 function carriedBy(root: string): Resources {
   return {
@@ -30,6 +44,8 @@ function carriedBy(root: string): Resources {
       unpackGuest(root, target);
     },
     npmPackage: () => join(root, readCarriedFacts(root).npmPackage),
+    sdkKey: () => executableBuild ?? "",
+    makeSdk: async (target) => writeFileSync(target, readFileSync(join(root, SDK_PACKAGE))),
   };
 }
 

@@ -1,5 +1,5 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 
 const PACKAGE = resolve(import.meta.dir, "../..");
 const CHECKOUT = resolve(PACKAGE, "../..");
@@ -27,16 +27,19 @@ export async function buildPackage(outDir: string): Promise<void> {
   }
   for (const file of readdirSync(outDir, { recursive: true, encoding: "utf8" })) {
     if (/\.(js|d\.ts)$/.test(file)) pointToSpec(outDir, join(outDir, file));
+    if (file.endsWith(".js.map")) nameSource(join(outDir, file));
   }
   writeFileSync(join(outDir, "package.json"), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
-  for (const file of ["README.md", "LICENSE"]) copyIfThere(file, outDir);
+  cpSync(join(PACKAGE, "PACKAGE.md"), join(outDir, "README.md"));
+  cpSync(join(CHECKOUT, "LICENSE"), join(outDir, "LICENSE"));
 }
 
 async function compile(outDir: string): Promise<void> {
-  const tsc = join(CHECKOUT, "node_modules/.bin/tsc");
+  // Under our own runtime: a server that was started without Node in its PATH can build the package too.
+  const tsc = [process.execPath, join(CHECKOUT, "node_modules/typescript/bin/tsc")];
   // Only what makes templates knows of Node; the rest is checked without its types.
   for (const config of ["tsconfig.build.json", "tsconfig.build-template.json"]) {
-    const child = Bun.spawn([tsc, "-p", join(PACKAGE, config), "--outDir", outDir], { stdout: "pipe", stderr: "inherit" });
+    const child = Bun.spawn([...tsc, "-p", join(PACKAGE, config), "--outDir", outDir], { stdout: "pipe", stderr: "inherit" });
     const output = await new Response(child.stdout).text();
     if ((await child.exited) !== 0) throw new Error(`the compiler found errors:\n${output}`);
   }
@@ -54,6 +57,12 @@ function pointToSpec(outDir: string, file: string): void {
   writeFileSync(file, text.replace(/(from\s+["']\.{1,2}\/[^"']+)\.ts(["'])/g, "$1.js$2"));
 }
 
+/** A source map names its source as if it lay beside it (the map holds its text), not by its path on the machine that built it. */
+function nameSource(file: string): void {
+  const map = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+  writeFileSync(file, JSON.stringify({ ...map, sources: [basename(file).replace(/\.js\.map$/, ".ts")] }));
+}
+
 function publishedManifest(): Record<string, unknown> {
   const { name, version, license, dependencies } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
   const { "@boxyard/spec": _private, ...runtime } = dependencies as Record<string, string>;
@@ -67,21 +76,11 @@ function publishedManifest(): Record<string, unknown> {
     exports: {
       ".": { types: "./index.d.ts", default: "./index.js" },
       "./template": { types: "./template/index.d.ts", default: "./template/index.js" },
+      "./package.json": "./package.json",
     },
     engines: { node: ">=20" },
     dependencies: runtime,
   };
-}
-
-function copyIfThere(file: string, outDir: string): void {
-  for (const dir of [PACKAGE, CHECKOUT]) {
-    try {
-      cpSync(join(dir, file), join(outDir, file));
-      return;
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== "ENOENT") throw error;
-    }
-  }
 }
 
 if (import.meta.main) await buildPackage(join(PACKAGE, "dist"));

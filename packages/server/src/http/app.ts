@@ -20,6 +20,7 @@ import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
 import { listSnapshots, notYetOf } from "./sandboxes/snapshots.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
+import { getSdkPackage, SDK_PACKAGE_PATH } from "./sdk-package.ts";
 import { mountTemplates } from "./templates/index.ts";
 
 /** The platform API as a fetch handler. */
@@ -56,6 +57,8 @@ export function createApp(context: ServerContext): Api {
 
   app.get("/openapi.json", jsonDocument(platformDocument));
   app.get("/openapi/agent.json", jsonDocument(agentDocument));
+  const sdkPackage = getSdkPackage(context);
+  app.get(SDK_PACKAGE_PATH, (c) => sdkPackage(c.req.raw));
   app.notFound((c) => {
     const allow = allowedMethods(app, c.req.path);
     if (allow.length === 0) throw new AppError("not_found", `There is nothing at ${c.req.path.slice(0, 200)}`, { reason: "no_such_route" });

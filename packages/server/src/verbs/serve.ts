@@ -26,8 +26,9 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
   try {
     const driver = await machine.openDriver(logger);
     const buildSettings = config.buildSettings === "machine" ? await machine.buildSettings(BUILD_FOLDER) : NO_BUILD_SETTINGS;
-    const { observer } = machine;
-    const server = await startServer({ config, driver, logger, buildSettings, ...(observer && { observer }) }).catch(async (error) => {
+    const { observer, sdkPackage } = machine;
+    const options = { config, driver, logger, buildSettings, sdkPackage, ...(observer && { observer }) };
+    const server = await startServer(options).catch(async (error) => {
       // What the driver has open would keep the process alive: it would neither serve nor end.
       await driver.close();
       throw error;

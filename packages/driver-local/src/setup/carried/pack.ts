@@ -3,8 +3,9 @@ import { dirname, join } from "node:path";
 import { readRecipe } from "../base/recipe.ts";
 import { CHECKOUT } from "../checkout.ts";
 import { buildGuest, guestKey } from "../guest/build.ts";
+import { buildSdk } from "../sdk/build.ts";
 import { makePatch } from "./runtime-patch.ts";
-import { AGENT, type CarriedFacts, COMPRESSED_SUFFIX, FACTS_FILE, GUEST_FOLDER, PATCH_SUFFIX } from "./unpack.ts";
+import { AGENT, type CarriedFacts, COMPRESSED_SUFFIX, FACTS_FILE, GUEST_FOLDER, PATCH_SUFFIX, SDK_PACKAGE } from "./unpack.ts";
 
 /** For libraries and helpers, a few MB in all. */
 const LEVEL = 19;
@@ -37,6 +38,7 @@ export async function packCarried(target: string, { runtime, npmPackage, work, e
   packGuest(guest, readFileSync(runtime), join(target, GUEST_FOLDER));
   for (const template of CARRIED_TEMPLATES) cpSync(join(CHECKOUT, "images", template), join(target, "images", template), RECIPE);
   const facts: CarriedFacts = { version: 1, guestKey: guestKey(), npmPackage: `npm-${npmVersion()}.tgz` };
+  await buildSdk(join(target, SDK_PACKAGE), env);
   cpSync(npmPackage, join(target, facts.npmPackage));
   writeFileSync(join(target, FACTS_FILE), `${JSON.stringify(facts)}\n`);
 }

@@ -10,9 +10,11 @@ import { applyPatch } from "./runtime-patch.ts";
  *   images/…          as in a checkout
  *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent out of the executable itself
  *   npm-….tgz         npm's package
+ *   sdk.tgz           the installable client package
  */
 export const FACTS_FILE = "facts.json";
 export const GUEST_FOLDER = "guest";
+export const SDK_PACKAGE = "sdk.tgz";
 export const AGENT = "agent";
 export const PATCH_SUFFIX = ".patch";
 export const COMPRESSED_SUFFIX = ".zst";

@@ -1,0 +1,28 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { resources } from "../resources.ts";
+import type { SetupConfig } from "../types.ts";
+
+const SUFFIX = ".tgz";
+
+/**
+ * Path of the installable client package that fits this version, `$BOXYARD_DATA/sdk/<hash>.tgz`. It is made when somebody first asks for it,
+ * and then packages of other versions are removed.
+ */
+export async function sdkPackage({ dataDir, env }: Pick<SetupConfig, "dataDir" | "env">): Promise<string> {
+  const folder = join(dataDir, "sdk");
+  const name = `${resources.sdkKey()}${SUFFIX}`;
+  const path = join(folder, name);
+  if (existsSync(path)) return path;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const work = mkdtempSync(join(folder, "making-"));
+  try {
+    await resources.makeSdk(join(work, name), env);
+    renameSync(join(work, name), path);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  // What a server leaves that was killed while it made one goes too: only one server works on a data folder.
+  for (const other of readdirSync(folder)) if (other !== name) rmSync(join(folder, other), { recursive: true, force: true });
+  return path;
+}
