@@ -225,9 +225,25 @@ test("a FIFO or a link to a device in the place of a file that /init writes is 4
   }
 });
 
-describe("before the first /init", () => {
-  test("everything is open, and a command without a user is unauthenticated: no user specified", async () => {
-    const fresh = await startAgent({ init: false });
+describe("the first /init", () => {
+  test("before it no command runs and no file is read, whoever asks; after it without a token everybody is let in", async () => {
+    const fresh = await startAgent({ init: "none" });
+    try {
+      const list = () => unary(fresh, "process.Process/List", {});
+      expect(await list()).toMatchObject({ status: 401, body: { message: expect.stringContaining("not initialised") } });
+      expect((await fetch(`${fresh.baseUrl}/files?path=/etc/passwd&username=root`)).status).toBe(401);
+      expect((await fetch(`${fresh.baseUrl}/health`)).status).toBe(204);
+      await expect(initialise({ ...fresh, initKey: "another" }, {})).rejects.toThrow("401");
+      expect((await list()).status).toBe(401);
+      await initialise(fresh, {});
+      expect((await list()).status).toBe(200);
+    } finally {
+      await fresh.stop();
+    }
+  });
+
+  test("without a token everything is open, and a command without a user is unauthenticated: no user specified", async () => {
+    const fresh = await startAgent({ init: "open" });
     try {
       expect((await unary(fresh, "process.Process/List", {})).body).toEqual({});
       expect((await run(fresh, "true")).error).toEqual({ code: "unauthenticated", message: "no user specified" });

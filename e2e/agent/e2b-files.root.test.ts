@@ -14,7 +14,7 @@ let sandbox: Sandbox;
 beforeAll(async () => {
   agent = {
     ...(await startAgent({
-      init: false,
+      init: "open",
       prepare: `mkdir /home/small /home/fuse && mount -t tmpfs -o size=1M tmpfs /home/small && chmod 777 /home/small
         python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse`,
     })),

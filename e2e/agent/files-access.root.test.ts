@@ -6,7 +6,7 @@ import { answer, asRoot, download, expectError, postCompose, put } from "./suppo
 let agent: AgentUnderTest;
 let open: AgentUnderTest;
 beforeAll(async () => {
-  [agent, open] = await Promise.all([startAgent(), startAgent({ init: false })]);
+  [agent, open] = await Promise.all([startAgent(), startAgent({ init: "open" })]);
   await asRoot(agent, "printf hello > /home/user/hello.txt");
 });
 afterAll(() => Promise.all([agent.stop(), open.stop()]));

@@ -286,7 +286,7 @@ test("order of checks (docs/contract/agent.md): signature, user, path, what is t
 });
 
 test("no user given and no default user is 400, before the path is looked at; of an upload and a composition too", async () => {
-  const bare = await startAgent({ init: false });
+  const bare = await startAgent({ init: "open" });
   try {
     await initialise(bare, {});
     await expectError(await download(bare, "/etc/hostname"), 400, /no user/);

@@ -142,7 +142,7 @@ for n, v in (("user.e2b.b", "2 ü".encode()), ("user.e2b.bad", b"\\xff"), ("user
 
   test("an empty path is the home, or the default working directory", async () => {
     expect((await entry("")).path).toBe("/home/user");
-    const other = await startAgent({ init: false });
+    const other = await startAgent({ init: "open" });
     try {
       await initialise(other, { defaultUser: "user", defaultWorkdir: "/home/other" });
       const { body } = await unary(other, "filesystem.Filesystem/Stat", { path: "" });

@@ -14,7 +14,7 @@ const debugEnv = (baseUrl: string) => ({
 });
 
 test("the published npm client, against a lone agent: commands, terminals, files, watch", async () => {
-  const agent = await startAgent({ init: false });
+  const agent = await startAgent({ init: "open" });
   try {
     await initialise(agent, { defaultUser: "user" });
     const program = join(import.meta.dir, "support/published-client.mjs");
@@ -43,7 +43,7 @@ test("the published npm client, against a lone agent: commands, terminals, files
 
 test("the published Python client, both flavours: a network mount is watched only when it may be", async () => {
   const fuse = join(import.meta.dir, "support/fuse-folder.py");
-  const agent = await startAgent({ init: false, prepare: `mkdir /home/fuse && python3 ${fuse} /home/fuse` });
+  const agent = await startAgent({ init: "open", prepare: `mkdir /home/fuse && python3 ${fuse} /home/fuse` });
   try {
     await initialise(agent, { defaultUser: "user" });
     const program = [await pythonClient(), join(CHECKOUT, "e2e/clients/python/run.py")];

@@ -22,8 +22,8 @@ export interface AgentUnderTest {
 }
 
 export interface StartOptions {
-  /** False leaves the agent as it is before its first `/init`. Default: default user `user`, a random token. */
-  readonly init?: boolean;
+  /** `open`: an `/init` that sets neither token nor user. `none`: none at all. Default: default user `user`, a random token. */
+  readonly init?: "open" | "none";
   /** Lines of `/etc/passwd` and `/etc/group`; null: no such file. Default: root and `user` (1000), who is also in `staff` (50) and `sudo` (27). */
   readonly passwd?: string | null;
   readonly group?: string | null;
@@ -93,9 +93,9 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
   const baseUrl = `http://127.0.0.1:${port}`;
   try {
     await untilHealthy(baseUrl, child);
-    const token = options.init === false ? undefined : crypto.randomUUID();
-    if (token !== undefined)
-      await initialise({ baseUrl, initKey: INIT_KEY }, { accessToken: token, defaultUser: options.passwd === null ? "root" : "user" });
+    const token = options.init === undefined ? crypto.randomUUID() : undefined;
+    const facts = token === undefined ? {} : { accessToken: token, defaultUser: options.passwd === null ? "root" : "user" };
+    if (options.init !== "none") await initialise({ baseUrl, initKey: INIT_KEY }, facts);
     return { baseUrl, token, initKey: INIT_KEY, stop };
   } catch (error) {
     await stop();

@@ -22,3 +22,10 @@ export async function seenByNobody(folder: string): Promise<string[]> {
   if (exitCode !== 0) throw new Error(`the attempt as nobody failed: ${stderr}`);
   return stdout.split("\n").filter((line) => line !== "");
 }
+
+/** What a TCP connection comes to that a user of the machine opens, within two seconds. */
+export async function connectAs(user: "root" | "nobody", address: string, port: number): Promise<"open" | "refused" | "no answer"> {
+  const connect = ["timeout", "2", "bash", "-c", `exec 3<>/dev/tcp/${address}/${port}`];
+  const { exitCode } = await runProgram(user === "root" ? connect : [...AS_NOBODY, ...connect]);
+  return exitCode === 0 ? "open" : exitCode === 124 ? "no answer" : "refused";
+}

@@ -34,6 +34,8 @@ export interface AgentState {
   defaultUser: string | undefined;
   /** Working directory where a request names none; undefined means the acting user's home. */
   defaultWorkdir: string | undefined;
+  /** False until the first `/init` that was taken: the agent belongs to nobody yet, and serves nobody. */
+  isInitialised: boolean;
   /** Undefined: every request is let through. */
   accessToken: string | undefined;
   /** Environment given to every process: what `/init` set, then the `E2B_*` variables, which `/init` cannot override. */

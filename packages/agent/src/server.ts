@@ -5,6 +5,9 @@ import { preflight, withCors } from "./http/cors.ts";
 import { answerRpc, type RpcEndpoint } from "./rpc/dispatch.ts";
 
 const NO_TOKEN = "unauthorized access, please provide a valid access token or method signing if supported";
+const NOT_INITIALISED = "the sandbox is not ready yet: its platform has not initialised it";
+/** What a new agent answers before it knows whose it is. A command that came earlier would run in somebody's sandbox, with nobody's leave. */
+const BEFORE_INIT: ReadonlySet<string> = new Set(["GET /health", "POST /init"]);
 /** Files have no size limit here; each other operation bounds its body itself. */
 const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
 
@@ -18,7 +21,7 @@ interface Listen {
   readonly port: number;
 }
 
-/** Listens. The order for every request: CORS, access token, then the operation; a path nobody knows is 404, a wrong method 405. */
+/** Listens. The order for every request: CORS, whether there was an `/init`, access token, then the operation; a path nobody knows is 404, a wrong method 405. */
 export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): Bun.Server<undefined> {
   const table = new RouteTable(routes);
   return Bun.serve({
@@ -38,6 +41,7 @@ export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): B
 
 async function answer(ctx: AgentContext, table: RouteTable, request: Request): Promise<Response> {
   const path = decoded(pathOf(request.url));
+  if (!ctx.state.isInitialised && !BEFORE_INIT.has(`${request.method} ${path}`)) return jsonError(401, NOT_INITIALISED);
   const route = table.route(request.method, path);
   const isExempt = route !== undefined && route.access !== "token";
   if (!isExempt && !hasAccess(ctx.state, request.headers)) return jsonError(401, NO_TOKEN);

@@ -13,6 +13,7 @@ export interface PlatformFacts {
 export class SandboxState implements AgentState {
   defaultUser: string | undefined;
   defaultWorkdir: string | undefined;
+  isInitialised = false;
   accessToken: string | undefined;
   private givenEnv: Readonly<Record<string, string>> = {};
   private facts: PlatformFacts = {};

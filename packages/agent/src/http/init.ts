@@ -1,7 +1,7 @@
 import { AppError } from "@boxyard/core";
 import { ENVD_VERSION } from "@boxyard/spec";
 import { INIT_KEY_HEADER } from "@boxyard/spec/agent";
-import type { SandboxState } from "../access/sandbox-state.ts";
+import type { PlatformFacts, SandboxState } from "../access/sandbox-state.ts";
 import { sameSecret } from "../access/token.ts";
 import type { BodyBudget } from "../body/budget.ts";
 import { bodyRules, readBody } from "../body/read-body.ts";
@@ -59,13 +59,20 @@ async function readInitBody({ bodies }: InitDeps, request: Request): Promise<Ini
   }
 }
 
-async function apply({ state, runDir, etcDir, caBundlePath }: InitDeps, body: InitBody): Promise<void> {
+type InitPaths = Pick<InitDeps, "runDir" | "etcDir" | "caBundlePath">;
+
+async function apply({ state, ...paths }: InitDeps, body: InitBody): Promise<void> {
   if (body.envVars) state.setEnv(body.envVars);
   if (body.accessToken !== undefined) state.accessToken = body.accessToken || undefined;
   const facts = { sandboxId: body.sandboxID, templateId: body.templateID, eventsAddress: body.hyperloopIP || undefined };
   state.learn(facts);
   if (body.defaultUser !== undefined) state.defaultUser = body.defaultUser || undefined;
   if (body.defaultWorkdir !== undefined) state.defaultWorkdir = body.defaultWorkdir || undefined;
+  await applyToFiles(body, facts, paths);
+  state.isInitialised = true;
+}
+
+async function applyToFiles(body: InitBody, facts: PlatformFacts, { runDir, etcDir, caBundlePath }: InitPaths): Promise<void> {
   if (facts.sandboxId === undefined && facts.templateId === undefined && !facts.eventsAddress && body.caBundle === undefined) return;
   const { addHost, setCaBundle, writeFacts } = await import("./init-files.ts");
   writeFacts(runDir, facts);

@@ -184,6 +184,10 @@ export function machineRules(plan: Plan, opened: readonly string[]): Ruleset {
     ct state established,related accept
     drop
   }
+  chain output {
+    type filter hook output priority filter - 10; policy accept;
+    oifname "${plan.hostLink}" meta skuid != 0 goto refuse comment "sandboxes are the server's to speak with, which is root's, not the machine's users'"
+  }
   chain postrouting {
     type nat hook postrouting priority srcnat; policy accept;
     meta nfproto ipv4 ip saddr ${network} oifname != "${plan.hostLink}" masquerade

@@ -20,7 +20,7 @@ const me = { name: "me", uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?
 function context(): AgentContext {
   const user = { ...me, home };
   return {
-    state: { defaultUser: "me", defaultWorkdir: undefined, accessToken: undefined, env: {} },
+    state: { isInitialised: true, defaultUser: "me", defaultWorkdir: undefined, accessToken: undefined, env: {} },
     users: { byName: () => user, userName: String, groupName: String },
     clock,
     limits: {},
