@@ -17,4 +17,4 @@ export {
 export { HeadMemory } from "./head-memory.ts";
 export { moveInKernel } from "./kernel-relay.ts";
 export { type ConnectInside, type UpstreamOwner, UpstreamPool, type UpstreamTarget } from "./upstream-pool.ts";
-export { forwardedRequest, forwardedResponse, type OtherHost, ownResponse, REASONS } from "./write-head.ts";
+export { forwardedRequest, forwardedResponse, type OtherHost, ownResponse, REASONS, type ResponseEdit } from "./write-head.ts";

@@ -7,12 +7,12 @@ function isDropped(fields: Fields, index: number, named: readonly string[]): boo
 }
 
 /** The fields that are handed on, as they were sent. */
-function copy(fields: Fields, named: readonly string[]): string {
-  if (!fields.has(NOTABLE.local)) return fields.lines(0, fields.count);
+function copy(fields: Fields, named: readonly string[], edit?: ResponseEdit): string {
+  if (!fields.has(NOTABLE.local) && named.length === 0 && !edit) return fields.lines(0, fields.count);
   let text = "";
   let from = 0;
   for (let i = 0; i < fields.count; i++) {
-    if (!isDropped(fields, i, named)) continue;
+    if (!isDropped(fields, i, named) && (!edit || edit.keeps(fields.lower[i] as string))) continue;
     text += fields.lines(from, i);
     from = i + 1;
   }
@@ -54,15 +54,29 @@ function forwardedFields({ fields, framing, upgrade, minor }: RequestHead): stri
   return `${text}\r\n`;
 }
 
+/** What a user of this package changes of an answer that it forwards. */
+export interface ResponseEdit {
+  /** Fields of other names (lower case) are left out. */
+  keeps(name: string): boolean;
+  /** Field lines to add, each with its line end. */
+  added(fields: Fields): string;
+}
+
 /** The answer as the client gets it. `close`: the connection ends with it. */
-export function forwardedResponse(response: ResponseHead, close: boolean): Uint8Array {
-  let text = `HTTP/1.1 ${response.status} ${response.reason}\r\n`;
-  text += copy(response.fields, namedIn(response.fields));
+export function forwardedResponse(response: ResponseHead, close: boolean, edit?: ResponseEdit): Uint8Array {
+  const { status, fields } = response;
+  let text = `HTTP/1.1 ${status} ${response.reason}\r\n`;
+  const dropped = namedIn(fields);
+  text += copy(fields, isBodyless(status) ? [...dropped, "content-length"] : dropped, edit);
+  if (edit) text += edit.added(fields);
   if (response.framing.kind === "chunked" || hasChunkedHint(response)) text += "Transfer-Encoding: chunked\r\n";
-  if (response.status === 101) text += `Connection: Upgrade\r\nUpgrade: ${response.fields.get("upgrade") ?? ""}\r\n`;
+  if (status === 101) text += `Connection: Upgrade\r\nUpgrade: ${fields.get("upgrade") ?? ""}\r\n`;
   else if (close) text += "Connection: close\r\n";
   return Buffer.from(`${text}\r\n`, "latin1");
 }
+
+/** Such an answer says nothing of a length (RFC 9110, 8.6): a client that believes it waits for a body, or takes the next answer for one. */
+const isBodyless = (status: number) => status < 200 || status === 204;
 
 /** An answer to HEAD may say how GET would be framed. */
 function hasChunkedHint(response: ResponseHead): boolean {

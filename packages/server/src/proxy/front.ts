@@ -8,12 +8,14 @@ import {
   type Exchange,
   type HeadError,
   type RequestHead,
+  type ResponseEdit,
   UpstreamPool,
 } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 import { jsonResponse, type ProxyProblem, plainResponse, preflightResponse, problemResponse, problems } from "./answers.ts";
 import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch } from "./dispatch.ts";
+import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
@@ -110,7 +112,7 @@ export class Front implements ClientHost {
       case "signed-file": {
         const route = findSigned(this.options.routes, request.method, request.target);
         if (!route) return this.refuse(request, client, problems.badSignature());
-        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT);
+        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT, ON_OUR_ORIGIN);
       }
       case "preflight":
         return this.answer(request, client, (close) => preflightResponse(request, close));
@@ -156,12 +158,19 @@ export class Front implements ClientHost {
     client.drain();
   }
 
-  private toSandbox(request: RequestHead, client: ClientConnection, route: Route | undefined, id: string, port: number): Exchange {
+  private toSandbox(
+    request: RequestHead,
+    client: ClientConnection,
+    route: Route | undefined,
+    id: string,
+    port: number,
+    edit?: ResponseEdit,
+  ): Exchange {
     if (!route) return this.refuse(request, client, problems.sandboxNotFound(id));
     const problem = refusal(request, route, port);
     if (problem) return this.refuse(request, client, problem);
     client.trust();
-    const exchange = new ProxyExchange(request, client, route, port, this.pool);
+    const exchange = new ProxyExchange(request, client, route, port, this.pool, edit);
     exchange.start();
     return exchange;
   }

@@ -12,6 +12,7 @@ import {
   type OtherHost,
   parseResponseHead,
   type RequestHead,
+  type ResponseEdit,
   type ResponseHead,
   scannerFor,
   type UpstreamOwner,
@@ -42,6 +43,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private readonly port: number;
   private readonly pool: UpstreamPool;
   private readonly key: string;
+  private readonly edit: ResponseEdit | undefined;
   private upstream: Connection | undefined;
   private connected = false;
   private isConnecting = false;
@@ -57,7 +59,9 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   /** The sandbox sends in large pieces. */
   private isBulk = false;
 
-  constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool) {
+  /** `edit`: what the client gets of the sandbox's answers; all of them by default. */
+  constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool, edit?: ResponseEdit) {
+    this.edit = edit;
     this.request = request;
     this.client = client;
     this.route = route;
@@ -249,12 +253,12 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private passInterim(response: ResponseHead, rest: Buffer): void {
     this.interim += 1;
     if (this.interim > MAX_INTERIM) throw new Error("too many interim responses");
-    if (this.request.minor === 1) this.client.write(forwardedResponse(response, false));
+    if (this.request.minor === 1) this.client.write(forwardedResponse(response, false, this.edit));
     if (rest.byteLength > 0) this.onResponseHead(rest);
   }
 
   private openTunnel(response: ResponseHead, rest: Buffer): void {
-    if (this.request.upgrade === undefined || !this.requestEnded) throw new Error("upgrade that nobody asked for");
+    if (this.request.upgrade === undefined || !this.requestEnded || this.edit) throw new Error("upgrade that nobody asked for");
     this.tunnel = true;
     this.client.write(forwardedResponse(response, false));
     if (rest.byteLength > 0) this.toClient(rest);
@@ -266,7 +270,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     this.response = response;
     this.scanner = scannerFor(response.framing);
     const close = !this.request.keepAlive || response.framing.kind === "close";
-    const head = close ? forwardedResponse(response, true) : forwardedOf(response);
+    const head = close || this.edit ? forwardedResponse(response, close, this.edit) : forwardedOf(response);
     const count = rest.byteLength === 0 || this.scanner.done ? 0 : this.scanner.take(rest, 0);
     if (count === 0) this.toClient(head);
     else if (!this.client.writeBoth(head, count === rest.byteLength ? rest : rest.subarray(0, count))) this.upstream?.pause();
