@@ -27,3 +27,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     env,
   };
 }
+
+/** The same, with everything that the children of a test run leave in a temporary directory kept in this one. */
+export function withTemporaryDirectory(config: ToolsConfig, path: string): ToolsConfig {
+  return { ...config, env: { ...config.env, TMPDIR: path, TMUX_TMPDIR: path } };
+}

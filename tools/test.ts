@@ -2,13 +2,15 @@
  * Runs the tests of a checkout: `./boxyard test [--list] [-v] [--installed] [SUITE|FILE …]`. `suites/index.ts` is the list.
  * The last line is always `N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
  */
+import { rmSync } from "node:fs";
 import { takeSnapshot } from "@boxyard/testkit";
-import { readConfig } from "./config.ts";
-import { parseOptions } from "./lib/options.ts";
+import { readConfig, withTemporaryDirectory } from "./config.ts";
+import { parseOptions, type TestOptions } from "./lib/options.ts";
 import { inOrder, plan } from "./lib/plan.ts";
 import { interruptAll, interrupted, MARKER } from "./lib/run.ts";
 import { commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
 import { summaryOf } from "./lib/summary.ts";
+import { makeTemporaryDirectory, sweepTemporaryDirectories } from "./lib/temporary.ts";
 import { suites } from "./suites/index.ts";
 
 const names = suites.map((suite) => suite.name);
@@ -20,10 +22,20 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const chosen = plan(suites, options.suites, options.only);
+  sweepTemporaryDirectories();
+  const temporary = makeTemporaryDirectory();
+  try {
+    return await runSuites(chosen, options, temporary);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+async function runSuites(chosen: readonly Suite[], options: TestOptions, temporary: string): Promise<number> {
   const runId = crypto.randomUUID();
   const marker = `${MARKER}=${runId}`;
   const common = {
-    config: readConfig(),
+    config: withTemporaryDirectory(readConfig(), temporary),
     marker,
     verbose: options.verbose,
     only: options.only,

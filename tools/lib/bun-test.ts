@@ -31,7 +31,7 @@ export interface BunTestOptions {
 
 /** Runs `bun test` on the files in one process and reads its report. */
 export async function bunTest(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-junit-"));
+  const folder = mkdtempSync(join(context.config.env.TMPDIR ?? tmpdir(), "boxyard-junit-"));
   try {
     const report = join(folder, "report.xml");
     const result = await context.command(

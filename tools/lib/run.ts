@@ -31,7 +31,7 @@ export interface RunResult {
  */
 export async function run(argv: readonly string[], options: RunOptions): Promise<RunResult> {
   const startedAt = performance.now();
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-run-"));
+  const folder = mkdtempSync(join(options.env?.TMPDIR ?? tmpdir(), "boxyard-run-"));
   const log = openSync(join(folder, "output"), "w");
   try {
     const child = Bun.spawn([...argv], {

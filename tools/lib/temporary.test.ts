@@ -1,0 +1,21 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeTemporaryDirectory, sweepTemporaryDirectories } from "./temporary.ts";
+
+const parent = mkdtempSync(join(tmpdir(), "boxyard-sweep-"));
+afterAll(() => rmSync(parent, { recursive: true, force: true }));
+
+test("what a killed run left is removed, also when its pid is used again; a living run's and other directories stay", async () => {
+  const ended = Bun.spawn(["true"]);
+  await ended.exited;
+  const mine = makeTemporaryDirectory(parent);
+  const killed = join(parent, `boxyard-tests-${ended.pid}-1`);
+  const pidUsedAgain = join(parent, `boxyard-tests-${process.pid}-1`);
+  const foreign = join(parent, "boxyard-tests-notes");
+  for (const path of [killed, pidUsedAgain, foreign]) mkdirSync(path);
+  writeFileSync(join(killed, "file"), "left");
+  expect(sweepTemporaryDirectories(parent).sort()).toEqual([killed, pidUsedAgain].sort());
+  expect([mine, killed, pidUsedAgain, foreign].map((path) => existsSync(path))).toEqual([true, false, false, true]);
+});

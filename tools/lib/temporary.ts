@@ -1,0 +1,36 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** `boxyard-tests-<pid>-<start>`: the start, in clock ticks since boot, tells the process from a later one with the same pid. */
+const NAME = /^boxyard-tests-(\d+)-(\d+)$/;
+
+/**
+ * Makes the temporary directory of one test run; every process of the run gets it as TMPDIR. Whatever the run leaves there goes with it, and
+ * what a run left that was killed, the next run removes.
+ */
+export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): string {
+  const path = join(parent, `boxyard-tests-${pid}-${startOf(pid)}`);
+  mkdirSync(path, { recursive: true, mode: 0o755 });
+  return path;
+}
+
+/** Removes the temporary directories of test runs that are over. Returns their paths. */
+export function sweepTemporaryDirectories(parent = tmpdir()): string[] {
+  const old = readdirSync(parent).filter((name) => {
+    const [, pid, start] = NAME.exec(name) ?? [];
+    return pid !== undefined && startOf(Number(pid)) !== start;
+  });
+  for (const name of old) rmSync(join(parent, name), { recursive: true, force: true });
+  return old.map((name) => join(parent, name));
+}
+
+/** Start of a living process (proc(5), field 22 of `stat`); undefined when there is none. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  } catch {
+    return undefined;
+  }
+}
