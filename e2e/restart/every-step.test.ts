@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { eventually, type FaultPoint, type LogLine, settledDifferences, takeSnapshot } from "@boxyard/testkit";
-import { CREATE_POINTS, END_POINTS } from "@boxyard/testkit/fault-points";
+import { CREATE_POINTS, KILL_POINTS } from "@boxyard/testkit/fault-points";
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
@@ -78,8 +78,8 @@ describe("kill -9 in a create", () => {
       const before = takeSnapshot();
       const log = await dieDuring(point, create);
       const others = log().filter(({ msg, cause }) => msg === "sandbox not adopted" && cause === "half_made");
-      // Before its record is written nothing is known of it, for nothing is there.
-      expect(others).toHaveLength(point.step === "record" ? 0 : 1);
+      // Before its intent is written nothing is known of it, for nothing is there.
+      expect(others).toHaveLength(point.step === "create intent" ? 0 : 1);
       await onlyBystander(log);
       expect(await settledDifferences(platform().dataDir, before)).toEqual([]);
     });
@@ -98,12 +98,12 @@ describe("kill -9 in a create", () => {
 });
 
 describe("kill -9 in a kill", () => {
-  for (const point of first(END_POINTS)) {
-    test(`before ${point.layer}'s ${point.step} ${point.step === "end" ? "leaves the sandbox as it was" : "is finished by the next server"}`, async () => {
+  for (const point of first(KILL_POINTS)) {
+    test(`before ${point.layer}'s ${point.step} ${point.step === "kill intent" ? "leaves the sandbox as it was" : "is finished by the next server"}`, async () => {
       const before = takeSnapshot();
       const { id } = await createSandbox(platform());
       const log = await dieDuring(point, () => kill(id));
-      if (point.step === "end") {
+      if (point.step === "kill intent") {
         expect(about(log(), id)).toEqual(["sandbox adopted"]);
         expect(await health(id)).toBe(204);
         expect((await kill(id)).status).toBe(204);
@@ -122,7 +122,7 @@ describe("kill -9 in a kill", () => {
 
 test("a command that ran through all of it has lost nothing of its output", async () => {
   const reached = Number((await bystander.asRoot("cat /tmp/count")).stdout);
-  expect(reached).toBeGreaterThan(CREATE_POINTS.length + END_POINTS.length);
+  expect(reached).toBeGreaterThan(CREATE_POINTS.length + KILL_POINTS.length);
   let output = "";
   const again = await bystander.client.commands.connect(counter, {
     onStdout: (text) => {

@@ -3,8 +3,9 @@ import { AppError } from "./errors.ts";
 /** Legal moves of a sandbox. The only place that says so; the diagram in ARCHITECTURE.md follows it. */
 export const MOVES = {
   creating: ["running", "failed", "killing"],
-  running: ["pausing", "killing", "failed"],
+  running: ["pausing", "snapshotting", "killing", "failed"],
   pausing: ["paused", "running", "killing", "failed"],
+  snapshotting: ["running", "killing", "failed"],
   paused: ["resuming", "killing"],
   resuming: ["running", "paused", "killing", "failed"],
   failed: ["killing"],
@@ -13,6 +14,9 @@ export const MOVES = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type SandboxState = keyof typeof MOVES;
+
+/** A state from which a sandbox can still go on: everything but `dead`. */
+export type LivingState = Exclude<SandboxState, "dead">;
 
 export const SANDBOX_STATES = Object.keys(MOVES) as readonly SandboxState[];
 

@@ -1,3 +1,15 @@
+/** Runs work in the order in which it came, one piece at a time. */
+export class SerialQueue {
+  private tail: Promise<unknown> = Promise.resolve();
+
+  /** Runs `work` after everything queued earlier, whether that succeeded or not. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.tail.then(work, work);
+    this.tail = result.catch(() => {});
+    return result;
+  }
+}
+
 /** One queue per key: work on the same key runs in order, one at a time; different keys run side by side. A key is forgotten when idle. */
 export class SerialQueues<K> {
   private readonly tails = new Map<K, Promise<unknown>>();

@@ -194,6 +194,14 @@ export class LocalDriver implements SandboxDriver {
     throw noCheckpoint();
   }
 
+  async hasGeneration(): Promise<boolean> {
+    throw noCheckpoint();
+  }
+
+  async endIncarnation(): Promise<void> {
+    throw noCheckpoint();
+  }
+
   async restore(): Promise<SandboxHandle> {
     throw noCheckpoint();
   }

@@ -89,6 +89,18 @@ export interface SandboxDriver {
   checkpoint(handle: SandboxHandle, to: SnapshotRef, options: { leaveRunning: boolean }): Promise<void>;
   restore(spec: SandboxSpec, from: SnapshotRef, signal: AbortSignal): Promise<SandboxHandle>;
 
+  /**
+   * True if a pause has kept memory and disk of this incarnation whole, false if it has not, or not yet. Never guesses: throws when the driver
+   * cannot say. Needs the ability `checkpoint`.
+   */
+  hasGeneration(handle: SandboxHandle): Promise<boolean>;
+  /**
+   * Ends what runs of this incarnation (processes, network, cgroups) and keeps what the last pause has kept, from which another resume can start:
+   * the end of a pause, and the undo of a resume. Repeatable; also when nothing runs, and for an incarnation that was never started. The handle
+   * of the kept generation is valid afterwards. Needs the ability `checkpoint`.
+   */
+  endIncarnation(handle: SandboxHandle): Promise<void>;
+
   destroy(handle: SandboxHandle): Promise<void>;
   list(): Promise<readonly SandboxHandle[]>;
 

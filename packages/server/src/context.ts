@@ -13,11 +13,13 @@ import { SandboxLogs } from "./logs/sandbox-logs.ts";
 import { nodeIdOf } from "./node-id.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
-import { type Adoption, adopt } from "./sandboxes/adopt.ts";
+import { Admission } from "./sandboxes/admission.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
+import { Engine } from "./sandboxes/engine/engine.ts";
 import { Idempotency } from "./sandboxes/idempotency.ts";
-import { Lifecycle } from "./sandboxes/lifecycle.ts";
+import { type Adoption, adoptAll } from "./sandboxes/restart.ts";
 import { Sampler } from "./sandboxes/sampler.ts";
+import { SandboxService } from "./sandboxes/service.ts";
 import { Sweep } from "./sandboxes/sweep.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
@@ -42,12 +44,8 @@ export interface ServerContext {
   readonly builds: Builds;
   readonly uploads: Uploads;
   readonly templateImages: TemplateImages;
-  readonly lifecycle: Lifecycle;
-  readonly idempotency: Idempotency;
-  readonly gate: CreateGate;
+  readonly sandboxes: SandboxService;
   readonly tokens: Tokens;
-  readonly sampler: Sampler;
-  readonly sandboxLogs: SandboxLogs;
   /** Path of the installable package of the TypeScript client. */
   readonly sdkPackage: () => Promise<string>;
 }
@@ -71,6 +69,9 @@ export interface ServerOptions {
 export interface RunningServer {
   readonly url: string;
   readonly context: ServerContext;
+  readonly engine: Engine;
+  readonly sampler: Sampler;
+  readonly routes: RouteTable;
   readonly firstKey: FirstKey;
   readonly adoption: Adoption;
   readonly sweep: Sweep;
@@ -117,31 +118,35 @@ export async function startServer({
   const agent = new AgentClient(clock, agentLimitMs);
   const routes = new RouteTable((route) => front?.forget(route));
   const sandboxLogs = new SandboxLogs(store.sandboxLogs, clock, logger);
-  const lifecycle = new Lifecycle({
-    store,
-    driver,
-    clock,
-    routes,
-    agent,
-    tokens,
-    events: new Events(logger, sandboxLogs),
-    maxSandboxes: config.maxSandboxes,
-    ...(observer ? { observer } : {}),
-  });
+  const events = new Events(logger, sandboxLogs);
+  const engine = new Engine({ store, driver, clock, routes, agent, tokens, events, ...(observer ? { observer } : {}) });
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
   const { catalog, builds, uploads, templateImages } = await assembleTemplates({
     config,
     store,
     templates,
     driver,
-    lifecycle,
+    engine,
     agent,
     clock,
     logger,
     settings: buildSettings,
     ...(observer ? { observer } : {}),
   });
-  const sampler = new Sampler(lifecycle);
+  const sampler = new Sampler(engine.sandboxes, driver, clock);
+  const sandboxes = new SandboxService({
+    engine,
+    admission: new Admission(engine, config.maxSandboxes),
+    gate,
+    idempotency: new Idempotency(store, clock),
+    templates,
+    store,
+    driver,
+    clock,
+    sampler,
+    logs: sandboxLogs,
+    maxTimeoutHours: config.maxTimeoutHours,
+  });
   const keys = new Keys(store, clock);
   const context: ServerContext = {
     config,
@@ -153,19 +158,16 @@ export async function startServer({
     builds,
     uploads,
     templateImages,
-    lifecycle,
-    idempotency: new Idempotency(store, clock),
-    gate,
+    sandboxes,
     tokens,
-    sampler,
-    sandboxLogs,
     sdkPackage,
   };
 
-  const adoption = await adopt(lifecycle);
-  lifecycle.start();
+  const restart = { engine, store, driver, events };
+  const adoption = await adoptAll(restart);
+  engine.start();
   await builds.recover();
-  const sweep = new Sweep(lifecycle, logger);
+  const sweep = new Sweep({ ...restart, clock }, logger);
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), logger, clock);
   front = new Front({ ...config.listen, routes, api, uploads: uploadTarget(uploads), clock, logger });
@@ -175,6 +177,9 @@ export async function startServer({
   return {
     url: urlOf(config.listen.hostname, front.port),
     context,
+    engine,
+    sampler,
+    routes,
     firstKey,
     adoption,
     sweep,
@@ -182,7 +187,7 @@ export async function startServer({
     async close(graceMs = 5000) {
       await front?.close(graceMs);
       await builds.close();
-      await Promise.all([sweep.stop(), sampler.stop(), lifecycle.close()]);
+      await Promise.all([sweep.stop(), sampler.stop(), engine.close()]);
       await sandboxLogs.close();
       await store.close();
       await lock.release();

@@ -29,13 +29,13 @@ export class Events {
     this.logs = logs;
   }
 
-  /** Where the log's level is `trace`: reads what this process has used, and tells each step of a create. */
-  get stepTrace(): StepObserver {
+  /** Where the log's level is `trace`: reads what this process has used, and tells each step of a transition. */
+  stepTrace(transition: string): StepObserver {
     if (!this.logger.isLevelEnabled("trace")) return {};
     return {
       meter: () => ({ server: ownCpuMs() }),
       onStep: ({ name, startedAt, durationMs, cpuMs }) =>
-        this.logger.trace({ by: "server", step: name, startedAt, ms: durationMs, cpuMs }, "step"),
+        this.logger.trace({ by: "server", transition, step: name, startedAt, ms: durationMs, cpuMs }, "step"),
     };
   }
   created(sandboxId: string, facts: { template: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
@@ -59,9 +59,13 @@ export class Events {
   storeFailed(sandboxId: string, error: unknown): void {
     this.logger.error({ sandboxId, err: error }, "the store did not take a change");
   }
-  adopted(sandboxId: string): void {
-    this.logger.info({ sandboxId }, "sandbox adopted");
-    this.logs?.add(sandboxId, "info", "The server was started again; the sandbox runs on", { event: "adopted" });
+  undoFailed(sandboxId: string, transition: string, error: unknown): void {
+    this.logger.error({ sandboxId, transition, err: error }, "a step could not be undone");
+  }
+  adopted(sandboxId: string, state: "running" | "paused"): void {
+    this.logger.info({ sandboxId, state }, "sandbox adopted");
+    const goesOn = state === "running" ? "runs on" : "stays paused";
+    this.logs?.add(sandboxId, "info", `The server was started again; the sandbox ${goesOn}`, { event: "adopted" });
   }
   notAdopted(sandboxId: string, cause: EndCause): void {
     this.logger.warn({ sandboxId, cause }, "sandbox not adopted");

@@ -22,7 +22,7 @@ const absent = (verb: string) => new AppError("unimplemented", `The fake driver 
 /** A driver whose sandboxes are small servers on loopback. Faults are scripted through `world.faults`. */
 export class FakeDriver implements SandboxDriver {
   readonly name = "fake";
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, loopback: false, images: true };
+  readonly capabilities: DriverCapabilities;
   readonly images: FakeImages;
   readonly world: FakeWorld;
   /** Sandboxes that this object made or recovered; others need `recover` first, as with a real driver after a restart. */
@@ -30,6 +30,7 @@ export class FakeDriver implements SandboxDriver {
 
   constructor(world: FakeWorld = new FakeWorld()) {
     this.world = world;
+    this.capabilities = { freeze: true, checkpoint: world.keepsGenerations, network: true, loopback: false, images: true };
     this.images = new FakeImages(world, (handle) => this.find(handle));
   }
 
@@ -168,6 +169,14 @@ export class FakeDriver implements SandboxDriver {
 
   async restore(): Promise<SandboxHandle> {
     throw absent("restore");
+  }
+
+  hasGeneration(handle: SandboxHandle): Promise<boolean> {
+    return this.world.faults.around("hasGeneration", undefined, async () => this.find(handle).generation === handle.incarnation);
+  }
+
+  endIncarnation({ sandboxId }: SandboxHandle): Promise<void> {
+    return this.world.faults.around("endIncarnation", undefined, () => this.world.endIncarnation(sandboxId));
   }
 
   destroy(handle: SandboxHandle): Promise<void> {

@@ -14,6 +14,8 @@ export type FaultVerb =
   | "setNetwork"
   | "freeze"
   | "thaw"
+  | "hasGeneration"
+  | "endIncarnation"
   | "destroy"
   | "list"
   | "release"

@@ -5,12 +5,14 @@ import { Faults } from "./faults.ts";
 
 /** One pretended sandbox. */
 export interface FakeSandbox {
-  readonly handle: SandboxHandle;
+  handle: SandboxHandle;
   readonly spec: SandboxSpec;
   /** As the spec says, or as `setNetwork` did since. */
   network: NetworkSpec;
   phase: RuntimePhase;
   frozen: boolean;
+  /** The incarnation whose memory and disk a pause has kept whole. */
+  generation?: number;
   /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
   halfMade: boolean;
   /** What it "has changed": text by path. A test fills it in, `images.commit` makes a layer of it. */
@@ -35,6 +37,8 @@ export class FakeWorld {
   /** What commands inside come to from now on; by default each ends with 0 at once. */
   command: FakeCommands = () => ({});
   released = 0;
+  /** Whether drivers of this world have the ability `checkpoint`, as far as the fake has it: `hasGeneration` and `endIncarnation`. */
+  keepsGenerations = false;
 
   make(spec: SandboxSpec, driver: string): FakeSandbox {
     let end: (exit: ExitStatus) => void = () => {};
@@ -74,6 +78,14 @@ export class FakeWorld {
     sandbox.exit = exit;
     await sandbox.agent?.stop();
     sandbox.end(exit);
+  }
+
+  /** Ends what runs of a sandbox; it is found under its kept generation again. */
+  async endIncarnation(sandboxId: string): Promise<void> {
+    const sandbox = this.sandboxes.get(sandboxId);
+    if (!sandbox) return;
+    await this.stop(sandboxId, { reason: "killed" });
+    if (sandbox.generation !== undefined) sandbox.handle = { ...sandbox.handle, incarnation: sandbox.generation };
   }
 
   async remove(sandboxId: string): Promise<void> {

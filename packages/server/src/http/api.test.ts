@@ -262,7 +262,7 @@ describe("a sandbox", () => {
 
   test("has metrics", async () => {
     const { sandboxID } = await s.create();
-    await s.server.context.sampler.once();
+    await s.server.sampler.once();
     const now = Math.floor(Date.now() / 1000);
     const { body } = await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=${now - 10}&end=${now + 10}`);
     expect(body.at(-1)).toMatchObject({ cpuCount: 2, memTotal: 1 << 30, diskTotal: 10240 * 2 ** 20 });

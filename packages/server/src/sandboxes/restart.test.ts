@@ -1,47 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { rm } from "node:fs/promises";
 import type { SandboxId } from "@boxyard/core";
-import { FakeWorld } from "@boxyard/driver/fake";
-import { TestServer, type TestServerOptions } from "../testing/test-server.ts";
+import { holdAt, Place } from "../testing/place.ts";
+import type { TestServer } from "../testing/test-server.ts";
 
-/** A place whose server can be stopped dead and started again. */
-class Place {
-  readonly world = new FakeWorld();
-  private dataFolder: string | undefined;
-  private servers: TestServer[] = [];
-
-  async boot(options: TestServerOptions = {}): Promise<TestServer> {
-    const server = await TestServer.start({ world: this.world, ...(this.dataFolder ? { dataFolder: this.dataFolder } : {}), ...options });
-    this.dataFolder = server.config.dataFolder;
-    this.servers.push(server);
-    return server;
-  }
-
-  /** As `kill -9` has it: whatever the server was doing goes no further. */
-  async crash(server: TestServer): Promise<void> {
-    await server.server.close(0);
-    this.servers = this.servers.filter((other) => other !== server);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const server of this.servers) await server.stop();
-    await this.world.clear();
-    if (this.dataFolder) await rm(this.dataFolder, { recursive: true, force: true });
-  }
-}
-
-/** Resolves `reached` when the named point comes, and holds it there for ever. */
-function holdAt(point: string, when: "before" | "after" = "before") {
-  const reached = Promise.withResolvers<void>();
-  const hook = (name: string) => {
-    if (name !== point) return undefined;
-    reached.resolve();
-    return new Promise<void>(() => {});
-  };
-  return { observer: { [when]: hook }, reached: reached.promise };
-}
-
-const recordOf = (s: TestServer, id: string) => s.server.context.lifecycle.deps.store.getSandbox(id as SandboxId);
+const recordOf = (s: TestServer, id: string) => s.server.context.store.getSandbox(id as SandboxId);
 
 describe("after a restart", () => {
   test("running sandboxes are adopted, with their access, end and answers", async () => {
@@ -79,33 +41,9 @@ describe("after a restart", () => {
     expect((await recordOf(second, soon.sandboxID))?.reason).toBe("timeout");
   });
 
-  for (const [point, when] of [
-    ["record", "before"],
-    ["record", "after"],
-    ["create", "after"],
-    ["start", "after"],
-    ["init", "after"],
-    ["run", "before"],
-  ] as const) {
-    test(`a create that was cut off ${when} '${point}' leaves nothing`, async () => {
-      await using place = await new Place();
-      const { observer, reached } = holdAt(point, when);
-      const first = await place.boot({ observer });
-      const create = first.call("POST", "/sandboxes", { templateID: "base" }).catch(() => undefined);
-      await reached;
-      await place.crash(first);
-      await create;
-      const second = await place.boot();
-      await second.server.adoption.removals;
-      expect(place.world.sandboxes.size).toBe(0);
-      expect([...second.server.context.lifecycle.all()]).toEqual([]);
-      expect(second.server.adoption.adopted).toBe(0);
-    });
-  }
-
   test("a create that was cut off when it was done is there", async () => {
     await using place = await new Place();
-    const { observer, reached } = holdAt("run", "after");
+    const { observer, reached } = holdAt("create result", "after");
     const first = await place.boot({ observer });
     const create = first.call("POST", "/v2/sandboxes", { templateID: "base" }, { "Idempotency-Key": "k-1" }).catch(() => undefined);
     await reached;
@@ -117,25 +55,6 @@ describe("after a restart", () => {
     expect([again.status, again.body.sandboxID]).toEqual([201, id]);
     expect(place.world.sandboxes.size).toBe(1);
   });
-
-  for (const point of ["end", "destroy", "bury"]) {
-    test(`a kill that was cut off before '${point}' is finished, or never was`, async () => {
-      await using place = await new Place();
-      const { observer, reached } = holdAt(point);
-      const first = await place.boot({ observer });
-      const { sandboxID } = await first.create();
-      const kill = first.call("DELETE", `/sandboxes/${sandboxID}`).catch(() => undefined);
-      await reached;
-      await place.crash(first);
-      await kill;
-      const second = await place.boot();
-      await second.server.adoption.removals;
-      const status = (await second.call("GET", `/sandboxes/${sandboxID}`)).status;
-      expect(status).toBe(point === "end" ? 200 : 404);
-      expect(place.world.sandboxes.size).toBe(point === "end" ? 1 : 0);
-      if (point !== "end") expect(await recordOf(second, sandboxID)).toMatchObject({ state: "dead", reason: "requested" });
-    });
-  }
 
   test("a sandbox that ended meanwhile, one that is lost and one that nobody knows are removed", async () => {
     await using place = await new Place();
@@ -170,7 +89,7 @@ describe("after a restart", () => {
 
   test("a removal that fails at the restart is tried again", async () => {
     await using place = await new Place();
-    const { observer, reached } = holdAt("destroy");
+    const { observer, reached } = holdAt("kill destroy");
     const first = await place.boot({ observer });
     const { sandboxID } = await first.create();
     const kill = first.call("DELETE", `/sandboxes/${sandboxID}`).catch(() => undefined);
@@ -181,7 +100,7 @@ describe("after a restart", () => {
     const second = await place.boot();
     await second.server.adoption.removals;
     expect(place.world.sandboxes.size).toBe(1);
-    for (const live of second.server.context.lifecycle.all()) live.retryAt = 0;
+    for (const live of second.server.engine.sandboxes.all()) live.retryAt = 0;
     await second.server.sweep.once();
     expect(place.world.sandboxes.size).toBe(0);
   });
@@ -231,7 +150,7 @@ describe("an idempotency key", () => {
 
   test("is free again after a create that failed, or that a dying server left half-made", async () => {
     await using place = await new Place();
-    const { observer, reached } = holdAt("init", "after");
+    const { observer, reached } = holdAt("create init", "after");
     const first = await place.boot({ observer });
     place.world.faults.add("create", { kind: "fail" });
     expect((await first.call("POST", "/v2/sandboxes", { templateID: "base" }, key)).status).toBe(500);
@@ -262,7 +181,7 @@ describe("a sandbox that the driver could not speak for at the start", () => {
     expect((await second.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(204);
     await sweeping;
     expect(place.world.sandboxes.size).toBe(0);
-    expect(second.server.context.lifecycle.deps.routes.find(sandboxID)).toBeUndefined();
+    expect(second.server.routes.find(sandboxID)).toBeUndefined();
     expect((await second.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
   });
 
@@ -280,7 +199,7 @@ describe("a sandbox that the driver could not speak for at the start", () => {
     await sweeping;
     const health = await fetch(`${second.url}/health`, { headers: { "E2b-Sandbox-Id": sandboxID, "E2b-Sandbox-Port": "49983" } });
     expect(health.status).toBe(204);
-    const { endAt } = second.server.context.lifecycle.find(sandboxID as SandboxId)?.record ?? { endAt: 0 };
+    const { endAt } = second.server.engine.sandboxes.find(sandboxID as SandboxId)?.record ?? { endAt: 0 };
     expect(endAt).toBeGreaterThan(Date.now() + 900_000);
   });
 });

@@ -1,8 +1,8 @@
 import type { Clock } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { SandboxMetric } from "@boxyard/spec/platform";
-import type { Lifecycle } from "./lifecycle.ts";
-import type { LiveSandbox } from "./live.ts";
+import type { LivingSandboxes } from "./engine/living.ts";
+import type { Sandbox } from "./engine/sandbox.ts";
 
 const EVERY_MS = 5000;
 /** An hour of samples. */
@@ -20,17 +20,17 @@ interface History {
  * refresh what it tells the agent about the disk.
  */
 export class Sampler {
-  private readonly lifecycle: Lifecycle;
+  private readonly sandboxes: LivingSandboxes;
   private readonly driver: SandboxDriver;
   private readonly clock: Clock;
   private readonly histories = new Map<string, History>();
   private readonly stopping = new AbortController();
   private loop: Promise<void> | undefined;
 
-  constructor(lifecycle: Lifecycle) {
-    this.lifecycle = lifecycle;
-    this.driver = lifecycle.deps.driver;
-    this.clock = lifecycle.deps.clock;
+  constructor(sandboxes: LivingSandboxes, driver: SandboxDriver, clock: Clock) {
+    this.sandboxes = sandboxes;
+    this.driver = driver;
+    this.clock = clock;
   }
 
   start(): void {
@@ -53,11 +53,11 @@ export class Sampler {
 
   /** Samples everything once. */
   async once(): Promise<void> {
-    const queue = [...this.lifecycle.all()].filter((live) => live.state === "running");
-    const running = new Set(queue.map((live) => live.record.id as string));
+    const queue = this.sandboxes.all().filter((sandbox) => sandbox.state === "running");
+    const running = new Set(queue.map((sandbox) => sandbox.id as string));
     for (const id of this.histories.keys()) if (!running.has(id)) this.histories.delete(id);
     const worker = async () => {
-      for (let live = queue.pop(); live; live = queue.pop()) await this.sample(live);
+      for (let sandbox = queue.pop(); sandbox; sandbox = queue.pop()) await this.sample(sandbox);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   }
@@ -70,14 +70,14 @@ export class Sampler {
     }
   }
 
-  private async sample(live: LiveSandbox): Promise<void> {
-    const { id, facts } = live.record;
+  private async sample(sandbox: Sandbox): Promise<void> {
+    const { id, facts } = sandbox.record;
     // A sandbox that ends meanwhile has no statistics; nobody asks for them either.
-    const stats = await this.driver.stats(live.handle).catch(() => undefined);
-    if (!stats || live.state !== "running") return;
+    const stats = await this.driver.stats(sandbox.handle).catch(() => undefined);
+    if (!stats || sandbox.state !== "running") return;
     const [now, at] = [this.clock.now(), this.clock.monotonic()];
     // The first sample tells of the time since the sandbox began.
-    const age = Math.max(0, now - (live.record.startedAt ?? live.record.createdAt));
+    const age = Math.max(0, now - (sandbox.record.startedAt ?? sandbox.record.createdAt));
     const history = this.histories.get(id) ?? { samples: [], last: { cpuUsageUsec: 0, at: at - age } };
     const { last } = history;
     const elapsedUsec = (at - last.at) * 1000;

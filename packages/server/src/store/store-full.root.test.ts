@@ -52,10 +52,10 @@ test("on a full disk creates are refused and leave nothing, ends take place, and
   expect((await s.call("GET", `/sandboxes/${ended.sandboxID}`)).status).toBe(404);
   rmSync(ballast());
   const { sandboxID } = await s.create();
-  const { lifecycle } = s.server.context;
-  for (const live of lifecycle.all()) live.retryAt = 0;
+  const { sandboxes } = s.server.engine;
+  for (const live of sandboxes.all()) live.retryAt = 0;
   await s.server.sweep.once();
-  expect([...lifecycle.all()].filter(({ state }) => state !== "running")).toEqual([]);
+  expect(sandboxes.all().filter(({ state }) => state !== "running")).toEqual([]);
   await s.stop();
   const again = await TestServer.start({ dataFolder, world: s.world });
   expect(again.server.adoption.removed).toBe(0);

@@ -8,7 +8,7 @@ import type { ServerConfig } from "../config.ts";
 import { Pins } from "../images/pins.ts";
 import type { UploadTarget } from "../proxy/upload-exchange.ts";
 import { Downloads, removeWorkFolders, Transport } from "../registry/index.ts";
-import type { Lifecycle } from "../sandboxes/lifecycle.ts";
+import type { Engine } from "../sandboxes/engine/engine.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
 import type { Store } from "../store/index.ts";
 import { BuildLayers } from "./builds/build-layers.ts";
@@ -25,7 +25,7 @@ export interface TemplateServicesDeps {
   readonly store: Store;
   readonly templates: Templates;
   readonly driver: SandboxDriver;
-  readonly lifecycle: Lifecycle;
+  readonly engine: Engine;
   readonly agent: AgentClient;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -45,7 +45,7 @@ export interface TemplateServices {
 
 /** Puts together what makes templates. */
 export async function assembleTemplates(deps: TemplateServicesDeps): Promise<TemplateServices> {
-  const { config, store, templates, driver, lifecycle, clock } = deps;
+  const { config, store, templates, driver, engine, clock } = deps;
   const uploads = new Uploads({
     folder: join(config.dataFolder, "build-files"),
     clock,
@@ -64,13 +64,13 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     uploads,
     pins,
     images,
-    reserved: lifecycle.reserved,
+    reserved: engine.reserved,
     layers: new BuildLayers({
       store,
       driver,
       templates,
       pins,
-      layersOfSandboxes: () => [...lifecycle.all()].flatMap(({ record }) => record.facts.image.layers),
+      layersOfSandboxes: () => engine.sandboxes.all().flatMap(({ record }) => record.facts.image.layers),
       maxCacheBytes: config.maxBuildCacheMib * 2 ** 20,
     }),
     maxCpuCount: Math.max(DEFAULT_CPU_COUNT, availableParallelism()),
@@ -81,7 +81,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     store,
     templates,
     clock,
-    usersOf: (id) => lifecycle.usersOf(id),
+    usersOf: (id) => engine.sandboxes.usersOf(id),
     slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
     endBuilds: (id) => builds.endAll(id),
   });

@@ -4,4 +4,4 @@ import type { HandlerOf } from "../route.ts";
 import { json, presentDetail } from "./present.ts";
 
 export const getSandbox: HandlerOf<typeof routes.getSandbox> = ({ caller, param }, context) =>
-  json(200, presentDetail(context.lifecycle.get(caller.teamId, parseSandboxId(param("sandboxID"))), context));
+  json(200, presentDetail(context.sandboxes.get(caller.teamId, parseSandboxId(param("sandboxID"))), context));

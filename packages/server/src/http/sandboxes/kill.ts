@@ -4,7 +4,7 @@ import type { HandlerOf } from "../route.ts";
 import { noContent } from "./present.ts";
 
 /** Answers when nothing of the sandbox is left. */
-export const killSandbox: HandlerOf<typeof routes.killSandbox> = async ({ caller, param }, { lifecycle }) => {
-  await lifecycle.kill(caller.teamId, parseSandboxId(param("sandboxID")));
+export const killSandbox: HandlerOf<typeof routes.killSandbox> = async ({ caller, param }, { sandboxes }) => {
+  await sandboxes.kill(caller.teamId, parseSandboxId(param("sandboxID")));
   return noContent();
 };

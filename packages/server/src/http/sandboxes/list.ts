@@ -1,5 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { ListV2Query, routes } from "@boxyard/spec/platform";
+import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
 import { parseTemplateReference } from "../../templates/reference.ts";
 import type { Templates } from "../../templates/registry.ts";
@@ -7,32 +8,32 @@ import type { HandlerOf } from "../route.ts";
 import { json, presentListed } from "./present.ts";
 
 const invalid = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_query" });
+const RUNNING: ReadonlySet<string> = new Set(["running"]);
 const startOf = (record: SandboxRecord) => record.startedAt ?? record.createdAt;
 
 /** `GET /sandboxes`: running ones, newest first. */
-export const listSandboxes: HandlerOf<typeof routes.listSandboxes> = ({ query, caller }, { lifecycle }) => {
+export const listSandboxes: HandlerOf<typeof routes.listSandboxes> = ({ query, caller }, { sandboxes }) => {
   const wanted = parseMetadata(query.metadata);
-  const found = lifecycle.running(caller.teamId).filter((record) => hasMetadata(record, wanted));
+  const found = sandboxes.list(caller.teamId, RUNNING).filter((record) => hasMetadata(record, wanted));
   return json(200, sorted(found, "desc").map(presentListed));
 };
 
 /** `GET /v2/sandboxes`: filtered, in pages (docs/contract/platform.md). */
-export const listSandboxesV2: HandlerOf<typeof routes.listSandboxesV2> = ({ query, caller }, { lifecycle, templates }) => {
+export const listSandboxesV2: HandlerOf<typeof routes.listSandboxesV2> = ({ query, caller }, { sandboxes, templates }) => {
   const states = parseStates(query.state);
   const wanted = parseMetadata(query.metadata);
   const ofTemplate = templateFilter(query.template, templates);
   const after = query.startedAfter === undefined ? undefined : Date.parse(query.startedAfter);
   const cursor = parseCursor(query.nextToken, query.order);
-  const running = states.has("running") ? lifecycle.running(caller.teamId) : [];
-  const matching = running.filter(
-    (record) => hasMetadata(record, wanted) && ofTemplate(record) && (after === undefined || startOf(record) >= after),
-  );
+  const matching = sandboxes
+    .list(caller.teamId, states)
+    .filter((record) => hasMetadata(record, wanted) && ofTemplate(record) && (after === undefined || startOf(record) >= after));
   const rest = sorted(matching, query.order).filter((record) => cursor === undefined || isBehind(record, cursor, query.order));
   const page = rest.slice(0, query.limit);
   const headers: Record<string, string> = {};
   const last = page.at(-1);
   if (rest.length > page.length && last) headers["X-Next-Token"] = cursorOf(last, query.order);
-  if (states.has("running")) headers["X-Total-Running"] = String(matching.length);
+  if (states.has("running")) headers["X-Total-Running"] = String(matching.filter(({ state }) => visibleState(state) === "running").length);
   return json(200, page.map(presentListed), headers);
 };
 

@@ -1,15 +1,14 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import { allowsInternet, egressLists } from "../../sandboxes/create-request.ts";
-import { setInternetAccess } from "../../sandboxes/internet-access.ts";
 import type { HandlerOf } from "../route.ts";
 import { noContent } from "./present.ts";
 
 /** Replaces every rule of what may leave the sandbox: what the body leaves out is as if never set. What may come in is not touched. */
-export const updateNetwork: HandlerOf<typeof routes.updateNetwork> = async ({ body, caller, param }, { lifecycle }) => {
+export const updateNetwork: HandlerOf<typeof routes.updateNetwork> = async ({ body, caller, param }, { sandboxes }) => {
   const { allow_internet_access, ...network } = body;
   const egress = egressLists(network);
-  await setInternetAccess(lifecycle, caller.teamId, parseSandboxId(param("sandboxID")), {
+  await sandboxes.setEgress(caller.teamId, parseSandboxId(param("sandboxID")), {
     internetAccess: allowsInternet({ allow_internet_access, network }),
     ...(egress && { egress }),
   });

@@ -1,6 +1,7 @@
 import { ENVD_VERSION } from "@boxyard/spec";
 import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
 import type { ServerContext } from "../../context.ts";
+import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
 
 /** Constant, kept because old clients demand it. */
@@ -39,7 +40,8 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
     memoryMB: Math.round(facts.resources.memoryBytes / 2 ** 20),
     diskSizeMB: Math.round(facts.resources.diskBytes / 2 ** 20),
     metadata: facts.metadata,
-    state: record.state === "paused" || record.state === "pausing" ? "paused" : "running",
+    // Nothing that clients cannot see gets here; the one exception is a repeated create of a sandbox that has ended since.
+    state: visibleState(record.state) ?? "running",
     envdVersion: ENVD_VERSION,
   };
 }

@@ -6,8 +6,7 @@ import { noContent } from "./present.ts";
 const LEAST_SECONDS = 15;
 
 /** Only extends, and by 15 s at least. */
-export const refreshSandbox: HandlerOf<typeof routes.refreshSandbox> = async ({ body, caller, param }, { lifecycle }) => {
-  const ms = Math.max(LEAST_SECONDS, body.duration) * 1000;
-  await lifecycle.setTimeout(caller.teamId, parseSandboxId(param("sandboxID")), ms, true);
+export const refreshSandbox: HandlerOf<typeof routes.refreshSandbox> = async ({ body, caller, param }, { sandboxes }) => {
+  await sandboxes.extend(caller.teamId, parseSandboxId(param("sandboxID")), Math.max(LEAST_SECONDS, body.duration));
   return noContent();
 };

@@ -6,8 +6,8 @@ const notYet = (what: string) => new AppError("unimplemented", `This server cann
 
 /** For an operation on a running sandbox that no driver can do yet: says so, after everything else that is wrong. */
 export function notYetOf(what: string): Handler<unknown> {
-  return ({ caller, param }, { lifecycle }) => {
-    lifecycle.get(caller.teamId, parseSandboxId(param("sandboxID")));
+  return ({ caller, param }, { sandboxes }) => {
+    sandboxes.get(caller.teamId, parseSandboxId(param("sandboxID")));
     throw notYet(what);
   };
 }

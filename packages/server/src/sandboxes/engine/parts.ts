@@ -1,0 +1,20 @@
+import type { AgentClient } from "@boxyard/agent-client";
+import type { Clock, StepObserver } from "@boxyard/core";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { Events } from "../../events.ts";
+import type { RouteTable } from "../../proxy/route-table.ts";
+import type { Store } from "../../store/index.ts";
+import type { Tokens } from "../tokens.ts";
+
+/** What the engine and the steps of its transitions work with. */
+export interface EngineParts {
+  readonly store: Store;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+  readonly routes: RouteTable;
+  readonly agent: AgentClient;
+  readonly tokens: Tokens;
+  readonly events: Events;
+  /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
+  readonly observer?: StepObserver;
+}

@@ -1,0 +1,108 @@
+import { isAppError, type SandboxId } from "@boxyard/core";
+import type { AgentAddress } from "@boxyard/driver";
+import type { EndCause } from "../../store/index.ts";
+import { Evictor } from "../evictor.ts";
+import type { EngineParts } from "./parts.ts";
+import { Incarnation, type Sandbox } from "./sandbox.ts";
+
+const WATCH_RETRY_MS = 1000;
+
+export interface ReachEvents {
+  /** The time of a sandbox has come. */
+  due(id: SandboxId): void;
+  /** The processes of an incarnation have ended by themselves. Resolves when the sandbox is removed. */
+  ended(sandbox: Sandbox, incarnation: Incarnation, cause: EndCause): Promise<void>;
+}
+
+/** What follows from a sandbox's state: its deadline, its route, and the watch over its processes. */
+export class Reach {
+  private readonly parts: EngineParts;
+  private readonly events: ReachEvents;
+  private readonly evictor: Evictor;
+
+  constructor(parts: EngineParts, events: ReachEvents) {
+    this.parts = parts;
+    this.events = events;
+    this.evictor = new Evictor(parts.clock, (id) => events.due(id as SandboxId));
+  }
+
+  start(): void {
+    this.evictor.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.evictor.stop();
+  }
+
+  /**
+   * Brings deadline, incarnation, route and watch in line with the record; called after every change of it. A sandbox keeps its route while
+   * it pauses or is snapshotted: if that fails, open connections have lost nothing.
+   */
+  follow(sandbox: Sandbox): void {
+    const { state, record } = sandbox;
+    if (state === "running") this.evictor.set(sandbox.id, record.endAt);
+    else this.evictor.delete(sandbox.id);
+    if (state === "paused" || state === "killing" || state === "dead") this.drop(sandbox);
+    else if ((state === "creating" || state === "resuming") && sandbox.incarnation === undefined)
+      sandbox.incarnation = new Incarnation(sandbox.handle);
+    if (state === "running") this.open(sandbox);
+  }
+
+  /** For a sandbox whose processes an earlier server started. */
+  recovered(sandbox: Sandbox, address: AgentAddress): void {
+    sandbox.incarnation = new Incarnation(sandbox.handle);
+    sandbox.incarnation.address = address;
+  }
+
+  /** From here on requests reach the incarnation, and its end is noticed. */
+  private open(sandbox: Sandbox): void {
+    const { incarnation } = sandbox;
+    if (incarnation?.address === undefined || incarnation.isReachable) return;
+    incarnation.isReachable = true;
+    this.addRoute(sandbox, incarnation, incarnation.address);
+    void this.watch(sandbox, incarnation);
+  }
+
+  private addRoute(sandbox: Sandbox, { handle }: Incarnation, { host, agentPort }: AgentAddress): void {
+    const { routes, tokens, driver } = this.parts;
+    const { id, facts } = sandbox.record;
+    routes.add({
+      sandboxId: id,
+      incarnation: handle.incarnation,
+      host,
+      agentPort,
+      accessToken: tokens.access(id),
+      ...(facts.allowPublicTraffic ? {} : { trafficToken: tokens.traffic(id) }),
+      ...(facts.maskRequestHost === undefined ? {} : { maskHost: facts.maskRequestHost }),
+      ...(driver.capabilities.loopback && {
+        inside: (port: number, signal: AbortSignal) => driver.connectInside(handle, port, signal),
+      }),
+    });
+  }
+
+  private drop(sandbox: Sandbox): void {
+    this.parts.routes.remove(sandbox.id);
+    sandbox.incarnation?.end();
+    sandbox.incarnation = undefined;
+  }
+
+  private async watch(sandbox: Sandbox, incarnation: Incarnation): Promise<void> {
+    const { driver, clock, events } = this.parts;
+    const { signal } = incarnation;
+    while (!signal.aborted) {
+      try {
+        const exit = await driver.wait(incarnation.handle, signal);
+        if (!signal.aborted) await this.events.ended(sandbox, incarnation, exit.reason);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isAppError(error, "not_found")) {
+          await this.events.ended(sandbox, incarnation, "lost").catch(() => {});
+          return;
+        }
+        events.watchFailed(sandbox.id, error);
+        await clock.sleep(WATCH_RETRY_MS, signal).catch(() => {});
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { Cleanup, runSteps, type Step, type StepObserver } from "@boxyard/core";
+import type { SandboxChange } from "../../store/index.ts";
+import type { EngineParts } from "./parts.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { type AnyTransition, INTENT, RESULT, type Took, type Transition, type TransitionContext } from "./transition.ts";
+
+/** `ignoresStore`: a failure of the store is logged, and memory changes all the same. */
+export interface WriteHow {
+  readonly first: "memory" | "store";
+  readonly ignoresStore?: boolean;
+}
+
+/** Writes a change to the store and to memory. */
+export type Write = (sandbox: Sandbox, change: SandboxChange, how: WriteHow) => Promise<void>;
+
+export interface RunOptions {
+  readonly signal?: AbortSignal;
+  /** The intended state is written already: only the rest is to be done (the retry of a removal). */
+  readonly hasIntent?: boolean;
+}
+
+/**
+ * Runs one transition in its sandbox's turn: intent, steps, result. When it throws, the undo actions have run and the sandbox is as
+ * `onFailure` says, but for `remove`, which is the caller's.
+ */
+export async function runTransition<Input, Context extends TransitionContext>(
+  parts: EngineParts,
+  sandbox: Sandbox,
+  transition: Transition<Input, Context>,
+  input: Input,
+  write: Write,
+  options: RunOptions = {},
+): Promise<void> {
+  const before = sandbox.record;
+  const context = transition.prepare({ parts, sandbox }, input);
+  const startedAt = parts.clock.monotonic();
+  const took: Record<string, number> = {};
+  const steps = [...(options.hasIntent ? [] : [intentOf(transition, write)]), ...transition.steps, resultOf(transition, write)];
+  const undo = new Cleanup((_name, error) => parts.events.undoFailed(sandbox.id, transition.name, error));
+  try {
+    await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took));
+  } catch (error) {
+    transition.failed?.(context, error);
+    if (transition.onFailure === "return" && sandbox.state === transition.via) await goBack(sandbox, before, write);
+    throw error;
+  }
+  undo.disarm();
+  transition.done?.(context, { totalMs: rounded(parts.clock.monotonic() - startedAt), steps: took } satisfies Took);
+}
+
+function intentOf<Input, Context extends TransitionContext>(transition: Transition<Input, Context>, write: Write): Step<Context> {
+  const { via, ignoresStore = false } = transition;
+  return {
+    name: INTENT,
+    async run(context) {
+      await write(context.sandbox, { ...transition.intent?.(context), state: via }, { first: "memory", ignoresStore });
+      transition.begun?.(context);
+    },
+  };
+}
+
+function resultOf<Input, Context extends TransitionContext>(transition: Transition<Input, Context>, write: Write): Step<Context> {
+  return {
+    name: RESULT,
+    run: (context) => write(context.sandbox, { ...transition.result?.(context), state: transition.to }, { first: "store" }),
+  };
+}
+
+/** The record as it was before the intent. A store that does not take it is told again with the next change; a restart finds `via` until then. */
+async function goBack(sandbox: Sandbox, before: Sandbox["record"], write: Write): Promise<void> {
+  const { state, endAt, incarnation, facts } = before;
+  await write(sandbox, { state, endAt, incarnation, facts }, { first: "memory", ignoresStore: true });
+}
+
+/** A removal is never given up; anything else ends with its caller, its limit, or the sandbox's removal. */
+function signalOf({ to, limitMs }: AnyTransition, sandbox: Sandbox, { signal }: RunOptions): AbortSignal {
+  if (to === "dead") return new AbortController().signal;
+  const limit = limitMs === undefined ? [] : [AbortSignal.timeout(limitMs)];
+  return AbortSignal.any([sandbox.interrupted, ...(signal ? [signal] : []), ...limit]);
+}
+
+/** Observers that inject faults see every point under the transition's name; the trace and the log see how long each took. */
+function observerOf(parts: EngineParts, name: string, took: Record<string, number>): StepObserver {
+  const { observer } = parts;
+  const trace = parts.events.stepTrace(name);
+  return {
+    ...(trace.meter && { meter: trace.meter }),
+    ...(observer?.before && { before: (point: string) => observer.before?.(`${name} ${point}`) }),
+    ...(observer?.after && { after: (point: string) => observer.after?.(`${name} ${point}`) }),
+    onStep: (event) => {
+      took[event.name] = rounded(event.durationMs);
+      trace.onStep?.(event);
+    },
+  };
+}
+
+const rounded = (ms: number) => Math.round(ms * 100) / 100;

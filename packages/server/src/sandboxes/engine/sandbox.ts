@@ -1,0 +1,91 @@
+import { AppError, assertMove, type SandboxState, SerialQueue } from "@boxyard/core";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import type { SandboxChange, SandboxRecord } from "../../store/index.ts";
+
+/** One start of a sandbox: its processes, and where they are reached. A resume replaces it by a new one. */
+export class Incarnation {
+  readonly handle: SandboxHandle;
+  /** Set as soon as the agent can be reached. */
+  address: AgentAddress | undefined;
+  /** True while requests are routed to it and its end is watched. */
+  isReachable = false;
+  private readonly ending = new AbortController();
+
+  constructor(handle: SandboxHandle) {
+    this.handle = handle;
+  }
+
+  /** Aborts when this incarnation has ended, or this server lets go of it. */
+  get signal(): AbortSignal {
+    return this.ending.signal;
+  }
+
+  end(): void {
+    this.ending.abort();
+  }
+}
+
+/**
+ * A sandbox that is not dead: its record, its current incarnation, and the queue in which its transitions wait for their turn. The store has
+ * the same record; only the engine changes either.
+ */
+export class Sandbox {
+  record: SandboxRecord;
+  /** Undefined while nothing of it runs: paused, or being removed. */
+  incarnation: Incarnation | undefined;
+  readonly queue = new SerialQueue();
+  /** The state that the store holds, as far as this server knows; undefined before the record is inserted. */
+  storedState: SandboxState | undefined;
+  /** Monotonic time before which a failed removal is not tried again. */
+  retryAt = 0;
+  /** True while the driver could not say after a restart what became of it; the sweep asks again. */
+  isAdoptionPending = false;
+  private readonly driverName: string;
+  private readonly interruption = new AbortController();
+
+  /** `isStored`: the record comes from the store; a new one is inserted by its first transition. */
+  constructor(record: SandboxRecord, driverName: string, isStored: boolean) {
+    this.record = record;
+    this.storedState = isStored ? record.state : undefined;
+    this.driverName = driverName;
+  }
+
+  get id() {
+    return this.record.id;
+  }
+
+  get state(): SandboxState {
+    return this.record.state;
+  }
+
+  /** True once its removal has begun. */
+  get isEnding(): boolean {
+    return this.state === "killing" || this.state === "dead";
+  }
+
+  /** How the driver finds the incarnation of the record. */
+  get handle(): SandboxHandle {
+    return { driver: this.driverName, sandboxId: this.record.id, incarnation: this.record.incarnation };
+  }
+
+  /** Aborts when the sandbox is to be removed: a transition in progress gives up, and undoes what it did. */
+  get interrupted(): AbortSignal {
+    return this.interruption.signal;
+  }
+
+  interrupt(): void {
+    this.interruption.abort(new AppError("aborted", "The sandbox was ended meanwhile", { reason: "ended_meanwhile" }));
+  }
+
+  /** Changes the record in memory. Throws `illegal_move`. */
+  change(change: SandboxChange): void {
+    if (change.state !== undefined && change.state !== this.record.state) assertMove(this.record.state, change.state);
+    this.record = { ...this.record, ...change };
+  }
+}
+
+/** Where the current incarnation is reached. Throws when the step that finds that out has not run. */
+export function addressOf({ id, incarnation }: Sandbox): AgentAddress {
+  if (!incarnation?.address) throw new AppError("internal", `The address of sandbox ${id} is not known yet`, { reason: "no_address" });
+  return incarnation.address;
+}

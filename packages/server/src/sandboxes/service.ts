@@ -1,0 +1,184 @@
+import { AppError, type Clock, type SandboxId, type TeamId } from "@boxyard/core";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { NewSandbox, SandboxMetric } from "@boxyard/spec/platform";
+import type { SandboxLogs } from "../logs/sandbox-logs.ts";
+import type { SandboxFacts, SandboxLogLine, SandboxLogQuery, SandboxRecord, Store } from "../store/index.ts";
+import type { Templates } from "../templates/registry.ts";
+import type { Admission } from "./admission.ts";
+import type { CreateGate } from "./create-gate.ts";
+import { checkTimeout, toCreateSandbox } from "./create-request.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { Sandbox } from "./engine/sandbox.ts";
+import type { Idempotency } from "./idempotency.ts";
+import { type CreateSandbox, newRecord } from "./new-record.ts";
+import { createFailure, sandboxNotFound } from "./problems.ts";
+import type { Sampler } from "./sampler.ts";
+import { createTransition } from "./transitions/create.ts";
+import { visibleState } from "./visible-state.ts";
+
+export interface SandboxServiceParts {
+  readonly engine: Engine;
+  readonly admission: Admission;
+  readonly gate: CreateGate;
+  readonly idempotency: Idempotency;
+  readonly templates: Templates;
+  readonly store: Store;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+  readonly sampler: Sampler;
+  readonly logs: SandboxLogs;
+  readonly maxTimeoutHours: number;
+}
+
+export interface CreateOptions {
+  /** What tells requests of different versions of the API apart under one idempotency key. */
+  readonly version: string;
+  readonly idempotencyKey?: string | undefined;
+  /** Aborts when the caller has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** All that is set of what may leave a sandbox. */
+export type EgressChange = Pick<SandboxFacts, "internetAccess" | "egress">;
+
+/** Metrics of several sandboxes are asked for at most so many at once. */
+const MAX_METRIC_IDS = 100;
+
+/**
+ * Everything that a team does with its sandboxes, whichever way it comes in. Sandboxes of other teams do not exist here: `not_found`.
+ */
+export class SandboxService {
+  private readonly parts: SandboxServiceParts;
+
+  constructor(parts: SandboxServiceParts) {
+    this.parts = parts;
+  }
+
+  /** Makes a sandbox and returns when it runs. When it throws, nothing of it is left, or the sweep removes it. */
+  async create(teamId: TeamId, body: NewSandbox, { version, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
+    const { templates, idempotency, gate, maxTimeoutHours } = this.parts;
+    const wanted = toCreateSandbox(body, teamId, templates.resolve(teamId, body.templateID), maxTimeoutHours);
+    // With a key the client may come back for the answer, so a lost connection is no reason to give up.
+    const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
+    return idempotency.run(teamId, idempotencyKey, { version, body }, (id) => gate.run(caring, () => this.make(id, wanted, caring)));
+  }
+
+  /** A sandbox that clients can see. Throws `not_found`. */
+  get(teamId: TeamId, id: SandboxId): SandboxRecord {
+    const { record } = this.own(teamId, id);
+    if (visibleState(record.state) === undefined) throw sandboxNotFound(id);
+    return record;
+  }
+
+  /** Sandboxes of a team that clients see in one of these states, in no order. */
+  list(teamId: TeamId, states: ReadonlySet<string>): SandboxRecord[] {
+    return this.parts.engine.sandboxes.ofTeam(teamId).filter(({ state }) => states.has(visibleState(state) ?? ""));
+  }
+
+  /** Access to a running sandbox, whose end is moved to now + `seconds` if that is later. */
+  connect(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
+    checkTimeout(seconds, this.parts.maxTimeoutHours);
+    return this.extend(teamId, id, seconds);
+  }
+
+  /** Moves the end to now + `seconds`; it may come closer. Negative counts as 0. */
+  setTimeout(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
+    checkTimeout(seconds, this.parts.maxTimeoutHours);
+    return this.moveEnd(teamId, id, () => this.parts.clock.now() + Math.max(0, seconds * 1000));
+  }
+
+  /** Moves the end to now + `seconds` if that is later. */
+  extend(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
+    return this.moveEnd(teamId, id, (endAt) => Math.max(endAt, this.parts.clock.now() + seconds * 1000));
+  }
+
+  /** Removes a sandbox, whatever it is doing. Throws `not_found` also if it is being removed already. */
+  async kill(teamId: TeamId, id: SandboxId): Promise<void> {
+    const sandbox = this.own(teamId, id);
+    if (sandbox.isEnding) throw sandboxNotFound(id);
+    await this.parts.engine.end(sandbox, "requested");
+  }
+
+  /**
+   * Replaces the rules of what may leave a running sandbox, at once. The store is written first: should this server die here, the next one
+   * enforces what is written when it adopts the sandbox.
+   */
+  async setEgress(teamId: TeamId, id: SandboxId, to: EgressChange): Promise<void> {
+    const { engine, driver } = this.parts;
+    await this.whileRunning(teamId, id, async (sandbox) => {
+      const before = sandbox.record.facts;
+      const { egress: _replaced, ...others } = before;
+      await engine.change(sandbox, { facts: { ...others, ...to } });
+      try {
+        await driver.setNetwork(sandbox.handle, { internetAccess: to.internetAccess });
+      } catch (error) {
+        await engine.change(sandbox, { facts: before });
+        throw error;
+      }
+    });
+  }
+
+  /** Log lines of a sandbox, also of one that has ended. */
+  async logsOf(teamId: TeamId, id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]> {
+    const record = this.parts.engine.sandboxes.find(id)?.record ?? (await this.parts.store.getSandbox(id));
+    if (record?.teamId !== teamId) throw sandboxNotFound(id);
+    return this.parts.logs.read(id, query);
+  }
+
+  /** Samples of one sandbox, oldest first; bounds are unix seconds, both included. */
+  metricsOf(teamId: TeamId, id: SandboxId, range: { start?: number | undefined; end?: number | undefined }): SandboxMetric[] {
+    this.get(teamId, id);
+    const { start, end } = range;
+    if (start !== undefined && end !== undefined && start > end) {
+      throw new AppError("invalid_argument", "start: must not be after end", { reason: "invalid_range" });
+    }
+    return this.parts.sampler.history(id, start, end);
+  }
+
+  /** The newest sample of each of these sandboxes that has one. */
+  newestMetrics(teamId: TeamId, ids: readonly string[]): Record<string, SandboxMetric> {
+    if (ids.length > MAX_METRIC_IDS) {
+      throw new AppError("invalid_argument", `sandbox_ids: at most ${MAX_METRIC_IDS} ids`, { reason: "too_many_ids" });
+    }
+    const newest: Record<string, SandboxMetric> = {};
+    for (const id of ids) {
+      const sandbox = this.parts.engine.sandboxes.find(id as SandboxId);
+      const sample = sandbox?.record.teamId === teamId ? this.parts.sampler.newest(id) : undefined;
+      if (sample) newest[id] = sample;
+    }
+    return newest;
+  }
+
+  private async make(id: SandboxId, wanted: CreateSandbox, caller: AbortSignal): Promise<SandboxRecord> {
+    const { engine, admission, clock, templates } = this.parts;
+    const sandbox = admission.admit(newRecord(id, wanted, clock.now()));
+    try {
+      const record = await engine.make(sandbox, createTransition, wanted.template.spec, { signal: caller });
+      templates.countSpawn(record.templateId);
+      return record;
+    } catch (error) {
+      throw createFailure(error, { caller, ended: sandbox.interrupted, isRemoved: sandbox.state === "dead" });
+    }
+  }
+
+  private async moveEnd(teamId: TeamId, id: SandboxId, to: (endAt: number) => number): Promise<SandboxRecord> {
+    return this.whileRunning(teamId, id, async (sandbox) => {
+      const endAt = to(sandbox.record.endAt);
+      if (endAt !== sandbox.record.endAt) await this.parts.engine.change(sandbox, { endAt });
+      return sandbox.record;
+    });
+  }
+
+  /** Works on a running sandbox in its turn: nothing else happens to it meanwhile. Throws `not_found`. */
+  private async whileRunning<T>(teamId: TeamId, id: SandboxId, work: (sandbox: Sandbox) => Promise<T>): Promise<T> {
+    const sandbox = this.own(teamId, id);
+    if (visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    return this.parts.engine.whileRunning(sandbox, () => work(sandbox));
+  }
+
+  private own(teamId: TeamId, id: SandboxId): Sandbox {
+    const sandbox = this.parts.engine.sandboxes.find(id);
+    if (sandbox?.record.teamId !== teamId) throw sandboxNotFound(id);
+    return sandbox;
+  }
+}

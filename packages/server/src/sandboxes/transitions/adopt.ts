@@ -1,0 +1,85 @@
+import { isAppError, type LivingState } from "@boxyard/core";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import type { EndCause, SandboxRecord } from "../../store/index.ts";
+import type { EngineParts } from "../engine/parts.ts";
+import type { RecordChange } from "../engine/transition.ts";
+
+/**
+ * What becomes of a sandbox that an earlier server has left.
+ * - `running`, `paused`: it goes on in that state; `change` comes with the move if the record says another state.
+ * - `remove`: it is removed, for the cause.
+ * - `later`: the driver cannot say just now. A sandbox is not ended for that; the sweep asks again.
+ * - `keep`: it is dealt with already.
+ */
+export type Answer =
+  | { readonly next: "running"; readonly address: AgentAddress; readonly change?: RecordChange }
+  | { readonly next: "paused"; readonly change?: RecordChange }
+  | { readonly next: "remove"; readonly cause: EndCause }
+  | { readonly next: "later" }
+  | { readonly next: "keep" };
+
+type Ask = (parts: EngineParts, record: SandboxRecord, handle: SandboxHandle | undefined) => Promise<Answer>;
+
+const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
+
+/** The processes go on if the driver has them in the incarnation of the record; frozen ones are thawed first. */
+const recover: Ask = async ({ driver, events }, record, handle) => {
+  if (!handle || handle.incarnation !== record.incarnation) return remove("lost");
+  try {
+    const status = await driver.recover(handle);
+    if (status.phase === "stopped") return remove(status.exit?.reason ?? "unknown");
+    if (status.phase !== "running") return remove("half_made");
+    if (status.frozen) await driver.thaw(handle);
+    // Only a server that died in the midst of a change leaves another state than the record's.
+    if (driver.capabilities.network) await driver.setNetwork(handle, { internetAccess: record.facts.internetAccess });
+    return { next: "running", address: await driver.address(handle) };
+  } catch (error) {
+    if (isAppError(error, "not_found")) return remove("lost");
+    events.watchFailed(record.id, error);
+    return { next: "later" };
+  }
+};
+
+/** A pause whose memory and disk are kept whole is finished; any other is undone. */
+const finishOrUndoPause: Ask = async (parts, record, handle) => {
+  const { driver, events } = parts;
+  if (!driver.capabilities.checkpoint) return recover(parts, record, handle);
+  if (!handle) return remove("lost");
+  try {
+    if (!(await driver.hasGeneration(handle))) return recover(parts, record, handle);
+    await driver.endIncarnation(handle);
+    return { next: "paused" };
+  } catch (error) {
+    events.watchFailed(record.id, error);
+    return { next: "later" };
+  }
+};
+
+/** What a pause has kept is untouched until a resume is done: it can be tried again. The incarnation that was being started is ended. */
+const backToPaused: Ask = async ({ driver, events }, record, handle) => {
+  if (!handle) return remove("lost");
+  try {
+    await driver.endIncarnation({ ...handle, incarnation: record.incarnation });
+    return { next: "paused", change: { incarnation: record.incarnation - 1 } };
+  } catch (error) {
+    events.watchFailed(record.id, error);
+    return { next: "later" };
+  }
+};
+
+/** A paused sandbox has no processes to look for, and is never removed for want of them. */
+const stayPaused: Ask = async () => ({ next: "paused" });
+const halfMade: Ask = async () => remove("half_made");
+const finishRemoval: Ask = async (_parts, record) => remove(record.reason ?? "unknown");
+
+/** For each state in which a dead server can have left a sandbox: what the next server does. */
+export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
+  creating: halfMade,
+  running: recover,
+  pausing: finishOrUndoPause,
+  snapshotting: recover,
+  paused: stayPaused,
+  resuming: backToPaused,
+  failed: finishRemoval,
+  killing: finishRemoval,
+};

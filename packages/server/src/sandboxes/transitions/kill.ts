@@ -1,0 +1,37 @@
+import type { Step } from "@boxyard/core";
+import type { EndCause } from "../../store/index.ts";
+import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
+import { withLimit } from "../with-limit.ts";
+
+const DESTROY_MS = 60_000;
+
+export interface KillContext extends TransitionContext {
+  readonly cause: EndCause;
+}
+
+/** Nothing of the sandbox is on the machine when this is done: processes, disk, network, paused state. Repeatable. */
+const destroy: Step<KillContext> = {
+  name: "destroy",
+  run: ({ parts, sandbox }) => withLimit(parts.driver.destroy(sandbox.handle), DESTROY_MS),
+};
+
+/** Removes a sandbox, from every state. */
+export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
+  name: "kill",
+  from: ["creating", "running", "pausing", "snapshotting", "paused", "resuming", "failed"],
+  via: "killing",
+  to: "dead",
+  onFailure: "retry",
+  ignoresStore: true,
+  prepare: (base, { cause }) => ({ ...base, cause }),
+  intent: ({ parts, cause }) => ({ reason: cause, endedAt: parts.clock.now() }),
+  steps: [destroy],
+  /** Once more, because the store may not have taken the intent. */
+  result: ({ sandbox: { record } }): RecordChange => ({
+    ...(record.reason === undefined ? {} : { reason: record.reason }),
+    ...(record.endedAt === undefined ? {} : { endedAt: record.endedAt }),
+  }),
+  begun: ({ parts, sandbox, cause }) => parts.events.ended(sandbox.id, cause),
+  done: ({ parts, sandbox }) => parts.events.removed(sandbox.id),
+  failed: ({ parts, sandbox }, error) => parts.events.removalFailed(sandbox.id, error),
+};

@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import { canMove, type LivingState, MOVES, type SandboxId, type SandboxState } from "@boxyard/core";
+import { eventually } from "@boxyard/testkit";
+import { holdAt, Place } from "../../testing/place.ts";
+import type { TestServer } from "../../testing/test-server.ts";
+import { type AnyTransition, pointsOf } from "../engine/transition.ts";
+import { ANSWERS } from "./adopt.ts";
+import { TRANSITIONS, type TransitionName } from "./index.ts";
+
+const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
+const transitions = Object.values(TRANSITIONS) as readonly AnyTransition[];
+
+/** How a client asks for each transition; `id` is a sandbox in a state from which it may begin. A transition without its line does not compile. */
+const ASK: Readonly<Record<TransitionName, (s: TestServer, id: string) => Promise<{ status: number }>>> = {
+  create: (s) => s.call("POST", "/v2/sandboxes", { templateID: "base" }),
+  kill: (s, id) => s.call("DELETE", `/sandboxes/${id}`),
+};
+
+describe("the table of moves", () => {
+  test.each(transitions.map((transition) => [transition.name, transition] as const))("allows what %s does", (name, transition) => {
+    const { from, via, to, onFailure } = transition;
+    const moves: [SandboxState, SandboxState][] = [...from.map((state): [SandboxState, SandboxState] => [state, via]), [via, to]];
+    if (onFailure === "return") moves.push(...from.map((state): [SandboxState, SandboxState] => [via, state]));
+    if (onFailure === "remove") moves.push([via, "killing"], [to, "killing"]);
+    expect(moves.filter(([a, b]) => !canMove(a, b))).toEqual([]);
+    expect(TRANSITIONS[name as TransitionName] as AnyTransition).toBe(transition);
+    expect(new Set(pointsOf(transition)).size).toBe(transition.steps.length + 2);
+  });
+
+  test("lets a sandbox be removed from every state, and has an answer to each state after a restart", () => {
+    expect([...TRANSITIONS.kill.from].sort()).toEqual(LIVING.filter((state) => state !== "killing").sort());
+    expect(Object.keys(ANSWERS).sort()).toEqual([...LIVING].sort());
+  });
+});
+
+const places = transitions.flatMap((transition) =>
+  pointsOf(transition).map((point) => [transition.name as TransitionName, point] as const),
+);
+const stateOf = async (s: TestServer, id: string) => (await s.server.context.store.getSandbox(id as SandboxId))?.state;
+
+/** A server whose first sandbox is there to be changed; `arm` makes the fault come from then on. */
+async function withSandbox(place: Place, fault: (point: string, when: "before" | "after") => void | Promise<void>) {
+  let armed = false;
+  const hook = (when: "before" | "after") => (point: string) => (armed ? fault(point, when) : undefined);
+  const s = await place.boot({ observer: { before: hook("before"), after: hook("after") } });
+  const { sandboxID: id } = await s.create();
+  armed = true;
+  return { s, id };
+}
+
+/** Sandboxes in memory, store and driver agree, and none is in a state between two others. */
+async function isConsistent(s: TestServer, place: Place): Promise<boolean> {
+  const records = await s.server.context.store.listLiving();
+  const known = s.server.engine.sandboxes.all();
+  const settled = (state: string) => state === "running" || state === "paused";
+  return (
+    records.every(({ state }) => settled(state)) &&
+    known.every((sandbox) => records.some(({ id, state }) => id === sandbox.id && state === sandbox.state)) &&
+    known.length === records.length &&
+    [...place.world.sandboxes.keys()].every((id) => known.some((sandbox) => sandbox.id === id))
+  );
+}
+
+describe.each(places)("%s that fails at '%s'", (name, failing) => {
+  const transition = TRANSITIONS[name] as AnyTransition;
+  const isLast = failing === pointsOf(transition).at(-1);
+
+  test.each(["before", "after"] as const)("(%s it) leaves the sandbox as the transition says, and everything consistent", async (when) => {
+    await using place = new Place();
+    let left = 1;
+    const { s, id } = await withSandbox(place, (point, at) => {
+      if (point === failing && at === when && left-- > 0) throw new Error("injected");
+    });
+    expect((await ASK[name](s, id)).status).toBe(500);
+    for (const sandbox of s.server.engine.sandboxes.all()) sandbox.retryAt = 0;
+    await s.server.sweep.once();
+    await eventually("everything is consistent", () => isConsistent(s, place));
+    const { onFailure, from, to } = transition;
+    const isDone = isLast && when === "after";
+    if (onFailure === "return") expect(isDone ? [to] : from).toContain((await stateOf(s, id)) as LivingState);
+    // What was there before lives on.
+    if (onFailure === "remove") expect([...place.world.sandboxes.keys()]).toEqual([id]);
+    // It works the next time, unless it has happened.
+    expect((await ASK[name](s, id)).status).toBeLessThan(500);
+    if (onFailure !== "remove") expect(await stateOf(s, id)).toBe(to);
+  });
+
+  test.each(["before", "after"] as const)("(the server killed %s it) is finished or undone by the next server", async (when) => {
+    await using place = new Place();
+    const { observer, reached } = holdAt(failing, when);
+    const first = await place.boot();
+    const { sandboxID: id } = await first.create();
+    await place.crash(first);
+    const second = await place.boot({ observer });
+    const asked = ASK[name](second, id).catch(() => undefined);
+    await reached;
+    await place.crash(second);
+    await asked;
+    const third = await place.boot();
+    await third.server.adoption.removals;
+    expect(await isConsistent(third, place)).toBe(true);
+    if (transition.onFailure === "remove") expect(place.world.sandboxes.size).toBe(isLast && when === "after" ? 2 : 1);
+    else expect([...transition.from, transition.to]).toContain((await stateOf(third, id)) as LivingState);
+    expect((await ASK[name](third, id)).status).toBeLessThan(500);
+    if (transition.onFailure !== "remove") expect(await stateOf(third, id)).toBe(transition.to);
+  });
+});

@@ -1,0 +1,22 @@
+import type { SandboxState } from "@boxyard/core";
+
+/** The states that API clients know. */
+export type VisibleState = "running" | "paused";
+
+/**
+ * What clients see of each state. A sandbox that resumes cannot be used yet, so it still counts as paused; one that is being created or removed is
+ * not there for them.
+ */
+const VISIBLE: Readonly<Record<SandboxState, VisibleState | undefined>> = {
+  creating: undefined,
+  running: "running",
+  snapshotting: "running",
+  pausing: "paused",
+  paused: "paused",
+  resuming: "paused",
+  failed: undefined,
+  killing: undefined,
+  dead: undefined,
+};
+
+export const visibleState = (state: SandboxState): VisibleState | undefined => VISIBLE[state];

@@ -1,0 +1,40 @@
+import { rm } from "node:fs/promises";
+import { FakeWorld } from "@boxyard/driver/fake";
+import { TestServer, type TestServerOptions } from "./test-server.ts";
+
+/** A machine and a data folder whose server can be killed and started again. For tests. */
+export class Place {
+  readonly world = new FakeWorld();
+  private dataFolder: string | undefined;
+  private servers: TestServer[] = [];
+
+  async boot(options: TestServerOptions = {}): Promise<TestServer> {
+    const server = await TestServer.start({ world: this.world, ...(this.dataFolder ? { dataFolder: this.dataFolder } : {}), ...options });
+    this.dataFolder = server.config.dataFolder;
+    this.servers.push(server);
+    return server;
+  }
+
+  /** As `kill -9` has it: whatever the server was doing goes no further. */
+  async crash(server: TestServer): Promise<void> {
+    await server.server.close(0);
+    this.servers = this.servers.filter((other) => other !== server);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of this.servers) await server.stop();
+    await this.world.clear();
+    if (this.dataFolder) await rm(this.dataFolder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves `reached` when the named point of a transition comes, and holds the transition there for ever. */
+export function holdAt(point: string, when: "before" | "after" = "before") {
+  const reached = Promise.withResolvers<void>();
+  const hook = (name: string) => {
+    if (name !== point) return undefined;
+    reached.resolve();
+    return new Promise<void>(() => {});
+  };
+  return { observer: { [when]: hook }, reached: reached.promise };
+}
