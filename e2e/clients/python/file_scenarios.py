@@ -195,3 +195,20 @@ async def end_of_a_watch(flavour):
         await sandbox.kill()
         await eventually("the end with the sandbox", lambda: len(ends) == 2)
         same([type(end) for end in ends], [e2b.TimeoutException, e2b.SandboxNotRunningException])
+
+
+async def polls_have_what_was_done_before(flavour):
+    do, _ = _tools()
+    # Only the synchronous client asks for events; the other gets them by themselves.
+    if flavour.is_async:
+        return
+    async with sandbox_of(flavour) as sandbox:
+        await do(sandbox.files.make_dir("watched"))
+        handle = await do(sandbox.files.watch_dir("watched", recursive=True))
+        for i in range(150):
+            await do(sandbox.files.write(f"watched/f{i}", "x"))
+            await do(sandbox.files.make_dir(f"watched/d{i}/e"))
+            await do(sandbox.files.write(f"watched/d{i}/e/f", "x"))
+            created = {event.name for event in handle.get_new_events() if event.type.value == "create"}
+            same(created, {f"f{i}", f"d{i}", f"d{i}/e", f"d{i}/e/f"})
+        handle.stop()

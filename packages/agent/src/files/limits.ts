@@ -52,4 +52,6 @@ export const LIMITS = {
   freshNamesMs: 5_000,
   /** How long the second half of a rename may take to come. */
   renameHalfMs: 500,
+  /** Longest that a poll waits for the watch to have read what has happened. */
+  catchUpMs: 2_000,
 } as const;

@@ -28,6 +28,8 @@ export const IN = {
 const INIT_FLAGS = 0o2000000 | 0o4000;
 const HEADER_BYTES = 16;
 const ENAMETOOLONG = 36;
+/** Watched for a moment to mark a place among the records. No directory, so nobody else's watch has its number. */
+const MARK_FILE = "/proc/self/exe";
 /** A path on its way to the kernel; one at a time. */
 const PATH = Buffer.alloc(LIMITS.pathBytes);
 
@@ -54,11 +56,16 @@ export class Inotify {
   private rest: Buffer = Buffer.alloc(0);
   private isTelling = false;
   private telling: Promise<void> | undefined;
+  /** Who waits for the record that says that this number is watched no longer. */
+  private readonly marks = new Map<number, () => void>();
 
   private constructor(fd: number, onRecord: (record: InotifyRecord) => void, onEnd: (error: unknown) => void) {
     this.fd = fd;
     this.onRecord = onRecord;
-    this.onEnd = (error) => this.isClosed || onEnd(error);
+    this.onEnd = (error) => {
+      this.passMarks();
+      if (!this.isClosed) onEnd(error);
+    };
     this.reader = Bun.file(fd).stream().getReader();
   }
 
@@ -85,8 +92,24 @@ export class Inotify {
     libc().inotify_rm_watch(this.fd, wd);
   }
 
+  /**
+   * Resolves when everything that has happened so far is told. A watch that is added and taken away again puts a record of its own behind all
+   * others: the one that says that it is gone.
+   */
+  async drained(): Promise<void> {
+    const path = Buffer.from(`${MARK_FILE}\0`);
+    const wd = libc().inotify_add_watch(this.fd, ptr(path), IN.ATTRIB);
+    // Without room for one more watch nothing can be marked; what is missing comes with the next question.
+    if (wd < 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.marks.set(wd, resolve);
+    this.remove(wd);
+    await promise;
+  }
+
   close(): void {
     this.isClosed = true;
+    this.passMarks();
     this.reader.cancel().catch(() => {});
     // The kernel waits for a grace period here, so it is not done on this thread.
     close(this.fd, () => {});
@@ -123,13 +146,28 @@ export class Inotify {
     }
   }
 
+  private tell(record: InotifyRecord): void {
+    // The kernel throws marks away too when its queue is full, and says that it did.
+    if (record.mask & IN.Q_OVERFLOW) this.passMarks();
+    const mark = this.marks.get(record.wd);
+    if (!mark) return this.onRecord(record);
+    if (!(record.mask & IN.IGNORED)) return;
+    this.marks.delete(record.wd);
+    mark();
+  }
+
+  private passMarks(): void {
+    for (const mark of this.marks.values()) mark();
+    this.marks.clear();
+  }
+
   /** Tells whole records, giving way to others; returns what is left over. */
   private async tellChunk(bytes: Buffer, slice: TimeSlice): Promise<Buffer> {
     let at = 0;
     while (at + HEADER_BYTES <= bytes.length) {
       const end = at + HEADER_BYTES + bytes.readUInt32LE(at + 12);
       if (end > bytes.length) break;
-      this.onRecord(recordAt(bytes, at, end));
+      this.tell(recordAt(bytes, at, end));
       at = end;
       const turn = slice.turn();
       if (turn) await turn;

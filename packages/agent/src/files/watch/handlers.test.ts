@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError, FakeClock } from "@boxyard/core";
@@ -42,7 +42,7 @@ test("a client that leaves while its watcher is made holds none of the 256", asy
 
 /** A watch with a queue and nothing behind it. */
 function watchOf(queue: EventQueue): Watch {
-  return { queue, present: (event) => event, dispose() {} };
+  return { queue, present: (event) => event, caughtUp: async () => {}, dispose() {} };
 }
 
 function filled(count: number): EventQueue {
@@ -86,6 +86,37 @@ test("a poll takes everything that waits, few or many; a failure comes with the 
     queue.fail(new AppError("resource_exhausted", "no room"));
     await expect(takeAll(watchOf(queue), claim)).rejects.toThrow("no room");
   }
+});
+
+test("a poll has everything that was done before it, also in directories that were made just then", async () => {
+  const { handlers, create } = setUp();
+  const call = { username: "root", signal: new AbortController().signal } as RpcCall;
+  const { watcherId } = await create(call.signal);
+  for (let i = 0; i < 200; i++) {
+    // In one go with the question: nothing of the watch has a turn in between.
+    writeFileSync(join(dir, `f${i}`), "x");
+    mkdirSync(join(dir, `d${i}/e/g`), { recursive: true });
+    writeFileSync(join(dir, `d${i}/e/g/f`), "x");
+    const { events } = (await handlers.GetWatcherEvents({ watcherId }, call)) as { events: { name: string; type: string }[] };
+    const created = events.filter(({ type }) => type === "EVENT_TYPE_CREATE").map(({ name }) => name);
+    expect(created).toEqual([`f${i}`, `d${i}`, `d${i}/e`, `d${i}/e/g`, `d${i}/e/g/f`]);
+    expect(events).toContainEqual({ name: `f${i}`, type: "EVENT_TYPE_WRITE" });
+  }
+  await handlers.RemoveWatcher({ watcherId }, call);
+});
+
+test("polls of several watches at once wait for all, and a watch that goes holds nobody up", async () => {
+  const { handlers, create } = setUp();
+  const call = { username: "root", signal: new AbortController().signal } as RpcCall;
+  const [one, two] = await Promise.all([create(call.signal), create(call.signal)]);
+  writeFileSync(join(dir, "f"), "x");
+  const polls = [one, two, one].map(({ watcherId }) => handlers.GetWatcherEvents({ watcherId }, call)) as Promise<{ events: unknown[] }>[];
+  const [first, second] = await Promise.all(polls);
+  expect([first?.events.length, second?.events.length]).toEqual([2, 2]);
+  const last = handlers.GetWatcherEvents({ watcherId: two.watcherId }, call);
+  await handlers.RemoveWatcher(one, call);
+  await handlers.RemoveWatcher(two, call);
+  await Promise.resolve(last).catch(() => {});
 });
 
 test("a watch that can't cover a new directory tells what was before, then fails: streams end, polls throw", async () => {

@@ -22,8 +22,10 @@ export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "C
     async CreateWatcher(request, call) {
       return { watcherId: polled.add(await open(request, call)) };
     },
-    GetWatcherEvents({ watcherId }) {
-      return takeAll(polled.get(watcherId), () => ctx.bodies.claim());
+    async GetWatcherEvents({ watcherId }) {
+      const watch = polled.get(watcherId);
+      await watch.caughtUp();
+      return takeAll(watch, () => ctx.bodies.claim());
     },
     RemoveWatcher({ watcherId }) {
       polled.remove(watcherId);

@@ -42,6 +42,11 @@ export class InotifyHub {
     }
   }
 
+  /** Resolves when listeners have been told of everything that has happened so far. */
+  async drained(): Promise<void> {
+    await this.inotify?.drained();
+  }
+
   drop(wd: number, listener: Listener): void {
     const set = this.listeners.get(wd);
     if (!set?.delete(listener) || set.size > 0) return;

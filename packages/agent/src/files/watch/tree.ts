@@ -48,6 +48,8 @@ export class WatchTree implements Listener {
   /** Events were lost since the last look at everything began. */
   private isBehind = false;
   private isCatchingUp = false;
+  /** Directories that are new and not yet looked into. */
+  private readonly covering = new Set<Promise<void>>();
 
   constructor(hub: InotifyHub, root: string, recursive: boolean, watcher: TreeWatcher, maxDirs: number = LIMITS.watchedDirs) {
     this.root = root.replace(/\/+$/, "") || "/";
@@ -65,6 +67,11 @@ export class WatchTree implements Listener {
       this.dispose();
       throw watchFailure(this.root, error);
     }
+  }
+
+  /** Resolves when everything is told that is in directories which are new by now. */
+  async settled(): Promise<void> {
+    await Promise.all(this.covering);
   }
 
   dispose(): void {
@@ -206,7 +213,10 @@ export class WatchTree implements Listener {
     if (mask & (IN.CREATE | IN.MOVED_TO)) {
       const moved = this.leaving.get(cookie);
       this.leaving.delete(cookie);
-      this.cover(dir, name, moved).catch((error) => this.onFailed(error));
+      const covered = this.cover(dir, name, moved)
+        .catch((error) => this.onFailed(error))
+        .finally(() => this.covering.delete(covered));
+      this.covering.add(covered);
     } else if (mask & IN.MOVED_FROM) {
       const child = dir.children?.get(name);
       if (!child) return;

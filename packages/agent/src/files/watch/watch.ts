@@ -2,6 +2,7 @@ import { statfsSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import type { FilesystemEvent, WatchDirRequest } from "@boxyard/spec/agent";
 import type { Users } from "../../contracts.ts";
+import { after } from "../../timers.ts";
 import { LIMITS } from "../limits.ts";
 import { EntryReader } from "../rpc/entry-info.ts";
 import { guarded } from "../sys/errno.ts";
@@ -19,6 +20,8 @@ export interface Watch {
   readonly queue: EventQueue;
   /** Makes the wire form of an event, with the entry as it is now where the client wants it. */
   present(event: TreeEvent): FilesystemEvent;
+  /** Resolves when everything that has happened so far waits in the queue, or after two seconds. */
+  caughtUp(): Promise<void>;
   /** Repeatable. */
   dispose(): void;
 }
@@ -33,6 +36,14 @@ function checkPath(path: string, allowNetworkMounts: boolean): void {
       throw new AppError("invalid_argument", `cannot watch path on network filesystem: ${path}`, { reason: "network_filesystem" });
     }
   });
+}
+
+/** Resolves with `work`, or when it has taken so long: a tree that changes without end must not hold an answer up. */
+function atMost(ms: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const cancel = after(ms, resolve);
+  work.then(resolve, reject).finally(cancel);
+  return promise;
 }
 
 /** All watches of an agent, which share one inotify instance and the bounds. */
@@ -81,7 +92,16 @@ export class Watches {
     } finally {
       signal.removeEventListener("abort", dispose);
     }
-    return { queue, dispose, present: (event) => this.present(path, event, request.includeEntry) };
+    const caughtUp = async () => {
+      await this.hub.drained();
+      await tree.settled();
+    };
+    return {
+      queue,
+      dispose,
+      caughtUp: () => atMost(LIMITS.catchUpMs, caughtUp()),
+      present: (event) => this.present(path, event, request.includeEntry),
+    };
   }
 
   private present(root: string, { name, type }: TreeEvent, includeEntry: boolean): FilesystemEvent {
