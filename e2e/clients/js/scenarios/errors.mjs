@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 
 const NOBODY = "i00000000000000000000";
+/** No sandbox can have these; clients are to be told that there is none all the same. */
+const IMPOSSIBLE = ["nonexistingsandbox", "non-existing-sandbox"];
 
 export default async function (client) {
   const { Sandbox } = client;
@@ -8,8 +10,12 @@ export default async function (client) {
   await assert.rejects(Sandbox.create(wrongKey), client.AuthenticationError);
   await assert.rejects(Sandbox.getInfo(NOBODY, wrongKey), client.AuthenticationError);
   await assert.rejects(Sandbox.create("no-such-template"), (error) => /404/.test(error.message) && /no-such-template/.test(error.message));
-  await assert.rejects(Sandbox.connect(NOBODY), client.NotFoundError);
-  await assert.rejects(Sandbox.getInfo(NOBODY), client.NotFoundError);
-  assert.equal(await Sandbox.kill(NOBODY), false);
+  for (const id of [NOBODY, ...IMPOSSIBLE]) {
+    await assert.rejects(Sandbox.connect(id), client.NotFoundError);
+    await assert.rejects(Sandbox.getInfo(id), client.NotFoundError);
+    await assert.rejects(Sandbox.setTimeout(id, 1000), client.NotFoundError);
+    await assert.rejects(Sandbox.getMetrics(id), client.NotFoundError);
+    assert.equal(await Sandbox.kill(id), false);
+  }
   await assert.rejects(Sandbox.create({ timeoutMs: -1000 }), (error) => /400/.test(error.message));
 }

@@ -20,4 +20,14 @@ export default async function (client) {
     },
     options,
   );
+  // What was accepted is shown.
+  const network = { allowOut: [], denyOut: ["0.0.0.0/0", "::/0"] };
+  await withSandbox(
+    client,
+    async (sandbox) => {
+      const info = await sandbox.getInfo();
+      assert.deepEqual([info.network.allowOut, info.network.denyOut], [network.allowOut, network.denyOut]);
+    },
+    { network },
+  );
 }

@@ -11,7 +11,10 @@ async function listed(client, options) {
 export default async function (client) {
   const group = `list-${crypto.randomUUID()}`;
   const create = (name) => client.Sandbox.create({ metadata: { group, name } });
-  const sandboxes = [await create("one"), await create("two & 2=+%41, 100%"), await create("three")];
+  // Values that hold an escape, and that look as if they did.
+  const names = ["one", "two & 2=+%41, 100%", "100%25", "three"];
+  const sandboxes = [];
+  for (const name of names) sandboxes.push(await create(name));
   try {
     const ids = sandboxes.map((sandbox) => sandbox.sandboxId);
     const all = await listed(client, { query: { metadata: { group } } });
@@ -23,11 +26,13 @@ export default async function (client) {
       paged.map((info) => info.sandboxId),
       all.map((info) => info.sandboxId),
     );
-    const one = await listed(client, { query: { metadata: { group, name: "two & 2=+%41, 100%" } } });
-    assert.deepEqual(
-      one.map((info) => info.sandboxId),
-      [ids[1]],
-    );
+    for (const [i, name] of names.entries()) {
+      const found = await listed(client, { query: { metadata: { group, name } } });
+      assert.deepEqual(
+        found.map((info) => info.sandboxId),
+        [ids[i]],
+      );
+    }
     assert.deepEqual(await listed(client, { query: { metadata: { group }, state: ["paused"] } }), []);
   } finally {
     await Promise.all(sandboxes.map((sandbox) => sandbox.kill()));

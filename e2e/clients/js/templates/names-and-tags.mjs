@@ -8,8 +8,13 @@ export default async function (client) {
     assert.equal(await Template.exists(name), false);
     const one = await build(client, Template().fromBaseImage().runCmd("echo one > ~/v"), `${name}:v1`, { tags: ["stable"] });
     assert.deepEqual([one.name, one.tags], [`${name}:v1`, ["v1", "stable"]]);
-    assert.equal(await Template.exists(name), true);
+    for (const taken of [name, `${name}:v1`, `default/${name}:stable`]) assert.equal(await Template.exists(taken), true);
+    assert.equal(await Template.exists(`${name}:v9`), false);
     assert.deepEqual(await tagsOf(name), ["stable", "v1"]);
+    assert.deepEqual(await tagsOf(`${name}:v1`), ["stable", "v1"]);
+    // A tag is no template: deleting one must not delete all.
+    const kept = await api("DELETE", `/templates/${name}:v1`);
+    assert.deepEqual([kept.status, (await kept.json()).message.includes("/templates/tags")], [400, true]);
     const two = await build(client, Template().fromBaseImage().runCmd("echo two > ~/v"), `${name}:v2`);
     assert.equal(two.templateId, one.templateId);
     assert.equal(await inside(client, `${name}:v1`, "cat v"), "one\n");
