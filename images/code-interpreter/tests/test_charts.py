@@ -1,6 +1,7 @@
 import datetime
 import json
 import unittest
+import warnings
 
 import matplotlib
 
@@ -49,16 +50,29 @@ class Charts(unittest.TestCase):
         self.axes.pie([1, 3], labels=["A", "B"], autopct="%d")
         elements = self.chart()["elements"]
         self.assertEqual([(one["label"], one["angle"], one["radius"]) for one in elements], [("A", 90, 1), ("B", 270, 1)])
+        for shares in ([10, 90], [1, 2, 7], [0.1, 0.2, 0.3, 0.4]):
+            self.axes.clear()
+            self.axes.pie(shares)
+            angles = [round(360 * share / sum(shares), 4) for share in shares]
+            self.assertEqual([one["angle"] for one in self.chart()["elements"]], angles)
 
     def test_boxes_standing_lying_and_filled(self):
         wanted = {"label": "p", "min": 1, "first_quartile": 2, "median": 3, "third_quartile": 4, "max": 4, "outliers": [20]}
-        for options in ({}, {"patch_artist": True}, {"vert": False}):
+        notched = {"notch": True}
+        for options in ({}, {"patch_artist": True}, {"vert": False}, notched, {**notched, "patch_artist": True}, {**notched, "vert": False}):
             self.axes.clear()
             self.axes.boxplot([[1, 2, 3, 4, 20], [5, 6, 7]], **options)
             ticks = self.axes.set_yticklabels if options.get("vert") is False else self.axes.set_xticklabels
             ticks(["p", "q"])
             chart = self.chart()
             self.assertEqual((chart["type"], chart["elements"][0], len(chart["elements"])), ("box_and_whisker", wanted, 2), options)
+
+    def test_boxes_by_the_names_that_most_programs_give(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # matplotlib calls it `tick_labels` now
+            self.axes.boxplot([[1, 2, 3], [4, 5, 6]], labels=["a", "b"])
+        chart = self.chart()
+        self.assertEqual((chart["type"], [one["label"] for one in chart["elements"]]), ("box_and_whisker", ["a", "b"]))
 
     def test_several_axes_and_what_is_none_of_these(self):
         self.figure.clear()

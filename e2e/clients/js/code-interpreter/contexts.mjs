@@ -44,7 +44,12 @@ export default async function (client) {
       await sandbox.removeCodeContext(own);
       await assert.rejects(inOwn("1"), /404|not found/i);
       assert.deepEqual(await kinds(), ["javascript /home/user", "python /home/user"]);
-      await assert.rejects(sandbox.createCodeContext({ cwd: "/no/where" }), /400/);
+      const atRoot = await sandbox.createCodeContext({ cwd: "/root" });
+      const where = await sandbox.runCode("import os; open('made', 'w').close(); os.getcwd()", { context: atRoot });
+      assert.deepEqual([atRoot.cwd, where.text, where.error], ["/root", "/root", undefined]);
+      await sandbox.removeCodeContext(atRoot);
+      await sandbox.commands.run("mkdir -m 700 /closed", { user: "root" });
+      for (const cwd of ["/no/where", "/closed"]) await assert.rejects(sandbox.createCodeContext({ cwd }), /400/);
       await assert.rejects(sandbox.runCode("1", { language: "cobol" }), /400/);
 
       const env = (name, options) => sandbox.runCode(`import os; os.environ.get('${name}', '-')`, options).then(({ text }) => text);

@@ -25,6 +25,18 @@ export default async function (client) {
     assert.deepEqual(await shown("extra", "{'application/x-own': 'v', 'text/plain': 't'}, raw=True"), { "application/x-own": "v" });
     assert.equal((await one("import sympy\nsympy.sqrt(sympy.Symbol('x'))")).latex, "$\\displaystyle \\sqrt{x}$");
 
+    const saved = await one("from PIL import Image\nimage = Image.new('RGB', (60, 30), color='red')\nimage.save('x.png')");
+    assert.match(saved.png, PNG);
+    assert.equal((await sandbox.files.read("x.png", { format: "bytes" })).length > 0, true);
+
+    const boxes = await one("import matplotlib.pyplot as plt\nplt.boxplot([[1, 2, 3], [4, 5, 6]], labels=['a', 'b'])\nplt.show()");
+    assert.deepEqual([boxes.chart.type, boxes.chart.elements.map(({ label }) => label)], ["box_and_whisker", ["a", "b"]]);
+    const pie = await one("plt.pie([10, 90])\nplt.show()");
+    assert.deepEqual(
+      pie.chart.elements.map(({ angle }) => angle),
+      [36, 324],
+    );
+
     const table = await one(
       "import pandas as pd\npd.DataFrame({'n': [1, None], 'd': pd.to_datetime(['2024-01-02', None]), 's': ['a', 'b']})",
     );

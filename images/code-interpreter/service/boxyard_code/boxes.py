@@ -3,56 +3,63 @@ from matplotlib.patches import PathPatch
 
 from .displays import plain
 
+# Points of a box's outline, the first one again at its end.
+_PLAIN = 5
+_NOTCHED = 11
+_NO_LINE = ("None", "none", "", " ")
+
 
 def boxes_of(axes):
     """One entry for each box, from left to right, or from below; none where no boxes are drawn."""
-    rectangles = [_corners(line.get_xdata(), line.get_ydata()) for line in axes.lines]
+    outlines = [(line.get_xdata(), line.get_ydata()) for line in axes.lines]
     for patch in axes.patches:
         if isinstance(patch, PathPatch):
             vertices = patch.get_path().vertices
-            rectangles.append(_corners(vertices[:5, 0], vertices[:5, 1]))
+            vertices = vertices[: _NOTCHED if len(vertices) >= _NOTCHED else _PLAIN]
+            outlines.append((vertices[:, 0], vertices[:, 1]))
     strokes = [(line.get_xdata(), line.get_ydata(), line.get_linestyle()) for line in axes.lines]
+    turned = [(y, x, style) for x, y, style in strokes]
     found = []
-    for box in filter(None, rectangles):
-        upright = _read(box, strokes)
-        if upright is None:  # it may be lying
-            upright = _read((box[2], box[3], box[0], box[1]), [(y, x, style) for x, y, style in strokes])
-            axis = axes.yaxis
-        else:
-            axis = axes.xaxis
-        if upright is not None:
-            at, element = upright
-            found.append((at, {"label": _label(axis, at), **element}))
+    for xs, ys in outlines:
+        for box, marks, axis in ((_box(xs, ys), strokes, axes.xaxis), (_box(ys, xs), turned, axes.yaxis)):
+            read = _read(box, marks) if box is not None else None
+            if read is not None:
+                at, element = read
+                found.append((at, {"label": _label(axis, at), **element}))
+                break
     return [element for _, element in sorted(found, key=lambda entry: entry[0])]
 
 
-def _corners(xs, ys):
-    """(left, right, bottom, top) of a closed rectangle; None for any other stroke."""
+def _box(xs, ys):
+    """(left, right, first quartile, third quartile, left end of the median, its right end) of an upright box; None for any other stroke."""
     try:
         points = list(zip(map(float, xs), map(float, ys)))
     except (TypeError, ValueError):
         return None
-    if len(points) != 5 or points[0] != points[4]:
+    if len(points) not in (_PLAIN, _NOTCHED) or points[0] != points[-1]:
         return None
+    if len(points) == _NOTCHED:  # (left, q1), (right, q1), up the right side with its notch, (right, q3), (left, q3), down the left one
+        (left, first), (right, _), (_, third) = points[0], points[1], points[5]
+        return left, right, first, third, points[8][0], points[3][0]
     lefts, bottoms = sorted({x for x, _ in points}), sorted({y for _, y in points})
     if len(lefts) != 2 or not 1 <= len(bottoms) <= 2 or len(set(points)) < 2:
         return None
-    return lefts[0], lefts[1], bottoms[0], bottoms[-1]
+    return lefts[0], lefts[1], bottoms[0], bottoms[-1], lefts[0], lefts[1]
 
 
 def _read(box, strokes):
     """The middle of an upright box and its figures; None when no median lies across it."""
-    left, right, first, third = box
+    left, right, first, third, median_left, median_right = box
     middle = (left + right) / 2
     median, whiskers, outliers = None, [], []
     for xs, ys, style in strokes:
         xs, ys = list(xs), list(ys)
-        if not xs or len(xs) == 5:
+        if not xs or len(xs) in (_PLAIN, _NOTCHED) and style not in _NO_LINE:
             continue
-        if style in ("None", "none", "", " "):
+        if style in _NO_LINE:
             if all(_near(x, middle) for x in xs):
                 outliers.extend(ys)
-        elif len(xs) == 2 and ys[0] == ys[1] and _near(xs[0], left) and _near(xs[1], right) and first <= ys[0] <= third:
+        elif len(xs) == 2 and ys[0] == ys[1] and _near(xs[0], median_left) and _near(xs[1], median_right) and first <= ys[0] <= third:
             median = ys[0]
         elif len(xs) == 2 and _near(xs[0], middle) and _near(xs[1], middle) and (ys[0] in (first, third)):
             whiskers.append(ys[1])

@@ -150,7 +150,8 @@ def _slices(axes, wedges):
     return [
         {
             "label": _slice_label(wedge, texts, i),
-            "angle": plain(wedge.theta2 - wedge.theta1),
+            # Sums of 32-bit numbers: more digits than these mean nothing.
+            "angle": plain(round(float(wedge.theta2 - wedge.theta1), 4)),
             "radius": plain(wedge.r),
         }
         for i, wedge in enumerate(wedges)

@@ -1,6 +1,9 @@
-"""An IPython extension: what a data frame and a chart hold goes out with their pictures, as data."""
+"""An IPython extension: what a data frame and a chart hold goes out with their pictures, as data; a picture that a cell saves last is shown."""
+import ast
+import builtins
 import datetime
 import math
+import sys
 
 from IPython.core.formatters import BaseFormatter
 from traitlets import ObjectName, Unicode
@@ -54,7 +57,30 @@ def frame_data(frame):
     return {str(name): [plain(value) for value in frame.iloc[:, i].tolist()] for i, name in enumerate(frame.columns)}
 
 
+class SavedPictures(ast.NodeTransformer):
+    """`picture.save(…)` as the last deed of a cell: its result is the picture. Of any other object's `save` nothing changes."""
+
+    def visit_Module(self, module):
+        last = module.body[-1] if module.body else None
+        call = last.value if isinstance(last, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "save":
+            shown = ast.Call(ast.Name(_SAVE, ast.Load()), [call.func.value, *call.args], call.keywords)
+            last.value = ast.fix_missing_locations(ast.copy_location(shown, call))
+        return module
+
+
+_SAVE = "_boxyard_save_"
+
+
+def _save(saved, /, *args, **options):
+    value = saved.save(*args, **options)
+    pil = sys.modules.get("PIL.Image")
+    return saved if value is None and pil is not None and isinstance(saved, pil.Image) else value
+
+
 def load_ipython_extension(shell):
+    setattr(builtins, _SAVE, _save)
+    shell.ast_transformers.append(SavedPictures())
     shell.colors = "nocolor"  # tracebacks are read by programs
     formatter = shell.display_formatter
     data = DataFormatter(parent=formatter)

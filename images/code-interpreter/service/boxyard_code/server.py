@@ -85,6 +85,8 @@ class Contexts(Handler):
         folder = cwd or limits.DEFAULT_CWD
         if not os.path.isabs(folder) or not os.path.isdir(folder):
             raise Refusal(400, f"cwd: there is no folder {folder[:1000]}")
+        if not os.access(folder, os.X_OK):
+            raise Refusal(400, f"cwd: the user of the code service may not enter {folder[:1000]}")
         context = self.service.contexts.create(found, folder)
         if not await context.warm_up():
             await self.service.contexts.remove(context.id)
