@@ -150,10 +150,11 @@ export class Inotify {
     // The kernel throws marks away too when its queue is full, and says that it did.
     if (record.mask & IN.Q_OVERFLOW) this.passMarks();
     const mark = this.marks.get(record.wd);
-    if (!mark) return this.onRecord(record);
-    if (!(record.mask & IN.IGNORED)) return;
-    this.marks.delete(record.wd);
-    mark();
+    if (!mark) this.onRecord(record);
+    else if (record.mask & IN.IGNORED) {
+      this.marks.delete(record.wd);
+      mark();
+    }
   }
 
   private passMarks(): void {
