@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkBoundaries } from "../checks/boundaries.ts";
+import { checkPatterns } from "../checks/patterns.ts";
 import { checkFileSizes, longFunctions, type SizeExceptions } from "../checks/sizes.ts";
 import { ROOT } from "../config.ts";
 import { generators } from "../generate/index.ts";
@@ -10,10 +11,16 @@ import { changedFiles, readTree } from "../lib/tree.ts";
 
 export const lint: Suite = {
   name: "lint",
-  proves: "format and lint rules hold (biome)",
+  proves: "format and lint rules hold (biome), and no regular expression that strangers' text meets is slower than linear",
   limitMs: 60_000,
-  run: async ({ command }) =>
-    tallyOf(await command([npmBinary("biome"), "check", "--error-on-warnings", "--diagnostic-level=warn", "--max-diagnostics=100", "."])),
+  run: async ({ command }) => {
+    const biome = await command([
+      ...[npmBinary("biome"), "check", "--error-on-warnings", "--diagnostic-level=warn", "--max-diagnostics=100", "."],
+    ]);
+    const slow = sourceFiles(["ts"]).flatMap(checkPatterns);
+    const lines = slow.map((found) => `${found.path}:${found.line}: ${found.message}`);
+    return addTallies([tallyOf(biome), lines.length > 0 ? failedOne(lines.join("\n")) : passedOne()]);
+  },
 };
 
 export const types: Suite = {

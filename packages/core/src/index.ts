@@ -7,3 +7,4 @@ export * from "./ids.ts";
 export * from "./sandbox-state.ts";
 export * from "./serial-queue.ts";
 export * from "./steps.ts";
+export * from "./text.ts";

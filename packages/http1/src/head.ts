@@ -150,7 +150,7 @@ function originForm(raw: string, method: string): { target: string; authority?: 
   if (raw.startsWith("/")) return { target: raw };
   if (raw === "*" && method === "OPTIONS") return { target: raw };
   // A client that takes us for a forward proxy sends the absolute form; its authority then counts instead of Host (RFC 9112, 3.2.2).
-  const absolute = /^https?:\/\/([^/?#]+)(.*)$/i.exec(raw);
+  const absolute = /^https?:\/\/([^/?#]+)([\s\S]*)/i.exec(raw);
   if (!absolute) throw new HeadError(400, "malformed request target");
   const rest = absolute[2] ?? "";
   return { target: rest.startsWith("/") ? rest : `/${rest}`, authority: absolute[1] ?? "" };

@@ -11,7 +11,7 @@ export type Operation = "read" | "write";
 /** `v1_` + unpadded base64 of SHA-256 over `path:operation:user:token[:expiration]`, each as it stands in the query. */
 export function signatureOf(path: string, operation: Operation, user: string, token: string, expiration?: string): string {
   const raw = `${path}:${operation}:${user}:${token}${expiration === undefined ? "" : `:${expiration}`}`;
-  return `v1_${new Bun.CryptoHasher("sha256").update(raw).digest("base64").replace(/=+$/, "")}`;
+  return `v1_${new Bun.CryptoHasher("sha256").update(raw).digest("base64").replaceAll("=", "")}`;
 }
 
 const unauthorised = (message: string) => new AppError("unauthenticated", message, { reason: "bad_signature" });

@@ -49,7 +49,7 @@ export const kernelRelease = (): string => release();
 
 /** `4.2.1` of `Version: 4.2.1`; undefined when there is none in it. */
 export function criuVersion(output: string): string | undefined {
-  return /(\d+\.\d+(?:\.\d+)?)/.exec(output)?.[1];
+  return /\bVersion: (\d+\.\d+(?:\.\d+)?)/.exec(output)?.[1];
 }
 
 /** True for `4.2.1`. */

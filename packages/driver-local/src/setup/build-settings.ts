@@ -106,7 +106,10 @@ export function entriesOf(file: string, section?: string): [string, string][] {
     .flatMap((line) => {
       const header = /^\s*\[([^\]]+)\]\s*$/.exec(line)?.[1];
       if (header !== undefined) current = header;
-      const [, name, value] = /^\s*([A-Za-z][\w-]*)\s*=\s*"?(.*?)"?\s*$/.exec(line) ?? [];
-      return name !== undefined && value && current === section ? [[name, value] as [string, string]] : [];
+      const equals = line.indexOf("=");
+      const [name, value] = [line.slice(0, Math.max(equals, 0)).trim(), line.slice(equals + 1).trim()];
+      if (current !== section || !/^[A-Za-z][\w-]*$/.test(name)) return [];
+      const plain = value.replace(/^"/, "").replace(/"$/, "");
+      return plain === "" ? [] : [[name, plain] as [string, string]];
     });
 }

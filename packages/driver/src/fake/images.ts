@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { AppError, withoutTrailing } from "@boxyard/core";
 import {
   type CommitOptions,
   DEFAULT_MAX_LAYER_BYTES,
@@ -66,7 +66,7 @@ export class FakeImages implements ImageStore {
       if (sandbox.phase === "running" && !sandbox.frozen) {
         throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} runs; freeze it first`, { reason: "sandbox_running" });
       }
-      const out = (options.leaveOut ?? []).map((path) => path.replace(/^\/+|\/+$/g, ""));
+      const out = (options.leaveOut ?? []).map((path) => withoutTrailing(path.replace(/^\/+/, ""), "/"));
       const files = [...sandbox.files].sort().map(([path, text]) => ({ path: path.replace(/^\/+/, ""), text }));
       return this.keep(makeTar(files.filter(({ path }) => !out.some((left) => path === left || path.startsWith(`${left}/`)))), options);
     });

@@ -39,7 +39,7 @@ interface RequestParts {
 
 /** Puts a route of the spec and its handler together: authenticate, read, parse, call. Nothing of a body is read for a caller who is not known. */
 export function mount<R extends RouteConfig>(app: Api, context: ServerContext, route: R, handler: HandlerOf<R>): void {
-  const path = route.path.replaceAll(/\{([^}]+)\}/g, ":$1");
+  const path = route.path.replaceAll(/\{([^{}]+)\}/g, ":$1");
   const request = route.request as RequestParts | undefined;
   const bodySchema = request?.body?.content["application/json"]?.schema;
   const maxBytes = maxBodyBytesOf(route);

@@ -10,7 +10,7 @@ function operationOf(method: string): "read" | "write" | undefined {
 /** Signature of a file URL as docs/contract/agent.md, Signed URLs has it. */
 export function fileSignature(parts: { path: string; operation: string; user: string; token: string; expiration: string | null }): string {
   const raw = `${parts.path}:${parts.operation}:${parts.user}:${parts.token}${parts.expiration === null ? "" : `:${parts.expiration}`}`;
-  return `v1_${createHash("sha256").update(raw).digest("base64").replace(/=+$/, "")}`;
+  return `v1_${createHash("sha256").update(raw).digest("base64").replaceAll("=", "")}`;
 }
 
 /**

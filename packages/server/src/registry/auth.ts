@@ -1,5 +1,6 @@
 import { AppError } from "@boxyard/core";
 import { z } from "zod";
+import { parseChallenge } from "./challenge.ts";
 import type { Login } from "./credentials.ts";
 import { isLoopback } from "./reference.ts";
 import type { Transport } from "./transport.ts";
@@ -7,22 +8,6 @@ import type { Transport } from "./transport.ts";
 const MAX_TOKEN_BYTES = 64 * 1024;
 /** How long a token lives when the registry does not say (distribution's token specification). */
 const DEFAULT_LIFE_S = 60;
-
-export interface Challenge {
-  readonly scheme: string;
-  readonly parameters: Readonly<Record<string, string>>;
-}
-
-/** The first challenge of a `WWW-Authenticate` header that we can answer. */
-export function parseChallenge(header: string): Challenge | undefined {
-  const [, scheme = "", rest = ""] = /^\s*(Bearer|Basic)\b(.*)$/i.exec(header) ?? [];
-  if (scheme === "") return undefined;
-  const parameters: Record<string, string> = {};
-  for (const [, name = "", quoted, plain = ""] of rest.matchAll(/([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi)) {
-    parameters[name.toLowerCase()] = quoted ?? plain;
-  }
-  return { scheme: scheme.toLowerCase(), parameters };
-}
 
 const Token = z.object({ token: z.string().optional(), access_token: z.string().optional(), expires_in: z.number().optional() });
 

@@ -61,7 +61,7 @@ export async function* readArchive(stream: ReadableStream<Uint8Array>): AsyncGen
 }
 
 function parsed(header: Buffer): { path: string; size: number; isFile: boolean } {
-  const text = (at: number, length: number) => header.toString("latin1", at, at + length).replace(/\0.*$/s, "");
+  const text = (at: number, length: number) => header.toString("latin1", at, at + length).split("\0", 1)[0] as string;
   const octal = (at: number, length: number) => Number.parseInt(text(at, length).trim() || "0", 8);
   const sum = header.reduce((a, b, i) => a + (i >= 148 && i < 156 ? 32 : b), 0);
   if (octal(148, 8) !== sum) throw badImage("the archive is no tar");

@@ -1,4 +1,5 @@
 import { chownSync, closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readlinkSync, type Stats } from "node:fs";
+import { withoutTrailing } from "@boxyard/core";
 import { errnoOf } from "../sys/errno.ts";
 
 /** Linux's O_PATH; node does not name it. A descriptor that names a place and never opens what lies there. */
@@ -83,7 +84,7 @@ export function ensureDir(path: string, owner: Owner, onCreate?: (path: string) 
       dir = PinnedDir.open(at);
     } catch (error) {
       if (errnoOf(error) !== "ENOENT" || at === "/") throw error;
-      const cut = at.replace(/\/+$/, "").lastIndexOf("/");
+      const cut = withoutTrailing(at, "/").lastIndexOf("/");
       missing.unshift(at.slice(cut + 1).replaceAll("/", ""));
       at = at.slice(0, cut) || "/";
     }

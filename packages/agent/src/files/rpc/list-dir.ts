@@ -1,5 +1,5 @@
 import { readdir, stat } from "node:fs";
-import { AppError } from "@boxyard/core";
+import { AppError, withoutTrailing } from "@boxyard/core";
 import { type EntryInfo, EntryInfoTable } from "@boxyard/spec/agent";
 import type { BodyClaim } from "../../body/budget.ts";
 import { EncodedMessage, type Users } from "../../contracts.ts";
@@ -111,7 +111,7 @@ async function listDir({ users, path, depth, signal }: Listing, onEntry: (entry:
       signal.throwIfAborted();
     }
   };
-  const top = path.replace(/\/+$/, "");
+  const top = withoutTrailing(path, "/");
   await walk(await namesAtTop(path), top, top, Math.max(depth, 1));
 }
 

@@ -1,6 +1,6 @@
 import { renameSync } from "node:fs";
 import { posix } from "node:path";
-import { AppError } from "@boxyard/core";
+import { AppError, withoutTrailing } from "@boxyard/core";
 import { httpFailure } from "../../contracts.ts";
 import { ensureDir, type Owner, PinnedDir } from "../path/pinned-dir.ts";
 import { baseName } from "../path/resolve-path.ts";
@@ -12,7 +12,7 @@ import { removeTree } from "./remove-tree.ts";
 
 /** A path that names an entry of a directory: not `/`, `.` or `..`. Slashes at the end are dropped. Throws 400. */
 export function entryOf(path: string): { readonly parent: string; readonly name: string; readonly path: string } {
-  const clean = path.replace(/\/+$/, "") || "/";
+  const clean = withoutTrailing(path, "/") || "/";
   const name = baseName(clean);
   if (clean === "/" || name === "." || name === "..") throw httpFailure(400, `path names no entry of a directory: ${path}`);
   return { parent: posix.dirname(clean), name, path: clean };

@@ -1,5 +1,5 @@
 import { type Dirent, lstatSync, readdir, readdirSync, type Stats } from "node:fs";
-import { AppError } from "@boxyard/core";
+import { AppError, withoutTrailing } from "@boxyard/core";
 import { after } from "../../timers.ts";
 import { LIMITS } from "../limits.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
@@ -52,7 +52,7 @@ export class WatchTree implements Listener {
   private readonly covering = new Set<Promise<void>>();
 
   constructor(hub: InotifyHub, root: string, recursive: boolean, watcher: TreeWatcher, maxDirs: number = LIMITS.watchedDirs) {
-    this.root = root.replace(/\/+$/, "") || "/";
+    this.root = withoutTrailing(root, "/") || "/";
     this.recursive = recursive;
     this.watcher = watcher;
     this.dirs = new WatchedDirs(hub, this, rawOf(this.root), maxDirs);

@@ -1,5 +1,5 @@
 import { statfsSync, statSync } from "node:fs";
-import { AppError } from "@boxyard/core";
+import { AppError, withoutTrailing } from "@boxyard/core";
 import type { FilesystemEvent, WatchDirRequest } from "@boxyard/spec/agent";
 import type { Users } from "../../contracts.ts";
 import { after } from "../../timers.ts";
@@ -107,7 +107,7 @@ export class Watches {
   private present(root: string, { name, type }: TreeEvent, includeEntry: boolean): FilesystemEvent {
     if (!includeEntry || GONE.has(type)) return { name, type };
     try {
-      const path = name === "." ? root : `${root.replace(/\/+$/, "")}/${name}`;
+      const path = name === "." ? root : `${withoutTrailing(root, "/")}/${name}`;
       const entry = new EntryReader(this.users).read(path);
       return entry ? { name, type, entry } : { name, type };
     } catch {

@@ -1,3 +1,4 @@
+import { withoutTrailing } from "@boxyard/core";
 import { BadTar, BLOCK, isZeroBlock, parseHeader, parsePax, type RawHeader } from "./header.ts";
 
 /** An entry with everything that headers before it said. Text is byte strings. */
@@ -184,7 +185,7 @@ export class TarReader {
   private metaEnd(): void {
     const data = Buffer.concat(this.meta);
     this.meta = [];
-    const text = () => data.toString("latin1").replace(/\0+$/, "");
+    const text = () => withoutTrailing(data.toString("latin1"), "\0");
     if (this.metaType === "L") this.longName = text();
     else if (this.metaType === "K") this.longLink = text();
     else if (this.metaType === "x" || this.metaType === "X") this.pax = parsePax(data);

@@ -44,7 +44,7 @@ function deb822Fields(stanza: string): Map<string, string> {
   const fields = new Map<string, string>();
   let name = "";
   for (const line of stanza.split("\n")) {
-    const match = /^([A-Za-z][A-Za-z0-9-]*):\s*(.*)$/.exec(line);
+    const match = /^([A-Za-z][A-Za-z0-9-]*):(.*)/.exec(line);
     if (match?.[1] !== undefined) {
       name = match[1].toLowerCase();
       fields.set(name, (match[2] ?? "").trim());

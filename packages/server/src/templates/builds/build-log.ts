@@ -1,4 +1,5 @@
 import type { Clock } from "@boxyard/core";
+import { withoutTrailing } from "@boxyard/core";
 import type { BuildLogLevel, BuildLogLine, TemplateStore } from "../../store/index.ts";
 
 const FLUSH_MS = 100;
@@ -102,7 +103,7 @@ export class LineCutter {
   }
 
   private tell(line: string): void {
-    const trimmed = line.replace(/\r+$/, "");
+    const trimmed = withoutTrailing(line, "\r");
     this.onLine(trimmed.slice(trimmed.lastIndexOf("\r") + 1));
   }
 }

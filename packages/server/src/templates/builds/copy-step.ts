@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { withoutTrailing } from "@boxyard/core";
 import { BuildFailure } from "./build-failure.ts";
 import { BUILD_FOLDER } from "./build-settings.ts";
 import { ARCHIVE, LIST, packFrom, type Source } from "./copy-from.ts";
@@ -55,7 +56,7 @@ function destinationOf(text: string, state: BuildState): string {
 
 /** The folder that a source's pattern is in, or the source itself where it has none; never outside of the archive. */
 export function withoutPattern(source: string): string {
-  const clean = posix.normalize(`/${source}`).slice(1).replace(/\/+$/, "");
+  const clean = withoutTrailing(posix.normalize(`/${source}`).slice(1), "/");
   const parts = clean.split("/");
   const first = parts.findIndex((part) => /[*?[\]{}]/.test(part));
   return (first < 0 ? parts : parts.slice(0, first)).join("/");
