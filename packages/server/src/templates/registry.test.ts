@@ -19,7 +19,7 @@ async function having(...names: string[]): Promise<Templates> {
 test("the name that clients for code ask for means the template that runs code, unless somebody has one of that very name", async () => {
   const found = (templates: Templates, text: string) => templates.find(TEAM, text).record.name;
   const shipped = await having("base", "code-interpreter");
-  expect(["code-interpreter-v1", "code-interpreter", "Default/Code-Interpreter-V1:stable"].map((text) => found(shipped, text))).toEqual(
+  expect(["code-interpreter-v1", "code-interpreter", "Default/Code-Interpreter-V1:default"].map((text) => found(shipped, text))).toEqual(
     Array(3).fill("code-interpreter"),
   );
   expect(found(await having("code-interpreter", "code-interpreter-v1"), "code-interpreter-v1")).toBe("code-interpreter-v1");
