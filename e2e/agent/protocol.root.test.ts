@@ -40,6 +40,10 @@ describe("unary calls", () => {
     for (const type of ["application/proto", "application/grpc", "application/grpc-web+json", "text/plain", "application/connect+json"]) {
       const response = await post("/process.Process/List", { "Content-Type": type }, "{}");
       expect([response.status, response.headers.get("accept-post")]).toEqual([415, "application/json"]);
+      expect(await response.json()).toEqual({
+        code: "unimplemented",
+        message: `the content type "${type}" is not supported here: send application/json`,
+      });
     }
     for (const type of ["application/json", "application/connect+proto"]) {
       expect((await post("/process.Process/Start", { "Content-Type": type }, "{}")).status).toBe(415);

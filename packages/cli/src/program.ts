@@ -1,8 +1,8 @@
+import { VERSION } from "@boxyard/core";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { COMMANDS, type CommandEntry } from "./commands/index.ts";
 import type { CliContext } from "./context.ts";
 import { EXIT, usageError } from "./errors.ts";
-import { VERSION } from "./version.ts";
 
 const EXAMPLES = `
 Examples:

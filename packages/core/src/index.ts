@@ -8,3 +8,4 @@ export * from "./sandbox-state.ts";
 export * from "./serial-queue.ts";
 export * from "./steps.ts";
 export * from "./text.ts";
+export * from "./version.ts";

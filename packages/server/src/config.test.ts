@@ -6,6 +6,7 @@ test("defaults hold for what is unset or empty", () => {
     dataFolder: "/var/lib/boxyard",
     listen: { hostname: "127.0.0.1", port: 3000 },
     domain: undefined,
+    publicUrl: undefined,
     maxSandboxes: 2000,
     maxTimeoutHours: 24,
   });
@@ -15,6 +16,12 @@ test("defaults hold for what is unset or empty", () => {
 test.each([
   [{ BOXYARD_LISTEN: "3000" }, "BOXYARD_LISTEN: must be ADDRESS:PORT, such as 127.0.0.1:3000"],
   [{ BOXYARD_LISTEN: "a:70000" }, "BOXYARD_LISTEN: must be ADDRESS:PORT, such as 127.0.0.1:3000"],
+  [{ BOXYARD_PUBLIC_URL: "boxyard.example" }, "BOXYARD_PUBLIC_URL: must be an address such as https://boxyard.example"],
+  [{ BOXYARD_PUBLIC_URL: "ftp://boxyard.example" }, "BOXYARD_PUBLIC_URL: must be an address such as https://boxyard.example"],
+  [
+    { BOXYARD_PUBLIC_URL: "https://boxyard.example/path" },
+    "BOXYARD_PUBLIC_URL: must be a scheme and a host, with a port if need be, and nothing behind it",
+  ],
   [{ BOXYARD_DOMAIN: "https://x" }, "BOXYARD_DOMAIN: must be a host name, with a port if need be"],
   [{ BOXYARD_MAX_SANDBOXES: "many" }, "BOXYARD_MAX_SANDBOXES: must be a number"],
   [{ BOXYARD_MAX_CREATES: "0" }, "BOXYARD_MAX_CREATES: must be at least 1"],

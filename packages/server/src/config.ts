@@ -10,6 +10,8 @@ export interface ServerConfig {
   readonly listen: { readonly hostname: string; readonly port: number };
   /** Domain of the wildcard names of sandboxes, if one is configured. */
   readonly domain: string | undefined;
+  /** Address under which clients reach this server, without a slash at the end, if one is configured. */
+  readonly publicUrl: string | undefined;
   readonly logLevel: string;
   readonly maxSandboxes: number;
   readonly maxCreates: number;
@@ -33,6 +35,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const count = (min: number) => z.coerce.number("must be a number").int("must be a whole number").min(min, `must be at least ${min}`);
 
+const isOrigin = ({ href, origin }: URL) => href === `${origin}/`;
+
 const Env = z.object({
   BOXYARD_DATA: z.string().default("/var/lib/boxyard"),
   BOXYARD_LISTEN: z
@@ -47,6 +51,11 @@ const Env = z.object({
   BOXYARD_DOMAIN: z
     .string()
     .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/, "must be a host name, with a port if need be")
+    .optional(),
+  BOXYARD_PUBLIC_URL: z
+    .url({ protocol: /^https?$/, error: "must be an address such as https://boxyard.example" })
+    .refine((text) => isOrigin(new URL(text)), "must be a scheme and a host, with a port if need be, and nothing behind it")
+    .transform((text) => new URL(text).origin)
     .optional(),
   BOXYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
@@ -81,6 +90,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     dataFolder: resolve(e.BOXYARD_DATA),
     listen: e.BOXYARD_LISTEN,
     domain: e.BOXYARD_DOMAIN,
+    publicUrl: e.BOXYARD_PUBLIC_URL,
     logLevel: e.BOXYARD_LOG_LEVEL,
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     maxCreates: e.BOXYARD_MAX_CREATES,

@@ -49,9 +49,15 @@ export async function answerRpc(ctx: RpcContext, endpoint: RpcEndpoint, request:
   const kind = endpoint.method.kind;
   const expected = kind === "unary" ? UNARY_TYPE : STREAM_TYPE;
   const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
-  if (type !== expected) return new Response(null, { status: 415, headers: { "Accept-Post": expected } });
+  if (type !== expected) return wrongCodec(type ?? "", expected);
   if (kind === "unary") return answerUnary(ctx, endpoint, request);
   return kind === "server_stream" ? answerServerStream(ctx, endpoint, request) : answerClientStream(ctx, endpoint, request);
+}
+
+/** Connect says the status and the header; the body says in words what they mean. */
+function wrongCodec(type: string, expected: string): Response {
+  const message = `the content type ${JSON.stringify(type.slice(0, 100))} is not supported here: send ${expected}`;
+  return Response.json({ code: "unimplemented", message }, { status: 415, headers: { "Accept-Post": expected } });
 }
 
 /** A call whose signal aborts when the client leaves, or when `fail` is told why it must end. */

@@ -7,6 +7,7 @@ import type { ApiCall } from "../proxy/api-exchange.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";
+import { publicUrl } from "./public-url.ts";
 import { type Api, mount } from "./route.ts";
 import { connect } from "./sandboxes/connect.ts";
 import { createSandbox } from "./sandboxes/create.ts";
@@ -21,6 +22,7 @@ import { resumeSandbox } from "./sandboxes/resume.ts";
 import { listSnapshots, notYetOf } from "./sandboxes/snapshots.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
 import { getSdkPackage, SDK_PACKAGE_PATH } from "./sdk-package.ts";
+import { startPage } from "./start-page.ts";
 import { mountTemplates } from "./templates/index.ts";
 
 /** The platform API as a fetch handler. */
@@ -60,6 +62,9 @@ export function createApp(context: ServerContext): Api {
   const sdkPackage = getSdkPackage(context);
   app.get(SDK_PACKAGE_PATH, (c) => sdkPackage(c.req.raw));
   app.notFound((c) => {
+    if (c.req.path === "/" && c.req.method === "GET" && c.req.header("accept")?.includes("text/html")) {
+      return startPage(publicUrl(context.config, (name) => c.req.header(name)));
+    }
     const allow = allowedMethods(app, c.req.path);
     if (allow.length === 0) throw new AppError("not_found", `There is nothing at ${c.req.path.slice(0, 200)}`, { reason: "no_such_route" });
     throw new AppError("unimplemented", `${c.req.method} is not allowed here; ${allow.join(", ")} is`, {

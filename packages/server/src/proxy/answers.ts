@@ -1,41 +1,65 @@
 import { ownResponse, REASONS, type RequestHead } from "@boxyard/http1";
+import { escapeHtml, htmlPage, PAGE_HEADERS } from "../html-page.ts";
 
 /** Answers that the proxy gives itself. Texts that clients compare are exact (docs/contract/routing.md). */
 export interface ProxyProblem {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>> & { readonly message: string };
+  /** The same for a person: what is missing, and what to do. */
+  readonly page: { readonly title: string; readonly text: string };
 }
 
 export const NOT_FOUND_MESSAGE = "The sandbox was not found";
 export const PORT_CLOSED_MESSAGE = "The sandbox is running but port is not open";
+const TOKEN_HEADER = "e2b-traffic-access-token";
 
-/** Both spellings (docs/contract/routing.md, Answers of the proxy). */
+/** Both spellings: the interface document has `sandboxID`, the clients' contract `sandboxId`. */
 const ids = (sandboxId: string) => ({ sandboxID: sandboxId, sandboxId });
 
 export const problems = {
-  sandboxNotFound: (id: string): ProxyProblem => ({ status: 502, body: { ...ids(id), message: NOT_FOUND_MESSAGE, code: 502 } }),
+  sandboxNotFound: (id: string): ProxyProblem => ({
+    status: 502,
+    body: { ...ids(id), message: NOT_FOUND_MESSAGE, code: 502 },
+    page: {
+      title: "Sandbox not found",
+      text: `No sandbox ${id} is running here. It may have ended or been paused, or the address may have a typing error.`,
+    },
+  }),
   portClosed: (id: string, port: number): ProxyProblem => ({
     status: 502,
     body: { ...ids(id), message: PORT_CLOSED_MESSAGE, port, code: 502 },
+    page: {
+      title: `No service on port ${port}`,
+      text: `The sandbox ${id} is running, but nothing in it answers HTTP on port ${port}. Start the service there, or use the port that it has.`,
+    },
   }),
   internalPath: (path: string): ProxyProblem => ({
     status: 404,
     body: { message: "This path belongs to the server and cannot be reached through the sandbox's address", path, code: 404 },
+    page: { title: "Not reachable", text: "This path belongs to the server and cannot be reached through the sandbox's address." },
   }),
   trafficTokenMissing: (id: string): ProxyProblem => ({
     status: 403,
     body: {
       ...ids(id),
-      message: "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing",
+      message: `Sandbox is secured with traffic access token. Token header '${TOKEN_HEADER}' is missing`,
       code: 403,
+    },
+    page: {
+      title: "Traffic token missing",
+      text: `The ports of the sandbox ${id} are private: a request must have the sandbox's traffic access token in the header ${TOKEN_HEADER}.`,
     },
   }),
   trafficTokenWrong: (id: string): ProxyProblem => ({
     status: 403,
     body: {
       ...ids(id),
-      message: "Sandbox is secured with traffic access token. Provided token in header 'e2b-traffic-access-token' is invalid",
+      message: `Sandbox is secured with traffic access token. Provided token in header '${TOKEN_HEADER}' is invalid`,
       code: 403,
+    },
+    page: {
+      title: "Traffic token invalid",
+      text: `The ports of the sandbox ${id} are private, and the token in the header ${TOKEN_HEADER} is not the sandbox's traffic access token.`,
     },
   }),
   tooManyConnections: (id: string, limit: number): ProxyProblem => ({
@@ -46,8 +70,19 @@ export const problems = {
       connectionLimit: limit,
       code: 429,
     },
+    page: {
+      title: "Too many connections",
+      text: `The sandbox ${id} answers ${limit} requests at once, and there are as many. Try again in a moment.`,
+    },
   }),
-  badSignature: (): ProxyProblem => ({ status: 401, body: { code: 401, message: "invalid signature" } }),
+  badSignature: (): ProxyProblem => ({
+    status: 401,
+    body: { code: 401, message: "invalid signature" },
+    page: {
+      title: "Signature not valid",
+      text: "No running sandbox has signed this address. It may have ended, or the address may not be complete.",
+    },
+  }),
 } as const;
 
 /** Any origin may read what we answer: the keys are in headers that a page must know anyway (docs/contract/routing.md, CORS). */
@@ -89,7 +124,7 @@ export function jsonResponse(status: number, body: unknown, close: boolean, head
 export function problemResponse(request: RequestHead, problem: ProxyProblem, close: boolean): Uint8Array {
   const head = request.method === "HEAD";
   if (!wantsPage(request)) return jsonResponse(problem.status, problem.body, close, head);
-  return ownResponse(problem.status, [["Content-Type", "text/html; charset=utf-8"], ...CORS], page(problem), { close, head });
+  return ownResponse(problem.status, [...PAGE_HEADERS, ...CORS], page(problem), { close, head });
 }
 
 const BROWSER = /mozilla|chrome|safari|firefox|edge|opera|msie/i;
@@ -105,14 +140,7 @@ export function wantsPage(request: RequestHead): boolean {
   return !request.fields.lower.includes("x-requested-with");
 }
 
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-
-function page(problem: ProxyProblem): string {
-  const { status, body } = problem;
-  const facts = [body.sandboxId ? `Sandbox ${body.sandboxId}` : "", body.port ? `port ${body.port}` : ""].filter(Boolean).join(", ");
-  return (
-    `<html lang="en"><head><meta charset="utf-8"><title>${status} ${REASONS[status] ?? ""}</title>` +
-    "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem}small{color:#666}</style></head>" +
-    `<body><h1>${escapeHtml(body.message)}</h1><p>${escapeHtml(facts)}</p><small>${status}</small></body></html>`
-  );
+function page({ status, page: { title, text } }: ProxyProblem): string {
+  const content = `<h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p><small>${status} ${REASONS[status] ?? ""}</small>`;
+  return htmlPage(`${title} (${status})`, content);
 }

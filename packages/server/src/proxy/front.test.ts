@@ -67,6 +67,8 @@ describe("routing", () => {
     const text = await page.text();
     expect([page.status, page.headers.get("content-type")]).toEqual([502, "text/html; charset=utf-8"]);
     expect(text).toStartWith("<html");
+    expect(text).toContain("<h1>No service on port 1</h1>");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
     expect(text).toEndWith("</html>");
     for (const more of [
       { Accept: "application/json" },
@@ -78,6 +80,20 @@ describe("routing", () => {
       expect([more, reply.headers.get("content-type")]).toEqual([more, "application/json; charset=utf-8"]);
     }
   });
+});
+
+test("a page says what is missing", async () => {
+  const browser = { "User-Agent": "Mozilla/5.0", Accept: "text/html,*/*", "Sec-Fetch-Mode": "navigate" };
+  const ask = async (id: string, more: Record<string, string> = {}) => {
+    const reply = await fetch(s.url, { headers: { ...browser, "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": "8080", ...more } });
+    return [reply.status, /<h1>(.*)<\/h1>/.exec(await reply.text())?.[1]];
+  };
+  const closed = await s.create({ network: { allowPublicTraffic: false } });
+  expect(await ask("i00000000000000000000")).toEqual([502, "Sandbox not found"]);
+  expect(await ask(closed.sandboxID)).toEqual([403, "Traffic token missing"]);
+  expect(await ask(closed.sandboxID, { "E2b-Traffic-Access-Token": "x" })).toEqual([403, "Traffic token invalid"]);
+  expect(await ask(sandboxID)).toEqual([502, "No service on port 8080"]);
+  await s.call("DELETE", `/sandboxes/${closed.sandboxID}`);
 });
 
 describe("signed file URLs that name no sandbox", () => {

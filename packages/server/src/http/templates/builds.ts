@@ -1,6 +1,6 @@
-import { AppError } from "@boxyard/core";
 import type { BuildInfo, LogLevel, routes } from "@boxyard/spec/platform";
 import { checkHash } from "../../templates/builds/uploads.ts";
+import { publicUrl } from "../public-url.ts";
 import type { HandlerOf } from "../route.ts";
 import { json, noContent } from "../sandboxes/present.ts";
 import { presentLine } from "./present.ts";
@@ -8,13 +8,10 @@ import { presentLine } from "./present.ts";
 const LOWEST: LogLevel = "debug";
 
 /** `GET /templates/{id}/files/{hash}`: always with an address, for clients that upload again on demand (docs/contract/templates.md). */
-export const getBuildFiles: HandlerOf<typeof routes.getBuildFiles> = ({ caller, param, header }, { templates, uploads }) => {
+export const getBuildFiles: HandlerOf<typeof routes.getBuildFiles> = ({ caller, param, header }, { config, templates, uploads }) => {
   templates.findOwn(caller.teamId, param("templateID"));
   const hash = checkHash(param("hash"), "hash");
-  const host = header("host") ?? "";
-  if (!/^[A-Za-z0-9.\-_[\]:]+$/.test(host)) throw new AppError("invalid_argument", "Host: is not a host name", { reason: "bad_host" });
-  const scheme = header("x-forwarded-proto") === "https" ? "https" : "http";
-  return json(201, { present: uploads.has(caller.teamId, hash), url: `${scheme}://${host}${uploads.link(caller.teamId, hash)}` });
+  return json(201, { present: uploads.has(caller.teamId, hash), url: `${publicUrl(config, header)}${uploads.link(caller.teamId, hash)}` });
 };
 
 /** `POST /v2/templates/{id}/builds/{id}`: an empty 202. */
