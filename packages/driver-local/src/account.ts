@@ -5,9 +5,12 @@ import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { type SandboxRecord, writeAtomically } from "./state/record.ts";
 
 /** What a sandbox uses, by the kernel's accounts. Fails with the kernel's own error, or `not_found`, when it ends meanwhile. */
-export async function readAccount(parts: LocalParts, { sandboxId: id, resources }: SandboxRecord): Promise<ResourceStats> {
+export async function readAccount(
+  parts: LocalParts,
+  { sandboxId: id, resources, diskBaseBytes = 0 }: SandboxRecord,
+): Promise<ResourceStats> {
   const counted = readStats(cgroupOf(parts, id));
-  const { usedBytes } = await parts.storage.usage(id);
+  const usedBytes = (await parts.storage.usage(id)).usedBytes + diskBaseBytes;
   // The agent cannot see the disk's account from inside: hand it over while it is at hand.
   await writeAtomically(join(parts.paths.hostFacts(id), "disk.json"), JSON.stringify({ usedBytes }), 0o644);
   return { ...counted, memoryLimitBytes: resources.memoryBytes, diskUsedBytes: usedBytes, diskLimitBytes: resources.diskBytes };

@@ -1,9 +1,11 @@
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { AppError, isSandboxId, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
 import { WaitingRoom } from "./cgroup/waiting-room.ts";
+import { workingCriu } from "./checkpoint/criu.ts";
+import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import { RUN_FOLDER } from "./network/index.ts";
@@ -44,6 +46,7 @@ export function assembleDriver(
   const runtime = chooseRuntime(config.runtime);
   const paths = new DataPaths(config.dataFolder);
   for (const folder of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(paths.criuScript, MOMENT_SCRIPT, { mode: 0o755 });
   const cgroups = new InstanceCgroups(findHierarchies(), instance);
   cgroups.prepare();
   const waitingRoom = new WaitingRoom(cgroups);
@@ -58,6 +61,8 @@ export function assembleDriver(
     networks,
     storage,
     runtime: new OciRuntime(runtime, paths.runtime, clock),
+    criu: workingCriu(config.dataFolder),
+    criuScript: paths.criuScript,
     guestFolder,
     clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,

@@ -5,8 +5,10 @@ import type {
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
+  Generation,
   ImageStore,
   NetworkSpec,
+  PauseOptions,
   ResourceStats,
   RuntimePhase,
   RuntimeStatus,
@@ -18,13 +20,16 @@ import type {
 import { readAccount } from "./account.ts";
 import { waitUntilEnded } from "./cgroup/ended.ts";
 import { readOomKills } from "./cgroup/stats.ts";
+import { Generations } from "./checkpoint/generation.ts";
+import { generationOf, pauseSandbox } from "./checkpoint/pause.ts";
+import { resumeSandbox, revertSandbox } from "./checkpoint/resume.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
 import { connectInside } from "./network/connect-inside.ts";
-import { sandboxesOn, sandboxesOnMachine } from "./recover.ts";
+import { isPaused, sandboxesOn, sandboxesOnMachine } from "./recover.ts";
 import { reserve } from "./reserve.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
-import { readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
+import { type ProcessIdentity, readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
 import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
@@ -39,18 +44,13 @@ const notFound = (handle: SandboxHandle) =>
     reason: "sandbox_not_found",
   });
 
-const noCheckpoint = () =>
-  new AppError("unimplemented", "This driver cannot write a sandbox's memory to disk yet; freeze it instead", {
-    reason: "checkpoint_unimplemented",
-  });
-
 /**
  * Sandboxes on this machine. Holds no record of them: each answer comes from the state file and the kernel, so any number of drivers
  * over one data folder, one after the other, see the same.
  */
 export class LocalDriver implements SandboxDriver {
   readonly name = DRIVER_NAME;
-  readonly capabilities: DriverCapabilities = { freeze: true, checkpoint: false, network: true, loopback: true, images: true };
+  readonly capabilities: DriverCapabilities;
   readonly images: ImageStore;
   private readonly parts: LocalParts;
   private readonly fingerprinter: () => Promise<Fingerprint>;
@@ -60,6 +60,7 @@ export class LocalDriver implements SandboxDriver {
   constructor(parts: LocalParts, fingerprinter: () => Promise<Fingerprint>) {
     this.parts = parts;
     this.fingerprinter = fingerprinter;
+    this.capabilities = { freeze: true, checkpoint: parts.criu ? "memory" : "disk", network: true, loopback: true, images: true };
     this.images = new LocalImages(new LayerStore(parts.paths.root), {
       still: (handle, work) => this.whileStill(handle, work),
       standingOn: (digest) => sandboxesOn(parts.paths, digest),
@@ -190,20 +191,40 @@ export class LocalDriver implements SandboxDriver {
     return this.setFrozen(handle, false);
   }
 
-  async checkpoint(): Promise<void> {
-    throw noCheckpoint();
+  pause(handle: SandboxHandle, { memory }: PauseOptions, signal: AbortSignal): Promise<Generation> {
+    return this.queues.run(handle.sandboxId, async () => {
+      signal.throwIfAborted();
+      const record = this.find(handle);
+      if (this.phaseOf(record) !== "running") throw notFound(handle);
+      return pauseSandbox(this.parts, record, memory, signal);
+    });
   }
 
-  async hasGeneration(): Promise<boolean> {
-    throw noCheckpoint();
+  async generation(sandboxId: SandboxId): Promise<Generation | undefined> {
+    const file = isSandboxId(sandboxId) ? new Generations(this.parts.storage.generationsRoot, sandboxId).whole() : undefined;
+    return file && generationOf(file);
   }
 
-  async endIncarnation(): Promise<void> {
-    throw noCheckpoint();
+  resume(spec: SandboxSpec, { memory }: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {
+    return this.queues.run(spec.sandboxId, async () => {
+      validateSpec(spec);
+      signal.throwIfAborted();
+      return handleOf(await resumeSandbox(this.parts, spec, memory, signal));
+    });
   }
 
-  async restore(): Promise<SandboxHandle> {
-    throw noCheckpoint();
+  revert(sandboxId: SandboxId): Promise<Generation> {
+    return this.queues.run(sandboxId, async () => generationOf(await revertSandbox(this.parts, sandboxId)));
+  }
+
+  dropGeneration(handle: SandboxHandle): Promise<void> {
+    return this.queues.run(handle.sandboxId, async () => {
+      const record = this.find(handle);
+      if (this.phaseOf(record) === "paused") {
+        throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} is paused`, { reason: "sandbox_paused" });
+      }
+      await new Generations(this.parts.storage.generationsRoot, record.sandboxId).removeAll();
+    });
   }
 
   destroy(handle: SandboxHandle): Promise<void> {
@@ -272,13 +293,14 @@ export class LocalDriver implements SandboxDriver {
   }
 
   /** The record behind a handle; `not_found` for another incarnation and for what was never made whole. */
-  private find(handle: SandboxHandle): SandboxRecord {
+  private find(handle: SandboxHandle): SandboxRecord & { readonly process: ProcessIdentity } {
     const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
     if (!record?.process || record.incarnation !== handle.incarnation) throw notFound(handle);
-    return record;
+    return { ...record, process: record.process };
   }
 
   private phaseOf(record: SandboxRecord): RuntimePhase {
+    if (isPaused(this.parts, record)) return "paused";
     if (!record.process || !isAlive(record.process)) return "stopped";
     return this.parts.runtime.isWaiting(record.sandboxId) ? "created" : "running";
   }

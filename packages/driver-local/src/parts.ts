@@ -47,6 +47,12 @@ export interface PoolStorage {
   destroyVolume(id: string): Promise<void>;
   usage(id: string): Promise<{ usedBytes: number }>;
   listVolumes(): Promise<readonly string[]>;
+  /** Folder of the generations of paused sandboxes, a folder for each sandbox. */
+  readonly generationsRoot: string;
+  /** Makes the subvolume `parent/name`, read-only, with what the volume holds now. */
+  keepVolume(id: string, parent: string, name: string): Promise<void>;
+  /** Gives a volume the content of a kept one. What a crash cuts off, another call does. */
+  resetVolume(id: string, kept: string, limitBytes: number): Promise<void>;
   hasLayer(digest: string): boolean;
   layerPath(digest: string): string;
   close(): Promise<void>;

@@ -1,8 +1,9 @@
 import { readdirSync } from "node:fs";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
+import { Generations } from "./checkpoint/generation.ts";
 import type { LocalParts } from "./sandbox.ts";
 import type { DataPaths } from "./state/paths.ts";
-import { readRecord } from "./state/record.ts";
+import { readRecord, type SandboxRecord } from "./state/record.ts";
 
 /**
  * Makes the sandboxes that an earlier process left known to the parts that hand things out, so that no address and no user id is given
@@ -11,7 +12,13 @@ import { readRecord } from "./state/record.ts";
 export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): void {
   const records = ids.flatMap((id) => readRecord(parts.paths.state(id)) ?? []);
   parts.uidRanges.adopt(records.map((record) => record.uidBase));
-  parts.networks.adopt(records.map((record) => record.lease));
+  // A paused one has given its address back.
+  parts.networks.adopt(records.filter((record) => !isPaused(parts, record)).map((record) => record.lease));
+}
+
+/** A whole generation of this very incarnation is there: whatever still runs of it is a remainder. */
+export function isPaused(parts: LocalParts, record: SandboxRecord): boolean {
+  return new Generations(parts.storage.generationsRoot, record.sandboxId).whole()?.incarnation === record.incarnation;
 }
 
 /** Ids of the sandboxes of which anything is left, wherever it is. */

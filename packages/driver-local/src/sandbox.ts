@@ -3,6 +3,7 @@ import type { SandboxSpec } from "@boxyard/driver";
 import type { InstanceCgroups } from "./cgroup/instance.ts";
 import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
 import type { WaitingRoom } from "./cgroup/waiting-room.ts";
+import type { Criu } from "./checkpoint/criu.ts";
 import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import type { UidRanges } from "./rootfs/uid-ranges.ts";
@@ -21,6 +22,10 @@ export interface LocalParts {
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
   readonly runtime: OciRuntime;
+  /** What writes memory to disk; undefined where nothing can. */
+  readonly criu: Criu | undefined;
+  /** What CRIU runs at each moment (see `MOMENT_SCRIPT`). */
+  readonly criuScript: string;
   /** The guest bundle's folder. */
   readonly guestFolder: string;
   readonly clock: Clock;

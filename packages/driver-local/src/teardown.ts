@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import type { SandboxId } from "@boxyard/core";
+import { Generations } from "./checkpoint/generation.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { readRecord, type SandboxRecord } from "./state/record.ts";
 
@@ -31,6 +32,11 @@ const unplug: Removal = {
 
 const removeVolume: Removal = { name: "removeVolume", run: (parts, id) => parts.storage.destroyVolume(id) };
 
+const removeGenerations: Removal = {
+  name: "removeGenerations",
+  run: (parts, id) => new Generations(parts.storage.generationsRoot, id).removeAll(),
+};
+
 /** The folder goes last: until then the sandbox is listed. Only then may another sandbox have its user ids. */
 const removeFolder: Removal = {
   name: "removeFolder",
@@ -42,7 +48,7 @@ const removeFolder: Removal = {
 };
 
 /** How a sandbox ceases to be. Within a stage there is no order: each is done even when another fails; the next stage waits for all. */
-const stages: readonly (readonly Removal[])[] = [[endProcesses], [removeCgroup, unplug, removeVolume], [removeFolder]];
+const stages: readonly (readonly Removal[])[] = [[endProcesses], [removeCgroup, unplug, removeVolume, removeGenerations], [removeFolder]];
 
 /** The names of all removals, in order. */
 export const REMOVALS: readonly string[] = stages.flat().map(({ name }) => name);

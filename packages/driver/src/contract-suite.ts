@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { newSandboxId } from "@boxyard/core";
 import { boot, type ContractSubject, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
 import { networkTests } from "./contract-suite-network.ts";
+import { pauseTests } from "./contract-suite-pause.ts";
 import type { SandboxDriver } from "./driver.ts";
 import type { SandboxHandle } from "./types.ts";
 
@@ -34,6 +35,7 @@ export function driverContract(name: string, make: () => Promise<ContractSubject
     describe("end", () => endTests(subject));
     describe("destroy", () => destroyTests(subject));
     describe("freeze", () => freezeTests(subject));
+    describe("pause and resume", () => pauseTests(subject));
     describe("restart of the server", () => restartTests(subject));
     describe("abilities and accounts", () => abilityTests(subject));
     describe("network", () => networkTests(subject));
@@ -381,17 +383,6 @@ function restartTests(subject: Subject): void {
 }
 
 function abilityTests(subject: Subject): void {
-  test("what it cannot do, it says", async () => {
-    const { driver } = subject();
-    const spec = subject().spec();
-    const handle = await driver.create(spec, never);
-    if (!driver.capabilities.checkpoint) {
-      expect(await codeOf(driver.checkpoint(handle, { id: "s1" }, { leaveRunning: false }))).toBe("unimplemented");
-      expect(await codeOf(driver.restore(subject().spec(), { id: "s1" }, never))).toBe("unimplemented");
-    }
-    expect((await driver.inspect(handle)).phase).toBe("created");
-  });
-
   test(
     "counts what a running sandbox uses, within its limits",
     async () => {

@@ -1,3 +1,5 @@
+import type { SandboxId } from "@boxyard/core";
+import type { Generation, PauseOptions } from "./checkpoint.ts";
 import type { ImageStore } from "./images.ts";
 import type {
   AgentAddress,
@@ -10,7 +12,6 @@ import type {
   SandboxHandle,
   SandboxSpec,
   Signal,
-  SnapshotRef,
 } from "./types.ts";
 
 /**
@@ -19,7 +20,7 @@ import type {
  * **Words.** A *spec* is what we want; a *handle* is how to find it again; a sandbox is *alive* while its PID 1 runs; its *incarnation*
  * counts its starts. A handle names one incarnation; a call with an older one fails with `not_found`.
  *
- * **Life.** `create` → `start` → (`freeze` ⇄ `thaw`) → `signal` → `wait` → `destroy`. `destroy` is legal from everywhere.
+ * **Life.** `create` → `start` → (`freeze` ⇄ `thaw`, `pause` ⇄ `resume`) → `signal` → `wait` → `destroy`. `destroy` is legal from everywhere.
  *
  * **Guarantees.**
  * - `create` leaves a sandbox of which nothing runs yet, or nothing at all. It refuses leftovers of the same id with `already_exists`,
@@ -31,6 +32,9 @@ import type {
  * - `wait` resolves when the sandbox is no longer alive, with the reason; at once if it is not alive now.
  * - `list` names every sandbox of which anything is left, half-made ones too. A driver holds no record that a server could not rebuild
  *   from it. After `kill -9` of the process that holds the driver, at any line, a new driver lists what is left and `destroy` removes it.
+ * - A pause is whole or not at all: after `kill -9` of the process that holds the driver, at any line of it, `generation` tells. Where there is
+ *   a whole one of this incarnation, the sandbox is `paused` and `revert` frees what is left of its processes; else it is `running`, and
+ *   `thaw` lets it go on. During a resume `generation` stays whole, and `revert` leads back to it.
  * - Sandboxes outlive the driver object: `close` lets go of them without ending them.
  *
  * **Abilities.** `freeze`, `checkpoint`, `network`, `loopback` and `images` are declared in `capabilities`; absent ones throw `unimplemented`.
@@ -86,20 +90,29 @@ export interface SandboxDriver {
   freeze(handle: SandboxHandle): Promise<void>;
   thaw(handle: SandboxHandle): Promise<void>;
 
-  checkpoint(handle: SandboxHandle, to: SnapshotRef, options: { leaveRunning: boolean }): Promise<void>;
-  restore(spec: SandboxSpec, from: SnapshotRef, signal: AbortSignal): Promise<SandboxHandle>;
-
   /**
-   * True if a pause has kept memory and disk of this incarnation whole, false if it has not, or not yet. Never guesses: throws when the driver
-   * cannot say. Needs the ability `checkpoint`.
+   * Ends a running sandbox and keeps it, as a *generation*: its disk and, with `memory`, its processes. Resolves when the generation is whole
+   * and a crash of the machine would not lose it; nothing of the sandbox runs or holds memory then. When it fails the sandbox runs on.
+   * Commands may be frozen before; the agent must not be. Needs the ability `checkpoint`: `failed_precondition`, reason
+   * `no_memory_checkpoint`, where only the disk can be kept.
    */
-  hasGeneration(handle: SandboxHandle): Promise<boolean>;
+  pause(handle: SandboxHandle, options: PauseOptions, signal: AbortSignal): Promise<Generation>;
+  /** The whole generation of a sandbox, if there is one; also of one that has been resumed since, until `dropGeneration`. */
+  generation(sandboxId: SandboxId): Promise<Generation | undefined>;
   /**
-   * Ends what runs of this incarnation (processes, network, cgroups) and keeps what the last pause has kept, from which another resume can start:
-   * the end of a pause, and the undo of a resume. Repeatable; also when nothing runs, and for an incarnation that was never started. The handle
-   * of the kept generation is valid afterwards. Needs the ability `checkpoint`.
+   * Goes on with a paused sandbox as a new incarnation, with a network of its own, and resolves when the agent answers. With `memory`, and if
+   * the generation has it, processes go on; commands stay frozen until the agent's `/init`. Else the sandbox boots from its disk. When this
+   * fails the sandbox is paused as before. The generation stays until `dropGeneration`, so that `revert` can lead back to it.
    */
-  endIncarnation(handle: SandboxHandle): Promise<void>;
+  resume(spec: SandboxSpec, options: PauseOptions, signal: AbortSignal): Promise<SandboxHandle>;
+  /**
+   * Ends whatever runs of a sandbox and makes it paused as its whole generation says, disk included. For a resume that turned out bad, and
+   * for what a server that was killed during a pause or a resume has left. Repeatable. No whole generation: `not_found`, reason
+   * `generation_not_found`, and nothing was changed.
+   */
+  revert(sandboxId: SandboxId): Promise<Generation>;
+  /** After a resume that was good: removes the generation. Repeatable. A sandbox that is paused: `failed_precondition`. */
+  dropGeneration(handle: SandboxHandle): Promise<void>;
 
   destroy(handle: SandboxHandle): Promise<void>;
   list(): Promise<readonly SandboxHandle[]>;

@@ -1,3 +1,4 @@
+export * from "./checkpoint.ts";
 export * from "./driver.ts";
 export * from "./images.ts";
 export * from "./types.ts";

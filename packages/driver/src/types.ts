@@ -54,8 +54,11 @@ export interface AgentAddress {
   readonly agentPort: number;
 }
 
-/** `created`: exists, nothing of it runs. `running`: its init runs. `stopped`: its init has ended, traces may remain. */
-export type RuntimePhase = "created" | "running" | "stopped";
+/**
+ * `created`: exists, nothing of it runs. `running`: its init runs. `stopped`: its init has ended, traces may remain. `paused`: there is a
+ * whole generation of it.
+ */
+export type RuntimePhase = "created" | "running" | "stopped" | "paused";
 
 export type EndReason = "agent_exited" | "killed" | "out_of_memory" | "unknown";
 
@@ -86,20 +89,19 @@ export interface ResourceStats {
 
 export type Signal = "SIGTERM" | "SIGKILL";
 
-export interface SnapshotRef {
-  /** Names the snapshot within the driver's storage. */
-  readonly id: string;
-}
-
 export interface DriverCapabilities {
   readonly freeze: boolean;
-  readonly checkpoint: boolean;
+  /** What a pause can keep: memory and disk, the disk alone, or nothing (`SandboxDriver.pause`). */
+  readonly checkpoint: CheckpointAbility;
   readonly network: boolean;
   /** What listens on loopback only, inside, can be connected to (`SandboxDriver.connectInside`). */
   readonly loopback: boolean;
   /** Layers can be imported, made from sandboxes, exported and removed (`SandboxDriver.images`). */
   readonly images: boolean;
 }
+
+/** `memory`: disk and memory. `disk`: the disk only. */
+export type CheckpointAbility = "memory" | "disk" | "none";
 
 /** One line of `doctor`. */
 export interface FingerprintCheck {

@@ -1,9 +1,9 @@
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
 import { namesIn, openAt, rmdirAt, statAt, TYPE, typeOf } from "../sys/at.ts";
-import { close, hasErrno, O, open } from "../sys/libc.ts";
+import { close, hasErrno, O, open, syscall } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
 import { limitFiles } from "./limits.ts";
 
@@ -106,6 +106,56 @@ export class SandboxCgroup {
     await this.until(() => this.isFrozen() === frozen, FREEZE_TIMEOUT_MS, frozen ? "freeze" : "thaw");
   }
 
+  /** Asks for the freeze of everything, and does not wait for it. */
+  beginFreeze(): void {
+    writeFileSync(join(this.top, "cgroup.freeze"), "1");
+  }
+
+  /** Everything runs again, but for the groups (paths from the top) that are to stay frozen. Fine when there is no cgroup. */
+  async thawAll(butNot: readonly string[]): Promise<void> {
+    if (this.event("frozen") === undefined) return;
+    this.setFrozenBelow(["user", "pty"], false);
+    this.setFrozenBelow(butNot, true);
+    await this.freeze(false);
+  }
+
+  /** Freezes or thaws groups below the top, by their paths from there; one that is not there is left out. */
+  setFrozenBelow(paths: readonly string[], frozen: boolean): void {
+    const top = open(this.top, O.RDONLY | O.DIRECTORY);
+    try {
+      for (const path of paths) setFrozenAt(top, path, frozen);
+    } finally {
+      close(top);
+    }
+  }
+
+  /** Paths, from the top, of the groups below it that are frozen for themselves. */
+  frozenBelow(): string[] {
+    return this.groupsBelow().filter((path) => readFileSync(join(this.top, path, "cgroup.freeze"), "utf8").trim() === "1");
+  }
+
+  /** Every process of the sandbox, as the machine numbers them. */
+  processes(): number[] {
+    return ["", ...this.groupsBelow()].flatMap((path) => {
+      try {
+        return readFileSync(join(this.top, path, "cgroup.procs"), "utf8")
+          .trim()
+          .split("\n")
+          .filter(Boolean)
+          .map(Number);
+      } catch (error) {
+        if (hasErrno(error, "ENOENT", "ENODEV", "EOPNOTSUPP")) return [];
+        throw error;
+      }
+    });
+  }
+
+  private groupsBelow(): string[] {
+    return readdirSync(this.top, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => relative(this.top, join(entry.parentPath, entry.name)));
+  }
+
   /** Kills everything and resolves when nothing runs any more. Repeatable. */
   async killAndWait(): Promise<void> {
     this.kill();
@@ -135,6 +185,20 @@ export class SandboxCgroup {
       }
       await this.clock.sleep(POLL_MS);
     }
+  }
+}
+
+/** In a cgroup file system no name is a link, so a path leads nowhere else. */
+function setFrozenAt(top: number, path: string, frozen: boolean): void {
+  try {
+    const fd = open(join(path, "cgroup.freeze"), O.WRONLY, 0, top);
+    try {
+      syscall("write", [fd, new TextEncoder().encode(frozen ? "1" : "0"), 1], path);
+    } finally {
+      close(fd);
+    }
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT", "ENODEV")) throw error;
   }
 }
 

@@ -43,7 +43,7 @@ export async function mountPool(dataDir: string): Promise<void> {
     mount("none", paths.root, null, MS.SHARED);
     ensureQuota(paths.root);
     chmodSync(paths.root, 0o700);
-    for (const folder of ["layers", "sandboxes"]) {
+    for (const folder of ["layers", "sandboxes", "generations"]) {
       mkdirSync(`${paths.root}/${folder}`, { recursive: true, mode: 0o700 });
       // Layers keep plain owners and set-user-id programs: nobody on the machine but root may come near them.
       chmodSync(`${paths.root}/${folder}`, 0o700);

@@ -15,6 +15,8 @@ export function poolPaths(dataDir: string) {
     facts: `${dataDir}/pool/layer-facts`,
     /** Layers in the making, and the rest of those that are being removed. */
     making: `${dataDir}/pool/making`,
+    /** What paused sandboxes go on from: images of memory, and snapshots of their volumes. */
+    generations: `${dataDir}/pool/generations`,
     /** Subvolumes that others begin as, for their inode numbers' sake. */
     inodeSeeds: `${dataDir}/pool/inode-seeds`,
     /** Snapshots of them that wait to become sandboxes' volumes. */

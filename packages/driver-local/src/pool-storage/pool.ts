@@ -1,7 +1,15 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { fromErrno } from "@boxyard/core/node";
 import type { PoolStorage } from "../parts.ts";
-import { createSubvolume, destroySubvolume, filesystemId, removeQgroup, setQgroupLimit, subvolumeId } from "../sys/btrfs.ts";
+import {
+  createSubvolume,
+  destroySubvolume,
+  filesystemId,
+  removeQgroup,
+  setQgroupLimit,
+  snapshotSubvolume,
+  subvolumeId,
+} from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { mountPool, unmountPool } from "./mount.ts";
@@ -21,6 +29,7 @@ export async function openPool(dataDir: string): Promise<PoolStorage> {
 class BtrfsPool implements PoolStorage {
   readonly root: string;
   readonly layersRoot: string;
+  readonly generationsRoot: string;
   private readonly dataDir: string;
   private readonly volumesRoot: string;
   private readonly making: string;
@@ -34,6 +43,7 @@ class BtrfsPool implements PoolStorage {
     this.ready = new ReadyVolumes(poolPaths(dataDir).readyVolumes, this.seeds);
     this.root = poolPaths(dataDir).root;
     this.layersRoot = `${this.root}/layers`;
+    this.generationsRoot = poolPaths(dataDir).generations;
     this.volumesRoot = `${this.root}/sandboxes`;
     this.making = poolPaths(dataDir).making;
     this.qgroups = `/sys/fs/btrfs/${filesystemId(this.root)}/qgroups`;
@@ -79,6 +89,29 @@ class BtrfsPool implements PoolStorage {
     }
   }
 
+  async keepVolume(id: string, parent: string, name: string): Promise<void> {
+    try {
+      snapshotSubvolume(this.volumePath(id), parent, name, { readOnly: true });
+    } catch (error) {
+      throw fromErrno(`keep volume ${id}`, error);
+    }
+  }
+
+  async resetVolume(id: string, kept: string, limitBytes: number): Promise<void> {
+    const name = volumeName(id);
+    // No sandbox's id, so nobody takes it for one.
+    const aside = `${name}.reset`;
+    try {
+      if (existsSync(`${this.volumesRoot}/${aside}`)) destroySubvolume(this.volumesRoot, aside);
+      snapshotSubvolume(kept, this.volumesRoot, aside);
+      setQgroupLimit(this.root, subvolumeId(`${this.volumesRoot}/${aside}`), limitBytes);
+      await this.destroyVolume(id);
+      renameSync(`${this.volumesRoot}/${aside}`, `${this.volumesRoot}/${name}`);
+    } catch (error) {
+      throw fromErrno(`reset volume ${id}`, error);
+    }
+  }
+
   /** What the kernel has counted and promised; bytes still in the page cache are in it. */
   async usage(id: string): Promise<{ usedBytes: number }> {
     const name = volumeName(id);
@@ -112,6 +145,7 @@ class BtrfsPool implements PoolStorage {
     for (const parent of [this.volumesRoot, this.layersRoot]) {
       for (const name of readdirSync(parent)) live.add(`0_${subvolumeId(`${parent}/${name}`)}`);
     }
+    for (const disk of keptVolumes(this.generationsRoot)) live.add(`0_${subvolumeId(disk)}`);
     for (const tree of treesInTheMaking(this.making)) live.add(`0_${subvolumeId(tree)}`);
     for (const entry of entries) {
       const id = /^0_(\d+)$/.exec(entry)?.[1];
@@ -128,6 +162,13 @@ class BtrfsPool implements PoolStorage {
     await this.ready.close();
     await unmountPool(this.dataDir);
   }
+}
+
+function keptVolumes(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .flatMap((sandbox) => readdirSync(`${folder}/${sandbox}`).map((incarnation) => `${folder}/${sandbox}/${incarnation}/disk`))
+    .filter((disk) => existsSync(disk));
 }
 
 function treesInTheMaking(folder: string): string[] {

@@ -28,7 +28,7 @@ export const GUEST_FOLDER = ".boxyard";
 /** mount(2) takes one page of options. */
 const OPTIONS_BYTES = 4_095;
 
-export interface RootMounts {
+export interface OverlayMounts {
   /** Folder of all layers, with plain owners. */
   readonly layersRoot: string;
   /** Names of the layers below it, topmost first. */
@@ -38,12 +38,15 @@ export interface RootMounts {
   readonly userNsFd: number;
   readonly upper: string;
   readonly work: string;
+}
+
+export interface RootMounts extends OverlayMounts {
   readonly guest: string;
   /** Folders to show, read-only, below the guest folder. */
   readonly binds: readonly { readonly source: string; readonly target: string }[];
 }
 
-function overlayOptions(mounts: RootMounts): string {
+function overlayOptions(mounts: OverlayMounts): string {
   const lower = mounts.layers.map((layer) => join(mounts.layersMount, layer)).join(":");
   // Some distributions turn redirects and metadata-only copies on: an upper directory with them means nothing by itself, as a layer must.
   const options = `redirect_dir=nofollow,metacopy=off,index=off,lowerdir=${lower},upperdir=${mounts.upper},workdir=${mounts.work}`;
@@ -55,7 +58,8 @@ function overlayOptions(mounts: RootMounts): string {
   return options;
 }
 
-function bindReadOnly(program: ChildProgram, source: string, target: string): void {
+/** Shows `source` at `target`, read-only. */
+export function bindReadOnly(program: ChildProgram, source: string, target: string): void {
   const READ_ONLY = MS.BIND | MS.REMOUNT | MS.RDONLY | MS.NOSUID | MS.NODEV;
   program.call("mount", [source, target, null, MS.BIND, null], source);
   program.call("mount", ["none", target, null, READ_ONLY, null], target);
@@ -77,8 +81,22 @@ function bindReadOnly(program: ChildProgram, source: string, target: string): vo
  * has inodes of its own, and its files' pages are still those of the files below: every sandbox shares the bundle's memory.
  */
 export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
+  addMountNamespace(program);
+  addOverlay(program, mounts, ROOT_MOUNT);
+  const guest = join(ROOT_MOUNT, GUEST_FOLDER);
+  addGuest(program, mounts, guest);
+  for (const bind of mounts.binds) bindReadOnly(program, bind.source, join(guest, bind.target));
+  addDevices(program, "/dev");
+}
+
+/** A mount namespace of the child's own: what it mounts, nobody else sees. */
+export function addMountNamespace(program: ChildProgram): void {
   program.call("unshare", [CLONE.NEWNS], "mount namespace");
   program.call("mount", ["none", "/", null, MS.REC | MS.PRIVATE, null], "/");
+}
+
+/** Mounts the root file system at `target`. */
+export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target: string): void {
   const tree = program.call("open_tree", [AT_FDCWD, mounts.layersRoot, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], mounts.layersRoot);
   // struct mount_attr; its last word is the user namespace.
   const attributes = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | MOUNT_ATTR.RDONLY), 0n, 0n, 0n]);
@@ -86,17 +104,13 @@ export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, attributes, attributes.byteLength], "idmap of the layers");
   program.call("move_mount", [tree, "", AT_FDCWD, mounts.layersMount, MOVE_MOUNT_F_EMPTY_PATH], mounts.layersMount);
   // `nodev` because a layer may hold device nodes and no device rule applies to them.
-  program.call("mount", ["overlay", ROOT_MOUNT, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");
+  program.call("mount", ["overlay", target, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");
   program.call("umount2", [mounts.layersMount, MNT_DETACH], mounts.layersMount);
-  addGuest(program, mounts);
-  addDevices(program);
 }
 
 /** The guest bundle. An overlay without an upper directory must have two lower ones, so an empty one stands below. */
-function addGuest(program: ChildProgram, { guest, layersMount, binds }: RootMounts): void {
-  const target = join(ROOT_MOUNT, GUEST_FOLDER);
+export function addGuest(program: ChildProgram, { guest, layersMount }: Pick<RootMounts, "guest" | "layersMount">, target: string): void {
   program.call("mount", ["guest", target, "overlay", MS.RDONLY | MS.NOSUID | MS.NODEV, `lowerdir=${guest}:${layersMount}`], "guest bundle");
-  for (const bind of binds) bindReadOnly(program, bind.source, join(target, bind.target));
 }
 
 /** Device nodes that every program needs: major and minor numbers of the kernel's devices.txt. */
@@ -105,14 +119,14 @@ const S_IFCHR = 0o020000;
 const MAJOR_SHIFT = 8;
 
 /**
- * Puts nodes of the sandbox's own where the runtime looks for those of the machine, to bind them into the sandbox. They work there because
+ * Puts nodes of the sandbox's own into `folder`: where the runtime looks for those of the machine, to bind them into the sandbox. They work there because
  * this tmpfs is mounted outside of the sandbox's user namespace; a node of a file system mounted inside it would not.
  */
-function addDevices(program: ChildProgram): void {
+export function addDevices(program: ChildProgram, folder: string): void {
   const options = `mode=755,size=4k,nr_inodes=${Object.keys(DEVICES).length + 1}`;
-  program.call("mount", ["devices", "/dev", "tmpfs", MS.NOSUID | MS.NOEXEC, options], "devices");
+  program.call("mount", ["devices", folder, "tmpfs", MS.NOSUID | MS.NOEXEC, options], "devices");
   program.call("umask", [0]);
   for (const [name, [major, minor]] of Object.entries(DEVICES)) {
-    program.call("mknodat", [AT_FDCWD, `/dev/${name}`, S_IFCHR | 0o666, (major << MAJOR_SHIFT) | minor], name);
+    program.call("mknodat", [AT_FDCWD, `${folder}/${name}`, S_IFCHR | 0o666, (major << MAJOR_SHIFT) | minor], name);
   }
 }

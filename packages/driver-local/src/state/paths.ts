@@ -37,6 +37,10 @@ export class DataPaths {
     return join(this.runtime, id);
   }
 
+  get criuScript(): string {
+    return join(this.root, "run", "criu-moment");
+  }
+
   /** An empty folder; while a sandbox is made, its layers are mounted here, in a mount namespace that nobody else sees. */
   get layersMount(): string {
     return join(this.root, "run", "layers");

@@ -29,6 +29,8 @@ export interface SandboxRecord {
   readonly lease: NetworkLease;
   /** Set once the runtime has made the sandbox. */
   readonly process?: ProcessIdentity;
+  /** Bytes on its disk that the kernel charges to a volume that is gone: it was reset to a kept one. */
+  readonly diskBaseBytes?: number;
   /** Why the sandbox will have ended, known before it does: set when we are told to end it. */
   readonly ending?: EndReason;
 }

@@ -12,7 +12,7 @@ const USER_LIMITS = {
 } as const;
 
 /** Limits that neither the OCI configuration nor a cgroup can hold; they belong to the user namespace that the runtime has just made. */
-export const limits: Step<CreateContext> = {
+export const limits: Step<Pick<CreateContext, "record">> = {
   name: "limits",
   async run({ record }) {
     if (!record.process) throw new AppError("internal", "limits before create");

@@ -9,6 +9,7 @@ const IOC = {
   SUBVOL_CREATE_V2: 0x50009418,
   SNAP_CREATE_V2: 0x50009417,
   SNAP_DESTROY_V2: 0x5000943f,
+  INO_PATHS: 0xc0389423,
   QUOTA_CTL: 0xc0109428,
   QGROUP_CREATE: 0x4010942a,
   QGROUP_LIMIT: 0x8030942b,
@@ -16,6 +17,7 @@ const IOC = {
 
 const QUOTA_ENABLE = 1n;
 const QUOTA_ENABLE_SIMPLE = 4n;
+const SUBVOL_READ_ONLY = 2n;
 const SUBVOL_QGROUP_INHERIT = 4n;
 const INHERIT_SET_LIMITS = 1n;
 const LIMIT_MAX_REFERENCED = 1n;
@@ -63,9 +65,10 @@ export function createSubvolume(parent: string, name: string, limitBytes?: numbe
   withDirectory(parent, (fd) => ioctl(fd, IOC.SUBVOL_CREATE_V2, new Uint8Array(args.buffer), `create subvolume ${parent}/${name}`));
 }
 
-/** Makes `parent/name` a writable snapshot of the subvolume at `source`, with all that has been written to it by now. */
-export function snapshotSubvolume(source: string, parent: string, name: string): void {
+/** Makes `parent/name` a snapshot of the subvolume at `source`, with all that has been written to it by now. */
+export function snapshotSubvolume(source: string, parent: string, name: string, { readOnly = false } = {}): void {
   const args = volArgs(name);
+  if (readOnly) args.setBigUint64(VOL_ARGS.flags, SUBVOL_READ_ONLY, true);
   withDirectory(source, (from) => {
     args.setBigInt64(0, BigInt(from), true);
     withDirectory(parent, (fd) => ioctl(fd, IOC.SNAP_CREATE_V2, new Uint8Array(args.buffer), `snapshot ${source} to ${parent}/${name}`));
@@ -84,6 +87,28 @@ export function subvolumeId(path: string): bigint {
   args[1] = FIRST_FREE_OBJECTID;
   withDirectory(path, (fd) => ioctl(fd, IOC.INO_LOOKUP, args, path));
   return args[0] as bigint;
+}
+
+/** Bytes for the paths of one inode; the kernel gives as many whole ones as fit. */
+const PATHS_BYTES = 65_536;
+
+/** Paths of an inode below the top of the subvolume, as byte strings; none when it is not in there. */
+export function inodePaths(subvolume: string, inode: bigint): string[] {
+  // struct btrfs_data_container: bytes left and missing, elements and missed ones (32 bits each), then offsets from its 16th byte on.
+  const found = new Uint8Array(PATHS_BYTES);
+  const args = new BigUint64Array([inode, BigInt(found.byteLength), 0n, 0n, 0n, 0n, BigInt(ptr(found))]);
+  try {
+    withDirectory(subvolume, (fd) => ioctl(fd, IOC.INO_PATHS, args, `paths of inode ${inode}`));
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return [];
+    throw error;
+  }
+  const view = new DataView(found.buffer);
+  const START = 16;
+  return Array.from({ length: view.getUint32(8, true) }, (_, i) => {
+    const at = START + Number(view.getBigUint64(START + i * 8, true));
+    return Buffer.from(found.subarray(at, found.indexOf(0, at))).toString("latin1");
+  });
 }
 
 /** UUID of the file system at `path`, as its folder in /sys/fs/btrfs is called. */

@@ -1,10 +1,14 @@
 import { newSandboxId } from "@boxyard/core";
-import { driverContract } from "../contract-suite.ts";
+import { type ContractSubject, driverContract } from "../contract-suite.ts";
+import type { CheckpointAbility } from "../types.ts";
 import { FakeDriver } from "./fake-driver.ts";
 import { FakeWorld } from "./world.ts";
 
-driverContract("fake", async () => {
+for (const checkpoint of ["memory", "disk"] as const) driverContract(`fake, keeps ${checkpoint}`, () => makeSubject(checkpoint));
+
+async function makeSubject(checkpoint: CheckpointAbility): Promise<ContractSubject> {
   const world = new FakeWorld();
+  world.checkpoint = checkpoint;
   let driver = new FakeDriver(world);
   const digest = `sha256:${"a".repeat(64)}`;
   world.images.add(digest);
@@ -37,4 +41,4 @@ driverContract("fake", async () => {
     mend: () => world.faults.clear(),
     dispose: () => world.clear(),
   };
-});
+}

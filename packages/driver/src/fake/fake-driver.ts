@@ -1,4 +1,5 @@
-import { AppError } from "@boxyard/core";
+import { AppError, type SandboxId } from "@boxyard/core";
+import type { Generation, PauseOptions } from "../checkpoint.ts";
 import type { SandboxDriver } from "../driver.ts";
 import type {
   AgentAddress,
@@ -30,7 +31,7 @@ export class FakeDriver implements SandboxDriver {
 
   constructor(world: FakeWorld = new FakeWorld()) {
     this.world = world;
-    this.capabilities = { freeze: true, checkpoint: world.keepsGenerations, network: true, loopback: false, images: true };
+    this.capabilities = { freeze: true, checkpoint: world.checkpoint, network: true, loopback: false, images: true };
     this.images = new FakeImages(world, (handle) => this.find(handle));
   }
 
@@ -163,20 +164,58 @@ export class FakeDriver implements SandboxDriver {
     });
   }
 
-  async checkpoint(): Promise<void> {
-    throw absent("checkpoint");
+  pause(handle: SandboxHandle, { memory }: PauseOptions, signal: AbortSignal): Promise<Generation> {
+    return this.world.faults.around("pause", signal, async () => {
+      signal.throwIfAborted();
+      const sandbox = this.findAlive(handle);
+      if (memory && this.capabilities.checkpoint !== "memory") {
+        throw new AppError("failed_precondition", "Memory cannot be kept here", { reason: "no_memory_checkpoint" });
+      }
+      const facts = this.world.keep(sandbox, memory);
+      await this.world.rest(sandbox);
+      return facts;
+    });
   }
 
-  async restore(): Promise<SandboxHandle> {
-    throw absent("restore");
+  generation(sandboxId: SandboxId): Promise<Generation | undefined> {
+    return this.world.faults.around("generation", undefined, async () => this.world.sandboxes.get(sandboxId)?.generation?.facts);
   }
 
-  hasGeneration(handle: SandboxHandle): Promise<boolean> {
-    return this.world.faults.around("hasGeneration", undefined, async () => this.find(handle).generation === handle.incarnation);
+  async resume(spec: SandboxSpec, _options: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {
+    signal.throwIfAborted();
+    validate(spec);
+    const sandbox = this.findGeneration(spec.sandboxId);
+    if (sandbox.phase !== "paused" || spec.incarnation <= sandbox.handle.incarnation) {
+      throw new AppError("failed_precondition", `Sandbox ${spec.sandboxId} is not paused before that incarnation`, {
+        reason: "not_paused",
+      });
+    }
+    // A resume that starts the agent fails as a start does.
+    return this.world.faults.around("resume", signal, () =>
+      this.world.faults.around("start", signal, async () => {
+        this.world.wake(sandbox, structuredClone(spec));
+        this.known.add(spec.sandboxId);
+        return sandbox.handle;
+      }),
+    );
   }
 
-  endIncarnation({ sandboxId }: SandboxHandle): Promise<void> {
-    return this.world.faults.around("endIncarnation", undefined, () => this.world.endIncarnation(sandboxId));
+  revert(sandboxId: SandboxId): Promise<Generation> {
+    return this.world.faults.around("revert", undefined, async () => {
+      const sandbox = this.findGeneration(sandboxId);
+      await this.world.rest(sandbox);
+      return sandbox.generation.facts;
+    });
+  }
+
+  dropGeneration(handle: SandboxHandle): Promise<void> {
+    return this.world.faults.around("dropGeneration", undefined, async () => {
+      const sandbox = this.find(handle);
+      if (sandbox.phase === "paused") {
+        throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} is paused`, { reason: "sandbox_paused" });
+      }
+      delete sandbox.generation;
+    });
   }
 
   destroy(handle: SandboxHandle): Promise<void> {
@@ -204,6 +243,12 @@ export class FakeDriver implements SandboxDriver {
       }
       this.world.released += 1;
     });
+  }
+
+  private findGeneration(sandboxId: SandboxId): FakeSandbox & Required<Pick<FakeSandbox, "generation">> {
+    const sandbox = this.world.sandboxes.get(sandboxId);
+    if (sandbox?.generation) return sandbox as FakeSandbox & Required<Pick<FakeSandbox, "generation">>;
+    throw new AppError("not_found", `Sandbox ${sandboxId} is not paused`, { reason: "generation_not_found" });
   }
 
   private find(handle: SandboxHandle): FakeSandbox {

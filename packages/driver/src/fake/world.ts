@@ -1,25 +1,26 @@
+import type { Generation } from "../checkpoint.ts";
 import type { LayerInfo } from "../images.ts";
-import type { ExitStatus, NetworkSpec, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
+import type { CheckpointAbility, ExitStatus, NetworkSpec, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 
 /** One pretended sandbox. */
 export interface FakeSandbox {
   handle: SandboxHandle;
-  readonly spec: SandboxSpec;
+  spec: SandboxSpec;
   /** As the spec says, or as `setNetwork` did since. */
   network: NetworkSpec;
   phase: RuntimePhase;
   frozen: boolean;
-  /** The incarnation whose memory and disk a pause has kept whole. */
-  generation?: number;
   /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
   halfMade: boolean;
   /** What it "has changed": text by path. A test fills it in, `images.commit` makes a layer of it. */
   readonly files: Map<string, string>;
+  /** What it was paused as, with its files of then. */
+  generation?: { readonly facts: Generation; readonly handle: SandboxHandle; readonly files: ReadonlyMap<string, string> };
   agent?: FakeAgent;
   exit?: ExitStatus;
-  readonly ended: Promise<ExitStatus>;
+  ended: Promise<ExitStatus>;
   end(exit: ExitStatus): void;
 }
 
@@ -29,6 +30,8 @@ export interface FakeSandbox {
 export class FakeWorld {
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly faults = new Faults();
+  /** What pauses can keep here; a driver looks once, when it is made. */
+  checkpoint: CheckpointAbility = "memory";
   /** Digests of images the world has; empty means that it has every image. */
   readonly images = new Set<string>();
   readonly layers = new Map<string, { readonly info: LayerInfo; readonly tar: Uint8Array<ArrayBuffer> }>();
@@ -37,8 +40,6 @@ export class FakeWorld {
   /** What commands inside come to from now on; by default each ends with 0 at once. */
   command: FakeCommands = () => ({});
   released = 0;
-  /** Whether drivers of this world have the ability `checkpoint`, as far as the fake has it: `hasGeneration` and `endIncarnation`. */
-  keepsGenerations = false;
 
   make(spec: SandboxSpec, driver: string): FakeSandbox {
     let end: (exit: ExitStatus) => void = () => {};
@@ -80,12 +81,33 @@ export class FakeWorld {
     sandbox.end(exit);
   }
 
-  /** Ends what runs of a sandbox; it is found under its kept generation again. */
-  async endIncarnation(sandboxId: string): Promise<void> {
-    const sandbox = this.sandboxes.get(sandboxId);
-    if (!sandbox) return;
-    await this.stop(sandboxId, { reason: "killed" });
-    if (sandbox.generation !== undefined) sandbox.handle = { ...sandbox.handle, incarnation: sandbox.generation };
+  /** Keeps a generation of the sandbox as it is, which goes on. */
+  keep(sandbox: FakeSandbox, memory = true): Generation {
+    const { handle } = sandbox;
+    const facts = { sandboxId: handle.sandboxId, incarnation: handle.incarnation, memory, createdAt: Date.now() };
+    sandbox.generation = { facts, handle, files: new Map(sandbox.files) };
+    return facts;
+  }
+
+  /** Ends what runs and makes it paused as its generation says. */
+  async rest(sandbox: FakeSandbox): Promise<void> {
+    const { generation } = sandbox;
+    if (!generation) throw new Error("no generation");
+    await sandbox.agent?.stop();
+    sandbox.end({ reason: "killed" });
+    delete sandbox.agent;
+    delete sandbox.exit;
+    Object.assign(sandbox, { phase: "paused", frozen: false, handle: generation.handle });
+    sandbox.files.clear();
+    for (const [path, text] of generation.files) sandbox.files.set(path, text);
+  }
+
+  /** A paused sandbox runs again, as `spec` says. */
+  wake(sandbox: FakeSandbox, spec: SandboxSpec): void {
+    const { promise, resolve } = Promise.withResolvers<ExitStatus>();
+    Object.assign(sandbox, { spec, network: spec.network, ended: promise, end: resolve });
+    sandbox.handle = { ...sandbox.handle, incarnation: spec.incarnation };
+    this.boot(sandbox);
   }
 
   async remove(sandboxId: string): Promise<void> {

@@ -11,7 +11,6 @@ let place: Place;
 let id: string;
 beforeEach(() => {
   place = new Place();
-  place.world.keepsGenerations = true;
 });
 afterEach(() => place[Symbol.asyncDispose]());
 
@@ -47,8 +46,8 @@ const listed = async (s: TestServer, state: string) => (await s.call("GET", `/v2
 
 /** As a pause leaves the machine when it is done: the image is whole, no process is left. */
 const pause = async (sandbox: FakeSandbox) => {
-  sandbox.generation = 1;
-  await place.world.endIncarnation(id);
+  place.world.keep(sandbox);
+  await place.world.rest(sandbox);
 };
 
 test("a paused sandbox stays paused: nothing is removed, whatever the sweep finds, and it can be killed", async () => {
@@ -70,9 +69,9 @@ test("a paused sandbox of which the driver lists nothing stays paused too", asyn
 test("a pause whose image is whole is finished", async () => {
   const s = await found("pausing", (sandbox) => {
     sandbox.frozen = true;
-    sandbox.generation = 1;
+    place.world.keep(sandbox);
   });
-  expect([await stored(s), place.world.sandboxes.get(id)?.phase]).toEqual([["paused", 1, undefined], "stopped"]);
+  expect([await stored(s), place.world.sandboxes.get(id)?.phase]).toEqual([["paused", 1, undefined], "paused"]);
 });
 
 test("a pause whose image is not whole is undone: the sandbox runs on, thawed", async () => {
@@ -86,13 +85,13 @@ test("a resume is undone: the image stays for the next try", async () => {
   const s = await found(
     "resuming",
     (sandbox) => {
-      sandbox.generation = 1;
+      place.world.keep(sandbox);
       sandbox.handle = { ...sandbox.handle, incarnation: 2 };
     },
     { incarnation: 2 },
   );
   const { phase, handle } = place.world.sandboxes.get(id) ?? {};
-  expect([await stored(s), phase, handle?.incarnation]).toEqual([["paused", 1, undefined], "stopped", 1]);
+  expect([await stored(s), phase, handle?.incarnation]).toEqual([["paused", 1, undefined], "paused", 1]);
   expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
   expect(place.world.sandboxes.size).toBe(0);
 });
@@ -111,19 +110,23 @@ test.each(["failed", "creating"] as const)("what was left %s is removed", async 
 
 describe("a driver that cannot say at first", () => {
   test.each([
-    ["pausing", "hasGeneration", "running"],
-    ["resuming", "endIncarnation", "paused"],
+    ["pausing", "generation", "running"],
+    ["resuming", "revert", "paused"],
     ["snapshotting", "recover", "running"],
   ] as const)("is asked again for a sandbox that was %s", async (state, verb, after) => {
     const change = state === "resuming" ? { incarnation: 2 } : {};
-    const s = await found(state, () => place.world.faults.add(verb, { kind: "fail" }), change);
+    const leave = (sandbox: FakeSandbox) => {
+      if (state === "resuming") place.world.keep(sandbox);
+      place.world.faults.add(verb, { kind: "fail" });
+    };
+    const s = await found(state, leave, change);
     expect([s.server.adoption.adopted, (await stored(s))[0]]).toEqual([0, state]);
     await s.server.sweep.once();
     expect((await stored(s))[0]).toBe(after);
   });
 
   test("and is not asked when the sandbox is killed before", async () => {
-    const s = await found("pausing", () => place.world.faults.add("hasGeneration", { kind: "fail" }));
+    const s = await found("pausing", () => place.world.faults.add("generation", { kind: "fail" }));
     expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
     await s.server.sweep.once();
     expect([place.world.sandboxes.size, (await stored(s))[0]]).toEqual([0, "dead"]);

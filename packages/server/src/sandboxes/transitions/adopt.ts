@@ -43,11 +43,11 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
 /** A pause whose memory and disk are kept whole is finished; any other is undone. */
 const finishOrUndoPause: Ask = async (parts, record, handle) => {
   const { driver, events } = parts;
-  if (!driver.capabilities.checkpoint) return recover(parts, record, handle);
+  if (driver.capabilities.checkpoint === "none") return recover(parts, record, handle);
   if (!handle) return remove("lost");
   try {
-    if (!(await driver.hasGeneration(handle))) return recover(parts, record, handle);
-    await driver.endIncarnation(handle);
+    if ((await driver.generation(record.id))?.incarnation !== record.incarnation) return recover(parts, record, handle);
+    await driver.revert(record.id);
     return { next: "paused" };
   } catch (error) {
     events.watchFailed(record.id, error);
@@ -56,12 +56,14 @@ const finishOrUndoPause: Ask = async (parts, record, handle) => {
 };
 
 /** What a pause has kept is untouched until a resume is done: it can be tried again. The incarnation that was being started is ended. */
-const backToPaused: Ask = async ({ driver, events }, record, handle) => {
+const backToPaused: Ask = async (parts, record, handle) => {
+  const { driver, events } = parts;
   if (!handle) return remove("lost");
   try {
-    await driver.endIncarnation({ ...handle, incarnation: record.incarnation });
-    return { next: "paused", change: { incarnation: record.incarnation - 1 } };
+    const { incarnation } = await driver.revert(record.id);
+    return { next: "paused", change: { incarnation } };
   } catch (error) {
+    if (isAppError(error, "not_found")) return recover(parts, record, handle);
     events.watchFailed(record.id, error);
     return { next: "later" };
   }

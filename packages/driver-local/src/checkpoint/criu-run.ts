@@ -1,0 +1,152 @@
+import { existsSync, readFileSync } from "node:fs";
+import { AppError } from "@boxyard/core";
+import { ChildProgram } from "../sys/child.ts";
+import { AT_FDCWD, close, O, pipe, syscall, trySyscall } from "../sys/libc.ts";
+import type { Criu } from "./criu.ts";
+
+const CLOSE_RANGE_CLOEXEC = 4;
+const LAST_FD = 0xffff_ffff;
+const STDIO = 3;
+const POLL_MS = 1;
+const LONGEST_POLL_MS = 10;
+/** Enough of CRIU's log for a sentence. */
+const LOG_LINES = 4;
+const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** Moments at which CRIU waits for us; the rest it does by itself. */
+export type CriuMoment = "network-lock" | "post-dump" | "pre-resume";
+
+export interface CriuRun {
+  readonly criu: Criu;
+  /** The script of `writeMomentScript`. */
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly log: string;
+  /** Mounts and the like, before CRIU is started. */
+  prepare?(program: ChildProgram): void;
+  /** What is to be done at a moment. `pid` is the sandbox's init as the machine numbers it. When it throws, CRIU gives up and undoes. */
+  at(moment: CriuMoment, pid: number): Promise<void>;
+  /** What errors call it. */
+  readonly verb: "checkpoint" | "restore";
+}
+
+/**
+ * What CRIU calls at each of its moments: it asks through one pipe and waits for our word in another. CRIU closes what its scripts would
+ * inherit, so they find the pipes as files of ours. When we are no longer there both fail, CRIU gives up, and the sandbox runs on.
+ */
+export const MOMENT_SCRIPT = `#!/bin/sh
+case $CRTOOLS_SCRIPT_ACTION in network-lock | post-dump | pre-resume) ;; *) exit 0 ;; esac
+echo "$CRTOOLS_SCRIPT_ACTION \${CRTOOLS_INIT_PID:-0}" >"$BOXYARD_QUESTIONS" || exit 1
+read -r answer <"$BOXYARD_ANSWERS" && [ "$answer" = ok ]
+`;
+
+/**
+ * Runs CRIU to its end. In a session of its own, so that the end of the server does not take it along: a CRIU that is ended while it has
+ * seized a sandbox's processes may leave them broken. Failures are `internal`, reason `checkpoint_failed` or `restore_failed`, with the end
+ * of its log.
+ */
+export async function runCriu(run: CriuRun): Promise<void> {
+  const answers = pipe();
+  const questions = pipe(O.NONBLOCK);
+  const program = new ChildProgram();
+  program.call("setsid", []);
+  program.call("umask", [0o022]);
+  run.prepare?.(program);
+  program.call("close_range", [STDIO, LAST_FD, CLOSE_RANGE_CLOEXEC]);
+  const nothing = program.call("openat", [AT_FDCWD, "/dev/null", O.RDWR | O.CLOEXEC, 0], "/dev/null");
+  for (const target of [0, 1, 2]) program.call("dup3", [nothing, target, 0]);
+  program.resetSignals();
+  program.execute(run.criu.file, [...run.criu.args, ...run.args, "--action-script", run.script, "--log-file", run.log], {
+    PATH,
+    BOXYARD_QUESTIONS: `/proc/${process.pid}/fd/${questions.write}`,
+    BOXYARD_ANSWERS: `/proc/${process.pid}/fd/${answers.read}`,
+  });
+  const moments = new Moments(run, questions.read, answers.write);
+  try {
+    const ended = program.spawn();
+    moments.listen();
+    const code = await ended;
+    await moments.end();
+    if (code !== 0) throw failed(run, code);
+  } finally {
+    for (const fd of [answers.read, questions.read, questions.write]) close(fd);
+    moments.hangUp();
+  }
+}
+
+/** Our end of the talk. */
+class Moments {
+  private readonly run: CriuRun;
+  private readonly questions: number;
+  private answers: number | undefined;
+  private text = "";
+  private ended = false;
+  private talk: Promise<void> = Promise.resolve();
+  private failure: unknown;
+
+  constructor(run: CriuRun, questions: number, answers: number) {
+    this.run = run;
+    this.questions = questions;
+    this.answers = answers;
+  }
+
+  listen(): void {
+    this.talk = this.answerAll().catch((error: unknown) => {
+      this.failure = error;
+      // Which tells CRIU.
+      this.hangUp();
+    });
+  }
+
+  /** After CRIU's end. Throws what our own part failed with. */
+  async end(): Promise<void> {
+    this.ended = true;
+    await this.talk;
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  hangUp(): void {
+    if (this.answers !== undefined) close(this.answers);
+    this.answers = undefined;
+  }
+
+  private async answerAll(): Promise<void> {
+    for (let pause = POLL_MS; ; pause = Math.min(pause * 1.1, LONGEST_POLL_MS)) {
+      const line = this.nextLine();
+      if (line !== undefined) {
+        await this.answer(line);
+        pause = POLL_MS;
+      } else if (this.ended) return;
+      else await Bun.sleep(pause);
+    }
+  }
+
+  private async answer(line: string): Promise<void> {
+    const match = /^(network-lock|post-dump|pre-resume) (\d+)$/.exec(line);
+    if (!match) throw new AppError("internal", `CRIU asked '${line}'`, { reason: "criu_question" });
+    await this.run.at(match[1] as CriuMoment, Number(match[2]));
+    const word = new TextEncoder().encode("ok\n");
+    if (this.answers !== undefined) syscall("write", [this.answers, word, word.byteLength], "CRIU");
+  }
+
+  private nextLine(): string | undefined {
+    const buffer = new Uint8Array(4_096);
+    const length = trySyscall("read", this.questions, buffer, buffer.byteLength);
+    if (length > 0) this.text += new TextDecoder().decode(buffer.subarray(0, length));
+    const end = this.text.indexOf("\n");
+    if (end < 0) return undefined;
+    const line = this.text.slice(0, end);
+    this.text = this.text.slice(end + 1);
+    return line;
+  }
+}
+
+function failed({ verb, log }: CriuRun, code: number): AppError {
+  const text = existsSync(log) ? readFileSync(log, "utf8") : "";
+  const lines = text
+    .split("\n")
+    .filter((line) => line.includes("Error") && !line.includes("RLIMIT_NOFILE"))
+    .slice(-LOG_LINES);
+  const why = lines.length > 0 ? lines.join("; ") : "it said nothing";
+  return new AppError("internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, { reason: `${verb}_failed` });
+}

@@ -1,0 +1,88 @@
+import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { GUEST_FOLDER } from "../rootfs/mounts.ts";
+import { upperOf } from "../rootfs/upper.ts";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
+import { runCriu } from "./criu-run.ts";
+import type { GenerationFile } from "./generation.ts";
+import { externalMounts, mountinfoOf } from "./mounts.ts";
+import { watchedPaths } from "./watches.ts";
+
+/**
+ * What dump and restore have to agree on. Established connections are closed, for nobody at their other end waits; locks of files, sockets
+ * of sandboxes' own and files that were deleted while open are kept. Cgroups are made by us, so CRIU only puts processes into them.
+ */
+export const COMMON_OPTIONS = [
+  ...["--manage-cgroups=soft", "--empty-ns", "net", "--network-lock", "skip"],
+  ...["--tcp-close", "--file-locks", "--ext-unix-sk", "--link-remap"],
+  "-v1",
+] as const;
+
+/** Files that a program has deleted and still has open go into the image up to this size, which is more than a disk of a sandbox holds. */
+const GHOST_LIMIT = "1000G";
+/** An image without one of these is none, whatever CRIU says. */
+const ESSENTIAL = ["inventory.img", "pstree.img", "pagemap-1.img"];
+
+export interface Dump {
+  readonly images: string;
+  readonly log: string;
+  /** True: everything stays frozen afterwards. False: the sandbox runs on. */
+  readonly freeze: boolean;
+  /** While nothing of the sandbox runs. */
+  whileStill?(): Promise<void>;
+}
+
+/**
+ * Writes the memory of a running sandbox to `images`. The commands may be frozen before (by the agent); while CRIU works they must not be,
+ * so they are thawed once everything stands still by CRIU. When this fails the sandbox runs on.
+ */
+export async function dumpMemory(
+  parts: LocalParts,
+  record: SandboxRecord & { readonly process: ProcessIdentity },
+  { images, log, freeze, whileStill }: Dump,
+): Promise<Pick<GenerationFile, "mounts" | "frozenGroups">> {
+  const { criu } = parts;
+  if (!criu) throw noCriu();
+  const cgroup = cgroupOf(parts, record.sandboxId);
+  const { pid } = record.process;
+  const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_FOLDER}`);
+  const frozenGroups = cgroup.frozenBelow();
+  await runCriu({
+    criu,
+    script: parts.criuScript,
+    log,
+    verb: "checkpoint",
+    args: [
+      ...["dump", "--tree", String(pid), "--images-dir", images, "--leave-running", "--ghost-limit", GHOST_LIMIT],
+      ...COMMON_OPTIONS,
+      ...mounts.flatMap(({ target }) => ["--external", `mnt[${target}]:${target}`]),
+      ...watchedPaths(cgroup.processes(), treesOf(parts, record)).flatMap((path) => ["--irmap-scan-path", path]),
+    ],
+    async at(moment) {
+      if (moment === "network-lock") {
+        cgroup.setFrozenBelow(frozenGroups, false);
+        await whileStill?.();
+      }
+      if (moment === "post-dump" && freeze) cgroup.beginFreeze();
+    },
+  });
+  const missing = ESSENTIAL.find((name) => !existsSync(join(images, name)));
+  if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
+  // A restore reads them as the sandbox's root, and before it is that; nobody else can walk to them.
+  chmodSync(images, 0o755);
+  for (const name of ["", ...readdirSync(images)]) chownSync(join(images, name), record.uidBase, record.uidBase);
+  return { mounts, frozenGroups: frozenGroups.filter((path) => path !== "user" && path !== "pty") };
+}
+
+function treesOf({ storage }: LocalParts, { sandboxId, layers = [] }: SandboxRecord) {
+  const volume = storage.volumePath(sandboxId);
+  const upper = { subvolume: volume, prefix: `${upperOf(volume).slice(volume.length + 1)}/` };
+  return [upper, ...layers.map((digest) => ({ subvolume: storage.layerPath(digest), prefix: "" }))];
+}
+
+export const noCriu = () =>
+  new AppError("failed_precondition", "This machine has no CRIU that works, so memory cannot be kept; 'boxyard doctor' says why", {
+    reason: "no_memory_checkpoint",
+  });

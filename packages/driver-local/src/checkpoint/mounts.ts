@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
+import type { ExternalMount } from "./generation.ts";
+
+/** Types of file systems that are a sandbox's own: CRIU makes them anew. */
+const OWN_TYPES = new Set(["proc", "tmpfs", "devpts", "mqueue", "sysfs"]);
+
+const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+
+/** Names of sources that differ from machine to machine, or from sandbox to sandbox. */
+const SOURCES = { guest: "guest", host: "host", cgroup: "cgroup" } as const;
+const DEVICE = "device:";
+
+/** Where the sources are that the driver mounts anew for a restore. */
+export interface Places {
+  readonly guest: string;
+  readonly host: string;
+  /** Folder of device nodes. */
+  readonly devices: string;
+  readonly cgroup: SandboxCgroup;
+}
+
+/**
+ * The mounts of a process that come from outside its sandbox (the table of `addRootMounts`), as the kernel tells them: nobody in a sandbox can mount, so they are those
+ * of its making. Each source is named so that `sourcePath` finds it for another sandbox or after a restart.
+ */
+export function externalMounts(mountinfo: string, guestTarget: string): ExternalMount[] {
+  return mountinfo
+    .trim()
+    .split("\n")
+    .flatMap((line) => {
+      const [left = "", right = ""] = line.split(" - ");
+      const [, , , root = "", target = ""] = left.split(" ").map(plainPath);
+      const [type = "", , options = ""] = right.split(" ");
+      // The root is handed to CRIU; a part of a tmpfs is a device node of ours.
+      const isOwn = target === "/" || (OWN_TYPES.has(type) && !(type === "tmpfs" && root !== "/"));
+      if (isOwn) return [];
+      return [{ target, source: nameOf({ type, root, target, options, guestTarget }) }];
+    });
+}
+
+interface Mount {
+  readonly type: string;
+  readonly root: string;
+  readonly target: string;
+  /** Of the file system, with the controllers of a v1 hierarchy. */
+  readonly options: string;
+  readonly guestTarget: string;
+}
+
+function nameOf({ type, root, target, guestTarget }: Mount): string {
+  if (target === guestTarget) return SOURCES.guest;
+  if (target === `${guestTarget}/host`) return SOURCES.host;
+  if (type === "cgroup2") return SOURCES.cgroup;
+  if (type === "cgroup") return `${SOURCES.cgroup}:${target.slice(target.lastIndexOf("/") + 1)}`;
+  // A device node, or /dev/null over a file that is hidden.
+  return `${DEVICE}${root}`;
+}
+
+export const mountinfoOf = (pid: number): string => readFileSync(`/proc/${pid}/mountinfo`, "utf8");
+
+/** Where a named source is now. */
+export function sourcePath(source: string, places: Places): string {
+  if (source === SOURCES.guest) return places.guest;
+  if (source === SOURCES.host) return places.host;
+  if (source === SOURCES.cgroup) return places.cgroup.top;
+  if (source.startsWith(DEVICE)) return `${places.devices}${source.slice(DEVICE.length)}`;
+  const controller = source.slice(SOURCES.cgroup.length + 1);
+  const folder = places.cgroup.v1Folder(controller as Parameters<SandboxCgroup["v1Folder"]>[0]);
+  if (folder === undefined) throw new Error(`no hierarchy of ${controller}`);
+  return folder;
+}

@@ -1,0 +1,120 @@
+import { join } from "node:path";
+import { AppError, Cleanup, runSteps, type Step } from "@boxyard/core";
+import { fromErrno } from "@boxyard/core/node";
+import type { Generation } from "@boxyard/driver";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
+import { dumpMemory } from "./dump.ts";
+import { type GenerationFile, Generations } from "./generation.ts";
+
+export const generationsOf = (parts: LocalParts, { sandboxId }: Pick<SandboxRecord, "sandboxId">) =>
+  new Generations(parts.storage.generationsRoot, sandboxId);
+
+export interface PauseContext {
+  readonly parts: LocalParts;
+  readonly record: SandboxRecord & { readonly process: ProcessIdentity };
+  readonly memory: boolean;
+  readonly generations: Generations;
+  readonly file: GenerationFile;
+  /** What the dump has found out. */
+  found: Pick<GenerationFile, "mounts" | "frozenGroups">;
+}
+
+/** Room for the new generation. */
+const beginGeneration: Step<PauseContext> = {
+  name: "beginGeneration",
+  async run({ generations, record }, undo) {
+    undo.add("generation", () => generations.remove(record.incarnation));
+    await generations.begin(record.incarnation);
+  },
+};
+
+/** From here on nothing of the sandbox runs; with memory, its image is written before. */
+const standStill: Step<PauseContext> = {
+  name: "standStill",
+  async run(ctx, undo) {
+    const { parts, record, generations } = ctx;
+    const cgroup = cgroupOf(parts, record.sandboxId);
+    undo.add("thaw", () => cgroup.thawAll(ctx.found.frozenGroups));
+    if (ctx.memory) {
+      const log = join(parts.paths.sandbox(record.sandboxId), "checkpoint.log");
+      ctx.found = await dumpMemory(parts, record, { images: generations.imagesOf(record.incarnation), log, freeze: true });
+    }
+    await cgroup.freeze(true);
+  },
+};
+
+/** The disk as it stands: a later resume that fails goes back to it. */
+const keepDisk: Step<PauseContext> = {
+  name: "keepDisk",
+  run: ({ parts, record, generations }) => parts.storage.keepVolume(record.sandboxId, generations.pathOf(record.incarnation), "disk"),
+};
+
+/** The marker, last: from here on the generation is whole. */
+const complete: Step<PauseContext> = {
+  name: "complete",
+  async run({ parts, record, generations, file, found }) {
+    const { usedBytes } = await parts.storage.usage(record.sandboxId);
+    await generations.complete({ ...file, ...found, diskUsedBytes: usedBytes + (record.diskBaseBytes ?? 0) });
+  },
+};
+
+export const pauseSteps: readonly Step<PauseContext>[] = [beginGeneration, standStill, keepDisk, complete];
+
+/** How a paused sandbox gives back what it holds beside its generation and its volume. Each is repeatable. */
+const frees = [
+  { name: "endProcesses", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => cgroupOf(parts, sandboxId).killAndWait() },
+  { name: "forget", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => parts.runtime.forget(sandboxId) },
+  { name: "unplug", run: (parts: LocalParts, { lease }: SandboxRecord) => parts.networks.detach(lease) },
+  { name: "removeCgroup", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => cgroupOf(parts, sandboxId).remove() },
+] as const;
+
+/** The names of what `freeSandbox` does, in order. */
+export const FREES: readonly string[] = frees.map(({ name }) => name);
+
+/** Ends what runs of a sandbox and gives back what it held. Its generation and its volume stay. Repeatable. */
+export async function freeSandbox(parts: LocalParts, record: SandboxRecord): Promise<void> {
+  for (const { name, run } of frees) {
+    await parts.observer.before?.(name);
+    await run(parts, record);
+    await parts.observer.after?.(name);
+  }
+}
+
+/** Whole or not at all: when this throws, the sandbox runs on and nothing is left, but for a failure after the generation was whole. */
+export async function pauseSandbox(
+  parts: LocalParts,
+  record: PauseContext["record"],
+  memory: boolean,
+  signal: AbortSignal,
+): Promise<Generation> {
+  const { sandboxId, incarnation, uidBase, process } = record;
+  const ctx: PauseContext = {
+    parts,
+    record,
+    memory,
+    generations: generationsOf(parts, record),
+    found: { mounts: [], frozenGroups: [] },
+    file: {
+      ...{ version: 1, sandboxId, incarnation, memory, uidBase, process, createdAt: parts.clock.now() },
+      ...{ guest: parts.guestFolder, mounts: [], frozenGroups: [], diskUsedBytes: 0 },
+    },
+  };
+  const undo = new Cleanup(parts.onUndoError);
+  try {
+    await runSteps(pauseSteps, ctx, undo, signal, parts.observer);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw fromErrno(`pause sandbox ${sandboxId}`, error);
+  }
+  undo.disarm();
+  await freeSandbox(parts, record);
+  return generationOf(ctx.file);
+}
+
+export function generationOf({ sandboxId, incarnation, memory, createdAt }: GenerationFile): Generation {
+  return { sandboxId, incarnation, memory, createdAt };
+}
+
+export const notPaused = (sandboxId: string) =>
+  new AppError("not_found", `Sandbox ${sandboxId} is not paused on this machine`, { reason: "generation_not_found" });

@@ -1,0 +1,93 @@
+import { basename, join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { addDevices, addGuest, addMountNamespace, addOverlay, bindReadOnly } from "../rootfs/mounts.ts";
+import { upperOf, workOf } from "../rootfs/upper.ts";
+import { openUserNamespace } from "../rootfs/user-namespace.ts";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import type { SandboxRecord } from "../state/record.ts";
+import type { ChildProgram } from "../sys/child.ts";
+import { AT_FDCWD, close, MS } from "../sys/libc.ts";
+import { runCriu } from "./criu-run.ts";
+import { COMMON_OPTIONS, noCriu } from "./dump.ts";
+import type { ExternalMount } from "./generation.ts";
+import { sourcePath } from "./mounts.ts";
+
+/**
+ * Where CRIU finds what it needs: CRIU opens the sources of mounts as the sandbox's root, who may not walk through the data folder. A small
+ * file system of its own, in its own mount namespace; it also keeps CRIU from trusting anything that others wrote to /run.
+ */
+const STAGE = "/run";
+const AT = {
+  root: `${STAGE}/root`,
+  images: `${STAGE}/images`,
+  guest: `${STAGE}/guest`,
+  host: `${STAGE}/host`,
+  devices: `${STAGE}/devices`,
+} as const;
+const FOLDER = 0o755;
+
+export interface Restore {
+  readonly images: string;
+  readonly mounts: readonly ExternalMount[];
+  /** Digests of the layers, lowest first. */
+  readonly layers: readonly string[];
+  readonly volume: string;
+  /** Folder of the guest bundle. */
+  readonly guest: string;
+  /** A folder for CRIU's log. */
+  readonly work: string;
+  /** Before the first of the restored processes runs. `pid`: its init. */
+  beforeRun(pid: number): Promise<void>;
+}
+
+/** Brings a sandbox's processes back from an image; returns the pid of their init. When this fails none of them is left. */
+export async function restoreMemory(parts: LocalParts, record: SandboxRecord, restore: Restore): Promise<number> {
+  const { criu } = parts;
+  if (!criu) throw noCriu();
+  let init: number | undefined;
+  const userNsFd = openUserNamespace(record.uidBase);
+  const places = { ...AT, cgroup: cgroupOf(parts, record.sandboxId) };
+  try {
+    await runCriu({
+      criu,
+      script: parts.criuScript,
+      log: join(restore.work, "restore.log"),
+      verb: "restore",
+      prepare: (program) => addStage(program, parts, record, { ...restore, userNsFd }),
+      args: [
+        ...["restore", "--images-dir", AT.images, "--work-dir", restore.work, "--root", AT.root, "--restore-detached"],
+        ...COMMON_OPTIONS,
+        ...restore.mounts.flatMap(({ target, source }) => ["--external", `mnt[${target}]:${sourcePath(source, places)}`]),
+      ],
+      async at(moment, pid) {
+        if (moment !== "pre-resume") return;
+        await restore.beforeRun(pid);
+        init = pid;
+      },
+    });
+  } finally {
+    close(userNsFd);
+  }
+  if (init === undefined) throw new AppError("internal", "CRIU has restored nothing", { reason: "restore_failed" });
+  return init;
+}
+
+function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore & { userNsFd: number }): void {
+  addMountNamespace(program);
+  program.call("mount", ["tmpfs", STAGE, "tmpfs", MS.NOSUID | MS.NODEV, "mode=755"], STAGE);
+  for (const folder of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, folder, FOLDER], folder);
+  const { storage, paths } = parts;
+  const overlay = {
+    layersRoot: storage.layersRoot,
+    layers: from.layers.map((digest) => basename(storage.layerPath(digest))).reverse(),
+    layersMount: paths.layersMount,
+    userNsFd: from.userNsFd,
+    upper: upperOf(from.volume),
+    work: workOf(from.volume),
+  };
+  addOverlay(program, overlay, AT.root);
+  bindReadOnly(program, from.images, AT.images);
+  addGuest(program, { ...overlay, guest: from.guest }, AT.guest);
+  addDevices(program, AT.devices);
+  bindReadOnly(program, paths.hostFacts(record.sandboxId), AT.host);
+}

@@ -1,0 +1,156 @@
+import { rm } from "node:fs/promises";
+import { AppError, Cleanup, runSteps, type SandboxId, type Step } from "@boxyard/core";
+import { fromErrno } from "@boxyard/core/node";
+import type { SandboxSpec } from "@boxyard/driver";
+import { identify, isAlive } from "../runtime/process.ts";
+import { type CreateContext, cgroupOf, type LocalParts } from "../sandbox.ts";
+import { readRecord, type SandboxRecord, writeRecord } from "../state/record.ts";
+import { awaitAgent } from "../steps/await-agent.ts";
+import { bundle } from "../steps/bundle.ts";
+import { create } from "../steps/create.ts";
+import { limits } from "../steps/limits.ts";
+import { network } from "../steps/network.ts";
+import { start } from "../steps/start.ts";
+import type { GenerationFile } from "./generation.ts";
+import { changeAddress } from "./hosts.ts";
+import { freeSandbox, generationsOf, notPaused } from "./pause.ts";
+import { restoreMemory } from "./restore.ts";
+
+export interface ResumeContext extends CreateContext {
+  readonly generation: GenerationFile;
+  /** Of the incarnation that was paused. */
+  readonly oldAddress: string;
+}
+
+/** A new incarnation, with an address of its own; from here on `revert` leads back. */
+const claim: Step<ResumeContext> = {
+  name: "claim",
+  async run(ctx) {
+    const { parts, spec } = ctx;
+    const { incarnation, resources, network, labels } = spec;
+    const lease = parts.networks.allocate(spec.sandboxId, incarnation);
+    const { process: _, ending: __, ...kept } = ctx.record;
+    const record = { ...kept, incarnation, resources, network, labels, layers: spec.image.layers, lease };
+    ctx.record = record;
+    try {
+      await writeRecord(parts.paths.state(spec.sandboxId), record);
+    } catch (error) {
+      await parts.networks.detach(lease);
+      throw error;
+    }
+  },
+};
+
+/** As a create has it, but no child waits in it. */
+const cgroup: Step<ResumeContext> = {
+  name: "cgroup",
+  async run({ cgroup, record, spec }) {
+    cgroup.create(record.uidBase);
+    cgroup.limit(spec.resources);
+  },
+};
+
+/**
+ * The processes, from the image. Before the first of them runs it is confined as at its create, and its commands are frozen: they go on when
+ * `/init` has told the agent what they may ask for.
+ */
+const restore: Step<ResumeContext> = {
+  name: "restore",
+  async run(ctx, undo, signal) {
+    const { parts, spec, generation } = ctx;
+    const work = parts.paths.sandbox(spec.sandboxId);
+    const pid = await restoreMemory(parts, ctx.record, {
+      ...{ work, volume: ctx.volume, layers: spec.image.layers, mounts: generation.mounts, guest: generation.guest },
+      images: generationsOf(parts, ctx.record).imagesOf(generation.incarnation),
+      beforeRun: async (init) => {
+        ctx.cgroup.setFrozenBelow(["user", "pty", ...generation.frozenGroups], true);
+        const restored = { ...ctx, record: withProcess(ctx.record, init) };
+        await limits.run(restored, undo, signal);
+        await network.run(restored, undo, signal);
+        changeAddress(`/proc/${init}/root`, ctx.oldAddress, ctx.record.lease.address);
+      },
+    });
+    ctx.record = withProcess(ctx.record, pid);
+    await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
+  },
+};
+
+/** For a boot from the disk: what the sandbox reads of itself is made anew. */
+const clearFacts: Step<ResumeContext> = {
+  name: "clearFacts",
+  async run({ parts, spec, volume, oldAddress, record }) {
+    await rm(parts.paths.hostFacts(spec.sandboxId), { recursive: true, force: true });
+    changeAddress(`${volume}/upper`, oldAddress, record.lease.address);
+  },
+};
+
+export const restoreSteps: readonly Step<ResumeContext>[] = [claim, cgroup, restore, awaitAgent as Step<ResumeContext>];
+export const rebootSteps: readonly Step<ResumeContext>[] = [
+  ...[claim, cgroup, clearFacts, bundle, create, limits, network],
+  ...([start, awaitAgent] as Step<ResumeContext>[]),
+];
+
+/** Paused again when this throws. */
+export async function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory: boolean, signal: AbortSignal): Promise<SandboxRecord> {
+  const { sandboxId } = spec;
+  const record = readRecord(parts.paths.state(sandboxId));
+  const generation = record && generationsOf(parts, record).whole();
+  if (!record || !generation) throw notPaused(sandboxId);
+  if (record.process && isAlive(record.process)) {
+    throw new AppError("failed_precondition", `Sandbox ${sandboxId} runs`, { reason: "sandbox_running" });
+  }
+  if (record.incarnation !== generation.incarnation || spec.incarnation <= record.incarnation) {
+    throw new AppError("failed_precondition", `Sandbox ${sandboxId} is at incarnation ${record.incarnation}`, {
+      reason: "bad_incarnation",
+    });
+  }
+  const volume = parts.storage.volumePath(sandboxId);
+  const ctx: ResumeContext = {
+    parts,
+    spec,
+    record,
+    generation,
+    volume,
+    cgroup: cgroupOf(parts, sandboxId),
+    oldAddress: record.lease.address,
+  };
+  const undo = new Cleanup(parts.onUndoError);
+  undo.add("revert", () => revertSandbox(parts, sandboxId));
+  try {
+    await runSteps(memory && generation.memory ? restoreSteps : rebootSteps, ctx, undo, signal, parts.observer);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw fromErrno(`resume sandbox ${sandboxId}`, error);
+  }
+  undo.disarm();
+  return ctx.record;
+}
+
+/** Whatever the sandbox is doing, afterwards it is paused as its generation says. Repeatable. */
+export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Promise<GenerationFile> {
+  const record = readRecord(parts.paths.state(sandboxId));
+  const generations = record && generationsOf(parts, record);
+  const generation = generations?.whole();
+  if (!record || !generations || !generation) throw notPaused(sandboxId);
+  await freeSandbox(parts, record);
+  const { incarnation, process, diskUsedBytes } = generation;
+  if (record.incarnation === incarnation) return generation;
+  const { resources } = record;
+  await parts.storage.resetVolume(sandboxId, generations.diskOf(incarnation), resources.diskBytes);
+  const diskBaseBytes = await chargedElsewhere(parts, sandboxId, diskUsedBytes);
+  const { ending: _, ...kept } = record;
+  await writeRecord(parts.paths.state(sandboxId), { ...kept, incarnation, process, ...(diskBaseBytes > 0 && { diskBaseBytes }) });
+  return generation;
+}
+
+/** Simple quotas charge what a volume began with to the one that it was written in. */
+async function chargedElsewhere(parts: LocalParts, sandboxId: SandboxId, usedBytes: number): Promise<number> {
+  const counted = (await parts.storage.usage(sandboxId)).usedBytes;
+  return Math.max(0, usedBytes - counted);
+}
+
+function withProcess(record: SandboxRecord, pid: number): SandboxRecord {
+  const process = identify(pid);
+  if (!process) throw new AppError("internal", "The sandbox's init ended while it was restored", { reason: "init_ended" });
+  return { ...record, process };
+}

@@ -1,0 +1,17 @@
+import type { SandboxId } from "@boxyard/core";
+
+/** What a pause keeps, or a resume brings back. */
+export interface PauseOptions {
+  /** True: processes with their memory, and the disk. False: the disk alone; the sandbox boots from it. */
+  readonly memory: boolean;
+}
+
+/** What a paused sandbox goes on from: a disk and, with `memory`, an image of its processes, of one moment in which nothing ran. */
+export interface Generation {
+  readonly sandboxId: SandboxId;
+  /** The incarnation that it was made of. */
+  readonly incarnation: number;
+  readonly memory: boolean;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
