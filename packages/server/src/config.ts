@@ -35,7 +35,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const count = (min: number) => z.coerce.number("must be a number").int("must be a whole number").min(min, `must be at least ${min}`);
 
-const isOrigin = ({ href, origin }: URL) => href === `${origin}/`;
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && url.href === `${url.origin}/`;
+}
 
 const Env = z.object({
   BOXYARD_DATA: z.string().default("/var/lib/boxyard"),
@@ -54,7 +57,7 @@ const Env = z.object({
     .optional(),
   BOXYARD_PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: "must be an address such as https://boxyard.example" })
-    .refine((text) => isOrigin(new URL(text)), "must be a scheme and a host, with a port if need be, and nothing behind it")
+    .refine((text) => isOrigin(text), "must be a scheme and a host, with a port if need be, and nothing behind it")
     .transform((text) => new URL(text).origin)
     .optional(),
   BOXYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
