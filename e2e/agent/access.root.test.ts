@@ -226,7 +226,7 @@ test("a FIFO or a link to a device in the place of a file that /init writes is 4
 });
 
 describe("the first /init", () => {
-  test("before it no command runs and no file is read, whoever asks; after it without a token everybody is let in", async () => {
+  test("before it no command runs and no file is read, for any client; after it without a token everybody is let in", async () => {
     const fresh = await startAgent({ init: "none" });
     try {
       const list = () => unary(fresh, "process.Process/List", {});

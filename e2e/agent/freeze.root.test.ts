@@ -119,7 +119,7 @@ describe("freeze", () => {
     await kill(command.pid);
   });
 
-  test("groups below user and pty that the guest froze stay frozen, whoever thaws the rest", async () => {
+  test("groups below user and pty that the guest froze stay frozen when the rest is thawed", async () => {
     const groups = ["user", "pty"].map((name) => `/sys/fs/cgroup/${name}/guest`);
     const read = async (file: string) =>
       (await run(agent, `cat ${groups.map((path) => `${path}/${file}`).join(" ")}`, { user: "root" })).stdout;

@@ -149,7 +149,7 @@ describe("launch", () => {
 });
 
 describe("launch and the agent", () => {
-  test("whoever ends launch ends the commands with it, whole, and the next command finds a new one", async () => {
+  test("the end of launch is the end of the commands, whole, and the next command finds a new launch", async () => {
     const agent = await startAgent();
     try {
       // Its pid, seen from a command: the parent.

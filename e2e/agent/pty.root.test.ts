@@ -86,7 +86,7 @@ describe("PTY", () => {
     await close({ open, pid });
   });
 
-  test("erasing takes back a whole character, not its last byte", async () => {
+  test("erasing removes a whole character, not its last byte", async () => {
     const open = await start(agent, { process: { cmd: "head", args: ["-n1"] }, pty: { size: { cols: 80, rows: 24 } } });
     const pid = await firstPid(open);
     await type(pid, "a\u00fc\x7fb\n");

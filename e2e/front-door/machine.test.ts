@@ -45,7 +45,7 @@ test("without apt, set-up lists what to install and what for, and changes nothin
   }
 });
 
-test("uninstall takes back what set-up and use did, once it is confirmed", async () => {
+test("uninstall undoes what set-up and use did, once it is confirmed", async () => {
   const folder = mkdtempSync(`${config.dataDir}-uninstall-`);
   const own = { BOXYARD_DATA: folder, BOXYARD_LISTEN: "127.0.0.1:0" };
   const before = takeSnapshot();

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { checkBoundaries } from "../checks/boundaries.ts";
 import { checkPatterns } from "../checks/patterns.ts";
 import { checkFileSizes, longFunctions, type SizeExceptions } from "../checks/sizes.ts";
+import { checkWords } from "../checks/words.ts";
 import { ROOT } from "../config.ts";
 import { generators } from "../generate/index.ts";
 import { sourceFiles } from "../lib/files.ts";
@@ -11,7 +12,8 @@ import { changedFiles, readTree } from "../lib/tree.ts";
 
 export const lint: Suite = {
   name: "lint",
-  proves: "format and lint rules hold (biome), and no regular expression that strangers' text meets is slower than linear",
+  proves:
+    "format and lint rules hold (biome), no regular expression that strangers' text meets is slower than linear, and words are the field's (tools/checks/words.ts)",
   limitMs: 60_000,
   run: async ({ command }) => {
     const biome = await command([
@@ -19,7 +21,11 @@ export const lint: Suite = {
     ]);
     const slow = sourceFiles(["ts"]).flatMap(checkPatterns);
     const lines = slow.map((found) => `${found.path}:${found.line}: ${found.message}`);
-    return addTallies([tallyOf(biome), lines.length > 0 ? failedOne(lines.join("\n")) : passedOne()]);
+    const words = sourceFiles(["ts", "tsx", "c", "sh", "proto", "md", "py"])
+      .filter(({ path }) => !path.startsWith("tools/checks/words."))
+      .flatMap(checkWords)
+      .map((found) => `${found.path}:${found.line}: ${found.message}`);
+    return addTallies([tallyOf(biome), ...[lines, words].map((found) => (found.length > 0 ? failedOne(found.join("\n")) : passedOne()))]);
   },
 };
 

@@ -124,12 +124,12 @@ export function summarizeRuns(what: string, covers: Trace["covers"], runs: reado
   const kept = [...orders.values()].sort((a, b) => b.length - a.length)[0] ?? [];
   const steps = (kept[0] ?? []).map(({ step }, index) => {
     const same = kept.map((run) => run[index] as TracedStep);
-    const whoever = new Set(same.flatMap(({ cpuMs }) => Object.keys(cpuMs)));
+    const names = new Set(same.flatMap(({ cpuMs }) => Object.keys(cpuMs)));
     const median = (who: string) => summarize(same.map(({ cpuMs }) => cpuMs[who] ?? 0)).p50;
     return {
       step,
       time: summarize(same.map(({ ms }) => ms)),
-      cpuMs: Object.fromEntries([...whoever].map((who) => [who, median(who)])),
+      cpuMs: Object.fromEntries([...names].map((who) => [who, median(who)])),
     };
   });
   return { what, covers, runs: kept.length, of: runs.length, steps };

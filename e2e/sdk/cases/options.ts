@@ -66,7 +66,7 @@ export const OPTIONS: readonly Case[] = [
     async (subject) => {
       const { sdk, sandbox } = subject;
       const { pid } = await sandbox.commands.run("cat", { background: true, stdin: true });
-      // Whoever is root inside may stop the agent.
+      // Root of the sandbox may stop the agent.
       await sandbox.commands.run("sleep 0.2; pkill -STOP -f ^/.boxyard/agent", { background: true, user: "root" });
       const isStopped = () =>
         sandbox.commands.list({ requestTimeoutMs: 300 }).then(

@@ -36,7 +36,7 @@ export const SANDBOXES: readonly Case[] = [
     },
   ],
   [
-    "signed URLs: whoever has one uploads and downloads, and nothing else",
+    "signed URLs: a holder of one uploads and downloads, and nothing else",
     async ({ sandbox }) => {
       const up = await sandbox.uploadUrl("note.txt", { expiresInSeconds: 60 });
       assert.equal(

@@ -66,7 +66,7 @@ export async function startProcess(
     throw error;
   }
   const ended = follow(events, output);
-  // Whoever lets go does not wait for the end.
+  // A caller that lets go does not wait for the end.
   ended.catch(() => {});
   return { ended, letGo: () => gone.abort() };
 }

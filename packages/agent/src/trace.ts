@@ -1,4 +1,4 @@
-/** Asks for a trace of a call. Whoever may call may know how long its parts take. */
+/** Asks for a trace of a call. A client that may call may know how long the parts of the call take. */
 const TRACE_HEADER = "boxyard-trace";
 /** Under this name the trace comes with the end of the stream, as JSON. */
 const TRACE_TRAILER = "boxyard-trace";

@@ -37,7 +37,7 @@ export async function runRemote(
     retainOutput: false,
     signal,
   });
-  // Whoever read our output has left: then the command has no reader either.
+  // The reader of our output has left: then the command has no reader either.
   output.whenBroken(() => void command.kill().catch(() => {}));
   const input = options.stdin ? forwardStdin(command) : undefined;
   try {

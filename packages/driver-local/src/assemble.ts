@@ -3,7 +3,7 @@ import { AppError, isSandboxId, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
-import { WaitingRoom } from "./cgroup/waiting-room.ts";
+import { SpareChildren } from "./cgroup/spare-children.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
 import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
 import type { LocalDriverConfig } from "./config.ts";
@@ -49,14 +49,14 @@ export function assembleDriver(
   writeFileSync(paths.criuScript, MOMENT_SCRIPT, { mode: 0o755 });
   const cgroups = new InstanceCgroups(findHierarchies(), instance);
   cgroups.prepare();
-  const waitingRoom = new WaitingRoom(cgroups);
-  waitingRoom.open();
+  const spareChildren = new SpareChildren(cgroups);
+  spareChildren.open();
   const clock = config.clock ?? systemClock;
   const parts: LocalParts = {
     paths,
     machine: machineFacts(),
     cgroups,
-    waitingRoom,
+    spareChildren,
     uidRanges: new UidRanges(instance, new UidClaims(RUN_FOLDER, instance, bootId())),
     networks,
     storage,

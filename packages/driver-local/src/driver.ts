@@ -251,7 +251,7 @@ export class LocalDriver implements SandboxDriver {
   }
 
   async close(): Promise<void> {
-    this.parts.waitingRoom.close();
+    this.parts.spareChildren.close();
     await this.parts.networks.close();
     await this.parts.storage.close();
   }
@@ -261,7 +261,7 @@ export class LocalDriver implements SandboxDriver {
     if (left.length > 0) {
       throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
     }
-    this.parts.waitingRoom.close();
+    this.parts.spareChildren.close();
     this.parts.uidRanges.release();
     await this.parts.networks.release();
     await this.parts.storage.release();

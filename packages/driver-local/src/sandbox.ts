@@ -2,7 +2,7 @@ import type { Clock, SandboxId, StepObserver } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
 import type { InstanceCgroups } from "./cgroup/instance.ts";
 import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
-import type { WaitingRoom } from "./cgroup/waiting-room.ts";
+import type { SpareChildren } from "./cgroup/spare-children.ts";
 import type { Criu } from "./checkpoint/criu.ts";
 import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
@@ -17,7 +17,7 @@ export interface LocalParts {
   readonly paths: DataPaths;
   readonly machine: MachineFacts;
   readonly cgroups: InstanceCgroups;
-  readonly waitingRoom: WaitingRoom;
+  readonly spareChildren: SpareChildren;
   readonly uidRanges: UidRanges;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;

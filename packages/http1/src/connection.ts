@@ -31,7 +31,7 @@ export class Connection {
   closed = false;
   /** Called when it is dropped before its end. */
   onDestroy: (() => void) | undefined;
-  /** For whoever reads answers here. */
+  /** For readers of answers. */
   answers: HeadMemory<ResponseHead> | undefined;
   private socket: Socket<Connection> | undefined;
   private queue: Uint8Array[] = [];

@@ -91,14 +91,14 @@ export function moveInKernel(source: number, target: number, limit: number): Mov
     taken += count;
     for (let left = count; left > 0; ) {
       const sent = Number(libc.splice(pipe.read, null, target, null, left, SPLICE_MOVE_NONBLOCK));
-      if (sent <= 0) return { taken, rest: takeBack(left) };
+      if (sent <= 0) return { taken, rest: readUnsent(left) };
       left -= sent;
     }
   }
   return { taken, rest: undefined };
 }
 
-function takeBack(count: number): Borrowed {
+function readUnsent(count: number): Borrowed {
   const { libc, pipe } = kernel() as ReturnType<typeof load>;
   const borrowed = borrow(count);
   for (let at = 0; at < count; ) {

@@ -97,7 +97,7 @@ async function openLocked(config: ServerConfig, clock: Clock): Promise<{ store: 
   }
 }
 
-/** Puts the server together by hand, in order; takes back the sandboxes of an earlier one; then listens. */
+/** Puts the server together by hand, in order; adopts the sandboxes of an earlier one; then listens. */
 export async function startServer({
   config,
   driver,

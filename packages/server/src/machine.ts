@@ -28,7 +28,7 @@ export interface Machine {
   fingerprint(): Promise<Fingerprint>;
   /** True when the machine holds something for the data folder that only a driver can give back. */
   isInstalled(): boolean;
-  /** Takes back what set-up did, after the driver's release. Returns what was kept, in sentences for people. Repeatable. */
+  /** Undoes what set-up did, after the driver's release. Returns what was kept, in sentences for people. Repeatable. */
   uninstall(): readonly string[];
   /** Tests put faults between the steps of a create or a removal. */
   readonly observer?: StepObserver;

@@ -1,4 +1,4 @@
-"""One cell on its way through a kernel: what it gives is taken here by whoever asked for it."""
+"""One cell on its way through a kernel: its caller takes what it gives from here."""
 import asyncio
 
 from . import limits

@@ -1,4 +1,4 @@
-"""Bounds of the code service. Whoever uses a sandbox may fill it; the service itself must stay able to say so."""
+"""Bounds of the code service. The user's code may fill the sandbox; the service itself must stay able to say so."""
 
 PORT = 49999
 DEFAULT_CWD = "/home/user"

@@ -6,7 +6,7 @@ const budgetOf = (totalBytes: number, more: Partial<BudgetLimits> = {}, collect 
   new BodyBudget({ totalBytes, freeBytes: 0, waitMs: 10_000, collectBytes: 1_000, ...more }, collect);
 
 describe("BodyBudget", () => {
-  test("counts what is held beyond the free part of each, and takes back", async () => {
+  test("counts what is held beyond the free part of each, and uncounts what is released", async () => {
     const budget = budgetOf(100, { freeBytes: 10 });
     const [a, b] = [budget.claim(), budget.claim()];
     await a.hold(10);

@@ -18,7 +18,7 @@ interface Waiter {
 }
 
 /**
- * The memory that request bodies and the messages made of them may take, over all requests at once. Whoever holds a body whole has a claim
+ * The memory that request bodies and the messages made of them may take, over all requests at once. A holder of a whole body has a claim
  * on it; one that does not fit waits its turn, in order, while its client is not read from.
  */
 export class BodyBudget {

@@ -27,7 +27,7 @@ export interface FreezeResult {
   readonly waitMs: number;
 }
 
-/** The two subtrees that commands live in; whoever froze them, `thaw` ends it. */
+/** The two subtrees that commands live in; `thaw` thaws them, also when the guest froze them. */
 const STATIC = ["user", "pty"];
 const POLL_MS = 2;
 

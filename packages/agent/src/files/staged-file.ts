@@ -104,7 +104,7 @@ export class StagedFile {
     }
   }
 
-  /** Takes back what is not committed. Never throws; does nothing after `commit`. */
+  /** Removes what is not committed. Never throws; does nothing after `commit`. */
   discard(): void {
     this.close();
     if (this.temporary !== undefined) tolerate(() => unlinkSync(this.dir.at(this.temporary ?? "")));

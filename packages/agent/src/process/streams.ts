@@ -4,7 +4,7 @@ import { closeQuietly, makePipe } from "../sys/native.ts";
 import type { CommandParts } from "./command.ts";
 import { InputQueue } from "./input-queue.ts";
 
-/** Descriptors of a command, ours and its own. All are open; whoever made them closes what is not handed on. */
+/** Descriptors of a command, ours and its own. All are open; their maker closes those that it does not hand on. */
 export interface Streams {
   readonly stdio: readonly [number | null, number, number];
   readonly theirs: readonly number[];

@@ -8,7 +8,7 @@ export class Output {
 
   constructor(color: boolean) {
     this.color = color;
-    // Whoever reads our output may leave (`| head`): the next write then says so.
+    // The reader of our output may leave (`| head`): the next write then says so.
     process.stdout.on("error", () => this.markBroken());
     process.stderr.on("error", () => {});
   }

@@ -28,7 +28,7 @@ function hasYounger(folder: string, than: number): boolean {
       if (name.endsWith(".ts") && !name.endsWith(".test.ts") && statSync(join(folder, name)).mtimeMs > than) return true;
     }
   } catch {
-    // No such folder, or a file that has just gone: whoever edits will start again.
+    // No such folder, or a file that has just gone: an edit is going on, and the next start sees its result.
   }
   return false;
 }

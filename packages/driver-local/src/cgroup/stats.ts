@@ -5,7 +5,7 @@ import type { SandboxCgroup } from "./sandbox-cgroup.ts";
 
 export interface CgroupStats {
   readonly cpuUsageUsec: number;
-  /** Without what the kernel takes back when memory runs short: cached files and, on v2, its own caches. Shared memory is used. */
+  /** Without what the kernel reclaims when memory runs short: cached files and, on v2, its own caches. Shared memory is used. */
   readonly memoryUsedBytes: number;
   readonly memoryCacheBytes: number;
   readonly processes: number;
@@ -25,7 +25,7 @@ type Memory = Pick<CgroupStats, "memoryUsedBytes" | "memoryCacheBytes">;
 /** The same as the agent's metrics say inside (`Usage` there), from a cgroup's usage and its `memory.stat`. */
 export function memoryOf(usage: number, stat: string, isV1: boolean): Memory {
   const prefix = isV1 ? "total_" : "";
-  // Not `cache` or `file`: those hold shared memory too, which nobody takes back.
+  // Not `cache` or `file`: those hold shared memory too, which nobody reclaims.
   const files = field(stat, `${prefix}active_file`) + field(stat, `${prefix}inactive_file`);
   const slab = isV1 ? 0 : field(stat, "slab_reclaimable");
   const cache = field(stat, isV1 ? "total_cache" : "file") + slab;

@@ -80,7 +80,7 @@ export class LayerStore {
     return seed === 0 ? undefined : await this.seeds.get(seed);
   }
 
-  /** Waits for its place first, then for the volume: whoever else wants the volume waits for a copy, never for other layers. */
+  /** Waits for its place first, then for the volume: other callers for the volume wait for one copy, never for other layers. */
   commit(still: Still, options: MakeLayerOptions): Promise<LayerInfo> {
     const { signal } = options;
     return this.gate.run(signal, async () => {

@@ -11,7 +11,7 @@ const LAST_RETRY_MS = 500;
 
 /**
  * A connection to what listens on a loopback address of a network namespace, where no packet from outside gets: the socket is made inside,
- * and a socket stays in the namespace it was made in, whoever holds it. Tries 127.0.0.1, then ::1. Returns a non-blocking descriptor, the
+ * and a socket stays in the namespace it was made in, also in another process. Tries 127.0.0.1, then ::1. Returns a non-blocking descriptor, the
  * caller's to close; undefined when nothing listens.
  */
 export async function connectInside(namespace: number, port: number, clock: Clock, signal: AbortSignal): Promise<number | undefined> {

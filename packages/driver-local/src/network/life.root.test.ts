@@ -294,7 +294,7 @@ describe("release", () => {
     expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
   });
 
-  test("does not take back forwarding that somebody else turned on for all links meanwhile", async () => {
+  test("does not undo forwarding that somebody else turned on for all links meanwhile", async () => {
     const networks = await openNetwork(config());
     expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
     writeSysctl("ipv4/ip_forward", "1");

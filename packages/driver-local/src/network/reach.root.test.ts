@@ -212,7 +212,7 @@ describe("the outside", () => {
   });
 });
 
-test("the machine reaches every port of a sandbox, whoever listens", async () => {
+test("the machine reaches every port of a sandbox, whichever user listens", async () => {
   for (const port of [1, 22, 53, 3000, 49983, 65535]) {
     const greeter = await offline.standIn.inside(() => greet("0.0.0.0", port));
     expect(await tryTcp(offline.lease.address, port)).toBe(`hello ${HOST_ADDRESS}`);

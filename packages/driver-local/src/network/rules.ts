@@ -152,7 +152,7 @@ ${own}  }
 
 /**
  * Rules of the machine. `opened`: links on which we turned forwarding on; what comes in there and is not for us goes nowhere, as before.
- * With `opened` empty somebody else forwards on this machine and we leave his traffic alone.
+ * With `opened` empty another program forwards on this machine, and its traffic is left alone.
  */
 export function machineRules(plan: Plan, opened: readonly string[]): Ruleset {
   const network = formatNetwork(plan.network);

@@ -59,7 +59,7 @@ export class Unplugged {
     return promise;
   }
 
-  /** Stops looking; whoever waits is let go. */
+  /** Stops looking and releases all waiters. */
   close(): void {
     clearTimeout(this.timer);
     for (const { resolve } of this.waiting.values()) resolve();

@@ -70,7 +70,7 @@ function mountImage(image: string, root: string): void {
 function ensureQuota(root: string): void {
   if (quotaMode(root) !== undefined) return;
   try {
-    // Simple quotas (kernel 6.7) charge an extent to whoever wrote it first: no walk over back references when sandboxes come and go.
+    // Simple quotas (kernel 6.7) charge an extent to its first writer: no walk over back references when sandboxes come and go.
     enableQuota(root, "simple");
   } catch (error) {
     if (!hasErrno(error, "EINVAL", "EOPNOTSUPP")) throw error;

@@ -138,7 +138,7 @@ test("a volume over layers begins above their numbers, empty and with its limit"
   }
 });
 
-test("seeds are made once, whoever asks and whatever a killed process has left", async () => {
+test("seeds are made once, for any number of callers, whatever a killed process has left", async () => {
   createSubvolume(paths.inodeSeeds, "new");
   const makers = [new InodeSeeds(dataDir), new InodeSeeds(dataDir)];
   const [one, other] = await Promise.all(makers.map((seeds) => seeds.get(2)));

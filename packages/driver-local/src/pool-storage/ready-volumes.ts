@@ -35,7 +35,7 @@ export class ReadyVolumes {
     this.fill(seed);
   }
 
-  /** Begins to make what is missing, or will when it is quiet. A failure is told to whoever then needs one. */
+  /** Begins to make what is missing, or will when it is quiet. A failure is reported to the next caller that needs one. */
   fill(seed: number): void {
     if (this.closed) return;
     clearTimeout(this.waiting.get(seed));

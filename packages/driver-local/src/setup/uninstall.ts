@@ -19,7 +19,7 @@ export function isInstalled(dataDir: string): boolean {
 }
 
 /**
- * Takes back what set-up did: kernel settings and the data folder's files. The driver must have been released. Repeatable; killed at any
+ * Undoes what set-up did: kernel settings and the data folder's files. The driver must have been released. Repeatable; killed at any
  * line, the next one goes on from there. Returns what was kept, in sentences for people.
  */
 export function uninstall(config: SetupConfig, runFolder = RUN_FOLDER): string[] {

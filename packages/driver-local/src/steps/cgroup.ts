@@ -8,7 +8,7 @@ export const cgroup: Step<CreateContext> = {
     const { parts, spec, cgroup, record } = ctx;
     // The groups go with the sandbox. A child that has not become the runtime is ended first, for it is in them.
     undo.add("child", () => ctx.child?.discard());
-    const child = parts.waitingRoom.take(spec.sandboxId);
+    const child = parts.spareChildren.take(spec.sandboxId);
     if (child) ctx.child = child;
     cgroup.create(record.uidBase, child !== undefined);
     cgroup.limit(spec.resources);

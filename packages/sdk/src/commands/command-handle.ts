@@ -58,8 +58,8 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   constructor(parts: HandleParts, whenToRead: "now" | "soon") {
     this.parts = parts;
     this.pid = parts.opened.pid;
-    // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out. Whoever waits or
-    // iterates has no need of that time any more.
+    // "soon" lets the caller, who has just been given this handle, begin to iterate before the first output is handed out. A caller that
+    // waits or iterates needs that time no longer.
     let begin = () => {};
     this.finished = new Promise((resolve) => {
       begin = () => resolve(this.read());

@@ -17,7 +17,7 @@ export interface NewApiKey extends ApiKeyInfo {
   readonly key: string;
 }
 
-/** The keys of your team. Whoever holds one can do everything, also make and revoke keys. */
+/** The keys of your team. A key gives everything of the team, also making and revoking keys. */
 export class ApiKeys {
   private constructor() {}
 

@@ -11,7 +11,7 @@ export interface SignatureInput {
   readonly expiration?: number | undefined;
 }
 
-/** Signature of a file URL: whoever holds the URL may do this one thing, without the token (docs/contract/agent.md, Signed URLs). */
+/** Signature of a file URL: a holder of the URL may do this one thing, without the token (docs/contract/agent.md, Signed URLs). */
 export async function signFileUrl(input: SignatureInput): Promise<string> {
   const parts = [input.path, input.operation, input.user, input.accessToken];
   if (input.expiration !== undefined) parts.push(String(input.expiration));

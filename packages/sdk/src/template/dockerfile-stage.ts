@@ -60,7 +60,7 @@ export class DockerfileStage {
     this.origin = parent?.origin ?? from.origin;
     this.refusal = parent?.refusal ?? from.refusal;
     if (!parent) {
-      // Whoever builds begins as root, as in builders of images.
+      // A build begins as root, as in builders of images.
       this.add({ line: from.line }, "USER", ["root"]);
       this.add({ line: from.line }, "WORKDIR", ["/"]);
       return;

@@ -49,7 +49,7 @@ export function matcher(pattern: string): (path: string) => boolean {
 
 /**
  * Says which paths `.dockerignore` leaves out. A pattern also covers what is below the folder it names; the last one that matches decides; `!`
- * takes back in. Comments begin with `#`.
+ * includes again. Comments begin with `#`.
  */
 export function ignoreRules(text: string): { ignores(path: string): boolean; readonly hasExceptions: boolean } {
   const lines = text.split(/\r?\n/).map((line) => line.trim());

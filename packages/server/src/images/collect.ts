@@ -23,7 +23,7 @@ export interface Collected {
  * cut off anywhere: a layer goes as a whole, and what a killed removal leaves goes when the driver is next opened.
  */
 export async function collectLayers({ images, pins, referenced, signal }: CollectOptions): Promise<Collected> {
-  // Whoever pins a layer from now on keeps it, even if all that refers to it came after the marking.
+  // A layer that is pinned from now on is kept, even if everything that refers to it came after the marking.
   using watch = pins.watch();
   // Listed before marked: what is made after this is no candidate.
   const layers = await images.listLayers();

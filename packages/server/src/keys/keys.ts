@@ -26,7 +26,7 @@ export class Keys {
   private readonly store: Store;
   private readonly clock: Clock;
   private readonly cache = new Map<string, { caller: Caller; until: number }>();
-  /** Keys taken away so far: whoever looked one up before that must not remember it after it. */
+  /** Number of keys revoked so far: a lookup that began before a revocation must not be cached after it. */
   private revoked = 0;
 
   constructor(store: Store, clock: Clock) {

@@ -153,7 +153,7 @@ export class ApiExchange implements Exchange, ApiCall {
       if (this.gone.signal.aborted) return;
       if (length !== undefined && left !== 0) throw new Error("the answer has another length than was said");
     } catch {
-      // Whoever made the stream has told of its failure.
+      // The maker of the stream has reported its failure.
       this.client.abort();
       return;
     }

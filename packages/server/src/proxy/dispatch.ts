@@ -108,7 +108,7 @@ export function canonicalPath(target: string): string {
   for (let round = 0; round < 4 && path.includes("%"); round++) {
     path = path.replace(/%([0-9a-fA-F]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a NUL ends the path for whoever passes it to C
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a NUL ends the path in C programs
   path = (path.split(/[?#;\x00]/, 1)[0] ?? "").replaceAll("\\", "/").toLowerCase();
   const kept: string[] = [];
   for (const segment of path.split("/")) {

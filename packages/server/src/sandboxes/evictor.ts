@@ -5,7 +5,7 @@ const MAX_SLEEP_MS = 1000;
 
 /**
  * Ends sandboxes when their time comes. The times themselves are in the store; this holds them in memory and sleeps until the next one.
- * An id is handed out once; whoever gets it must end the sandbox or give it a new time.
+ * An id is handed out once; its receiver must end the sandbox or give it a new time.
  */
 export class Evictor {
   private readonly clock: Clock;

@@ -99,5 +99,5 @@ export class Sampler {
   }
 }
 
-/** With two decimals, rounded up: whoever used any time at all is told so. */
+/** With two decimals, rounded up: a sandbox that used any time never reads as 0. */
 const percent = (share: number) => Math.ceil(Math.max(0, share) * 10_000) / 100;

@@ -13,7 +13,7 @@ interface DatabaseError {
 }
 
 /**
- * What an error of the database means to whoever runs the server, and what to do; undefined if it is about one statement, not about the store.
+ * What an error of the database means to the operator, and what to do; undefined if it is about one statement, not about the store.
  * `where` names the store.
  */
 export function storeFault(error: unknown, where = "The server's store"): AppError | undefined {

@@ -45,7 +45,7 @@ export async function lockStore({ url, holder, clock }: LockOptions): Promise<St
   }
   const stopping = new AbortController();
   const { promise: lost, reject } = Promise.withResolvers<never>();
-  // Whoever does not look at it must not be ended by it.
+  // A caller that does not look at it must not be ended by it.
   lost.catch(() => {});
   const watching = watch(session, clock, stopping.signal).catch(reject);
   return {

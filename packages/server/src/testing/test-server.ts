@@ -12,7 +12,7 @@ import { type RunningServer, startServer } from "../context.ts";
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed JSON; whoever reads it says what it expects. */
+  /** Parsed JSON; the reader says what it expects. */
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at arbitrary members
   readonly body: any;
 }

@@ -2,7 +2,7 @@ import type { ServerConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { release } from "./release.ts";
 
-/** Ends every sandbox, gives back what the machine holds, and takes back what set-up did. Returns the exit code. */
+/** Ends every sandbox, gives back what the machine holds, and undoes what set-up did. Returns the exit code. */
 export async function uninstall(config: ServerConfig, machine: Machine): Promise<number> {
   // A half-made set-up, or a removal that was cut off, holds nothing that a driver would have to give back.
   const exitCode = machine.isInstalled() ? await release(config, machine, ["--sandboxes"]) : 0;

@@ -28,7 +28,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   413: "The body is larger than this operation takes (1 MiB, or `x-max-body-bytes`)",
   422: "The idempotency key was used with another body",
   429: "Too many; wait for Retry-After",
-  500: "Our fault",
+  500: "The server failed; its log has the cause",
   501: "This server cannot do that yet",
   503: "Busy, nothing has changed; repeat later",
   504: "Too slow, nothing is left; repeat later",

@@ -17,7 +17,7 @@ function ourDifferences(dataDir: string, before: Snapshot): Difference[] {
   );
 }
 
-/** What of the platform on `dataDir` is different once the kernel has had time to take back what it takes back later. */
+/** What of the platform on `dataDir` is different once the kernel has had time to release what it releases later. */
 export async function settledDifferences(dataDir: string, before: Snapshot): Promise<Difference[]> {
   const settled = () => ourDifferences(dataDir, before).length === 0;
   await eventually("no difference", settled, { withinMs: 10_000, everyMs: 200 }).catch(() => {}); // The caller shows what is left.

@@ -68,7 +68,7 @@ export class UploadBatch {
     return this.done;
   }
 
-  /** Takes back what is not in place yet, with the directories made for it. Never throws; does nothing after `commit`. */
+  /** Removes what is not in place yet, with the directories made for it. Never throws; does nothing after `commit`. */
   discard(): void {
     for (const { file } of this.waiting.splice(0)) file.discard();
     this.dirs.close();

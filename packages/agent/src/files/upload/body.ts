@@ -36,7 +36,7 @@ export function idleWatch(clock: Clock, idleMs: number = LIMITS.uploadIdleMs) {
   const expired = new Promise<never>((_, reject) => {
     watch().catch((error) => error instanceof AppError && reject(error));
   });
-  // Whoever races against it sees the failure; alone it must not count as unhandled.
+  // A caller that races against it sees the failure; alone it must not count as unhandled.
   expired.catch(() => {});
   return {
     expired,

@@ -58,7 +58,7 @@ export class EventQueue {
     this.push(LOST);
   }
 
-  /** Nothing comes any more; thrown to whoever has taken what waits. */
+  /** No more events come; thrown to the reader once it has taken those that wait. */
   fail(error: AppError): void {
     this.failure ??= error;
     this.wake?.();

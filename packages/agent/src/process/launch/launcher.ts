@@ -8,7 +8,7 @@ const PATIENCE_MS = 5_000;
 const LONGEST_PAUSE_MS = 20;
 
 /**
- * Starts commands through the guest bundle's `launch`: one process for all of them. Whoever ends it ends the commands with it; the next
+ * Starts commands through the guest bundle's `launch`: one process for all of them. Its end is the end of the commands; the next
  * command gets a new one.
  */
 export class Launcher {

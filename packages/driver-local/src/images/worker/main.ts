@@ -11,7 +11,7 @@ const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 
 const job = JSON.parse(process.argv[2] ?? "") as Job;
-// Whoever started us has died: nobody wants the result, and the next server clears away what there is of it.
+// The parent has died: nobody wants the result, and the next server removes what there is of it.
 syscall("prctl", [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]);
 // An export's standard output is the tar itself.
 const messages = job.kind === "export" ? 2 : 1;

@@ -32,8 +32,8 @@ const TARS_KEPT = 3;
 export const baseTarName = (codename = machineRelease().codename): string => `base-${recipeKey(codename)}.tar`;
 
 /**
- * Path of the tar of the base template's tree: from the cache, else built; `fresh`: built in any case, and put in the cache's place. Whoever builds holds a lock of the cache, so that data folders
- * that share it build once.
+ * Path of the tar of the base template's tree: from the cache, else built; `fresh`: built in any case, and put in the cache's place. The build holds
+ * a lock of the cache, so that data folders that share the cache build once.
  */
 export async function baseTar(config: SetupConfig, report: StageReport, { fresh = false } = {}): Promise<string> {
   const { codename } = machineRelease();

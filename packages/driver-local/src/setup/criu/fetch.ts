@@ -28,8 +28,8 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
 const NEWEST: Readonly<Record<string, string>> = { debian: "sid", ubuntu: "devel" };
 
 /**
- * Path of a folder with a private CRIU: from the cache, else downloaded by the machine's own apt from the machine's own archive. Whoever
- * downloads holds a lock of the cache, so that data folders that share it download once.
+ * Path of a folder with a private CRIU: from the cache, else downloaded by the machine's own apt from the machine's own archive. The
+ * download holds a lock of the cache, so that data folders that share the cache download once.
  */
 export async function privateCriu(config: SetupConfig, report: StageReport): Promise<string> {
   const folder = join(config.cacheDir, `criu-${process.arch}-${LAYOUT}`);

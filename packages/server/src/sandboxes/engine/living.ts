@@ -10,7 +10,7 @@ export class LivingSandboxes {
     return this.byId.size;
   }
 
-  /** Everything that is not dead, whoever owns it. */
+  /** Every sandbox that is not dead, of every owner. */
   all(): Sandbox[] {
     return [...this.byId.values()];
   }

@@ -1,4 +1,4 @@
-/** Places for work that only so much of may go on at once; whoever finds none waits, first come, first served. */
+/** A limited number of places for work that runs at once; a caller that finds none waits, in order of arrival. */
 export class Turns {
   private free: number;
   private readonly waiting = new Set<() => void>();

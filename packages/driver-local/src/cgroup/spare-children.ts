@@ -20,7 +20,7 @@ interface Spare {
  * kernel's, 7 to 20 ms, which would be a third of a create. A v1 cgroup can be renamed, so it becomes the sandbox's own with the child
  * in it, and the child goes on as the runtime, born in the sandbox's v2 cgroup (where a rename is not possible, and not needed).
  */
-export class WaitingRoom {
+export class SpareChildren {
   private readonly parents: readonly string[];
   private readonly spares: Spare[] = [];
   private count = 0;
