@@ -14,6 +14,7 @@ import { nodeIdOf } from "./node-id.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { Admission } from "./sandboxes/admission.ts";
+import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { Idempotency } from "./sandboxes/idempotency.ts";
@@ -120,6 +121,7 @@ export async function startServer({
   const sandboxLogs = new SandboxLogs(store.sandboxLogs, clock, logger);
   const events = new Events(logger, sandboxLogs);
   const engine = new Engine({ store, driver, clock, routes, agent, tokens, events, ...(observer ? { observer } : {}) });
+  const admission = new Admission(engine, config.maxSandboxes);
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
   const { catalog, builds, uploads, templateImages } = await assembleTemplates({
     config,
@@ -127,7 +129,7 @@ export async function startServer({
     templates,
     driver,
     engine,
-    agent,
+    buildSandboxes: new BuildSandboxes({ engine, admission, tokens, clock }),
     clock,
     logger,
     settings: buildSettings,
@@ -136,7 +138,7 @@ export async function startServer({
   const sampler = new Sampler(engine.sandboxes, driver, clock);
   const sandboxes = new SandboxService({
     engine,
-    admission: new Admission(engine, config.maxSandboxes),
+    admission,
     gate,
     idempotency: new Idempotency(store, clock),
     templates,

@@ -1,7 +1,7 @@
 import type { StepObserver } from "@boxyard/core";
 import { type Logger, ownCpuMs } from "@boxyard/core/node";
 import type { SandboxLogs } from "./logs/sandbox-logs.ts";
-import type { EndCause } from "./store/index.ts";
+import type { BuildLogLevel, EndCause, SandboxRecord } from "./store/index.ts";
 
 /** Why a sandbox ended, in words for its owner. */
 const CAUSES: Readonly<Record<EndCause, string>> = {
@@ -15,6 +15,7 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   lost: "it was found missing",
   half_made: "the server ended while it was being made",
   released: "the operator removed all sandboxes",
+  owner_gone: "the server that built in it ended",
 };
 
 /**
@@ -38,17 +39,17 @@ export class Events {
         this.logger.trace({ by: "server", transition, step: name, startedAt, ms: durationMs, cpuMs }, "step"),
     };
   }
-  created(sandboxId: string, facts: { template: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
-    this.logger.info({ sandboxId, ...facts }, "sandbox created");
-    this.logs?.add(sandboxId, "info", `Sandbox started from template ${facts.template}`, { event: "started", ms: String(facts.totalMs) });
+  created(of: Subject, facts: { template: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
+    this.logger.info({ ...named(of), ...facts }, "sandbox created");
+    this.tell(of, "info", `Sandbox started from template ${facts.template}`, { event: "started", ms: String(facts.totalMs) });
   }
   createFailed(sandboxId: string, error: unknown): void {
     this.logger.warn({ sandboxId, err: error }, "sandbox not created");
   }
-  ended(sandboxId: string, cause: EndCause): void {
-    this.logger.info({ sandboxId, cause }, "sandbox ended");
+  ended(of: Subject, cause: EndCause): void {
+    this.logger.info({ ...named(of), cause }, "sandbox ended");
     const level = cause === "requested" || cause === "timeout" || cause === "released" ? "info" : "error";
-    this.logs?.add(sandboxId, level, `Sandbox ended: ${CAUSES[cause]}`, { event: "ended", cause });
+    this.tell(of, level, `Sandbox ended: ${CAUSES[cause]}`, { event: "ended", cause });
   }
   removed(sandboxId: string): void {
     this.logger.debug({ sandboxId }, "sandbox removed");
@@ -62,10 +63,10 @@ export class Events {
   undoFailed(sandboxId: string, transition: string, error: unknown): void {
     this.logger.error({ sandboxId, transition, err: error }, "a step could not be undone");
   }
-  adopted(sandboxId: string, state: "running" | "paused"): void {
-    this.logger.info({ sandboxId, state }, "sandbox adopted");
+  adopted(of: Subject, state: "running" | "paused"): void {
+    this.logger.info({ ...named(of), state }, "sandbox adopted");
     const goesOn = state === "running" ? "runs on" : "stays paused";
-    this.logs?.add(sandboxId, "info", `The server was started again; the sandbox ${goesOn}`, { event: "adopted" });
+    this.tell(of, "info", `The server was started again; the sandbox ${goesOn}`, { event: "adopted" });
   }
   notAdopted(sandboxId: string, cause: EndCause): void {
     this.logger.warn({ sandboxId, cause }, "sandbox not adopted");
@@ -76,4 +77,17 @@ export class Events {
   watchFailed(sandboxId: string, error: unknown): void {
     this.logger.error({ sandboxId, err: error }, "watching the sandbox failed; it will be tried again");
   }
+
+  /** A line for the sandbox's owner, if that is a user. */
+  private tell({ id, owner }: Subject, ...line: [level: BuildLogLevel, message: string, fields: Readonly<Record<string, string>>]): void {
+    if (owner.kind === "user") this.logs?.add(id, ...line);
+  }
+}
+
+/** The sandbox that something happens to. */
+export type Subject = Pick<SandboxRecord, "id" | "owner">;
+
+/** What names a sandbox in the server's log; one of a build also by that. */
+function named({ id: sandboxId, owner }: Subject): Readonly<Record<string, unknown>> {
+  return { sandboxId, ...(owner.kind === "user" ? {} : { owner }) };
 }

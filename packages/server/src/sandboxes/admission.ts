@@ -15,7 +15,7 @@ export class Admission {
 
   /** Throws `resource_exhausted` when there is no place. */
   admit(record: SandboxRecord): Sandbox {
-    if (this.engine.sandboxes.size >= this.maxSandboxes) {
+    if (record.owner.kind === "user" && this.engine.sandboxes.ofUsers().length >= this.maxSandboxes) {
       throw new AppError("resource_exhausted", `The maximum number of sandboxes (${this.maxSandboxes}) exists already`, {
         reason: "too_many_sandboxes",
         details: { retryAfter: 5 },

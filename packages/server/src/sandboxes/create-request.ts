@@ -95,12 +95,14 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     teamId,
     template,
     timeoutMs: body.timeout * 1000,
-    metadata: body.metadata ?? {},
     envVars: body.envVars ?? {},
-    internetAccess: allowsInternet(body),
-    allowPublicTraffic: network?.allowPublicTraffic !== false,
-    ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
-    ...(egress ? { egress } : {}),
+    settings: {
+      metadata: body.metadata ?? {},
+      internetAccess: allowsInternet(body),
+      allowPublicTraffic: network?.allowPublicTraffic !== false,
+      ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
+      ...(egress ? { egress } : {}),
+    },
   };
 }
 

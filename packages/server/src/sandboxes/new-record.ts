@@ -1,5 +1,6 @@
-import type { SandboxId, TeamId } from "@boxyard/core";
-import type { EgressLists, SandboxFacts, SandboxRecord, TemplateVersion } from "../store/index.ts";
+import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
+import type { ImageRef, ResourceLimits } from "@boxyard/driver";
+import type { SandboxFacts, SandboxRecord, SandboxSettings, TemplateVersion } from "../store/index.ts";
 import { newInitKey } from "./tokens.ts";
 
 /** What is wanted of a new sandbox, checked. */
@@ -7,12 +8,8 @@ export interface CreateSandbox {
   readonly teamId: TeamId;
   readonly template: TemplateVersion;
   readonly timeoutMs: number;
-  readonly metadata: Readonly<Record<string, string>>;
   readonly envVars: Readonly<Record<string, string>>;
-  readonly internetAccess: boolean;
-  readonly allowPublicTraffic: boolean;
-  readonly maskRequestHost?: string;
-  readonly egress?: EgressLists;
+  readonly settings: SandboxSettings;
 }
 
 /** From the first step of a create to its last; more than any part of it may take. */
@@ -32,11 +29,6 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
       diskBytes: template.spec.diskMB * 2 ** 20,
       maxProcesses: MAX_PROCESSES,
     },
-    internetAccess: wanted.internetAccess,
-    allowPublicTraffic: wanted.allowPublicTraffic,
-    ...(wanted.maskRequestHost === undefined ? {} : { maskRequestHost: wanted.maskRequestHost }),
-    ...(wanted.egress === undefined ? {} : { egress: wanted.egress }),
-    metadata: wanted.metadata,
     envVars: wanted.envVars,
     user: template.spec.user,
     workdir: template.spec.workdir,
@@ -45,6 +37,7 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
   };
   return {
     id,
+    owner: { kind: "user" },
     teamId: wanted.teamId,
     templateId: template.templateId,
     state: "creating",
@@ -52,5 +45,34 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     createdAt: now,
     endAt: now + CREATE_MS,
     facts,
+    settings: wanted.settings,
+  };
+}
+
+/** What a build wants of a sandbox. */
+export interface BuildSandbox {
+  readonly teamId: TeamId;
+  readonly templateId: TemplateId;
+  readonly buildId: string;
+  readonly image: ImageRef;
+  readonly resources: ResourceLimits;
+}
+
+/** Builds end their sandboxes themselves; after this time another server may forget what a lost one has left in a shared store. */
+const BUILD_MS = 24 * 3600_000;
+
+/** The record of a sandbox in which steps of a build run. */
+export function newBuildRecord({ teamId, templateId, buildId, image, resources }: BuildSandbox, now: number): SandboxRecord {
+  return {
+    id: newSandboxId(),
+    owner: { kind: "build", id: buildId },
+    teamId,
+    templateId,
+    state: "creating",
+    incarnation: 1,
+    createdAt: now,
+    endAt: now + CREATE_MS,
+    facts: { alias: "build", image, resources, envVars: {}, user: "root", workdir: "/", initKey: newInitKey(), timeoutMs: BUILD_MS },
+    settings: { metadata: {}, internetAccess: true, allowPublicTraffic: false },
   };
 }

@@ -1,6 +1,6 @@
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { Events } from "../events.ts";
-import type { EndCause, Store } from "../store/index.ts";
+import type { EndCause, SandboxRecord, Store } from "../store/index.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
 
@@ -36,7 +36,7 @@ export async function adoptAll(parts: RestartParts): Promise<Adoption> {
   const leftovers: Leftover[] = [];
   let adopted = 0;
   await inBatches(records, async (record) => {
-    const cause = await adoptOne(parts, record.id, () => engine.adopt(record, byId.get(record.id)));
+    const cause = await adoptOne(parts, record, () => engine.adopt(record, byId.get(record.id)));
     byId.delete(record.id);
     const sandbox = engine.sandboxes.find(record.id);
     if (cause === "adopted") adopted += 1;
@@ -48,23 +48,23 @@ export async function adoptAll(parts: RestartParts): Promise<Adoption> {
 
 /** Asks again for a sandbox of which the driver could not say anything at the start. */
 export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: SandboxHandle | undefined): Promise<void> {
-  const cause = await adoptOne(parts, sandbox.id, () => parts.engine.adopt(sandbox.record, handle));
+  const cause = await adoptOne(parts, sandbox.record, () => parts.engine.adopt(sandbox.record, handle));
   if (cause !== "adopted" && cause !== "later") await parts.engine.end(sandbox, cause).catch(() => {});
 }
 
 /** `adopted` if the sandbox goes on, `later` if nothing is to be done now, else why it is to be removed. */
 async function adoptOne(
   { events }: RestartParts,
-  id: string,
+  record: SandboxRecord,
   ask: () => ReturnType<Engine["adopt"]>,
 ): Promise<EndCause | "adopted" | "later"> {
   const answer = await ask();
   if (answer.next === "running" || answer.next === "paused") {
-    events.adopted(id, answer.next);
+    events.adopted(record, answer.next);
     return "adopted";
   }
   if (answer.next !== "remove") return "later";
-  events.notAdopted(id, answer.cause);
+  events.notAdopted(record.id, answer.cause);
   return answer.cause;
 }
 

@@ -16,7 +16,7 @@ interface History {
 }
 
 /**
- * Measures every running sandbox now and then, from outside: what a sandbox says of itself is not asked for. Asking also makes the driver
+ * Measures every running sandbox of users now and then, from outside: what a sandbox says of itself is not asked for. Asking also makes the driver
  * refresh what it tells the agent about the disk.
  */
 export class Sampler {
@@ -53,7 +53,7 @@ export class Sampler {
 
   /** Samples everything once. */
   async once(): Promise<void> {
-    const queue = this.sandboxes.all().filter((sandbox) => sandbox.state === "running");
+    const queue = this.sandboxes.ofUsers().filter((sandbox) => sandbox.state === "running");
     const running = new Set(queue.map((sandbox) => sandbox.id as string));
     for (const id of this.histories.keys()) if (!running.has(id)) this.histories.delete(id);
     const worker = async () => {

@@ -2,7 +2,7 @@ import { AppError, type Clock, type SandboxId, type TeamId } from "@boxyard/core
 import type { SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox, SandboxMetric } from "@boxyard/spec/platform";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
-import type { SandboxFacts, SandboxLogLine, SandboxLogQuery, SandboxRecord, Store } from "../store/index.ts";
+import type { SandboxLogLine, SandboxLogQuery, SandboxRecord, SandboxSettings, Store } from "../store/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { Admission } from "./admission.ts";
 import type { CreateGate } from "./create-gate.ts";
@@ -39,7 +39,7 @@ export interface CreateOptions {
 }
 
 /** All that is set of what may leave a sandbox. */
-export type EgressChange = Pick<SandboxFacts, "internetAccess" | "egress">;
+export type EgressChange = Pick<SandboxSettings, "internetAccess" | "egress">;
 
 /** Metrics of several sandboxes are asked for at most so many at once. */
 const MAX_METRIC_IDS = 100;
@@ -106,13 +106,13 @@ export class SandboxService {
   async setEgress(teamId: TeamId, id: SandboxId, to: EgressChange): Promise<void> {
     const { engine, driver } = this.parts;
     await this.whileRunning(teamId, id, async (sandbox) => {
-      const before = sandbox.record.facts;
+      const before = sandbox.record.settings;
       const { egress: _replaced, ...others } = before;
-      await engine.change(sandbox, { facts: { ...others, ...to } });
+      await engine.change(sandbox, { settings: { ...others, ...to } });
       try {
         await driver.setNetwork(sandbox.handle, { internetAccess: to.internetAccess });
       } catch (error) {
-        await engine.change(sandbox, { facts: before });
+        await engine.change(sandbox, { settings: before });
         throw error;
       }
     });
@@ -121,7 +121,7 @@ export class SandboxService {
   /** Log lines of a sandbox, also of one that has ended. */
   async logsOf(teamId: TeamId, id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]> {
     const record = this.parts.engine.sandboxes.find(id)?.record ?? (await this.parts.store.getSandbox(id));
-    if (record?.teamId !== teamId) throw sandboxNotFound(id);
+    if (record?.teamId !== teamId || record.owner.kind !== "user") throw sandboxNotFound(id);
     return this.parts.logs.read(id, query);
   }
 
@@ -142,8 +142,8 @@ export class SandboxService {
     }
     const newest: Record<string, SandboxMetric> = {};
     for (const id of ids) {
-      const sandbox = this.parts.engine.sandboxes.find(id as SandboxId);
-      const sample = sandbox?.record.teamId === teamId ? this.parts.sampler.newest(id) : undefined;
+      const isOwn = this.parts.engine.sandboxes.findOf(teamId, id as SandboxId) !== undefined;
+      const sample = isOwn ? this.parts.sampler.newest(id) : undefined;
       if (sample) newest[id] = sample;
     }
     return newest;
@@ -177,8 +177,8 @@ export class SandboxService {
   }
 
   private own(teamId: TeamId, id: SandboxId): Sandbox {
-    const sandbox = this.parts.engine.sandboxes.find(id);
-    if (sandbox?.record.teamId !== teamId) throw sandboxNotFound(id);
+    const sandbox = this.parts.engine.sandboxes.findOf(teamId, id);
+    if (!sandbox) throw sandboxNotFound(id);
     return sandbox;
   }
 }

@@ -69,7 +69,7 @@ export class Sweep {
     const { driver, events, engine } = this.parts;
     const suspects = new Set<string>();
     for (const handle of handles) {
-      if (engine.sandboxes.find(handle.sandboxId) || engine.reserved.has(handle.sandboxId)) continue;
+      if (engine.sandboxes.find(handle.sandboxId)) continue;
       if (!this.suspects.has(handle.sandboxId)) {
         suspects.add(handle.sandboxId);
         continue;

@@ -96,4 +96,14 @@ export const MIGRATIONS: readonly Migration[] = [
     // `Secrets.adopt` seals what is there, which takes the key; this keeps away earlier versions, who would read sealed texts as plain ones.
     statements: [],
   },
+  {
+    version: 8,
+    name: "owners and settings of sandboxes",
+    statements: [
+      "ALTER TABLE sandboxes ADD COLUMN owner TEXT NOT NULL DEFAULT 'user'",
+      "ALTER TABLE sandboxes ADD COLUMN owner_id TEXT",
+      // Empty in rows from before: their settings stand among their facts, and `sandboxOf` finds them there.
+      "ALTER TABLE sandboxes ADD COLUMN settings TEXT NOT NULL DEFAULT ''",
+    ],
+  },
 ];

@@ -12,7 +12,8 @@ export type EndCause =
   | "unknown"
   | "lost"
   | "half_made"
-  | "released";
+  | "released"
+  | "owner_gone";
 
 export interface EgressLists {
   readonly allowOut?: readonly string[];
@@ -24,12 +25,6 @@ export interface SandboxFacts {
   readonly alias: string;
   readonly image: ImageRef;
   readonly resources: ResourceLimits;
-  readonly internetAccess: boolean;
-  readonly allowPublicTraffic: boolean;
-  readonly maskRequestHost?: string;
-  /** The lists of what may leave it, as they were given: for showing. What is enforced of them is `internetAccess`. */
-  readonly egress?: EgressLists;
-  readonly metadata: Readonly<Record<string, string>>;
   /** The user's own environment; needed again at a resume. Never logged. */
   readonly envVars: Readonly<Record<string, string>>;
   readonly user: string;
@@ -39,8 +34,27 @@ export interface SandboxFacts {
   readonly timeoutMs: number;
 }
 
+/** What can be changed of a sandbox while it lives. */
+export interface SandboxSettings {
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly internetAccess: boolean;
+  /** The lists of what may leave it, as they were given: for showing. What is enforced of them is `internetAccess`. */
+  readonly egress?: EgressLists;
+  readonly allowPublicTraffic: boolean;
+  readonly maskRequestHost?: string;
+}
+
+/**
+ * Who uses a sandbox.
+ * - `user`: a team, through the API. Only these can be seen, counted against limits and reached through the proxy.
+ * - `build`: a template's build, named by `id`; it ends with the server that builds.
+ * - `pool`: nobody yet; it waits for a create that takes it.
+ */
+export type SandboxOwner = { readonly kind: "user" } | { readonly kind: "build"; readonly id: string } | { readonly kind: "pool" };
+
 export interface SandboxRecord {
   readonly id: SandboxId;
+  readonly owner: SandboxOwner;
   readonly teamId: TeamId;
   readonly templateId: TemplateId;
   readonly state: SandboxState;
@@ -53,6 +67,7 @@ export interface SandboxRecord {
   readonly endAt: number;
   readonly endedAt?: number;
   readonly facts: SandboxFacts;
+  readonly settings: SandboxSettings;
 }
 
 export interface ApiKeyRecord {

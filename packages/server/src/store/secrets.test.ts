@@ -37,8 +37,7 @@ test("seeds, environments and init keys come back, and stand in no file of the s
   const [one, two] = [plant(), plant()];
   const store = await SqlStore.open({ file }, "here", keyOf(1));
   await store.insertSandbox(one);
-  await store.insertSandbox({ ...two, facts: { ...two.facts, envVars: {} } });
-  await store.updateSandbox(two.id, ["running"], { facts: two.facts });
+  await store.insertSandbox(two);
   expect(await store.getOrCreateMeta("token-seed", () => PLANTED.seed)).toBe(PLANTED.seed);
   expect(await store.getSandbox(one.id)).toEqual(one);
   expect((await store.listLiving()).map(({ facts }) => facts)).toEqual([one.facts, two.facts]);

@@ -1,8 +1,9 @@
 import { closeSync, openSync } from "node:fs";
-import { type Clock, newTeamId, type SandboxId, type SandboxState, type TeamId, type TemplateId } from "@boxyard/core";
+import { type Clock, newTeamId, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { migrate } from "./migrate.ts";
-import type { ApiKeyRecord, EndCause, IdempotencyRecord, SandboxFacts, SandboxRecord } from "./records.ts";
+import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import { changedColumns, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
 import { Secrets } from "./secrets.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
@@ -11,16 +12,6 @@ import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store } from "./store.ts";
 import { storeFault, withStoreFaults } from "./store-fault.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
-
-const COLUMNS: Readonly<Record<keyof SandboxChange, string>> = {
-  state: "state",
-  reason: "reason",
-  startedAt: "started_at",
-  endAt: "end_at",
-  endedAt: "ended_at",
-  incarnation: "incarnation",
-  facts: "spec",
-};
 
 /** Sandboxes that are forgotten in one go; the next sweep forgets more. */
 const PRUNED_AT_ONCE = 1000;
@@ -128,20 +119,7 @@ export class SqlStore implements Store {
   }
 
   async insertSandbox(record: SandboxRecord): Promise<void> {
-    const values = {
-      id: record.id as string,
-      node: this.node,
-      team_id: record.teamId as string,
-      template_id: record.templateId as string,
-      state: record.state,
-      reason: record.reason ?? null,
-      incarnation: record.incarnation,
-      created_at: record.createdAt,
-      started_at: record.startedAt ?? null,
-      end_at: record.endAt,
-      ended_at: record.endedAt ?? null,
-      spec: this.secrets.sealFacts(record.id, record.facts),
-    };
+    const values = { ...rowOf(record, this.secrets), node: this.node };
     await this.sql`INSERT INTO sandboxes ${this.sql(values)}`;
   }
 
@@ -156,11 +134,8 @@ export class SqlStore implements Store {
   }
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean> {
-    const values: Record<string, unknown> = {};
-    for (const [name, value] of Object.entries(change)) {
-      values[COLUMNS[name as keyof SandboxChange]] = name === "facts" ? this.secrets.sealFacts(id, value as SandboxFacts) : value;
-    }
-    const rows = await this.sql`UPDATE sandboxes SET ${this.sql(values)} WHERE id = ${id} AND state IN ${this.sql([...from])} RETURNING id`;
+    const rows = await this
+      .sql`UPDATE sandboxes SET ${this.sql(changedColumns(change))} WHERE id = ${id} AND state IN ${this.sql([...from])} RETURNING id`;
     return rows.length === 1;
   }
 
@@ -228,25 +203,6 @@ function keyOf(row: Row): ApiKeyRecord {
     hint: text(row.hint),
     createdAt: num(row.created_at),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
-  };
-}
-
-function sandboxOf(row: Row, secrets: Secrets): SandboxRecord {
-  const id = text(row.id) as SandboxId;
-  const startedAt = optionalNum(row.started_at);
-  const endedAt = optionalNum(row.ended_at);
-  return {
-    id,
-    teamId: text(row.team_id) as TeamId,
-    templateId: text(row.template_id) as TemplateId,
-    state: text(row.state) as SandboxState,
-    ...(row.reason === null ? {} : { reason: text(row.reason) as EndCause }),
-    incarnation: num(row.incarnation),
-    createdAt: num(row.created_at),
-    ...(startedAt === undefined ? {} : { startedAt }),
-    endAt: num(row.end_at),
-    ...(endedAt === undefined ? {} : { endedAt }),
-    facts: secrets.openFacts(id, text(row.spec)),
   };
 }
 

@@ -18,6 +18,7 @@ const SPEC: TemplateSpec = {
 export function sampleRecord(change: Partial<SandboxRecord> = {}): SandboxRecord {
   return {
     id: newSandboxId(),
+    owner: { kind: "user" },
     teamId: "team" as TeamId,
     templateId: "template" as TemplateId,
     state: "creating",
@@ -28,15 +29,13 @@ export function sampleRecord(change: Partial<SandboxRecord> = {}): SandboxRecord
       alias: "base",
       image: SPEC.image,
       resources: { cpuCount: 2, memoryBytes: 1 << 30, diskBytes: 10 * 2 ** 30, maxProcesses: 100 },
-      internetAccess: true,
-      allowPublicTraffic: true,
-      metadata: { é: "ü'\"" },
       envVars: {},
       user: "user",
       workdir: "/home/user",
       initKey: "00",
       timeoutMs: 1000,
     },
+    settings: { internetAccess: true, allowPublicTraffic: true, metadata: { é: "ü'\"" } },
     ...change,
   };
 }

@@ -51,4 +51,6 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export type SandboxChange = Partial<Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "facts">>;
+export type SandboxChange = Partial<
+  Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner">
+>;

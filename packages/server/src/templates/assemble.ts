@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import type { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
@@ -8,6 +7,7 @@ import type { ServerConfig } from "../config.ts";
 import { Pins } from "../images/pins.ts";
 import type { UploadTarget } from "../proxy/upload-exchange.ts";
 import { Downloads, removeWorkFolders, Transport } from "../registry/index.ts";
+import type { BuildSandboxes } from "../sandboxes/build-sandboxes.ts";
 import type { Engine } from "../sandboxes/engine/engine.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
 import type { Store } from "../store/index.ts";
@@ -26,7 +26,7 @@ export interface TemplateServicesDeps {
   readonly templates: Templates;
   readonly driver: SandboxDriver;
   readonly engine: Engine;
-  readonly agent: AgentClient;
+  readonly buildSandboxes: BuildSandboxes;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: BuildSettings;
@@ -64,7 +64,6 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     uploads,
     pins,
     images,
-    reserved: engine.reserved,
     layers: new BuildLayers({
       store,
       driver,

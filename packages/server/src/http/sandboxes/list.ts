@@ -80,8 +80,10 @@ function readingsOf(part: string): Readings {
   }
 }
 
-const hasMetadata = ({ facts }: SandboxRecord, wanted: [Readings, Readings][]) =>
-  wanted.every(([keys, values]) => keys.some((key) => Object.hasOwn(facts.metadata, key) && values.includes(facts.metadata[key] ?? "")));
+const hasMetadata = ({ settings }: SandboxRecord, wanted: [Readings, Readings][]) =>
+  wanted.every(([keys, values]) =>
+    keys.some((key) => Object.hasOwn(settings.metadata, key) && values.includes(settings.metadata[key] ?? "")),
+  );
 
 function templateFilter(text: string | undefined, templates: Templates): (record: SandboxRecord) => boolean {
   if (text === undefined || text === "") return () => true;

@@ -22,13 +22,13 @@ export function presentSandbox(record: SandboxRecord, { tokens, config }: Server
     envdVersion: ENVD_VERSION,
     alias: record.facts.alias,
     envdAccessToken: tokens.access(record.id),
-    ...(record.facts.allowPublicTraffic ? {} : { trafficAccessToken: tokens.traffic(record.id) }),
+    ...(record.settings.allowPublicTraffic ? {} : { trafficAccessToken: tokens.traffic(record.id) }),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
   };
 }
 
 export function presentListed(record: SandboxRecord): ListedSandbox {
-  const { facts } = record;
+  const { facts, settings } = record;
   return {
     templateID: record.templateId,
     sandboxID: record.id,
@@ -39,7 +39,7 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
     cpuCount: facts.resources.cpuCount,
     memoryMB: Math.round(facts.resources.memoryBytes / 2 ** 20),
     diskSizeMB: Math.round(facts.resources.diskBytes / 2 ** 20),
-    metadata: facts.metadata,
+    metadata: settings.metadata,
     // Nothing that clients cannot see gets here; the one exception is a repeated create of a sandbox that has ended since.
     state: visibleState(record.state) ?? "running",
     envdVersion: ENVD_VERSION,
@@ -47,17 +47,17 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
 }
 
 export function presentDetail(record: SandboxRecord, { tokens, config }: ServerContext): SandboxDetail {
-  const { facts } = record;
+  const { settings } = record;
   return {
     ...presentListed(record),
     envdAccessToken: tokens.access(record.id),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
-    allowInternetAccess: facts.internetAccess,
+    allowInternetAccess: settings.internetAccess,
     network: {
-      allowPublicTraffic: facts.allowPublicTraffic,
-      ...(facts.maskRequestHost === undefined ? {} : { maskRequestHost: facts.maskRequestHost }),
-      ...(facts.egress?.allowOut && { allowOut: [...facts.egress.allowOut] }),
-      ...(facts.egress?.denyOut && { denyOut: [...facts.egress.denyOut] }),
+      allowPublicTraffic: settings.allowPublicTraffic,
+      ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),
+      ...(settings.egress?.allowOut && { allowOut: [...settings.egress.allowOut] }),
+      ...(settings.egress?.denyOut && { denyOut: [...settings.egress.denyOut] }),
     },
     lifecycle: { autoResume: false, onTimeout: "kill" },
   };

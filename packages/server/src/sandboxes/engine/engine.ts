@@ -2,7 +2,7 @@ import { AppError, type SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
 import { sandboxNotFound } from "../problems.ts";
-import { ANSWERS, type Answer } from "../transitions/adopt.ts";
+import { type Answer, answerFor } from "../transitions/adopt.ts";
 import { kill } from "../transitions/kill.ts";
 import { LivingSandboxes } from "./living.ts";
 import type { EngineParts } from "./parts.ts";
@@ -19,8 +19,6 @@ const RETRY_MS = 5000;
  */
 export class Engine {
   readonly sandboxes = new LivingSandboxes();
-  /** Sandboxes of the driver's that the engine leaves alone while they are named here: those of builds. */
-  readonly reserved = new Set<string>();
   private readonly parts: EngineParts;
   private readonly reach: Reach;
   private isClosed = false;
@@ -118,7 +116,7 @@ export class Engine {
     this.sandboxes.add(sandbox);
     return sandbox.queue.run(async () => {
       if (known && !known.isAdoptionPending) return { next: "keep" };
-      const answer = await ANSWERS[sandbox.state as keyof typeof ANSWERS](this.parts, sandbox.record, handle);
+      const answer = await answerFor(this.parts, sandbox.record, handle);
       await this.settle(sandbox, answer);
       return answer;
     });

@@ -15,22 +15,31 @@ export class LivingSandboxes {
     return [...this.byId.values()];
   }
 
+  /** What users have made. */
+  ofUsers(): Sandbox[] {
+    return this.all().filter(isOfUser);
+  }
+
   find(id: SandboxId): Sandbox | undefined {
     return this.byId.get(id);
   }
 
-  /** Records of a team's sandboxes, in every state. */
+  /** A sandbox of a team's users. */
+  findOf(teamId: TeamId, id: SandboxId): Sandbox | undefined {
+    const sandbox = this.byId.get(id);
+    return sandbox && sandbox.record.teamId === teamId && isOfUser(sandbox) ? sandbox : undefined;
+  }
+
+  /** Records of the sandboxes of a team's users, in every state. */
   ofTeam(teamId: TeamId): SandboxRecord[] {
     const found: SandboxRecord[] = [];
-    for (const { record } of this.byId.values()) if (record.teamId === teamId) found.push(record);
+    for (const sandbox of this.byId.values()) if (sandbox.record.teamId === teamId && isOfUser(sandbox)) found.push(sandbox.record);
     return found;
   }
 
-  /** Sandboxes that were made from a template and have not ended. */
+  /** Users' sandboxes that were made from a template and have not ended. */
   usersOf(templateId: TemplateId): SandboxId[] {
-    const users: SandboxId[] = [];
-    for (const sandbox of this.byId.values()) if (sandbox.record.templateId === templateId && !sandbox.isEnding) users.push(sandbox.id);
-    return users;
+    return this.ofUsers().flatMap((sandbox) => (sandbox.record.templateId === templateId && !sandbox.isEnding ? [sandbox.id] : []));
   }
 
   add(sandbox: Sandbox): void {
@@ -41,3 +50,5 @@ export class LivingSandboxes {
     this.byId.delete(id);
   }
 }
+
+const isOfUser = ({ record }: Sandbox) => record.owner.kind === "user";

@@ -40,7 +40,7 @@ export class Reach {
    */
   follow(sandbox: Sandbox): void {
     const { state, record } = sandbox;
-    if (state === "running") this.evictor.set(sandbox.id, record.endAt);
+    if (state === "running" && record.owner.kind === "user") this.evictor.set(sandbox.id, record.endAt);
     else this.evictor.delete(sandbox.id);
     if (state === "paused" || state === "killing" || state === "dead") this.drop(sandbox);
     else if ((state === "creating" || state === "resuming") && sandbox.incarnation === undefined)
@@ -54,26 +54,26 @@ export class Reach {
     sandbox.incarnation.address = address;
   }
 
-  /** From here on requests reach the incarnation, and its end is noticed. */
+  /** From here on the incarnation's end is noticed, and requests reach it if a user owns it. */
   private open(sandbox: Sandbox): void {
     const { incarnation } = sandbox;
     if (incarnation?.address === undefined || incarnation.isReachable) return;
     incarnation.isReachable = true;
-    this.addRoute(sandbox, incarnation, incarnation.address);
+    if (sandbox.record.owner.kind === "user") this.addRoute(sandbox, incarnation, incarnation.address);
     void this.watch(sandbox, incarnation);
   }
 
   private addRoute(sandbox: Sandbox, { handle }: Incarnation, { host, agentPort }: AgentAddress): void {
     const { routes, tokens, driver } = this.parts;
-    const { id, facts } = sandbox.record;
+    const { id, settings } = sandbox.record;
     routes.add({
       sandboxId: id,
       incarnation: handle.incarnation,
       host,
       agentPort,
       accessToken: tokens.access(id),
-      ...(facts.allowPublicTraffic ? {} : { trafficToken: tokens.traffic(id) }),
-      ...(facts.maskRequestHost === undefined ? {} : { maskHost: facts.maskRequestHost }),
+      ...(settings.allowPublicTraffic ? {} : { trafficToken: tokens.traffic(id) }),
+      ...(settings.maskRequestHost === undefined ? {} : { maskHost: settings.maskRequestHost }),
       ...(driver.capabilities.loopback && {
         inside: (port: number, signal: AbortSignal) => driver.connectInside(handle, port, signal),
       }),

@@ -68,8 +68,8 @@ function resultOf<Input, Context extends TransitionContext>(transition: Transiti
 
 /** The record as it was before the intent. A store that does not take it is told again with the next change; a restart finds `via` until then. */
 async function goBack(sandbox: Sandbox, before: Sandbox["record"], write: Write): Promise<void> {
-  const { state, endAt, incarnation, facts } = before;
-  await write(sandbox, { state, endAt, incarnation, facts }, { first: "memory", ignoresStore: true });
+  const { state, endAt, incarnation, settings } = before;
+  await write(sandbox, { state, endAt, incarnation, settings }, { first: "memory", ignoresStore: true });
 }
 
 /** A removal is never given up; anything else ends with its caller, its limit, or the sandbox's removal. */

@@ -108,6 +108,11 @@ test.each(["failed", "creating"] as const)("what was left %s is removed", async 
   expect([(await stored(s))[0], place.world.sandboxes.size]).toEqual(["dead", 0]);
 });
 
+test("a sandbox of a build is removed: its build ended with the server", async () => {
+  const s = await found("running", () => {}, { owner: { kind: "build", id: "b" } });
+  expect([await stored(s), place.world.sandboxes.size]).toEqual([["dead", 1, "owner_gone"], 0]);
+});
+
 describe("a driver that cannot say at first", () => {
   test.each([
     ["pausing", "generation", "running"],

@@ -31,7 +31,7 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     if (status.phase !== "running") return remove("half_made");
     if (status.frozen) await driver.thaw(handle);
     // Only a server that died in the midst of a change leaves another state than the record's.
-    if (driver.capabilities.network) await driver.setNetwork(handle, { internetAccess: record.facts.internetAccess });
+    if (driver.capabilities.network) await driver.setNetwork(handle, { internetAccess: record.settings.internetAccess });
     return { next: "running", address: await driver.address(handle) };
   } catch (error) {
     if (isAppError(error, "not_found")) return remove("lost");
@@ -84,4 +84,10 @@ export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
   resuming: backToPaused,
   failed: finishRemoval,
   killing: finishRemoval,
+};
+
+/** What this server does with a sandbox that an earlier one has left. A build ended with its server, and nobody else uses its sandbox. */
+export const answerFor: Ask = async (parts, record, handle) => {
+  if (record.owner.kind === "build" && record.state !== "killing") return remove("owner_gone");
+  return record.state === "dead" ? { next: "keep" } : ANSWERS[record.state](parts, record, handle);
 };

@@ -70,36 +70,41 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
     return { startedAt, endAt: startedAt + sandbox.record.facts.timeoutMs };
   },
   done({ parts, sandbox }, took) {
-    parts.events.created(sandbox.id, { template: sandbox.record.facts.alias, ...took });
+    parts.events.created(sandbox.record, { template: sandbox.record.facts.alias, ...took });
   },
   failed: ({ parts, sandbox }, error) => parts.events.createFailed(sandbox.id, error),
 };
 
 /** The driver's view of a sandbox; its labels hold what a server that lost its store would want to know. */
-export function specOf(sandbox: SandboxRecord): SandboxSpec {
-  const { facts } = sandbox;
+export function specOf({ id, owner, incarnation, teamId, templateId, createdAt, facts, settings }: SandboxRecord): SandboxSpec {
+  const build = owner.kind === "build" ? { build: owner.id } : {};
   return {
-    sandboxId: sandbox.id,
-    incarnation: sandbox.incarnation,
+    sandboxId: id,
+    incarnation,
     image: facts.image,
-    hostname: sandbox.id,
+    hostname: owner.kind === "build" ? "build" : id,
     resources: facts.resources,
-    network: { internetAccess: facts.internetAccess },
+    network: { internetAccess: settings.internetAccess },
     agent: { initKey: facts.initKey },
-    labels: { team: sandbox.teamId, template: sandbox.templateId, alias: facts.alias, createdAt: String(sandbox.createdAt) },
+    labels: { team: teamId, template: templateId, alias: facts.alias, createdAt: String(createdAt), ...build },
   };
 }
 
 function initBodyOf({ parts, sandbox, template }: CreateContext): InitBody {
-  const { id, templateId, facts } = sandbox.record;
-  return {
+  const { id, facts, owner } = sandbox.record;
+  const common = {
     accessToken: parts.tokens.access(id),
-    // The platform's own variables stand above whatever the user sets.
-    envVars: { ...template.env, ...facts.envVars, E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId },
     defaultUser: facts.user,
     defaultWorkdir: facts.workdir,
     timestamp: new Date(parts.clock.now()).toISOString(),
-    sandboxID: id,
-    templateID: templateId,
   };
+  // A build must not find in its environment what would be untrue of the sandboxes that start from it.
+  if (owner.kind === "build") return { ...common, envVars: {} };
+  return { ...common, ...userInit(sandbox.record, template) };
+}
+
+/** The platform's own variables stand above whatever the user sets. */
+function userInit({ id, templateId, facts }: SandboxRecord, template: CreateTemplate) {
+  const platform = { E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId };
+  return { envVars: { ...template.env, ...facts.envVars, ...platform }, sandboxID: id, templateID: templateId };
 }

@@ -31,7 +31,7 @@ export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
     ...(record.reason === undefined ? {} : { reason: record.reason }),
     ...(record.endedAt === undefined ? {} : { endedAt: record.endedAt }),
   }),
-  begun: ({ parts, sandbox, cause }) => parts.events.ended(sandbox.id, cause),
+  begun: ({ parts, sandbox, cause }) => parts.events.ended(sandbox.record, cause),
   done: ({ parts, sandbox }) => parts.events.removed(sandbox.id),
   failed: ({ parts, sandbox }, error) => parts.events.removalFailed(sandbox.id, error),
 };

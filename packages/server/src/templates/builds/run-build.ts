@@ -20,7 +20,7 @@ export async function runBuild(
 ): Promise<TemplateSpec> {
   const { teamId, request } = order;
   const build = fitted(order.build, deps.maxCpuCount, log);
-  const session = new Session(deps, build, log, { ...hold, mask: masker(request.secrets) });
+  const session = new Session(deps, build, log, { ...hold, teamId, mask: masker(request.secrets) });
   const stages = new Map<string, ImageRef>();
   const context: StageContext = { teamId, deps, log, session, stages, force: request.force, secrets: request.secrets };
   // It depends on no step and takes as long as one, so it is made meanwhile.

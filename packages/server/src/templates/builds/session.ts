@@ -1,5 +1,5 @@
 import type { TakeOutput } from "@boxyard/agent-client";
-import { AppError, isAppError } from "@boxyard/core";
+import { AppError, isAppError, type TeamId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord } from "../../store/index.ts";
@@ -24,6 +24,7 @@ export interface Part {
 }
 
 export interface SessionHold {
+  readonly teamId: TeamId;
   readonly signal: AbortSignal;
   readonly pin: Pin;
   /** Takes out of a line what must not be in the log. */
@@ -38,6 +39,7 @@ export class Session {
   readonly signal: AbortSignal;
   /** Holds every layer that the build uses or makes, until something else refers to what came of it. */
   readonly pin: Pin;
+  private readonly teamId: TeamId;
   private readonly mask: SessionHold["mask"];
   private open: { workspace: Workspace; image: ImageRef } | undefined;
 
@@ -47,6 +49,7 @@ export class Session {
     this.log = log;
     this.signal = hold.signal;
     this.pin = hold.pin;
+    this.teamId = hold.teamId;
     this.mask = hold.mask;
   }
 
@@ -54,20 +57,23 @@ export class Session {
   async workspace(image: ImageRef): Promise<Workspace> {
     if (this.open && this.open.image.digest === image.digest && !this.open.workspace.isFull) return this.open.workspace;
     await this.close();
-    const options = { image, buildId: this.build.id, ...this.build.resources };
-    this.open = { workspace: await Workspace.open(this.deps, options, this.signal), image };
+    this.open = { workspace: await this.newWorkspace(image), image };
     return this.open.workspace;
   }
 
   /** Lends a second sandbox, of another image; it is gone when `use` is done. */
   async beside<T>(image: ImageRef, use: (workspace: Workspace) => Promise<T>): Promise<T> {
-    const options = { image, buildId: this.build.id, ...this.build.resources };
-    const workspace = await Workspace.open(this.deps, options, this.signal);
+    const workspace = await this.newWorkspace(image);
     try {
       return await use(workspace);
     } finally {
       await workspace.close();
     }
+  }
+
+  private newWorkspace(image: ImageRef): Promise<Workspace> {
+    const { id: buildId, templateId, resources } = this.build;
+    return Workspace.open(this.deps, { image, buildId, templateId, teamId: this.teamId, ...resources }, this.signal);
   }
 
   /** A layer's tar. */

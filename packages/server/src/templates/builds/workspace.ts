@@ -1,7 +1,5 @@
-import { randomBytes } from "node:crypto";
 import {
   type AgentAccess,
-  type AgentClient,
   type FileContent,
   getFile,
   type ProcessEnd,
@@ -11,9 +9,10 @@ import {
   runProcess,
   startProcess,
 } from "@boxyard/agent-client";
-import { type Clock, newSandboxId, type SandboxId, wrapError } from "@boxyard/core";
-import type { ImageRef, SandboxDriver, SandboxHandle } from "@boxyard/driver";
-import { newInitKey } from "../../sandboxes/tokens.ts";
+import { type TeamId, type TemplateId, wrapError } from "@boxyard/core";
+import type { ImageRef, SandboxDriver } from "@boxyard/driver";
+import type { BuildSandboxes } from "../../sandboxes/build-sandboxes.ts";
+import type { Sandbox } from "../../sandboxes/engine/sandbox.ts";
 import { BUILD_FOLDER, type BuildSettings } from "./build-settings.ts";
 import { imageOf } from "./state.ts";
 
@@ -24,56 +23,45 @@ const LARGE_COMMIT_BYTES = 32 << 20;
 
 export interface WorkspaceDeps {
   readonly driver: SandboxDriver;
-  readonly agent: AgentClient;
-  readonly clock: Clock;
+  readonly buildSandboxes: BuildSandboxes;
   readonly settings: BuildSettings;
-  /** Sandboxes that nobody but their build looks after. */
-  readonly reserved: Set<string>;
 }
 
 export interface WorkspaceOptions {
   readonly image: ImageRef;
   readonly buildId: string;
+  readonly teamId: TeamId;
+  readonly templateId: TemplateId;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskMB: number;
 }
 
-/** A sandbox in which steps of a build run. It ends with the server: a restarted one removes it, since no store knows it. */
+/** A sandbox in which steps of a build run. It ends with the server: a restarted one removes it. */
 export class Workspace {
   private readonly deps: WorkspaceDeps;
   private readonly base: ImageRef;
-  private readonly handle: SandboxHandle;
+  private readonly sandbox: Sandbox;
   private readonly agent: AgentAccess;
   /** True when what it holds is better left for a new one. */
   isFull = false;
 
-  private constructor(deps: WorkspaceDeps, base: ImageRef, handle: SandboxHandle, agent: AgentAccess) {
+  private constructor(deps: WorkspaceDeps, base: ImageRef, { sandbox, agent }: { sandbox: Sandbox; agent: AgentAccess }) {
     this.deps = deps;
     this.base = base;
-    this.handle = handle;
+    this.sandbox = sandbox;
     this.agent = agent;
   }
 
   static async open(deps: WorkspaceDeps, options: WorkspaceOptions, signal: AbortSignal): Promise<Workspace> {
-    const { driver, agent, settings, clock, reserved } = deps;
-    const sandboxId = newSandboxId();
-    const initKey = newInitKey();
-    const handle = { driver: driver.name, sandboxId, incarnation: 1 };
-    reserved.add(sandboxId);
+    const { buildSandboxes, settings } = deps;
+    let workspace: Workspace | undefined;
     try {
-      await driver.create(specOf(sandboxId, initKey, options), signal);
-      await driver.start(handle, signal);
-      const address = await driver.address(handle);
-      const accessToken = randomBytes(32).toString("hex");
-      const timestamp = new Date(clock.now()).toISOString();
-      await agent.init(address, initKey, { accessToken, envVars: {}, defaultUser: "root", defaultWorkdir: "/", timestamp }, signal);
-      const workspace = new Workspace(deps, options.image, handle, { address, accessToken });
+      workspace = new Workspace(deps, options.image, await buildSandboxes.open(wantedOf(options), signal));
       for (const [path, text] of Object.entries(settings.files)) await workspace.putFile(path, text, signal);
       return workspace;
     } catch (error) {
-      await driver.destroy(handle).catch(() => {});
-      reserved.delete(sandboxId);
+      await workspace?.close();
       throw signal.aborted ? signal.reason : wrapError("starting a sandbox for the build", error);
     }
   }
@@ -97,29 +85,25 @@ export class Workspace {
   }
 
   /** The image that everything done here so far gives. Processes that are left over stand still meanwhile. */
-  async commit(signal: AbortSignal): Promise<ImageRef> {
-    const { driver, settings } = this.deps;
-    await driver.freeze(this.handle);
-    try {
-      const leaveOut = [BUILD_FOLDER, ...Object.keys(settings.files)];
-      const layer = await driver.images.commit(this.handle, { signal, leaveOut });
-      this.isFull = layer.sizeBytes > LARGE_COMMIT_BYTES;
-      return await withinLimit(driver, [...this.base.layers, layer.digest], signal);
-    } finally {
-      await driver.thaw(this.handle).catch(() => {});
-    }
+  commit(signal: AbortSignal): Promise<ImageRef> {
+    const { driver, settings, buildSandboxes } = this.deps;
+    const { handle } = this.sandbox;
+    return buildSandboxes.whileRunning(this.sandbox, async () => {
+      await driver.freeze(handle);
+      try {
+        const leaveOut = [BUILD_FOLDER, ...Object.keys(settings.files)];
+        const layer = await driver.images.commit(handle, { signal, leaveOut });
+        this.isFull = layer.sizeBytes > LARGE_COMMIT_BYTES;
+        return await withinLimit(driver, [...this.base.layers, layer.digest], signal);
+      } finally {
+        await driver.thaw(handle).catch(() => {});
+      }
+    });
   }
 
-  /** Ends the sandbox; repeatable. What can't be removed now the sweep removes. */
-  async close(): Promise<void> {
-    const { driver, reserved } = this.deps;
-    try {
-      await driver.destroy(this.handle);
-    } catch {
-      // The sweep finds it, for nobody claims it any more.
-    } finally {
-      reserved.delete(this.handle.sandboxId);
-    }
+  /** Ends the sandbox; repeatable. */
+  close(): Promise<void> {
+    return this.deps.buildSandboxes.close(this.sandbox);
   }
 
   private withSettings(request: ProcessRequest): ProcessRequest {
@@ -127,23 +111,14 @@ export class Workspace {
   }
 }
 
-function specOf(sandboxId: SandboxId, initKey: string, options: WorkspaceOptions) {
-  const { image, buildId, cpuCount, memoryMB, diskMB } = options;
-  return {
-    sandboxId,
-    incarnation: 1,
-    image,
-    hostname: "build",
-    resources: {
-      cpuCount,
-      memoryBytes: Math.max(memoryMB, MIN_MEMORY_MB) * 2 ** 20,
-      diskBytes: diskMB * 2 ** 20,
-      maxProcesses: MAX_PROCESSES,
-    },
-    network: { internetAccess: true },
-    agent: { initKey },
-    labels: { build: buildId },
+function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, diskMB }: WorkspaceOptions) {
+  const resources = {
+    cpuCount,
+    memoryBytes: Math.max(memoryMB, MIN_MEMORY_MB) * 2 ** 20,
+    diskBytes: diskMB * 2 ** 20,
+    maxProcesses: MAX_PROCESSES,
   };
+  return { image, buildId, teamId, templateId, resources };
 }
 
 /** Room that stays for layers that a template's children add. */

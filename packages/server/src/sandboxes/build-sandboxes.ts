@@ -1,0 +1,44 @@
+import type { AgentAccess } from "@boxyard/agent-client";
+import type { Clock } from "@boxyard/core";
+import type { Admission } from "./admission.ts";
+import type { Engine } from "./engine/engine.ts";
+import { addressOf, type Sandbox } from "./engine/sandbox.ts";
+import { type BuildSandbox, newBuildRecord } from "./new-record.ts";
+import type { Tokens } from "./tokens.ts";
+import { createTransition } from "./transitions/create.ts";
+
+export interface BuildSandboxesParts {
+  readonly engine: Engine;
+  readonly admission: Admission;
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+}
+
+const NO_TEMPLATE = { env: {} };
+
+/** Sandboxes in which builds run their steps: made, watched and removed by the engine as any others, and seen by no client. */
+export class BuildSandboxes {
+  private readonly parts: BuildSandboxesParts;
+
+  constructor(parts: BuildSandboxesParts) {
+    this.parts = parts;
+  }
+
+  /** A new sandbox that runs, and how its agent is reached. */
+  async open(wanted: BuildSandbox, signal: AbortSignal): Promise<{ sandbox: Sandbox; agent: AgentAccess }> {
+    const { engine, admission, tokens, clock } = this.parts;
+    const sandbox = admission.admit(newBuildRecord(wanted, clock.now()));
+    await engine.make(sandbox, createTransition, NO_TEMPLATE, { signal });
+    return { sandbox, agent: { address: addressOf(sandbox), accessToken: tokens.access(sandbox.id) } };
+  }
+
+  /** Works on a sandbox while nothing else happens to it. */
+  whileRunning<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
+    return this.parts.engine.whileRunning(sandbox, work);
+  }
+
+  /** Removes a sandbox; repeatable. The sweep tries again what cannot be removed now. */
+  async close(sandbox: Sandbox): Promise<void> {
+    await this.parts.engine.end(sandbox, "requested").catch(() => {});
+  }
+}

@@ -1,0 +1,80 @@
+import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
+import type { EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
+import type { Secrets } from "./secrets.ts";
+import { num, optionalNum, type Row, text } from "./sql-values.ts";
+import type { SandboxChange } from "./store.ts";
+
+/** Columns of what may change of a sandbox. */
+const COLUMNS: { readonly [K in keyof Required<SandboxChange>]: (value: Required<SandboxChange>[K]) => Readonly<Record<string, unknown>> } =
+  {
+    state: (value) => ({ state: value }),
+    reason: (value) => ({ reason: value }),
+    startedAt: (value) => ({ started_at: value }),
+    endAt: (value) => ({ end_at: value }),
+    endedAt: (value) => ({ ended_at: value }),
+    incarnation: (value) => ({ incarnation: value }),
+    settings: (value) => ({ settings: JSON.stringify(value) }),
+    owner: ownerColumns,
+  };
+
+function ownerColumns(owner: SandboxOwner): Readonly<Record<string, unknown>> {
+  return { owner: owner.kind, owner_id: owner.kind === "build" ? owner.id : null };
+}
+
+/** The columns that a change sets. */
+export function changedColumns(change: SandboxChange): Record<string, unknown> {
+  const entries = Object.entries(change) as [keyof SandboxChange, never][];
+  return Object.assign({}, ...entries.map(([name, value]) => COLUMNS[name](value)));
+}
+
+/** The row of a record, but for its node. */
+export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, unknown> {
+  return {
+    id: record.id as string,
+    ...ownerColumns(record.owner),
+    team_id: record.teamId as string,
+    template_id: record.templateId as string,
+    state: record.state,
+    reason: record.reason ?? null,
+    incarnation: record.incarnation,
+    created_at: record.createdAt,
+    started_at: record.startedAt ?? null,
+    end_at: record.endAt,
+    ended_at: record.endedAt ?? null,
+    spec: secrets.sealFacts(record.id, record.facts),
+    settings: JSON.stringify(record.settings),
+  };
+}
+
+export function sandboxOf(row: Row, secrets: Secrets): SandboxRecord {
+  const startedAt = optionalNum(row.started_at);
+  const endedAt = optionalNum(row.ended_at);
+  const id = text(row.id) as SandboxId;
+  return {
+    id,
+    owner: ownerOf(row),
+    teamId: text(row.team_id) as TeamId,
+    templateId: text(row.template_id) as TemplateId,
+    state: text(row.state) as SandboxState,
+    ...(row.reason === null ? {} : { reason: text(row.reason) as EndCause }),
+    incarnation: num(row.incarnation),
+    createdAt: num(row.created_at),
+    ...(startedAt === undefined ? {} : { startedAt }),
+    endAt: num(row.end_at),
+    ...(endedAt === undefined ? {} : { endedAt }),
+    ...factsAndSettings(secrets.openFacts(id, text(row.spec)), text(row.settings)),
+  };
+}
+
+function ownerOf(row: Row): SandboxOwner {
+  const kind = text(row.owner) as SandboxOwner["kind"];
+  return kind === "build" ? { kind, id: text(row.owner_id) } : { kind };
+}
+
+/** Rows from before settings had a column have them among their facts. */
+function factsAndSettings(stored: SandboxFacts, settings: string): { facts: SandboxFacts; settings: SandboxSettings } {
+  if (settings !== "") return { facts: stored, settings: JSON.parse(settings) as SandboxSettings };
+  const { metadata, internetAccess, egress, allowPublicTraffic, maskRequestHost, ...facts } = stored as SandboxFacts & SandboxSettings;
+  const optional = { ...(egress && { egress }), ...(maskRequestHost === undefined ? {} : { maskRequestHost }) };
+  return { facts, settings: { metadata, internetAccess, allowPublicTraffic, ...optional } };
+}
