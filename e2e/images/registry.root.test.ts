@@ -15,6 +15,7 @@ import {
   parseImageReference,
   pullImage,
   pushImage,
+  Reach,
   Transport,
 } from "@boxyard/server/registry";
 import { NO_SETTINGS } from "../../packages/server/src/registry/testing/no-settings.ts";
@@ -80,7 +81,7 @@ async function note(handle: SandboxHandle, text?: string): Promise<string> {
 test("a committed layer goes out to a registry and an archive, and comes back as it was", async () => {
   const { images } = driver;
   const pins = new Pins();
-  const transport = new Transport();
+  const transport = new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) });
   const work = join(folder.dataDir, "downloads");
   const word = crypto.randomUUID();
   const first = await boot(base);

@@ -1,3 +1,4 @@
+export * from "./blocked-networks.ts";
 export * from "./cleanup.ts";
 export * from "./clock.ts";
 export * from "./errors.ts";

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { z } from "zod";
+import { type ProxySettings, parseListed } from "./registry/reach.ts";
 
 /** Effective settings of the server. */
 export interface ServerConfig {
@@ -25,6 +26,12 @@ export interface ServerConfig {
   readonly maxBuildFilesMib: number;
   /** `HOST[:PORT][/PREFIX]` where images are looked for whose names have no registry. */
   readonly registry: string | undefined;
+  /** Registries that need not be public: `[http://]HOST[:PORT]`. */
+  readonly privateRegistries: readonly string[];
+  /** Hosts of other sites that may give tokens for a registry. */
+  readonly tokenServers: Readonly<Record<string, readonly string[]>>;
+  /** The machine's proxy. Its addresses may hold passwords: never printed. */
+  readonly proxy: ProxySettings;
   /** Whether builds take along the machine's package sources, proxies and authorities. */
   readonly buildSettings: "machine" | "none";
   /** PostgreSQL address; SQLite in the data folder without one. Holds a password: never printed. */
@@ -38,6 +45,38 @@ const count = (min: number) => z.coerce.number("must be a number").int("must be 
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && url.href === `${url.origin}/`;
+}
+
+/** Values separated by commas. */
+const list = (isGood: (entry: string) => boolean, message: string) =>
+  z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").flatMap((entry) => entry.trim() || []))
+    .refine((entries) => entries.every(isGood), message);
+
+function isListed(entry: string): boolean {
+  try {
+    return parseListed(entry).hostname !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** As every program on the machine reads them, in either case. */
+function proxyOf(env: Environment): ProxySettings {
+  const read = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
+  const [https, http] = [read("HTTPS_PROXY"), read("HTTP_PROXY")];
+  return { ...(https && { https }), ...(http && { http }), noProxy: read("NO_PROXY") ?? "" };
+}
+
+function pairsOf(entries: readonly string[]): Record<string, string[]> {
+  const pairs: Record<string, string[]> = {};
+  for (const entry of entries) {
+    const [registry = "", host = ""] = entry.split("=");
+    pairs[registry] = [...(pairs[registry] ?? []), host];
+  }
+  return pairs;
 }
 
 const Env = z.object({
@@ -73,6 +112,11 @@ const Env = z.object({
     .string()
     .regex(/^[A-Za-z0-9.\-_[\]:]+(\/[a-z0-9._/-]+)?$/, "must be HOST[:PORT][/PREFIX]")
     .optional(),
+  BOXYARD_PRIVATE_REGISTRIES: list(
+    (entry) => isListed(entry),
+    "must be HOST or HOST:PORT, each with http:// before it if need be, separated by commas",
+  ),
+  BOXYARD_TOKEN_SERVERS: list((entry) => /^[^=\s]+=[^=\s]+$/.test(entry), "must be REGISTRY=HOST pairs, separated by commas"),
   BOXYARD_BUILD_SETTINGS: z.enum(["machine", "none"]).default("machine"),
   DATABASE_URL: z
     .string()
@@ -104,6 +148,9 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxBuildCacheMib: e.BOXYARD_MAX_BUILD_CACHE_MIB,
     maxBuildFilesMib: e.BOXYARD_MAX_BUILD_FILES_MIB,
     registry: e.BOXYARD_REGISTRY,
+    privateRegistries: e.BOXYARD_PRIVATE_REGISTRIES,
+    tokenServers: pairsOf(e.BOXYARD_TOKEN_SERVERS),
+    proxy: proxyOf(env),
     buildSettings: e.BOXYARD_BUILD_SETTINGS,
     databaseUrl: e.DATABASE_URL,
   };
@@ -111,5 +158,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
 
 /** What `--print-config` shows; secrets are told of, not shown. */
 export function printable(config: ServerConfig): Record<string, unknown> {
-  return { ...config, databaseUrl: config.databaseUrl === undefined ? join(config.dataFolder, "boxyard.db") : "(set)" };
+  const { https, http, noProxy } = config.proxy;
+  const proxy = { ...(https && { https: "(set)" }), ...(http && { http: "(set)" }), noProxy };
+  return { ...config, proxy, databaseUrl: config.databaseUrl === undefined ? join(config.dataFolder, "boxyard.db") : "(set)" };
 }

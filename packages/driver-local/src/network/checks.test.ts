@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
+import { BLOCKED_NETWORKS } from "@boxyard/core";
 import { obstacleOf, parseChains, withoutOurTables } from "./checks.ts";
 import { Message, NLM_F, parseAttributes, parseReplies, readText, readU32 } from "./netlink/message.ts";
 import { makePlan } from "./plan.ts";
-import { BLOCKED_NETWORKS, machineRules, routerRules } from "./rules.ts";
+import { machineRules, routerRules } from "./rules.ts";
 
 const chain = (family: string, table: string, name: string, policy?: string, hook = "forward") => ({
   family,

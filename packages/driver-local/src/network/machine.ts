@@ -1,8 +1,7 @@
-import { AppError } from "@boxyard/core";
+import { AppError, BLOCKED_NETWORKS } from "@boxyard/core";
 import { contains, formatAddress, formatNetwork, type Network, overlaps, parseAddress, parseNetwork } from "./addresses.ts";
 import { type Link, linkTowards, listAddresses, listLinks, listRoutes } from "./netlink/route.ts";
 import type { NetlinkSocket } from "./netlink/socket.ts";
-import { BLOCKED_NETWORKS } from "./rules.ts";
 
 /** What we need to know of the machine's own network. Read through the kernel, without a process. */
 

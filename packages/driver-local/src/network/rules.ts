@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { BLOCKED_NETWORKS } from "@boxyard/core";
 import { formatAddress, formatNetwork } from "./addresses.ts";
 import { GROUP, type Plan } from "./plan.ts";
 
@@ -6,24 +7,6 @@ import { GROUP, type Plan } from "./plan.ts";
  * The nftables rules. None names a single sandbox: they go by the group of a link and by the routing table of the router, so that plugging
  * a sandbox in or out never touches them.
  */
-
-/**
- * Where no sandbox may go, whatever its settings: docs/contract/platform.md (Network), and the special ranges of RFC 6890 that mean "this network".
- * Documentation ranges and 198.18.0.0/15 are not here: company networks put their package proxies there (docs/decisions.md, Company networks).
- */
-export const BLOCKED_NETWORKS = [
-  "0.0.0.0/8", // this network
-  "10.0.0.0/8", // private
-  "100.64.0.0/10", // carrier-grade NAT; Alibaba's metadata service 100.100.100.200
-  "127.0.0.0/8", // loopback
-  "168.63.129.16/32", // Azure's metadata and agent service, on a public address
-  "169.254.0.0/16", // link-local; the metadata service of most clouds
-  "172.16.0.0/12", // private
-  "192.0.0.0/24", // protocol assignments; Oracle's metadata service 192.0.0.192
-  "192.168.0.0/16", // private
-  "224.0.0.0/4", // multicast
-  "240.0.0.0/4", // reserved, broadcast
-] as const;
 
 /** Connections a sandbox may have open at once, those that have just ended included. Keeps one from filling the machine's tables. */
 export const MAX_FLOWS = 4096;

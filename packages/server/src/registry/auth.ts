@@ -2,7 +2,6 @@ import { AppError } from "@boxyard/core";
 import { z } from "zod";
 import { parseChallenge } from "./challenge.ts";
 import type { Login } from "./credentials.ts";
-import { isLoopback } from "./reference.ts";
 import type { Transport } from "./transport.ts";
 
 const MAX_TOKEN_BYTES = 64 * 1024;
@@ -42,7 +41,7 @@ export class Authenticator {
     // What we want to do, not what the registry says it is about: a first challenge may name less.
     for (const one of scope.split(" ")) realm.searchParams.append("scope", one);
     const headers: Record<string, string> = this.login ? { authorization: basic(this.login) } : {};
-    const response = await this.transport.fetch(realm, { headers, signal });
+    const response = await this.transport.fetch(realm, { headers, signal, from: this.registry });
     const text = await this.transport.text(response, MAX_TOKEN_BYTES);
     if (!response.ok) {
       if (response.status >= 500) throw new AppError("unavailable", `${realm.host} gives no token`, { reason: "registry_unreachable" });
@@ -54,14 +53,13 @@ export class Authenticator {
     return value === undefined ? undefined : this.keep(scope, `Bearer ${value}`, Date.now() + expires_in * 900);
   }
 
-  /** Where tokens are given. Credentials go there, so it must be as safe a way as the registry's own. */
+  /** Where tokens are given. Credentials go there, and what it answers goes to the registry: it must belong to it. (How it may be reached is the transport's.) */
   private realm(text: string): URL {
     const realm = URL.canParse(text) ? new URL(text) : undefined;
-    const safe = realm?.protocol === "https:" || (realm?.protocol === "http:" && isLoopback(realm.host) && isLoopback(this.registry));
-    if (realm && (safe || (this.login === undefined && realm.protocol === "http:"))) return realm;
-    throw new AppError("unavailable", `${this.registry} sends us to '${text.slice(0, 200)}' for a token, which is no safe address`, {
-      reason: "registry_answer",
-    });
+    if (realm && this.transport.reach.mayGiveTokens(this.registry, realm)) return realm;
+    const host = text.slice(0, 200);
+    const message = `${this.registry} sends us to '${host}' for a token, which is not of its own site; whoever runs this server can allow it with BOXYARD_TOKEN_SERVERS`;
+    throw new AppError("unavailable", message, { reason: "registry_answer" });
   }
 
   private keep(scope: string, header: string, until: number): string {

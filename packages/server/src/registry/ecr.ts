@@ -2,7 +2,6 @@ import { createHash, createHmac } from "node:crypto";
 import { AppError } from "@boxyard/core";
 import { z } from "zod";
 import type { Login, RegistryCredentials } from "./credentials.ts";
-import { isLoopback } from "./reference.ts";
 import type { Transport } from "./transport.ts";
 
 type AwsCredentials = Extract<RegistryCredentials, { type: "aws" }>;
@@ -33,9 +32,10 @@ export function signedHeaders(credentials: AwsCredentials, host: string, body: s
   return { ...headers, authorization };
 }
 
-/** Where a registry's API is. A loopback registry is its own API, for tests. */
-function apiUrl(registry: string): URL {
-  if (isLoopback(registry)) return new URL(`http://${registry}/`);
+/** Where a registry's API is. A registry without TLS, which the operator has listed, is its own API, for tests. */
+function apiUrl(registry: string, transport: Transport): URL {
+  const base = transport.baseUrl(registry);
+  if (base.protocol === "http:") return base;
   const [, fips = "", region, suffix] = PRIVATE_HOST.exec(registry) ?? [];
   if (suffix === undefined) {
     throw new AppError(
@@ -59,10 +59,16 @@ function readAnswer(text: string): z.infer<typeof Answer> | undefined {
 
 /** Asks AWS for a registry password with an access key. */
 export async function ecrLogin(credentials: AwsCredentials, registry: string, transport: Transport, signal: AbortSignal): Promise<Login> {
-  const url = apiUrl(registry);
+  const url = apiUrl(registry, transport);
   const body = "{}";
   const { host, ...headers } = signedHeaders(credentials, url.host, body, Date.now());
-  const response = await transport.fetch(url, { method: "POST", headers: { ...headers, host: host ?? url.host }, body, signal });
+  const response = await transport.fetch(url, {
+    method: "POST",
+    headers: { ...headers, host: host ?? url.host },
+    body,
+    signal,
+    from: registry,
+  });
   const text = await transport.text(response, MAX_ANSWER_BYTES);
   if (!response.ok) {
     throw new AppError("permission_denied", `AWS gives no password for ${registry} (status ${response.status}): check the access key`, {

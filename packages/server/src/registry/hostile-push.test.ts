@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestOf, FakeDriver } from "@boxyard/driver/fake";
-import { parseImageReference, pushImage, Transport } from "./index.ts";
+import { parseImageReference, pushImage, Reach, Transport } from "./index.ts";
 import { NO_SETTINGS } from "./testing/no-settings.ts";
 
 const MIB = 1 << 20;
@@ -64,7 +64,14 @@ async function push(bytes: number, signal = new AbortController().signal) {
   const { digest } = await images.importLayer(new Blob([tar]).stream(), { signal: new AbortController().signal });
   const reference = parseImageReference(`${registry.host}/app:v1`);
   const image = { layers: [digest], settings: NO_SETTINGS };
-  return pushImage({ reference, image, images, transport: new Transport(), folder, signal });
+  return pushImage({
+    reference,
+    image,
+    images,
+    transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
+    folder,
+    signal,
+  });
 }
 
 test("an upload that breaks off goes on with what the registry has, not from the start", async () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
 import { Pins } from "../images/pins.ts";
-import { Downloads, parseImageReference, pullImage, Transport } from "./index.ts";
+import { Downloads, parseImageReference, pullImage, Reach, Transport } from "./index.ts";
 import { MEDIA } from "./manifest.ts";
 import { configBytes, manifestBytes } from "./settings.ts";
 import { NO_SETTINGS } from "./testing/no-settings.ts";
@@ -80,7 +80,7 @@ const pull = (more: Partial<Parameters<typeof pullImage>[0]> = {}) =>
     reference: parseImageReference(`${script.host}/app:v1`),
     images: driver().images,
     pins: new Pins(),
-    transport: new Transport(),
+    transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
     downloads: new Downloads(folder),
     signal,
     ...more,

@@ -5,6 +5,7 @@ export { Downloads } from "./downloads.ts";
 export type { InstalledImage, InstallOptions, PullProgress } from "./install.ts";
 export * from "./pull.ts";
 export * from "./push.ts";
+export { type ProxySettings, parseListed, Reach, type ReachOptions } from "./reach.ts";
 export * from "./reference.ts";
 export * from "./settings.ts";
 export { Transport, type TransportOptions } from "./transport.ts";

@@ -14,6 +14,7 @@ import {
   parseImageReference,
   pullImage,
   pushImage,
+  Reach,
   Transport,
 } from "./index.ts";
 import { startRegistry, type TestRegistry } from "./testing/registry-process.ts";
@@ -21,7 +22,7 @@ import { startRegistry, type TestRegistry } from "./testing/registry-process.ts"
 const signal = new AbortController().signal;
 const login = { username: "tester", password: "a secret:with a colon" };
 const credentials = { type: "registry", ...login } as const;
-const transport = new Transport();
+const transport = new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) });
 const settings: ImageFacts["settings"] = {
   user: "1000:1000",
   workdir: "/srv",

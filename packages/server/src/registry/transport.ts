@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { AppError, isAppError } from "@boxyard/core";
-import { isLoopback } from "./reference.ts";
+import { Reach } from "./reach.ts";
 
 /** Where distributions keep the authorities that the machine trusts, an administrator's own included. */
 const CA_FILES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
@@ -9,14 +10,14 @@ const ANSWER_MS = 60_000;
 /** What is sent goes out at least so fast, or the way is given up. */
 const LEAST_BYTES_PER_MS = 50;
 
-/** The machine's proxy knows nothing of this machine's own addresses. Bun takes `false` for none, which its types do not say. */
-const NO_PROXY = { proxy: false as unknown as string };
+/** Bun takes `false` for no proxy, also not that of the environment, which its types do not say. */
+const NO_PROXY = false as unknown as string;
 
 export interface TransportOptions {
   /** Certificates in PEM form to trust; the machine's by default. */
   readonly ca?: string;
-  /** Registries that may be spoken to without TLS, beside loopback. */
-  readonly plainHttp?: readonly string[];
+  /** Where it may go; to public addresses with TLS by default. */
+  readonly reach?: Reach;
 }
 
 export interface RequestOptions {
@@ -26,43 +27,40 @@ export interface RequestOptions {
   readonly signal: AbortSignal;
 }
 
+export interface FetchOptions extends RequestOptions {
+  /** The registry on whose behalf: what it says where to go next is trusted no more than itself. */
+  readonly from: string;
+}
+
 /**
- * HTTP as registries are reached from this machine: its certificate authorities, and its proxy (HTTPS_PROXY, HTTP_PROXY, NO_PROXY, which
- * Bun's `fetch` follows by itself). Redirects are the caller's: credentials must not follow them.
+ * HTTP as registries are reached from this machine: its certificate authorities, its proxy, and no address but those that `Reach` allows.
+ * Redirects are the caller's: credentials must not follow them.
  */
 export class Transport {
   private readonly ca: string | undefined;
-  private readonly plainHttp: readonly string[];
+  readonly reach: Reach;
 
   constructor(options: TransportOptions = {}) {
     this.ca = options.ca ?? machineAuthorities();
-    this.plainHttp = options.plainHttp ?? [];
+    this.reach = options.reach ?? new Reach();
   }
 
   baseUrl(registry: string): URL {
-    const scheme = isLoopback(registry) || this.plainHttp.includes(registry) ? "http" : "https";
-    return new URL(`${scheme}://${registry}/`);
+    return new URL(`${this.reach.schemeOf(registry)}://${registry}/`);
   }
 
-  async fetch(url: URL, options: RequestOptions): Promise<Response> {
-    const { signal, ...init } = options;
+  async fetch(url: URL, options: FetchOptions): Promise<Response> {
+    const { signal, from, ...init } = options;
     signal.throwIfAborted();
     // Only until the answer begins: its body may take hours.
     const silence = new AbortController();
     const sentBytes = init.body instanceof Uint8Array ? init.body.byteLength : 0;
     const timer = setTimeout(() => silence.abort(), ANSWER_MS + sentBytes / LEAST_BYTES_PER_MS);
     try {
-      return await fetch(url, {
-        ...init,
-        redirect: "manual",
-        // Never unpacked on the way: digests are of the bytes as they are.
-        decompress: false,
-        signal: AbortSignal.any([signal, silence.signal]),
-        ...(this.ca !== undefined && url.protocol === "https:" && { tls: { ca: this.ca } }),
-        ...(isLoopback(url.host) && NO_PROXY),
-      });
+      return await this.send(url, from, { ...init, signal: AbortSignal.any([signal, silence.signal]) });
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
+      if (isAppError(cause)) throw cause;
       throw new AppError("unavailable", `${url.host} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, {
         reason: "registry_unreachable",
         cause,
@@ -70,6 +68,31 @@ export class Transport {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** At the addresses that were checked, one after the other until one takes the connection. */
+  private async send(url: URL, from: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<Response> {
+    const addresses = await this.reach.addressesOf(url, from, init.signal);
+    if (addresses === undefined) return fetch(url, { ...init, ...this.common(url) });
+    for (const [i, address] of addresses.entries()) {
+      try {
+        return await fetch(atAddress(url, address), { ...init, ...this.common(url), ...pinned(url, init.headers, this.ca) });
+      } catch (error) {
+        // What a stream has sent can't be sent again.
+        if (i === addresses.length - 1 || !isUnconnected(error) || init.body instanceof ReadableStream) throw error;
+      }
+    }
+    throw new RangeError("no address");
+  }
+
+  private common(url: URL): BunFetchRequestInit {
+    return {
+      redirect: "manual",
+      // Never unpacked on the way: digests are of the bytes as they are.
+      decompress: false,
+      proxy: this.reach.proxyOf(url) ?? NO_PROXY,
+      ...(this.ca !== undefined && url.protocol === "https:" && { tls: { ca: this.ca } }),
+    };
   }
 
   /** A short body. More than `maxBytes` is `unavailable`, reason `registry_answer`. */
@@ -93,6 +116,22 @@ export class Transport {
     return new TextDecoder().decode(await this.bytes(response, maxBytes));
   }
 }
+
+/** The same request to an address: name and certificate stay those of the URL. */
+function pinned(url: URL, headers: RequestInit["headers"], ca: string | undefined): BunFetchRequestInit {
+  const tls = { ...(ca !== undefined && { ca }), serverName: url.hostname };
+  // A connection is kept by its address, and the next request there may be another name's.
+  return { headers: { ...(headers as Record<string, string>), host: url.host }, tls, keepalive: false };
+}
+
+function atAddress(url: URL, address: string): URL {
+  const at = new URL(url);
+  at.hostname = isIPv6(address) ? `[${address}]` : address;
+  return at;
+}
+
+const isUnconnected = (error: unknown): boolean =>
+  /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH)$/.test(String((error as { code?: unknown }).code));
 
 function machineAuthorities(): string | undefined {
   const file = CA_FILES.find((path) => existsSync(path));

@@ -6,7 +6,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { Pins } from "../images/pins.ts";
 import type { UploadTarget } from "../proxy/upload-exchange.ts";
-import { Downloads, removeWorkFolders, Transport } from "../registry/index.ts";
+import { Downloads, Reach, type ReachOptions, removeWorkFolders, Transport } from "../registry/index.ts";
 import type { BuildSandboxes } from "../sandboxes/build-sandboxes.ts";
 import type { Engine } from "../sandboxes/engine/engine.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
@@ -56,7 +56,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
   const folder = join(config.dataFolder, "downloads");
   removeWorkFolders(folder);
   const registry = config.registry === undefined ? {} : { registry: config.registry };
-  const shared = { images: driver.images, pins, transport: new Transport(), folder, ...registry };
+  const shared = { images: driver.images, pins, transport: new Transport({ reach: new Reach(reachOptions(config)) }), folder, ...registry };
   const images = new RegistryImages({ ...shared, downloads: new Downloads(folder) });
   const templateImages = new TemplateImages({ ...shared, templates, logger: deps.logger });
   const builds = new Builds({
@@ -85,6 +85,12 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     endBuilds: (id) => builds.endAll(id),
   });
   return { catalog, builds, uploads, pins, templateImages };
+}
+
+/** The registry for names without one is the operator's own word too. */
+function reachOptions({ registry, privateRegistries, tokenServers, proxy }: ServerConfig): ReachOptions {
+  const [own] = registry?.split("/") ?? [];
+  return { privateRegistries: [...privateRegistries, ...(own === undefined ? [] : [own])], tokenServers, proxy };
 }
 
 /** Takes what an address of `uploads.link` is for. */

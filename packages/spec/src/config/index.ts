@@ -88,6 +88,19 @@ export const SETTINGS = [
     meaning: "HOST[:PORT][/PREFIX] where builds look for images whose names have no registry; without it such names are refused.",
   },
   {
+    name: "BOXYARD_PRIVATE_REGISTRIES",
+    usedBy: "server",
+    default: "none",
+    meaning:
+      "Registries on this machine or in a private network that builds may use, comma-separated: HOST or HOST:PORT; with http:// before it, without TLS. Others must be public, with TLS.",
+  },
+  {
+    name: "BOXYARD_TOKEN_SERVERS",
+    usedBy: "server",
+    default: "none",
+    meaning: "REGISTRY=HOST pairs, comma-separated: hosts of another site that may give tokens for a registry.",
+  },
+  {
     name: "BOXYARD_BUILD_SETTINGS",
     usedBy: "server",
     default: "machine",

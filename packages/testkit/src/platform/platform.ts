@@ -44,6 +44,9 @@ export interface Platform extends AsyncDisposable {
 
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
 
+/** Tests' registries are on loopback, on any port. */
+const TEST_REGISTRIES = "127.0.0.1";
+
 /** Starts the platform for a test file. The data folder must have been set up (`./boxyard test platform`). */
 export async function bootPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const config = readTestConfig();
@@ -55,7 +58,8 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   }
   const faultFile = join(config.dataDir, "test-fault.json");
   const faults = options.faults ? { [FAULT_VARIABLE]: faultFile } : {};
-  const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, ...faults, ...options.env };
+  const places = { BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, BOXYARD_PRIVATE_REGISTRIES: TEST_REGISTRIES };
+  const env = { ...config.env, ...places, ...faults, ...options.env };
   writeFaults(faultFile, []);
   await setUp(env);
   const start = (listen: string) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen });

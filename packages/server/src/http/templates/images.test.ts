@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FakeDriver, makeTar } from "@boxyard/driver/fake";
 import type { PushEvent } from "@boxyard/spec/platform";
-import { parseImageReference, pushImage, Transport } from "../../registry/index.ts";
+import { parseImageReference, pushImage, Reach, Transport } from "../../registry/index.ts";
 import { NO_SETTINGS } from "../../registry/testing/no-settings.ts";
 import { startRegistry, type TestRegistry } from "../../registry/testing/registry-process.ts";
 import { BuildBench } from "../../testing/build-bench.ts";
@@ -16,7 +16,7 @@ let registry: TestRegistry;
 const login = { username: "tester", password: "the-secret-password" };
 beforeAll(async () => {
   registry = await startRegistry({ login });
-  s = await TestServer.start();
+  s = await TestServer.start({ env: { BOXYARD_PRIVATE_REGISTRIES: "127.0.0.1" } });
   bench = new BuildBench(s);
   await seed(`${registry.host}/seed`);
   const built = await bench.build("app", {
@@ -44,7 +44,15 @@ async function seed(name: string): Promise<void> {
   const image = { layers: [digest], settings: NO_SETTINGS };
   const folder = join(s.config.dataFolder, "downloads");
   const credentials = { type: "registry", ...login } as const;
-  await pushImage({ reference: parseImageReference(name), image, images, credentials, transport: new Transport(), folder, signal });
+  await pushImage({
+    reference: parseImageReference(name),
+    image,
+    images,
+    credentials,
+    transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
+    folder,
+    signal,
+  });
 }
 
 const key = () => ({ "X-API-Key": s.apiKey, "Content-Type": "application/json" });

@@ -1,0 +1,162 @@
+import { lookup as lookupName } from "node:dns/promises";
+import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
+import { AppError } from "@boxyard/core";
+import { isPublicAddress } from "./public-address.ts";
+import { isLoopback } from "./reference.ts";
+
+/** Addresses of a host name; none if there is no such name. */
+export type NameLookup = (host: string) => Promise<readonly string[]>;
+
+/** The machine's proxy, as its environment names it. */
+export interface ProxySettings {
+  readonly https?: string;
+  readonly http?: string;
+  /** `NO_PROXY`: hosts and domains that are reached without it, or `*`. */
+  readonly noProxy: string;
+}
+
+export interface ReachOptions {
+  /** Registries that may be on this machine or in a private network: `HOST` or `HOST:PORT`; with `http://` before it, without TLS. */
+  readonly privateRegistries?: readonly string[];
+  /** Hosts that may give tokens for a registry, beside those of its own site. */
+  readonly tokenServers?: Readonly<Record<string, readonly string[]>>;
+  readonly proxy?: ProxySettings;
+  /** The machine's resolver by default. */
+  readonly lookup?: NameLookup;
+  /** This machine's own addresses, which are no registry's; those of its interfaces by default. */
+  readonly ownAddresses?: () => readonly string[];
+}
+
+interface Listed {
+  readonly hostname: string;
+  /** Empty: any. */
+  readonly port: string;
+  readonly plain: boolean;
+}
+
+/**
+ * Where the server goes for images. Tenants name registries, and registries name token servers and places of layers, so both could make
+ * the server fetch what only this machine can see. It goes to public addresses with TLS, and beyond that to what the operator has listed.
+ */
+export class Reach {
+  private readonly listed: readonly Listed[];
+  private readonly tokenServers: Readonly<Record<string, readonly string[]>>;
+  private readonly proxy: ProxySettings;
+  private readonly lookup: NameLookup;
+  private readonly ownAddresses: () => readonly string[];
+
+  constructor(options: ReachOptions = {}) {
+    this.listed = (options.privateRegistries ?? []).map(parseListed);
+    this.tokenServers = options.tokenServers ?? {};
+    this.proxy = options.proxy ?? { noProxy: "" };
+    this.lookup = options.lookup ?? machineLookup;
+    this.ownAddresses = options.ownAddresses ?? interfaceAddresses;
+  }
+
+  /** How a registry is spoken to: with TLS, unless it is a listed one that has none. */
+  schemeOf(registry: string): "http" | "https" {
+    return this.entryOf(new URL(`https://${registry}/`))?.plain ? "http" : "https";
+  }
+
+  /**
+   * The addresses at which `url` may be asked, at least one, which the caller connects to: a name may mean another the next moment. Undefined
+   * when it need not care, for the operator has listed the host, or a proxy goes there. `from`: the registry on whose behalf, for a listed
+   * one is listed for itself and for other listed ones only. Throws `permission_denied`, reason `registry_not_allowed`.
+   */
+  async addressesOf(url: URL, from: string, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const entry = this.entryOf(url);
+    if (entry && this.entryOf(new URL(`https://${from}/`)) && url.protocol === (entry.plain ? "http:" : "https:")) return undefined;
+    if (url.protocol !== "https:") throw this.refused(url, "it is not spoken to with TLS");
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    const isName = isIP(host) === 0;
+    if (isName ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host)) throw this.refused(url, "it is no public address");
+    if (this.proxyOf(url) !== undefined) return undefined;
+    const addresses = isName ? await abortable(this.lookup(host), signal) : [host];
+    if (addresses.length === 0) {
+      throw new AppError("unavailable", `${url.host} cannot be reached: there is no such host`, { reason: "registry_unreachable" });
+    }
+    const allowed = addresses.filter((address) => this.isPublic(address));
+    if (allowed.length === 0) throw this.refused(url, "it is in no public network");
+    return allowed;
+  }
+
+  /** The proxy that leads to `url`, if one does. It knows nothing of this machine's own addresses. */
+  proxyOf(url: URL): string | undefined {
+    const proxy = url.protocol === "https:" ? this.proxy.https : this.proxy.http;
+    if (proxy === undefined || isLoopback(url.host)) return undefined;
+    const spared = this.proxy.noProxy.split(",").map((entry) => entry.trim().toLowerCase());
+    const isSpared = (entry: string) =>
+      entry === "*" ||
+      entry === url.host ||
+      entry === url.hostname ||
+      (entry !== "" && url.hostname.endsWith(`.${entry.replace(/^\*?\./, "")}`));
+    return spared.some((entry) => isSpared(entry) || entry === `.${url.hostname}`) ? undefined : proxy;
+  }
+
+  /** True when tokens for a registry may come from `host`: of the same site, or named by the operator. */
+  mayGiveTokens(registry: string, host: URL): boolean {
+    const own = new URL(`https://${registry}/`);
+    const pairs = this.tokenServers[registry] ?? [];
+    return siteOf(own.hostname) === siteOf(host.hostname) || pairs.includes(host.host) || pairs.includes(host.hostname);
+  }
+
+  protected isPublic(address: string): boolean {
+    return isPublicAddress(address) && !this.ownAddresses().includes(address);
+  }
+
+  private entryOf(url: URL): Listed | undefined {
+    const isPort = ({ port, plain }: Listed) => port === "" || port === (url.port || (plain ? "80" : "443"));
+    return this.listed.find((entry) => entry.hostname === url.hostname && isPort(entry));
+  }
+
+  private refused(url: URL, why: string): AppError {
+    return new AppError(
+      "permission_denied",
+      `Nothing is fetched from ${url.host.slice(0, 200)}: ${why}. Whoever runs this server can allow a registry there with BOXYARD_PRIVATE_REGISTRIES`,
+      { reason: "registry_not_allowed" },
+    );
+  }
+}
+
+/** Reads `[http://]HOST[:PORT]`; throws `RangeError` or `TypeError` for anything else. */
+export function parseListed(entry: string): Listed {
+  const [, scheme, host, port = ""] = /^(https?:\/\/)?(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]]+)(?::(\d{1,5}))?$/.exec(entry) ?? [];
+  if (host === undefined) throw new RangeError(`'${entry}' is no registry`);
+  const { hostname } = new URL(`https://${host}/`);
+  return { hostname, port, plain: scheme === "http://" || (scheme === undefined && isLoopback(host)) };
+}
+
+/**
+ * The part of a host name that one owner has: two labels, or three below a country's short second level (`a.co.uk`). Sharper than the list of
+ * public suffixes it need not be: what lies outside of it is a public address all the same.
+ */
+function siteOf(hostname: string): string {
+  if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0) return hostname;
+  const labels = hostname.split(".");
+  const [second = "", top = ""] = labels.slice(-2);
+  return labels.slice(top.length === 2 && second.length <= 3 ? -3 : -2).join(".");
+}
+
+async function machineLookup(host: string): Promise<string[]> {
+  try {
+    return (await lookupName(host, { all: true })).map(({ address }) => address);
+  } catch {
+    return [];
+  }
+}
+
+const interfaceAddresses = (): string[] => Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+
+/** A resolver may take long, and can't be told to stop. */
+async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
