@@ -58,7 +58,7 @@ export class Authenticator {
     const realm = URL.canParse(text) ? new URL(text) : undefined;
     if (realm && this.transport.reach.mayGiveTokens(this.registry, realm)) return realm;
     const host = text.slice(0, 200);
-    const message = `${this.registry} sends us to '${host}' for a token, which is not of its own site; whoever runs this server can allow it with BOXYARD_TOKEN_SERVERS`;
+    const message = `${this.registry} sends us to '${host}' for a token, which is not of its own site; the operator of this server can allow it with BOXYARD_TOKEN_SERVERS`;
     throw new AppError("unavailable", message, { reason: "registry_answer" });
   }
 

@@ -113,7 +113,7 @@ export class Reach {
   private refused(url: URL, why: string): AppError {
     return new AppError(
       "permission_denied",
-      `Nothing is fetched from ${url.host.slice(0, 200)}: ${why}. Whoever runs this server can allow a registry there with BOXYARD_PRIVATE_REGISTRIES`,
+      `Nothing is fetched from ${url.host.slice(0, 200)}: ${why}. The operator of this server can allow a registry there with BOXYARD_PRIVATE_REGISTRIES`,
       { reason: "registry_not_allowed" },
     );
   }
