@@ -10,6 +10,7 @@ import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import { RUN_FOLDER } from "./network/index.ts";
 import type { MachineFacts } from "./oci/config.ts";
+import { seccompConfig } from "./oci/seccomp/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import { adoptSandboxes } from "./recover.ts";
 import { ROOT_MOUNT } from "./rootfs/mounts.ts";
@@ -54,7 +55,7 @@ export function assembleDriver(
   const clock = config.clock ?? systemClock;
   const parts: LocalParts = {
     paths,
-    machine: machineFacts(),
+    machine: { ...machineFacts(), seccomp: seccompConfig(runtime.dialect.seccompForm(runtime.file)) },
     cgroups,
     spareChildren,
     uidRanges: new UidRanges(instance, new UidClaims(RUN_FOLDER, instance, bootId())),
@@ -73,7 +74,7 @@ export function assembleDriver(
   return new LocalDriver(parts, fingerprint);
 }
 
-function machineFacts(): MachineFacts {
+function machineFacts(): Omit<MachineFacts, "seccomp"> {
   const limits = readFileSync("/proc/self/limits", "utf8");
   const hardLimit = (name: string): number => {
     const value = new RegExp(`^${name}\\s+\\S+\\s+(\\S+)`, "m").exec(limits)?.[1];

@@ -20,6 +20,7 @@ test("hybrid: the same where the controllers are, memory before memory and swap"
   expect(limitFiles({ unified: "/cg", v1 }, "b/i", limits).slice(2)).toEqual([
     { path: "/v1/memory/b/i/memory.limit_in_bytes", text: "536870912" },
     { path: "/v1/memory/b/i/memory.memsw.limit_in_bytes", text: "536870912", optional: true },
+    { path: "/v1/memory/b/i/memory.kmem.tcp.limit_in_bytes", text: "67108864", optional: true },
     { path: "/v1/cpu/b/i/cpu.cfs_period_us", text: "100000" },
     { path: "/v1/cpu/b/i/cpu.cfs_quota_us", text: "150000" },
     { path: "/v1/pids/b/i/pids.max", text: "264" },

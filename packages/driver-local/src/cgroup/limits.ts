@@ -13,6 +13,10 @@ const MAX_DEPTH = 8;
 /** Beyond what commands may have: init, the agent's threads, `launch`, and what it forks before a command is counted. */
 const OWN_PROCESSES = 64;
 
+/** Share of the memory limit that may wait in TCP and UDP sockets on v1, beside that limit: there they are no part of it, and had none. */
+const SOCKET_SHARE = 1 / 8;
+const LEAST_SOCKET_BYTES = 16 << 20;
+
 export interface CgroupFile {
   readonly path: string;
   readonly text: string;
@@ -30,6 +34,8 @@ export function limitFiles(hierarchies: Hierarchies, name: string, limits: Resou
     const folder = join(v1.memory, name);
     files.push({ path: join(folder, "memory.limit_in_bytes"), text: String(limits.memoryBytes) });
     files.push({ path: join(folder, "memory.memsw.limit_in_bytes"), text: String(limits.memoryBytes), optional: true });
+    const sockets = Math.max(LEAST_SOCKET_BYTES, Math.floor(limits.memoryBytes * SOCKET_SHARE));
+    files.push({ path: join(folder, "memory.kmem.tcp.limit_in_bytes"), text: String(sockets), optional: true });
   } else {
     files.push(v2("memory.max", String(limits.memoryBytes)), { ...v2("memory.swap.max", "0"), optional: true });
   }

@@ -2,7 +2,7 @@ import { ROOT_MOUNT } from "../rootfs/mounts.ts";
 import { RANGE_SIZE } from "../rootfs/uid-ranges.ts";
 import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
 import { DEVICE_RULES, LINUX_CAPS, MASKED_PATHS, READONLY_PATHS } from "./confinement.ts";
-import { seccompProfile } from "./seccomp.ts";
+import type { SeccompConfig } from "./seccomp/config.ts";
 
 /** What differs from sandbox to sandbox in the runtime's config.json. */
 export interface BundleInput {
@@ -24,15 +24,14 @@ export interface MachineFacts {
   readonly maxProcesses: number;
   /** Our own `oom_score_adj`: a sandbox must not inherit protection from the out-of-memory killer. */
   readonly oomScoreAdj: number;
+  /** The system calls that sandboxes may make, as this machine's runtime takes it. The same for all. */
+  readonly seccomp: SeccompConfig;
 }
 
 const OPEN_FILES = 65_536;
 /** Threads that are the agent's own: ROOM of images/guest/launch/prepare.c. */
 const AGENT_ROOM = 32;
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/** The seccomp profile is the same for all. */
-const SECCOMP = seccompProfile();
 
 function mounts(input: BundleInput) {
   const hidden = ["nosuid", "noexec", "nodev"];
@@ -89,6 +88,7 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       ...(machine.oomScoreAdj < 0 && { oomScoreAdj: 0 }),
     },
     mounts: mounts(input),
+    ...(machine.seccomp.annotations && { annotations: machine.seccomp.annotations }),
     linux: {
       namespaces: ["pid", "ipc", "uts", "mount", "cgroup", "user", "network"].map((type) => ({ type })),
       uidMappings: mapping,
@@ -96,7 +96,7 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       resources: { devices: DEVICE_RULES },
       maskedPaths: MASKED_PATHS,
       readonlyPaths: READONLY_PATHS,
-      seccomp: SECCOMP,
+      seccomp: machine.seccomp.seccomp,
     },
   };
 }

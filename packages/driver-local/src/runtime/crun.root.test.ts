@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { compile, encode } from "../oci/seccomp/bpf.ts";
 import { syscall } from "../sys/libc.ts";
 import { TestMachine } from "../testing/machine.ts";
 
@@ -15,6 +16,20 @@ describe("crun", () => {
     machine = await TestMachine.make("crun");
   }, 60_000);
   afterAll(() => machine?.dispose(), 60_000);
+
+  test("it takes the filter that we have compiled", async () => {
+    const spec = machine.spec();
+    const handle = await machine.driver.create(spec, AbortSignal.timeout(60_000));
+    try {
+      const taken = readFileSync(join(machine.dataFolder, `run/runtime/boxyard-${spec.sandboxId}/seccomp.bpf`));
+      expect(taken.equals(encode(compile(process.arch === "arm64" ? "arm64" : "x64")))).toBe(true);
+      // Two lines of /proc/<pid>/status: mode 2 is a filter.
+      const status = readFileSync(`/proc/${machine.initPid(handle)}/status`, "utf8");
+      expect(status).toMatch(/^Seccomp:\t2\nSeccomp_filters:\t1$/m);
+    } finally {
+      await machine.driver.destroy(handle);
+    }
+  });
 
   test("its program, which a container could reach while it is being made, lies on a read-only mount", async () => {
     const spec = machine.spec();

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { BPF_ANNOTATION } from "../oci/seccomp/config.ts";
 import { close, MS, O, open, syscall } from "../sys/libc.ts";
 import type { Dialect } from "./dialect.ts";
 
@@ -6,6 +8,9 @@ export const crun: Dialect = {
   name: "crun",
   options: ["--cgroup-manager=disabled"],
   env: { _LIBCONTAINER_CLONED_BINARY: "1" },
+
+  /** A crun that does not know the annotation (or not any more) has no such text in it, and gets the profile. */
+  seccompForm: (file) => (readFileSync(file).includes(BPF_ANNOTATION) ? "bpf" : "profile"),
 
   /**
    * Lest a container write to its program (CVE-2019-5736), crun starts itself again from a read-only mount of it, and is linked twice: 2 ms.

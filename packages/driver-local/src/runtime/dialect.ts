@@ -1,4 +1,5 @@
 import type { Clock } from "@boxyard/core";
+import type { SeccompForm } from "../oci/seccomp/config.ts";
 import type { ChildProgram } from "../sys/child.ts";
 
 export const RUNTIME_NAMES = ["crun", "runc"] as const;
@@ -21,6 +22,8 @@ export interface Dialect {
   readonly options: readonly string[];
   /** Its environment, beside PATH. */
   readonly env: Readonly<Record<string, string>>;
+  /** How the program `file` takes the filter of system calls. */
+  seccompForm(file: string): SeccompForm;
   /** Mounts that the runtime, and it alone, finds in the machine's own tree. */
   addMounts(program: ChildProgram, mounts: DialectMounts): void;
   /** Lets the waiting init go on. `isAlive` tells whether it still waits. Fails with ENXIO when it is gone. */

@@ -17,6 +17,8 @@ export const runc: Dialect = {
   options: ["--rootless=true"],
   env: {},
 
+  seccompForm: () => "profile",
+
   addMounts(program, { cgroup }) {
     const readOnly = BigInt(MOUNT_ATTR.RDONLY);
     // struct mount_attr: set, clear, propagation, user namespace.

@@ -1,0 +1,145 @@
+/**
+ * What a sandbox may ask the kernel for. Written as lists of what is allowed, so that nothing new slips through; what confines a sandbox is
+ * its user namespace, and this closes doors of the kernel that have let people out of one, or that count on the whole machine.
+ *
+ * Numbers are those of <linux/*.h>, the same on every processor we run on.
+ */
+
+export const EPERM = 1;
+export const EINVAL = 22;
+export const ENOSYS = 38;
+const ENOPROTOOPT = 92;
+const EPROTONOSUPPORT = 93;
+const EAFNOSUPPORT = 97;
+
+/** The call is let through, or it returns this errno at once; `errno 0` does nothing and says that it was done. */
+export type Verdict = "allow" | { readonly errno: number };
+
+/** An argument's lower 32 bits, all that the kernel looks at in these calls, masked: one of `values`. */
+export interface ArgumentTest {
+  readonly index: number;
+  readonly mask?: number;
+  readonly values: readonly number[];
+}
+
+/** Holds when every test does. */
+export interface Clause {
+  readonly verdict: Verdict;
+  readonly tests: readonly ArgumentTest[];
+}
+
+/** No two clauses of a call hold for the same arguments; `otherwise`: when none does. */
+export interface ConditionalCall {
+  readonly clauses: readonly Clause[];
+  readonly otherwise: number;
+}
+
+const allow = (...tests: ArgumentTest[]): Clause => ({ verdict: "allow", tests });
+const refuse = (errno: number, ...tests: ArgumentTest[]): Clause => ({ verdict: { errno }, tests });
+const is = (index: number, ...values: number[]): ArgumentTest => ({ index, values });
+
+const AF = { UNIX: 1, INET: 2, INET6: 10, NETLINK: 16, PACKET: 17 } as const;
+/** KEY, RDS, CAN, TIPC, BLUETOOTH, ALG, VSOCK, XDP: those that programs (and attackers) ask for. Any other would load a module too. */
+const MODULE_FAMILIES = [15, 21, 29, 30, 31, 38, 40, 44];
+const SOCK = { STREAM: 1, DGRAM: 2, RAW: 3 } as const;
+/** SOCK_NONBLOCK and SOCK_CLOEXEC stand above it. */
+const SOCK_TYPE = 0xf;
+const socketType = (...values: number[]): ArgumentTest => ({ index: 1, mask: SOCK_TYPE, values });
+/** By default, ICMP, TCP, UDP, ICMPv6. Others (SCTP, DCCP, MPTCP, L2TP, UDP-Lite …) would load modules. */
+const INET_PROTOCOLS = [0, 1, 6, 17, 58];
+const INET_MODULES = [33, 115, 132, 136, 262];
+/**
+ * ROUTE, SOCK_DIAG, KOBJECT_UEVENT, GENERIC: to look at links and sockets. What waits in a netlink socket is on nobody's account; on
+ * USERSOCK anybody may fill one. A program that finds no AUDIT (sudo, PAM) goes on without.
+ */
+const NETLINK_PROTOCOLS = [0, 4, 15, 16];
+/** USERSOCK, XFRM, SELINUX, AUDIT, FIB_LOOKUP, CONNECTOR, NETFILTER, RDMA, CRYPTO. */
+const NETLINK_REFUSED = [2, 6, 7, 9, 10, 11, 12, 20, 21];
+
+const socket: ConditionalCall = {
+  clauses: [
+    allow(is(0, AF.UNIX, AF.PACKET)),
+    allow(is(0, AF.INET, AF.INET6), socketType(SOCK.STREAM, SOCK.DGRAM), is(2, ...INET_PROTOCOLS)),
+    // Needs CAP_NET_RAW, which the sandbox's root has for ping.
+    allow(is(0, AF.INET, AF.INET6), socketType(SOCK.RAW)),
+    allow(is(0, AF.NETLINK), is(2, ...NETLINK_PROTOCOLS)),
+    refuse(EPROTONOSUPPORT, is(0, AF.NETLINK), is(2, ...NETLINK_REFUSED)),
+    refuse(EPROTONOSUPPORT, is(0, AF.INET, AF.INET6), socketType(SOCK.STREAM, SOCK.DGRAM), is(2, ...INET_MODULES)),
+    refuse(EAFNOSUPPORT, is(0, ...MODULE_FAMILIES)),
+  ],
+  otherwise: EAFNOSUPPORT,
+};
+
+const SOL = { IP: 0, SOCKET: 1, TCP: 6, UDP: 17, IPV6: 41, ICMPV6: 58, UDPLITE: 136, RAW: 255, PACKET: 263, NETLINK: 270, MPTCP: 284 };
+/** Buffers keep the default size (`net.core.[rw]mem_default`): on cgroup v1, and for netlink and packets anywhere, nobody's account holds them. */
+const BUFFER_SIZES = [7, 8];
+const FORCED_BUFFER_SIZES = [32, 33];
+/** Filters of the sandbox's own, as for `seccomp`: the machine has one budget for compiled ones, without which no sandbox can be made. */
+const SOCKET_FILTERS = [26, 50, 51, 52];
+/** REUSEADDR, DONTROUTE, BROADCAST, KEEPALIVE … PASSCRED, timeouts, BINDTODEVICE, timestamps, peeking, busy polling, pacing, ZEROCOPY … */
+const SOCKET_OPTIONS = [
+  2, 5, 6, 9, 10, 11, 12, 13, 15, 16, 18, 19, 20, 21, 25, 27, 29, 34, 35, 37, 40, 42, 44, 46, 47, 60, 61, 63, 64, 65, 66, 67, 69,
+];
+/** NODELAY to QUICKACK, CONGESTION, THIN_…, USER_TIMEOUT, FASTOPEN …, INQ. Not among them: ULP, which is TLS inside the kernel; REPAIR, MD5. */
+const TCP_OPTIONS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 23, 24, 25, 30, 34, 36];
+/** Membership, auxiliary data, original device. */
+const PACKET_OPTIONS = [1, 2, 8, 9];
+/** RX_RING, VERSION, TX_RING, FANOUT, TX_HAS_OFF: rings are memory on nobody's account. */
+const PACKET_RINGS = [5, 10, 13, 18, 19];
+/** Asks whether there are rings. */
+const PACKET_HDRLEN = 11;
+const PACKET_STATISTICS = 6;
+
+const setsockopt: ConditionalCall = {
+  clauses: [
+    allow(is(1, SOL.IP, SOL.UDP, SOL.IPV6, SOL.ICMPV6, SOL.RAW, SOL.NETLINK)),
+    allow(is(1, SOL.TCP), is(2, ...TCP_OPTIONS)),
+    allow(is(1, SOL.PACKET), is(2, ...PACKET_OPTIONS)),
+    allow(is(1, SOL.SOCKET), is(2, ...SOCKET_OPTIONS)),
+    // Done as far as the caller can tell: the kernel too takes any size and gives what it likes.
+    refuse(0, is(1, SOL.SOCKET), is(2, ...BUFFER_SIZES)),
+    refuse(EPERM, is(1, SOL.SOCKET), is(2, ...FORCED_BUFFER_SIZES)),
+    refuse(ENOPROTOOPT, is(1, SOL.SOCKET), is(2, ...SOCKET_FILTERS)),
+    // Programs take it for a kernel without rings, and read packet by packet.
+    refuse(ENOPROTOOPT, is(1, SOL.PACKET), is(2, ...PACKET_RINGS)),
+  ],
+  otherwise: ENOPROTOOPT,
+};
+
+const getsockopt: ConditionalCall = {
+  clauses: [
+    allow(is(1, SOL.IP, SOL.SOCKET, SOL.TCP, SOL.UDP, SOL.IPV6, SOL.ICMPV6, SOL.UDPLITE, SOL.RAW, SOL.NETLINK, SOL.MPTCP)),
+    allow(is(1, SOL.PACKET), is(2, ...PACKET_OPTIONS, PACKET_STATISTICS)),
+    refuse(ENOPROTOOPT, is(1, SOL.PACKET), is(2, PACKET_HDRLEN)),
+  ],
+  otherwise: ENOPROTOOPT,
+};
+
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. `clone3` hides its flags: `user.max_user_namespaces` closes that one. */
+const NAMESPACE_FLAGS = 0x7e02_0000;
+/** The native one, PER_LINUX32, UNAME26, both, ADDR_NO_RANDOMIZE (debuggers), and the question which one it is. */
+const PERSONALITIES = [0, 0x8, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
+/**
+ * Signal of the parent's death, dumpable, capabilities, name, seccomp's state, securebits, timer slack, memory layout, subreaper, no new
+ * privileges, huge pages, vector lengths, speculation, pointers with tags and keys, write-xor-execute, merging of memory, shadow stacks.
+ */
+const PRCTLS = [
+  1, 2, 3, 4, 7, 8, 15, 16, 21, 23, 24, 27, 28, 29, 30, 35, 36, 37, 38, 39, 40, 41, 42, 47, 50, 51, 52, 53, 54, 55, 56, 60, 61, 63, 64, 65,
+  66, 67, 68, 74, 75, 76,
+];
+/** PR_SET_PTRACER, PR_SET_VMA. */
+const NAMED_PRCTLS = [0x5961_6d61, 0x5356_4d41];
+/** Strict mode, and the questions what there is. Not among them: a filter. */
+const SECCOMP_OPERATIONS = [0, 2, 3];
+
+export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
+  socket,
+  socketpair: { clauses: [allow(is(0, AF.UNIX))], otherwise: EAFNOSUPPORT },
+  setsockopt,
+  getsockopt,
+  clone: { clauses: [allow({ index: 0, mask: NAMESPACE_FLAGS, values: [0] })], otherwise: EPERM },
+  personality: { clauses: [allow(is(0, ...PERSONALITIES))], otherwise: EPERM },
+  // EINVAL is what a kernel without filters says, and what programs that can do without one look for.
+  prctl: { clauses: [allow(is(0, ...PRCTLS, ...NAMED_PRCTLS))], otherwise: EINVAL },
+  seccomp: { clauses: [allow(is(0, ...SECCOMP_OPERATIONS))], otherwise: EINVAL },
+};
