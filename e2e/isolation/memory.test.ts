@@ -26,7 +26,7 @@ print("buffer", s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 try: s.setsockopt(socket.SOL_SOCKET, FORCE, 4 << 20); print("forced")
 except OSError as error: print("force", errno.errorcode[error.errno])
 s.bind((0, 0)); s.setblocking(False)
-# Each unknown request comes back with its answer, which waits until somebody reads it.
+# Each unknown request comes back with its answer, which waits until the socket is read.
 for i in range(4000):
     try: s.send(struct.pack("=IHHII", 4096, 999, 1, i, 0) + bytes(4080))
     except BlockingIOError: break

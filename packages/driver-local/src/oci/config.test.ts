@@ -74,7 +74,7 @@ test("a filter of system calls is always there: compiled, or as a profile of one
     return { annotations: config.annotations, seccomp: config.linux.seccomp };
   };
   expect(sections("profile")).toMatchObject({ annotations: undefined, seccomp: { architectures: ["SCMP_ARCH_X86_64"] } });
-  // Whoever overlooks the annotation lets nothing start.
+  // A runtime that overlooks the annotation starts nothing.
   expect(sections("bpf")).toEqual({
     annotations: { "run.oci.seccomp_bpf_data": expect.stringMatching(/^[A-Za-z0-9+/=]{1000,}$/) },
     seccomp: { defaultAction: "SCMP_ACT_KILL" },

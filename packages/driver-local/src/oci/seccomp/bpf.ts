@@ -39,7 +39,7 @@ interface Segment {
   readonly body: readonly Instruction[];
 }
 
-/** The tests one after another; whoever fails one goes to the next clause. */
+/** The tests one after another; arguments that fail one go on to the next clause. */
 function conditionBody({ clauses, otherwise }: ConditionalCall): Instruction[] {
   const body: Instruction[] = [];
   for (const { verdict, tests } of clauses) {
