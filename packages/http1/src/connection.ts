@@ -2,6 +2,7 @@ import type { Socket } from "bun";
 import type { ResponseHead } from "./head.ts";
 import type { HeadMemory } from "./head-memory.ts";
 import { type Borrowed, moveInKernel } from "./kernel-relay.ts";
+import { isPeerLost, keepAlive } from "./lost-peer.ts";
 
 /** What a connection tells its owner. */
 export interface ConnectionOwner {
@@ -31,6 +32,8 @@ export class Connection {
   closed = false;
   /** Called when it is dropped before its end. */
   onDestroy: (() => void) | undefined;
+  /** Called once it is closed; the owner may be another one by then. */
+  onClosed: (() => void) | undefined;
   /** For readers of answers. */
   answers: HeadMemory<ResponseHead> | undefined;
   private socket: Socket<Connection> | undefined;
@@ -74,6 +77,16 @@ export class Connection {
     if (written === total) return true;
     this.enqueue(both.slice(written));
     return this.queuedBytes < HIGH_WATER;
+  }
+
+  /** Has the kernel ask a silent peer now and then; see `isPeerLost`. */
+  keepAlive(limitMs: number): void {
+    keepAlive(this.descriptor, limitMs);
+  }
+
+  /** Whether the peer has left the kernel without any answer for so long, though asked. */
+  isPeerLost(limitMs: number): boolean {
+    return !this.closed && isPeerLost(this.descriptor, limitMs);
   }
 
   get isPaused(): boolean {
@@ -182,6 +195,7 @@ export class Connection {
       const connection = socket.data;
       connection.closed = true;
       connection.queue = [];
+      connection.onClosed?.();
       connection.owner?.onClose();
     },
     // After an error of the kernel `close` follows by itself; after one of ours nothing would.

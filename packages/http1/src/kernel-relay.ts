@@ -1,4 +1,5 @@
-import { dlopen, FFIType, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
+import { libc } from "./libc.ts";
 
 /*
  * Bytes from one socket to another without passing through this process: splice(2) by way of a pipe. That is half of the CPU of reading
@@ -20,36 +21,23 @@ interface Pipe {
   readonly write: number;
 }
 
-function load() {
-  const { symbols } = dlopen("libc.so.6", {
-    splice: {
-      args: [FFIType.i32, FFIType.ptr, FFIType.i32, FFIType.ptr, FFIType.u64_fast, FFIType.u32],
-      returns: FFIType.i64_fast,
-    },
-    pipe2: { args: [FFIType.ptr, FFIType.i32], returns: FFIType.i32 },
-    fcntl: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
-    read: { args: [FFIType.i32, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
-  });
-  const ends = new Int32Array(2);
-  if (symbols.pipe2(ptr(ends), O_NONBLOCK | O_CLOEXEC) < 0) throw new Error("no pipe");
-  const [read = -1, write = -1] = ends;
-  // A user who has reached the limit of pipe memory is refused, and does with the smaller one.
-  symbols.fcntl(read, F_SETPIPE_SZ, PIPE_BYTES);
-  return { libc: symbols, pipe: { read, write } satisfies Pipe };
+let pipe: Pipe | undefined;
+
+/** The pipe, and what works on it. Undefined where there is no such libc. */
+function kernel(): { readonly calls: NonNullable<ReturnType<typeof libc>>; readonly pipe: Pipe } | undefined {
+  const calls = libc();
+  if (!calls) return undefined;
+  pipe ??= openPipe(calls);
+  return pipe && { calls, pipe };
 }
 
-let loaded: ReturnType<typeof load> | undefined;
-let isMissing = false;
-
-/** Undefined where the machine's libc is another one: then everything goes the ordinary way. */
-function kernel(): ReturnType<typeof load> | undefined {
-  if (loaded || isMissing) return loaded;
-  try {
-    loaded = load();
-  } catch {
-    isMissing = true;
-  }
-  return loaded;
+function openPipe(calls: NonNullable<ReturnType<typeof libc>>): Pipe | undefined {
+  const ends = new Int32Array(2);
+  if (calls.pipe2(ptr(ends), O_NONBLOCK | O_CLOEXEC) < 0) return undefined;
+  const [read = -1, write = -1] = ends;
+  // A user who has reached the limit of pipe memory is refused, and does with the smaller one.
+  calls.fcntl(read, F_SETPIPE_SZ, PIPE_BYTES);
+  return { read, write };
 }
 
 /** Bytes in memory that is used again once `release` is called. */
@@ -84,13 +72,13 @@ export function moveInKernel(source: number, target: number, limit: number): Mov
   const loaded = kernel();
   let taken = 0;
   if (!loaded || source < 0 || target < 0) return { taken, rest: undefined };
-  const { libc, pipe } = loaded;
+  const { calls, pipe } = loaded;
   while (taken < limit) {
-    const count = Number(libc.splice(source, null, pipe.write, null, Math.min(limit - taken, PIPE_BYTES), SPLICE_MOVE_NONBLOCK));
+    const count = Number(calls.splice(source, null, pipe.write, null, Math.min(limit - taken, PIPE_BYTES), SPLICE_MOVE_NONBLOCK));
     if (count <= 0) break;
     taken += count;
     for (let left = count; left > 0; ) {
-      const sent = Number(libc.splice(pipe.read, null, target, null, left, SPLICE_MOVE_NONBLOCK));
+      const sent = Number(calls.splice(pipe.read, null, target, null, left, SPLICE_MOVE_NONBLOCK));
       if (sent <= 0) return { taken, rest: readUnsent(left) };
       left -= sent;
     }
@@ -99,10 +87,10 @@ export function moveInKernel(source: number, target: number, limit: number): Mov
 }
 
 function readUnsent(count: number): Borrowed {
-  const { libc, pipe } = kernel() as ReturnType<typeof load>;
+  const { calls, pipe } = kernel() as NonNullable<ReturnType<typeof kernel>>;
   const borrowed = borrow(count);
   for (let at = 0; at < count; ) {
-    const got = Number(libc.read(pipe.read, ptr(borrowed.bytes, at), count - at));
+    const got = Number(calls.read(pipe.read, ptr(borrowed.bytes, at), count - at));
     if (got <= 0) throw new Error("a pipe has lost what was put into it");
     at += got;
   }

@@ -34,10 +34,20 @@ const MAX_IDLE_PER_TARGET = 32;
  */
 export class UpstreamPool {
   private readonly idle = new Map<string, Idle[]>();
+  /** Every connection that was opened and is not closed. */
+  private readonly open = new Set<Connection>();
   private readonly now: () => number;
+  private readonly peerLimitMs: number;
 
-  constructor(now: () => number) {
+  /** A peer that leaves everything without an answer for `peerLimitMs` is gone. */
+  constructor(now: () => number, peerLimitMs: number) {
     this.now = now;
+    this.peerLimitMs = peerLimitMs;
+  }
+
+  /** Breaks off connections to peers that have vanished. */
+  dropLost(): void {
+    for (const connection of [...this.open]) if (connection.isPeerLost(this.peerLimitMs)) connection.destroy();
   }
 
   /** A kept connection, if there is one. */
@@ -88,6 +98,9 @@ export class UpstreamPool {
       clearTimeout(timer);
       connection.attach(socket);
       socket.setNoDelay(true);
+      connection.keepAlive(this.peerLimitMs);
+      this.open.add(connection);
+      connection.onClosed = () => this.open.delete(connection);
       owner.onSettled();
       if (connection.closed) return void socket.terminate();
       owner.onConnected();

@@ -7,6 +7,7 @@ test("defaults hold for what is unset or empty", () => {
     listen: { hostname: "127.0.0.1", port: 3000 },
     domain: undefined,
     publicUrl: undefined,
+    peerTimeoutSeconds: 60,
     maxSandboxes: 2000,
     maxTimeoutHours: 24,
   });

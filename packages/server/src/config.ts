@@ -13,6 +13,8 @@ export interface ServerConfig {
   readonly domain: string | undefined;
   /** Address under which clients reach this server, without a slash at the end, if one is configured. */
   readonly publicUrl: string | undefined;
+  /** Clients and sandboxes that answer nothing for so long, though asked, are gone. */
+  readonly peerTimeoutSeconds: number;
   readonly logLevel: string;
   readonly maxSandboxes: number;
   readonly maxCreates: number;
@@ -99,6 +101,7 @@ const Env = z.object({
     .refine((text) => isOrigin(text), "must be a scheme and a host, with a port if need be, and nothing behind it")
     .transform((text) => new URL(text).origin)
     .optional(),
+  BOXYARD_PEER_TIMEOUT_SECONDS: count(3).max(7200, "must be at most 7200").default(60),
   BOXYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
@@ -138,6 +141,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     listen: e.BOXYARD_LISTEN,
     domain: e.BOXYARD_DOMAIN,
     publicUrl: e.BOXYARD_PUBLIC_URL,
+    peerTimeoutSeconds: e.BOXYARD_PEER_TIMEOUT_SECONDS,
     logLevel: e.BOXYARD_LOG_LEVEL,
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     maxCreates: e.BOXYARD_MAX_CREATES,

@@ -172,7 +172,7 @@ export async function startServer({
   const sweep = new Sweep({ ...restart, clock }, logger);
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), logger, clock);
-  front = new Front({ ...config.listen, routes, api, uploads: uploadTarget(uploads), clock, logger });
+  front = new Front({ ...frontSettings(config), routes, api, uploads: uploadTarget(uploads), clock, logger });
   sampler.start();
   sweep.start();
 
@@ -200,6 +200,8 @@ export async function startServer({
 async function noSdkPackage(): Promise<never> {
   throw new AppError("unimplemented", "this server has no client package to serve", { reason: "no_sdk_package" });
 }
+
+const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
 
 /** Where a client on this machine reaches the server. */
 function urlOf(hostname: string, port: number): string {

@@ -25,6 +25,9 @@ import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 /** Connections of clients at once; each may need a second descriptor towards a sandbox. */
 const MAX_CLIENTS = 8000;
 const SWEEP_MS = 1000;
+/** Peers are looked after every so many sweeps. */
+const SWEEPS_PER_LOOK = 5;
+const PEER_LIMIT_MS = 60_000;
 
 export interface FrontOptions {
   readonly hostname: string;
@@ -36,6 +39,8 @@ export interface FrontOptions {
   readonly uploads?: UploadTarget;
   /** Connections of clients at once; 8,000 by default. */
   readonly maxClients?: number;
+  /** Clients and sandboxes that answer nothing for so long, though asked, are gone; 60 s by default. */
+  readonly peerLimitMs?: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -51,12 +56,15 @@ export class Front implements ClientHost {
   private readonly clients: ClientTable;
   private readonly listener: Bun.TCPSocketListener<Connection>;
   private readonly sweeper: Timer;
+  private readonly peerLimitMs: number;
+  private sweeps = 0;
   private emptied: (() => void) | undefined;
 
   constructor(options: FrontOptions) {
     this.options = options;
     this.clients = new ClientTable(options.maxClients ?? MAX_CLIENTS);
-    this.pool = new UpstreamPool(() => options.clock.monotonic());
+    this.peerLimitMs = options.peerLimitMs ?? PEER_LIMIT_MS;
+    this.pool = new UpstreamPool(() => options.clock.monotonic(), this.peerLimitMs);
     this.listener = this.listen();
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
@@ -151,7 +159,7 @@ export class Front implements ClientHost {
     socket.data = client.connection;
     client.connection.attach(socket);
     socket.setNoDelay(true);
-    socket.setKeepAlive(true, 60_000);
+    client.connection.keepAlive(this.peerLimitMs);
     if (this.clients.add(client, socket.remoteAddress)) return;
     this.options.logger.warn({ connections: this.clients.size }, "too many connections; one was refused");
     client.write(jsonResponse(503, { code: 503, message: "The server has too many connections" }, true));
@@ -188,7 +196,11 @@ export class Front implements ClientHost {
 
   private sweep(): void {
     const now = this.now();
-    for (const client of this.clients) if (client.connection.deadline <= now) client.abort();
+    const isLook = this.sweeps++ % SWEEPS_PER_LOOK === 0;
+    for (const client of [...this.clients]) {
+      if (client.connection.deadline <= now || (isLook && client.connection.isPeerLost(this.peerLimitMs))) client.abort();
+    }
     this.pool.sweep();
+    if (isLook) this.pool.dropLost();
   }
 }

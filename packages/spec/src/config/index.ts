@@ -34,6 +34,13 @@ export const SETTINGS = [
     default: "http:// and the Host that a client names; https:// when X-Forwarded-Proto says so",
     meaning: "Address under which clients reach the server, such as https://boxyard.example: what upload links of builds begin with.",
   },
+  {
+    name: "BOXYARD_PEER_TIMEOUT_SECONDS",
+    usedBy: "server",
+    default: "60",
+    meaning:
+      "A client or a sandbox that answers no packet for so long is gone: what works for it ends. One that only does not read is waited for.",
+  },
   { name: "BOXYARD_NETWORK", usedBy: "server", default: "a free /16 of 10.208 to 10.223", meaning: "Address range of the sandboxes." },
   { name: "BOXYARD_POOL_SIZE", usedBy: "server", default: "by free disk space", meaning: "Size of the storage pool." },
   { name: "BOXYARD_RUNTIME", usedBy: "server", default: "the first that works", meaning: "What makes the sandboxes: crun or runc." },
