@@ -4,7 +4,8 @@ import type { AgentAddress } from "@boxyard/driver";
 /** Body of the agent's `POST /init` (docs/contract/agent.md, Init), as far as this server uses it. */
 export interface InitBody {
   readonly accessToken: string;
-  readonly envVars: Readonly<Record<string, string>>;
+  /** Left out: the agent keeps what it has. */
+  readonly envVars?: Readonly<Record<string, string>>;
   readonly defaultUser: string;
   readonly defaultWorkdir: string;
   /** RFC 3339. */
@@ -47,6 +48,43 @@ export class AgentClient {
       }
       await this.clock.sleep(waitMs, signal);
       waitMs = Math.min(waitMs * 2, MAX_WAIT_MS);
+    }
+  }
+
+  /**
+   * Has the agent stop its commands, so that nothing changes while the sandbox is kept. Throws `unavailable`, reason `agent_silent` or
+   * `not_frozen`, when it does not answer or they do not stop; then nothing is left frozen, or the agent's watchdog thaws it.
+   */
+  async freeze(address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<void> {
+    const status = await this.order("freeze?mode=hierarchy", address, accessToken, signal);
+    if (status === 204) return;
+    const reason = status === undefined ? "agent_silent" : "not_frozen";
+    const message = status === undefined ? "The sandbox's agent does not answer" : "The sandbox's processes could not be stopped in time";
+    throw new AppError("unavailable", message, { reason });
+  }
+
+  /** Lets the commands go on when they are not to be kept after all. Repeatable; throws `unavailable` as `freeze`. */
+  async unfreeze(address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<void> {
+    const status = await this.order("unfreeze", address, accessToken, signal);
+    if (status !== 204) throw new AppError("unavailable", "The sandbox's agent did not thaw its commands", { reason: "agent_silent" });
+  }
+
+  /** The status of its answer; undefined when there is none. */
+  private async order(path: string, address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<number | undefined> {
+    signal.throwIfAborted();
+    try {
+      const response = await fetch(`http://${address.host}:${address.agentPort}/${path}`, {
+        method: "POST",
+        headers: { "X-Access-Token": accessToken },
+        redirect: "manual",
+        keepalive: false,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(this.limitMs)]),
+      });
+      void response.body?.cancel().catch(() => {});
+      return response.status;
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
     }
   }
 

@@ -187,8 +187,8 @@ export class LocalDriver implements SandboxDriver {
     return this.setFrozen(handle, true);
   }
 
-  thaw(handle: SandboxHandle): Promise<void> {
-    return this.setFrozen(handle, false);
+  async thaw(handle: SandboxHandle): Promise<void> {
+    await this.setFrozen(handle, false);
   }
 
   pause(handle: SandboxHandle, { memory }: PauseOptions, signal: AbortSignal): Promise<Generation> {
@@ -272,7 +272,10 @@ export class LocalDriver implements SandboxDriver {
     await this.queues.run(handle.sandboxId, async () => {
       const record = this.find(handle);
       if (this.phaseOf(record) !== "running") throw notFound(handle);
-      await cgroupOf(this.parts, record.sandboxId).freeze(frozen);
+      const cgroup = cgroupOf(this.parts, record.sandboxId);
+      // A thaw is for the commands too, which the agent may have stopped for a pause that nobody ends.
+      if (frozen) await cgroup.freeze(true);
+      else await cgroup.thawAll([]);
     });
   }
 

@@ -88,6 +88,7 @@ export interface SandboxDriver {
 
   /** Stops every process of the sandbox, the agent too; repeatable. */
   freeze(handle: SandboxHandle): Promise<void>;
+  /** Lets them go on; also the commands that the agent was told to stop for a pause. Repeatable. */
   thaw(handle: SandboxHandle): Promise<void>;
 
   /**

@@ -1,7 +1,7 @@
 import type { StepObserver } from "@boxyard/core";
 import { type Logger, ownCpuMs } from "@boxyard/core/node";
 import type { SandboxLogs } from "./logs/sandbox-logs.ts";
-import type { BuildLogLevel, EndCause, SandboxRecord } from "./store/index.ts";
+import type { BuildLogLevel, EndCause, PauseMode, SandboxRecord } from "./store/index.ts";
 
 /** Why a sandbox ended, in words for its owner. */
 const CAUSES: Readonly<Record<EndCause, string>> = {
@@ -45,6 +45,23 @@ export class Events {
   }
   createFailed(sandboxId: string, error: unknown): void {
     this.logger.warn({ sandboxId, err: error }, "sandbox not created");
+  }
+  paused(of: Subject, facts: { mode: PauseMode; totalMs: number; steps: Readonly<Record<string, number>> }): void {
+    this.logger.info({ ...named(of), ...facts }, "sandbox paused");
+    const what = facts.mode === "full" ? "with its memory" : "with its disk only";
+    this.tell(of, "info", `Sandbox paused ${what}`, { event: "paused", ms: String(facts.totalMs) });
+  }
+  pauseFailed(of: Subject, error: unknown): void {
+    this.logger.warn({ ...named(of), err: error }, "sandbox not paused; it runs on");
+    this.tell(of, "warn", "The sandbox could not be paused and runs on", { event: "pause_failed" });
+  }
+  resumed(of: Subject, facts: { totalMs: number; steps: Readonly<Record<string, number>> }): void {
+    this.logger.info({ ...named(of), ...facts }, "sandbox resumed");
+    this.tell(of, "info", "Sandbox resumed", { event: "resumed", ms: String(facts.totalMs) });
+  }
+  resumeFailed(of: Subject, error: unknown): void {
+    this.logger.warn({ ...named(of), err: error }, "sandbox not resumed; it stays paused");
+    this.tell(of, "warn", "The sandbox could not be resumed and stays paused", { event: "resume_failed" });
   }
   ended(of: Subject, cause: EndCause): void {
     this.logger.info({ ...named(of), cause }, "sandbox ended");

@@ -82,6 +82,8 @@ export class Generations {
     await flush(aside);
     await rename(aside, join(folder, MARKER));
     await flush(folder);
+    // What an earlier resume went on from.
+    for (const incarnation of this.incarnations()) if (incarnation !== file.incarnation) await this.remove(incarnation);
   }
 
   /** Repeatable. The marker goes first, so that a part is never taken for a whole. */

@@ -81,7 +81,7 @@ export async function freeSandbox(parts: LocalParts, record: SandboxRecord): Pro
   }
 }
 
-/** Whole or not at all: when this throws, the sandbox runs on and nothing is left, but for a failure after the generation was whole. */
+/** Whole or not at all: when this throws, the sandbox runs on and nothing is left. */
 export async function pauseSandbox(
   parts: LocalParts,
   record: PauseContext["record"],
@@ -108,7 +108,8 @@ export async function pauseSandbox(
     throw fromErrno(`pause sandbox ${sandboxId}`, error);
   }
   undo.disarm();
-  await freeSandbox(parts, record);
+  // It is paused; what could not be given back now is so by the next call that touches the sandbox.
+  await freeSandbox(parts, record).catch((error: unknown) => parts.onUndoError("freeSandbox", error));
   return generationOf(ctx.file);
 }
 

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { AppError, Cleanup, runSteps, type SandboxId, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
-import { identify, isAlive } from "../runtime/process.ts";
+import { identify } from "../runtime/process.ts";
 import { type CreateContext, cgroupOf, type LocalParts } from "../sandbox.ts";
 import { readRecord, type SandboxRecord, writeRecord } from "../state/record.ts";
 import { awaitAgent } from "../steps/await-agent.ts";
@@ -96,14 +96,13 @@ export async function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory
   const record = readRecord(parts.paths.state(sandboxId));
   const generation = record && generationsOf(parts, record).whole();
   if (!record || !generation) throw notPaused(sandboxId);
-  if (record.process && isAlive(record.process)) {
-    throw new AppError("failed_precondition", `Sandbox ${sandboxId} runs`, { reason: "sandbox_running" });
-  }
   if (record.incarnation !== generation.incarnation || spec.incarnation <= record.incarnation) {
     throw new AppError("failed_precondition", `Sandbox ${sandboxId} is at incarnation ${record.incarnation}`, {
       reason: "bad_incarnation",
     });
   }
+  // What the pause may have left.
+  await freeSandbox(parts, record);
   const volume = parts.storage.volumePath(sandboxId);
   const ctx: ResumeContext = {
     parts,

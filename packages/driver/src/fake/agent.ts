@@ -50,6 +50,8 @@ export class FakeAgent {
   readonly inits: Record<string, unknown>[] = [];
   /** Bytes of each file that was written, by path. */
   readonly files = new Map<string, number>();
+  /** Whether it was told to stop its commands. */
+  areCommandsFrozen = false;
   private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
   private readonly server: Bun.Server<undefined>;
   private readonly options: FakeAgentOptions;
@@ -112,6 +114,7 @@ export class FakeAgent {
     }
     if (pathname === "/health") return new Response(null, { status: 204 });
     if (pathname === "/init") return this.init(request);
+    if (pathname === "/freeze" || pathname === "/unfreeze") return this.stopCommands(pathname === "/freeze");
     if (pathname === "/metrics") {
       return Response.json({
         ts: 1,
@@ -129,6 +132,11 @@ export class FakeAgent {
     if (pathname === "/echo" && request.body) return new Response(request.body);
     const body = await request.text();
     return Response.json({ method: request.method, path: pathname + search, headers: Object.fromEntries(request.headers), body });
+  }
+
+  private stopCommands(frozen: boolean): Response {
+    this.areCommandsFrozen = frozen;
+    return new Response(null, { status: 204 });
   }
 
   /** Runs nothing: what a command prints and ends with is what the world's `command` says. */

@@ -80,7 +80,6 @@ describe("errors", () => {
     ["GET", `/v2/sandboxes/${UNKNOWN}/logs?limit=1001`, undefined, {}, 400, "validation error: limit: must be from 0 to 1000"],
     ["GET", "/v2/sandboxes?startedAfter=yesterday", undefined, {}, 400, "validation error: startedAfter: Invalid ISO datetime"],
     ["GET", "/v2/sandboxes?limit=0", undefined, {}, 400, "validation error: limit: must be from 1 to 100"],
-    ["POST", "/sandboxes", { templateID: "base", autoPause: true }, {}, 400, "autoPause: this server does not have this yet"],
     [
       "POST",
       "/sandboxes",

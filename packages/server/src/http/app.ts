@@ -17,6 +17,7 @@ import { listSandboxes, listSandboxesV2 } from "./sandboxes/list.ts";
 import { getSandboxLogs, getSandboxLogsV2 } from "./sandboxes/logs.ts";
 import { getMetrics, listMetrics } from "./sandboxes/metrics.ts";
 import { updateNetwork } from "./sandboxes/network.ts";
+import { pauseSandbox } from "./sandboxes/pause.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
 import { listSnapshots, notYetOf } from "./sandboxes/snapshots.ts";
@@ -48,7 +49,7 @@ export function createApp(context: ServerContext): Api {
   mount(app, context, routes.setTimeout, setTimeout);
   mount(app, context, routes.refreshSandbox, refreshSandbox);
   mount(app, context, routes.updateNetwork, updateNetwork);
-  mount(app, context, routes.pauseSandbox, notYetOf("pause sandboxes"));
+  mount(app, context, routes.pauseSandbox, pauseSandbox);
   mount(app, context, routes.forkSandbox, notYetOf("fork sandboxes"));
   mount(app, context, routes.createSnapshot, notYetOf("make snapshots"));
   mount(app, context, routes.listSnapshots, listSnapshots);

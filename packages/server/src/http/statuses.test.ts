@@ -78,7 +78,7 @@ const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
   },
   501: async () => {
     const { sandboxID } = await s.create();
-    const answer = await s.call("POST", `/sandboxes/${sandboxID}/pause`, {});
+    const answer = await s.call("POST", `/sandboxes/${sandboxID}/fork`, {});
     await s.call("DELETE", `/sandboxes/${sandboxID}`);
     return answer;
   },

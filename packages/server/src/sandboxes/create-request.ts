@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { AppError, type TeamId } from "@boxyard/core";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { EgressLists, TemplateVersion } from "../store/index.ts";
+import type { EgressLists, Lifecycle, TemplateVersion } from "../store/index.ts";
 import type { CreateSandbox } from "./new-record.ts";
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
@@ -24,8 +24,6 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
     b.secure === false && b.network?.allowPublicTraffic === false
       ? refuse("network.allowPublicTraffic: false needs a sandbox that is secure")
       : undefined,
-  (b) => (b.autoPause ? absent("autoPause") : undefined),
-  (b) => (b.autoResume?.enabled ? absent("autoResume") : undefined),
   // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (docs/contract/platform.md, MCP).
   (b) => (Object.values(b.iam ?? {}).some((member) => !isEmpty(member)) ? absent("iam") : undefined),
   (b) => (b.volumeMounts && b.volumeMounts.length > 0 ? absent("volumeMounts") : undefined),
@@ -102,7 +100,15 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
       allowPublicTraffic: network?.allowPublicTraffic !== false,
       ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
       ...(egress ? { egress } : {}),
+      ...(body.autoPause || body.autoResume?.enabled ? { lifecycle: lifecycleOf(body) } : {}),
     },
+  };
+}
+
+function lifecycleOf({ autoPause, autoPauseMemory, autoResume }: Body): Lifecycle {
+  return {
+    ...(autoPause && { pauseAs: autoPauseMemory === false ? "filesystem" : "full" }),
+    wakes: autoResume?.enabled ?? false,
   };
 }
 

@@ -34,6 +34,7 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     workdir: template.spec.workdir,
     initKey: newInitKey(),
     timeoutMs: wanted.timeoutMs,
+    templateEnv: template.spec.env,
   };
   return {
     id,

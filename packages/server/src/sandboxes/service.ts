@@ -1,4 +1,4 @@
-import { AppError, type Clock, type SandboxId, type TeamId } from "@boxyard/core";
+import { AppError, type Clock, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox, SandboxMetric } from "@boxyard/spec/platform";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
@@ -14,6 +14,8 @@ import { type CreateSandbox, newRecord } from "./new-record.ts";
 import { createFailure, sandboxNotFound } from "./problems.ts";
 import type { Sampler } from "./sampler.ts";
 import { createTransition } from "./transitions/create.ts";
+import { pause, pauseFailure } from "./transitions/pause.ts";
+import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
 import { visibleState } from "./visible-state.ts";
 
 export interface SandboxServiceParts {
@@ -38,9 +40,18 @@ export interface CreateOptions {
   readonly signal: AbortSignal;
 }
 
+export interface ResumeWish {
+  /** Lifetime from now on. */
+  readonly seconds: number;
+  /** False: boot from the disk, whatever was kept. */
+  readonly memory: boolean;
+}
+
 /** All that is set of what may leave a sandbox. */
 export type EgressChange = Pick<SandboxSettings, "internetAccess" | "egress">;
 
+/** How often a connect looks at the state again that it found changed when its turn came. */
+const CONNECT_TRIES = 3;
 /** Metrics of several sandboxes are asked for at most so many at once. */
 const MAX_METRIC_IDS = 100;
 
@@ -75,10 +86,57 @@ export class SandboxService {
     return this.parts.engine.sandboxes.ofTeam(teamId).filter(({ state }) => states.has(visibleState(state) ?? ""));
   }
 
-  /** Access to a running sandbox, whose end is moved to now + `seconds` if that is later. */
-  connect(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
+  /**
+   * Access to a sandbox: of a running one the end is moved to now + `seconds` if that is later; a paused one is resumed and lives so long. One
+   * that is on its way from one to the other is waited for.
+   */
+  async connect(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<{ record: SandboxRecord; isResumed: boolean }> {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
-    return this.extend(teamId, id, seconds);
+    for (let tries = 0; ; tries++) {
+      const sandbox = this.own(teamId, id);
+      const isUp = visibleState(sandbox.state) !== "paused" && sandbox.state !== "pausing";
+      try {
+        if (isUp) return { record: await this.extend(teamId, id, seconds), isResumed: false };
+        return { record: await this.runResume(sandbox, { timeoutMs: seconds * 1000, memory }), isResumed: true };
+      } catch (error) {
+        // It was another state when its turn came.
+        if (tries < CONNECT_TRIES && error instanceof AppError && error.reason === "wrong_state") continue;
+        throw error;
+      }
+    }
+  }
+
+  /** Resumes a paused sandbox. One that runs: `aborted`, reason `already_running`. */
+  async resume(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<SandboxRecord> {
+    checkTimeout(seconds, this.parts.maxTimeoutHours);
+    const sandbox = this.own(teamId, id);
+    if (visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    try {
+      return await this.runResume(sandbox, { timeoutMs: seconds * 1000, memory });
+    } catch (error) {
+      if (!(error instanceof AppError && error.reason === "wrong_state")) throw error;
+      throw new AppError("aborted", `Sandbox ${id} is already running`, { reason: "already_running", cause: error });
+    }
+  }
+
+  /** Keeps a running sandbox and ends what runs of it. When that fails the sandbox runs on: `unavailable`, reason `pause_failed`. */
+  async pause(teamId: TeamId, id: SandboxId, memory: boolean): Promise<void> {
+    const sandbox = this.own(teamId, id);
+    if (visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    try {
+      await this.parts.engine.run(sandbox, pause, { memory });
+    } catch (error) {
+      if (error instanceof AppError && error.reason === "wrong_state") throw cannotPause(id, String(error.details.state));
+      throw pauseFailure(error, sandbox.state);
+    }
+  }
+
+  private async runResume(sandbox: Sandbox, input: ResumeInput): Promise<SandboxRecord> {
+    try {
+      return await this.parts.engine.run(sandbox, resume, input);
+    } catch (error) {
+      throw error instanceof AppError && error.reason === "wrong_state" ? error : resumeFailure(error);
+    }
   }
 
   /** Moves the end to now + `seconds`; it may come closer. Negative counts as 0. */
@@ -161,7 +219,9 @@ export class SandboxService {
     }
   }
 
+  /** A paused sandbox has no end that could be moved: `not_found`. */
   private async moveEnd(teamId: TeamId, id: SandboxId, to: (endAt: number) => number): Promise<SandboxRecord> {
+    if (this.own(teamId, id).state === "paused") throw sandboxNotFound(id);
     return this.whileRunning(teamId, id, async (sandbox) => {
       const endAt = to(sandbox.record.endAt);
       if (endAt !== sandbox.record.endAt) await this.parts.engine.change(sandbox, { endAt });
@@ -181,4 +241,12 @@ export class SandboxService {
     if (!sandbox) throw sandboxNotFound(id);
     return sandbox;
   }
+}
+
+function cannotPause(id: SandboxId, state: string): AppError {
+  const message =
+    visibleState(state as SandboxState) === "paused"
+      ? `Error pausing sandbox - sandbox '${id}' is already paused`
+      : `Sandbox '${id}' cannot be paused while in '${state}' state`;
+  return new AppError("aborted", message, { reason: "cannot_pause" });
 }

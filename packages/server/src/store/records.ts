@@ -32,6 +32,19 @@ export interface SandboxFacts {
   readonly initKey: string;
   /** Lifetime asked for at create. */
   readonly timeoutMs: number;
+  /** The template's environment, for a boot from the disk. */
+  readonly templateEnv?: Readonly<Record<string, string>>;
+}
+
+/** `full`: memory and disk. `filesystem`: the disk alone. */
+export type PauseMode = "full" | "filesystem";
+
+/** What becomes of a sandbox whose time is over, and of one that is paused when a request comes for it. */
+export interface Lifecycle {
+  /** Set: it is paused, and this is kept of it. Not set: it is killed. */
+  readonly pauseAs?: PauseMode;
+  /** A request to it resumes it. */
+  readonly wakes: boolean;
 }
 
 /** What can be changed of a sandbox while it lives. */
@@ -42,6 +55,10 @@ export interface SandboxSettings {
   readonly egress?: EgressLists;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
+  /** What becomes of it when its time is over; killed by default. */
+  readonly lifecycle?: Lifecycle;
+  /** What the pause has kept; set while it is paused, or becomes so. */
+  readonly pauseMode?: PauseMode;
 }
 
 /**

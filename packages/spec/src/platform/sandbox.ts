@@ -90,6 +90,7 @@ export const SandboxDetail = z
     allowInternetAccess: z.boolean().optional(),
     network: NetworkConfig.optional(),
     lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(["kill", "pause"]) }),
+    pauseMode: z.enum(["full", "filesystem"]).optional().openapi({ description: "What was kept; of a paused sandbox" }),
   })
   .openapi("SandboxDetail");
 export type SandboxDetail = z.infer<typeof SandboxDetail>;

@@ -2,8 +2,9 @@ import { parseSandboxId } from "@boxyard/core";
 import type { Handler } from "../route.ts";
 import { json, presentSandbox } from "./present.ts";
 
-/** Both versions of connect. A running sandbox's lifetime is never shortened by it. */
-export const connect: Handler<{ timeout: number }> = async ({ body, caller, param }, context) => {
-  const record = await context.sandboxes.connect(caller.teamId, parseSandboxId(param("sandboxID")), body.timeout);
-  return json(200, presentSandbox(record, context));
+/** Both versions of connect. A running sandbox's lifetime is never shortened by it; a paused one is resumed. */
+export const connect: Handler<{ timeout: number; memory?: boolean | undefined }> = async ({ body, caller, param }, context) => {
+  const wish = { seconds: body.timeout, memory: body.memory !== false };
+  const { record, isResumed } = await context.sandboxes.connect(caller.teamId, parseSandboxId(param("sandboxID")), wish);
+  return json(isResumed ? 201 : 200, presentSandbox(record, context));
 };

@@ -59,6 +59,7 @@ export function presentDetail(record: SandboxRecord, { tokens, config }: ServerC
       ...(settings.egress?.allowOut && { allowOut: [...settings.egress.allowOut] }),
       ...(settings.egress?.denyOut && { denyOut: [...settings.egress.denyOut] }),
     },
-    lifecycle: { autoResume: false, onTimeout: "kill" },
+    lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
+    ...(visibleState(record.state) === "paused" && settings.pauseMode && { pauseMode: settings.pauseMode }),
   };
 }

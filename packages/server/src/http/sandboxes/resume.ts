@@ -1,9 +1,10 @@
-import { AppError, parseSandboxId } from "@boxyard/core";
+import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import type { HandlerOf } from "../route.ts";
+import { json, presentSandbox } from "./present.ts";
 
-/** Sandboxes cannot be paused yet, so one that exists is running: the contract's 409. */
-export const resumeSandbox: HandlerOf<typeof routes.resumeSandbox> = ({ caller, param }, { sandboxes }) => {
-  const { id } = sandboxes.get(caller.teamId, parseSandboxId(param("sandboxID")));
-  throw new AppError("aborted", `Sandbox ${id} is already running`, { reason: "already_running" });
+export const resumeSandbox: HandlerOf<typeof routes.resumeSandbox> = async ({ body, caller, param }, context) => {
+  const wish = { seconds: body.timeout, memory: body.memory !== false };
+  const record = await context.sandboxes.resume(caller.teamId, parseSandboxId(param("sandboxID")), wish);
+  return json(201, presentSandbox(record, context));
 };

@@ -10,10 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => s[Symbol.asyncDispose]());
 
-test("pause, fork and snapshots are known, and cannot be done yet: the sandbox goes on", async () => {
+test("fork and snapshots are known, and cannot be done yet: the sandbox goes on", async () => {
   for (const [method, path, body] of [
-    ["POST", `/sandboxes/${id}/pause`, undefined],
-    ["POST", `/sandboxes/${id}/pause`, { memory: false }],
     ["POST", `/sandboxes/${id}/fork`, { count: 2 }],
     ["POST", `/sandboxes/${id}/snapshots`, { name: "mine" }],
   ] as const) {

@@ -4,6 +4,7 @@ import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.t
 import { sandboxNotFound } from "../problems.ts";
 import { type Answer, answerFor } from "../transitions/adopt.ts";
 import { kill } from "../transitions/kill.ts";
+import { pause } from "../transitions/pause.ts";
 import { LivingSandboxes } from "./living.ts";
 import type { EngineParts } from "./parts.ts";
 import { Reach } from "./reach.ts";
@@ -12,6 +13,8 @@ import { type Incarnation, Sandbox } from "./sandbox.ts";
 import type { Transition, TransitionContext } from "./transition.ts";
 
 const RETRY_MS = 5000;
+/** How much longer a sandbox lives that could not be paused when its time was over. */
+const PAUSE_RETRY_MS = 30_000;
 
 /**
  * Changes sandboxes: every change of a state is a `Transition`, run in the sandbox's turn, one at a time. Memory and store hold the same
@@ -155,7 +158,23 @@ export class Engine {
   private async onDue(id: SandboxId): Promise<void> {
     const sandbox = this.sandboxes.find(id);
     if (!sandbox || this.isClosed) return;
-    await this.end(sandbox, "timeout").catch(() => {});
+    const { pauseAs } = sandbox.record.settings.lifecycle ?? {};
+    if (pauseAs === undefined) return this.end(sandbox, "timeout").catch(() => {});
+    await this.pauseAtEnd(sandbox, pauseAs === "full");
+  }
+
+  /** A sandbox that is to be paused is not killed because that fails: its time is prolonged a little, and it is tried again. */
+  private async pauseAtEnd(sandbox: Sandbox, memory: boolean): Promise<void> {
+    const isDue = () => sandbox.state === "running" && sandbox.record.endAt <= this.parts.clock.now();
+    await sandbox.queue.run(async () => {
+      if (!isDue()) return this.reach.follow(sandbox);
+      try {
+        await this.perform(sandbox, pause, { memory }, {});
+      } catch {
+        const endAt = this.parts.clock.now() + PAUSE_RETRY_MS;
+        if (sandbox.state === "running") await this.write(sandbox, { endAt }, { first: "memory", ignoresStore: true });
+      }
+    });
   }
 
   private readonly write = async (sandbox: Sandbox, change: SandboxChange, { first, ignoresStore }: WriteHow): Promise<void> => {

@@ -41,7 +41,10 @@ export async function runTransition<Input, Context extends TransitionContext>(
     await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took));
   } catch (error) {
     transition.failed?.(context, error);
-    if (transition.onFailure === "return" && sandbox.state === transition.via) await goBack(sandbox, before, write);
+    if (sandbox.state === transition.via) {
+      if (transition.isDone?.(context)) await goOn(sandbox, { ...transition.result?.(context), state: transition.to }, write);
+      else if (transition.onFailure === "return") await goBack(sandbox, before, write);
+    }
     throw error;
   }
   undo.disarm();
@@ -64,6 +67,11 @@ function resultOf<Input, Context extends TransitionContext>(transition: Transiti
     name: RESULT,
     run: (context) => write(context.sandbox, { ...transition.result?.(context), state: transition.to }, { first: "store" }),
   };
+}
+
+/** The deed is done, and only the store does not know: a restart finds `via` until it is told, and finishes. */
+function goOn(sandbox: Sandbox, change: SandboxChange, write: Write): Promise<void> {
+  return write(sandbox, change, { first: "memory", ignoresStore: true });
 }
 
 /** The record as it was before the intent. A store that does not take it is told again with the next change; a restart finds `via` until then. */

@@ -40,6 +40,8 @@ export interface Transition<Input, Context extends TransitionContext> {
   intent?(context: Context): RecordChange;
   /** In order. A step registers its undo before its deed; the engine runs the undo actions in reverse. */
   readonly steps: readonly Step<Context>[];
+  /** True when there is no way back: whatever fails from then on, the sandbox is in `to`, though the store may learn of it later. */
+  isDone?(context: Context): boolean;
   /** What the record gets together with `to`. */
   result?(context: Context): RecordChange;
   /** Tells the log that it has begun, was done, or failed. */

@@ -29,7 +29,8 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     const status = await driver.recover(handle);
     if (status.phase === "stopped") return remove(status.exit?.reason ?? "unknown");
     if (status.phase !== "running") return remove("half_made");
-    if (status.frozen) await driver.thaw(handle);
+    // What an agent was told to stop for a pause goes on too.
+    if (status.frozen || wasInterrupted(record)) await driver.thaw(handle);
     // Only a server that died in the midst of a change leaves another state than the record's.
     if (driver.capabilities.network) await driver.setNetwork(handle, { internetAccess: record.settings.internetAccess });
     return { next: "running", address: await driver.address(handle) };
@@ -39,6 +40,8 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     return { next: "later" };
   }
 };
+
+const wasInterrupted = ({ state }: SandboxRecord) => state === "pausing" || state === "snapshotting";
 
 /** A pause whose memory and disk are kept whole is finished; any other is undone. */
 const finishOrUndoPause: Ask = async (parts, record, handle) => {

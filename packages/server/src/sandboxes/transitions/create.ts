@@ -3,6 +3,7 @@ import type { Step } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
 import type { SandboxRecord, TemplateSpec } from "../../store/index.ts";
 import { isOnlySleep, untilReady } from "../../templates/ready.ts";
+import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { CREATE_MS } from "../new-record.ts";
@@ -34,7 +35,7 @@ const init: Step<CreateContext> = {
   async run(context, _undo, signal) {
     const { parts, sandbox } = context;
     const address = await parts.driver.address(sandbox.handle);
-    await parts.agent.init(address, sandbox.record.facts.initKey, initBodyOf(context), signal);
+    await parts.agent.init(address, sandbox.record.facts.initKey, initBodyOf(parts, sandbox.record, context.template.env), signal);
     if (sandbox.incarnation) sandbox.incarnation.address = address;
   },
 };
@@ -90,21 +91,22 @@ export function specOf({ id, owner, incarnation, teamId, templateId, createdAt, 
   };
 }
 
-function initBodyOf({ parts, sandbox, template }: CreateContext): InitBody {
-  const { id, facts, owner } = sandbox.record;
+/** What the agent is told. `templateEnv` stands below the user's variables. */
+export function initBodyOf({ tokens, clock }: EngineParts, record: SandboxRecord, templateEnv: TemplateSpec["env"]): InitBody {
+  const { id, facts, owner } = record;
   const common = {
-    accessToken: parts.tokens.access(id),
+    accessToken: tokens.access(id),
     defaultUser: facts.user,
     defaultWorkdir: facts.workdir,
-    timestamp: new Date(parts.clock.now()).toISOString(),
+    timestamp: new Date(clock.now()).toISOString(),
   };
   // A build must not find in its environment what would be untrue of the sandboxes that start from it.
   if (owner.kind === "build") return { ...common, envVars: {} };
-  return { ...common, ...userInit(sandbox.record, template) };
+  return { ...common, ...userInit(record, templateEnv) };
 }
 
 /** The platform's own variables stand above whatever the user sets. */
-function userInit({ id, templateId, facts }: SandboxRecord, template: CreateTemplate) {
+function userInit({ id, templateId, facts }: SandboxRecord, templateEnv: TemplateSpec["env"]) {
   const platform = { E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId };
-  return { envVars: { ...template.env, ...facts.envVars, ...platform }, sandboxID: id, templateID: templateId };
+  return { envVars: { ...templateEnv, ...facts.envVars, ...platform }, sandboxID: id, templateID: templateId };
 }

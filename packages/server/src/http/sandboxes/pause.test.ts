@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { SandboxId } from "@boxyard/core";
+import { eventually } from "@boxyard/testkit";
+import { TestServer } from "../../testing/test-server.ts";
+
+let s: TestServer;
+let id: string;
+beforeEach(async () => {
+  s = await TestServer.start();
+  id = (await s.create()).sandboxID;
+});
+afterEach(() => s[Symbol.asyncDispose]());
+
+const post = (verb: string, body?: unknown, of = id) => s.call("POST", `/sandboxes/${of}/${verb}`, body);
+const detail = async () => (await s.call("GET", `/sandboxes/${id}`)).body;
+const listed = async (state: string) => (await s.call("GET", `/v2/sandboxes?state=${state}`)).body.length;
+const fake = () => {
+  const sandbox = s.world.sandboxes.get(id);
+  if (!sandbox) throw new Error("gone");
+  return sandbox;
+};
+
+describe("pause", () => {
+  test.each([
+    [undefined, "full"],
+    [{}, "full"],
+    [{ memory: true }, "full"],
+    [{ memory: false }, "filesystem"],
+  ] as const)("with %j keeps it: paused, with its token, and listed as that", async (body, pauseMode) => {
+    const before = await detail();
+    expect((await post("pause", body)).status).toBe(204);
+    const { endAt, ...after } = await detail();
+    expect(after).toMatchObject({ state: "paused", pauseMode, envdAccessToken: before.envdAccessToken });
+    expect(Math.abs(Date.parse(endAt) - Date.now())).toBeLessThan(60_000);
+    expect([await listed("paused"), await listed("running"), await listed("running,paused")]).toEqual([1, 0, 1]);
+    expect(fake().phase).toBe("paused");
+  });
+
+  test("of a paused one is 409, also when both come at once; so are the other changes of a running one", async () => {
+    const answers = await Promise.all([post("pause", {}), post("pause", {})]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
+    const message = `Error pausing sandbox - sandbox '${id}' is already paused`;
+    expect(await post("pause", {})).toMatchObject({ status: 409, body: { code: 409, message } });
+    expect((await post("timeout", { timeout: 10 })).status).toBe(404);
+    expect((await s.call("PUT", `/sandboxes/${id}/network`, {})).status).toBe(409);
+  });
+
+  test("that the driver cannot do is 503, not to be sent again, and the sandbox runs on with its commands", async () => {
+    s.world.faults.add("pause", { kind: "fail" });
+    const { status, headers, body } = await post("pause", {});
+    expect([status, headers.get("should-retry")]).toEqual([503, "false"]);
+    expect(body.message).toContain("could not be paused and runs on");
+    expect([(await detail()).state, fake().agent?.areCommandsFrozen]).toEqual(["running", false]);
+    expect((await post("pause", {})).status).toBe(204);
+  });
+
+  test("whose answer gets lost is finished", async () => {
+    s.world.faults.add("pause", { kind: "fail", when: "after" });
+    expect((await post("pause", {})).status).toBe(204);
+    expect((await detail()).state).toBe("paused");
+  });
+
+  test("does not keep it from being removed, with all that was kept", async () => {
+    await post("pause", {});
+    expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+    expect([s.world.sandboxes.size, (await s.call("GET", `/sandboxes/${id}`)).status]).toEqual([0, 404]);
+    expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(404);
+  });
+});
+
+describe("resume", () => {
+  test("by connect: 201 when it had to, 200 when it runs; the lifetime is that of the call", async () => {
+    await post("pause", {});
+    const resumed = await s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 1000 });
+    expect([resumed.status, resumed.body.sandboxID, typeof resumed.body.envdAccessToken]).toEqual([201, id, "string"]);
+    const { state, endAt, pauseMode } = await detail();
+    expect([state, pauseMode]).toEqual(["running", undefined]);
+    expect(Date.parse(endAt) - Date.now()).toBeGreaterThan(900_000);
+    expect((await s.call("POST", `/sandboxes/${id}/connect`, { timeout: 5 })).status).toBe(200);
+    await eventually("what was kept is gone", () => fake().generation === undefined);
+  });
+
+  test("by many at once happens once", async () => {
+    await post("pause", {});
+    const answers = await Promise.all(Array.from({ length: 8 }, () => s.call("POST", `/v2/sandboxes/${id}/connect`)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
+    expect(s.world.faults.calls.filter((verb) => verb === "resume")).toHaveLength(1);
+  });
+
+  test("by the older call: 201, and 409 for one that runs", async () => {
+    expect(await post("resume", {})).toMatchObject({ status: 409, body: { message: `Sandbox ${id} is already running` } });
+    await post("pause", {});
+    expect((await post("resume")).status).toBe(201);
+  });
+
+  test("that fails leaves it paused, and can be tried again", async () => {
+    await post("pause", {});
+    for (const fault of [{ kind: "fail" }, { kind: "fail", when: "after" }] as const) {
+      s.world.faults.add("resume", fault);
+      const { status, headers } = await post("connect", { timeout: 60 });
+      expect([status, headers.get("should-retry")]).toEqual([503, "false"]);
+      expect([(await detail()).state, fake().phase]).toEqual(["paused", "paused"]);
+    }
+    expect((await post("connect", { timeout: 60 })).status).toBe(201);
+  });
+
+  test("tells the agent its environment again only when it boots", async () => {
+    const env = { envVars: { MINE: "1" } };
+    for (const [memory, expected] of [
+      [true, undefined],
+      [false, "1"],
+    ] as const) {
+      const { sandboxID } = await s.create(env);
+      await post("pause", {}, sandboxID);
+      expect((await post("connect", { timeout: 60, memory }, sandboxID)).status).toBe(201);
+      const told = s.world.sandboxes.get(sandboxID)?.agent?.inits.at(-1) as { envVars?: Record<string, string> };
+      expect(told.envVars?.MINE).toBe(expected as string);
+    }
+  });
+
+  test("a connect during a pause waits for it, and resumes", async () => {
+    s.world.faults.add("pause", { kind: "delay", delayMs: 50 });
+    const pausing = post("pause", {});
+    await eventually("it pauses", async () => (await detail()).state === "paused");
+    expect((await post("connect", { timeout: 60 })).status).toBe(201);
+    expect((await pausing).status).toBe(204);
+  });
+});
+
+describe("the end of its time", () => {
+  const expire = async (body: Record<string, unknown>) => {
+    id = (await s.create(body)).sandboxID;
+    await post("timeout", { timeout: 0 });
+  };
+
+  test.each([
+    [{ autoPause: true }, "full"],
+    [{ autoPause: true, autoPauseMemory: false }, "filesystem"],
+  ] as const)("with %j pauses it, and so does the next", async (body, pauseMode) => {
+    await expire(body);
+    await eventually("it is paused", async () => (await detail()).state === "paused");
+    expect(await detail()).toMatchObject({ pauseMode, lifecycle: { onTimeout: "pause", autoResume: false } });
+    await post("connect", { timeout: 60 });
+    await post("timeout", { timeout: 0 });
+    await eventually("it is paused again", async () => (await detail()).state === "paused");
+  });
+
+  test("never kills what could not be paused", async () => {
+    id = (await s.create({ autoPause: true })).sandboxID;
+    s.world.faults.add("pause", { kind: "fail" });
+    await post("timeout", { timeout: 0 });
+    await eventually("the pause has failed", () => s.world.faults.calls.includes("pause"));
+    await eventually("it runs on", async () => (await detail()).state === "running");
+    const record = s.server.engine.sandboxes.find(id as SandboxId)?.record;
+    expect((record?.endAt ?? 0) - Date.now()).toBeGreaterThan(10_000);
+  });
+});

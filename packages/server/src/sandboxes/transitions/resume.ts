@@ -1,0 +1,77 @@
+import type { InitBody } from "@boxyard/agent-client";
+import { AppError, isAppError, type Step } from "@boxyard/core";
+import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { initBodyOf, specOf } from "./create.ts";
+
+/** Much memory from a slow disk, and the agent's answer. */
+const RESUME_MS = 5 * 60_000;
+
+export interface ResumeInput {
+  /** How long it lives from now on. */
+  readonly timeoutMs: number;
+  /** False: it boots from its disk, whatever has been kept. */
+  readonly memory: boolean;
+}
+
+export interface ResumeContext extends TransitionContext, ResumeInput {}
+
+/** What was kept stays untouched until all is done, so each failure leads back to it. */
+const bringBack: Step<ResumeContext> = {
+  name: "bringBack",
+  async run({ parts, sandbox, memory }, undo, signal) {
+    undo.add("revert", async () => {
+      if (sandbox.state === "resuming") await parts.driver.revert(sandbox.id);
+    });
+    await parts.driver.resume(specOf(sandbox.record), { memory }, signal);
+  },
+};
+
+/** The commands go on only after this. */
+const init: Step<ResumeContext> = {
+  name: "init",
+  async run(context, _undo, signal) {
+    const { parts, sandbox } = context;
+    const address = await parts.driver.address(sandbox.handle);
+    await parts.agent.init(address, sandbox.record.facts.initKey, bodyOf(context), signal);
+    if (sandbox.incarnation) sandbox.incarnation.address = address;
+  },
+};
+
+/** Goes on with a paused sandbox. When a step fails, the sandbox is paused as before. */
+export const resume: Transition<ResumeInput, ResumeContext> = {
+  name: "resume",
+  from: ["paused"],
+  via: "resuming",
+  to: "running",
+  onFailure: "return",
+  limitMs: RESUME_MS,
+  prepare: (base, input) => ({ ...base, ...input }),
+  intent: ({ sandbox }) => ({ incarnation: sandbox.record.incarnation + 1 }),
+  steps: [bringBack, init],
+  result({ parts, sandbox, timeoutMs }) {
+    const { pauseMode: _, ...settings } = sandbox.record.settings;
+    const startedAt = parts.clock.now();
+    return { startedAt, endAt: startedAt + timeoutMs, settings };
+  },
+  done({ parts, sandbox }, took) {
+    parts.events.resumed(sandbox.record, took);
+    // What was kept is of no use any more. If this fails, the next pause or the removal of the sandbox does it.
+    void parts.driver.dropGeneration(sandbox.handle).catch((error: unknown) => parts.events.undoFailed(sandbox.id, "resume", error));
+  },
+  failed: ({ parts, sandbox }, error) => parts.events.resumeFailed(sandbox.record, error),
+};
+
+/** With its memory the agent still has its environment, which a boot from the disk needs again. */
+function bodyOf({ parts, sandbox, memory }: ResumeContext): InitBody {
+  const { facts, settings } = sandbox.record;
+  const { envVars, ...others } = initBodyOf(parts, sandbox.record, facts.templateEnv ?? {});
+  return memory && settings.pauseMode === "full" ? others : { ...others, ...(envVars && { envVars }) };
+}
+
+/** What a caller is told when a resume fails. The sandbox stays paused, so trying again is safe. */
+export function resumeFailure(error: unknown): AppError {
+  if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
+  const full = isAppError(error, "resource_exhausted");
+  const message = `The sandbox could not be resumed and stays paused: ${error instanceof AppError ? error.message : "the server's log says why"}`;
+  return new AppError("unavailable", message, { reason: "resume_failed", details: { shouldRetry: full }, cause: error });
+}
