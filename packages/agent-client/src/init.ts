@@ -88,6 +88,18 @@ export class AgentClient {
     }
   }
 
+  /** True when the agent answers its health check within `limitMs`. */
+  async isHealthy({ host, agentPort }: AgentAddress, limitMs: number, signal: AbortSignal): Promise<boolean> {
+    try {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+      const response = await fetch(`http://${host}:${agentPort}/health`, { redirect: "manual", keepalive: false, signal: limit });
+      void response.body?.cancel().catch(() => {});
+      return response.status === 204;
+    } catch {
+      return false;
+    }
+  }
+
   private async attempt(
     address: AgentAddress,
     initKey: string,

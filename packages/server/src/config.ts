@@ -20,6 +20,9 @@ export interface ServerConfig {
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
   readonly maxTimeoutHours: number;
+  /** Seconds between two looks at every agent; 0: none. */
+  readonly probeSeconds: number;
+  readonly onUnresponsive: "none" | "kill";
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
   /** Of layers that only the build cache refers to, in MiB. */
@@ -107,6 +110,8 @@ const Env = z.object({
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
+  BOXYARD_PROBE_SECONDS: count(0).default(30),
+  BOXYARD_ON_UNRESPONSIVE: z.enum(["none", "kill"]).default("none"),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
   BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
   BOXYARD_MAX_BUILD_CACHE_MIB: count(0).default(20_480),
@@ -147,6 +152,8 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
+    probeSeconds: e.BOXYARD_PROBE_SECONDS,
+    onUnresponsive: e.BOXYARD_ON_UNRESPONSIVE,
     maxBuilds: e.BOXYARD_MAX_BUILDS,
     maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
     maxBuildCacheMib: e.BOXYARD_MAX_BUILD_CACHE_MIB,

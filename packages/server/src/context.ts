@@ -18,6 +18,7 @@ import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { Idempotency } from "./sandboxes/idempotency.ts";
+import { Liveness, livenessSettings } from "./sandboxes/liveness.ts";
 import { type Adoption, adoptAll } from "./sandboxes/restart.ts";
 import { Sampler } from "./sandboxes/sampler.ts";
 import { SandboxService } from "./sandboxes/service.ts";
@@ -72,6 +73,7 @@ export interface RunningServer {
   readonly context: ServerContext;
   readonly engine: Engine;
   readonly sampler: Sampler;
+  readonly liveness: Liveness;
   readonly routes: RouteTable;
   readonly firstKey: FirstKey;
   readonly adoption: Adoption;
@@ -136,6 +138,7 @@ export async function startServer({
     ...(observer ? { observer } : {}),
   });
   const sampler = new Sampler(engine.sandboxes, driver, clock);
+  const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
   const sandboxes = new SandboxService({
     engine,
     admission,
@@ -146,14 +149,14 @@ export async function startServer({
     driver,
     clock,
     sampler,
+    liveness,
     logs: sandboxLogs,
     maxTimeoutHours: config.maxTimeoutHours,
   });
-  const keys = new Keys(store, clock);
   const context: ServerContext = {
     config,
     logger,
-    keys,
+    keys: new Keys(store, clock),
     store,
     templates,
     catalog,
@@ -173,14 +176,14 @@ export async function startServer({
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), logger, clock);
   front = new Front({ ...frontSettings(config), routes, api, uploads: uploadTarget(uploads), clock, logger });
-  sampler.start();
-  sweep.start();
+  for (const watch of [sampler, liveness, sweep]) watch.start();
 
   return {
     url: urlOf(config.listen.hostname, front.port),
     context,
     engine,
     sampler,
+    liveness,
     routes,
     firstKey,
     adoption,
@@ -189,7 +192,7 @@ export async function startServer({
     async close(graceMs = 5000) {
       await front?.close(graceMs);
       await builds.close();
-      await Promise.all([sweep.stop(), sampler.stop(), engine.close()]);
+      await Promise.all([sweep, sampler, liveness].map((watch) => watch.stop()).concat(engine.close()));
       await sandboxLogs.close();
       await store.close();
       await lock.release();

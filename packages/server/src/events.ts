@@ -16,6 +16,7 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   half_made: "the server ended while it was being made",
   released: "the operator removed all sandboxes",
   owner_gone: "the server that built in it ended",
+  unresponsive: "its agent no longer answered",
 };
 
 /**
@@ -90,6 +91,14 @@ export class Events {
   }
   orphanRemoved(sandboxId: string): void {
     this.logger.warn({ sandboxId }, "orphan removed: the driver had it, the store did not");
+  }
+  unresponsive(sandboxId: string, policy: string): void {
+    this.logger.warn({ sandboxId, policy }, "the agent of the sandbox no longer answers");
+    this.logs?.add(sandboxId, "error", "The sandbox's agent no longer answers", { event: "unresponsive" });
+  }
+  responsive(sandboxId: string): void {
+    this.logger.info({ sandboxId }, "the agent of the sandbox answers again");
+    this.logs?.add(sandboxId, "info", "The sandbox's agent answers again", { event: "responsive" });
   }
   watchFailed(sandboxId: string, error: unknown): void {
     this.logger.error({ sandboxId, err: error }, "watching the sandbox failed; it will be tried again");

@@ -217,6 +217,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   }
 
   private onResponseHead(bytes: Buffer): void {
+    if (this.port === AGENT_PORT) this.route.agentAnswers += 1;
     const from = this.head.byteLength;
     const answers = this.knownAnswers();
     const again = from === 0 ? answers?.recall(bytes) : undefined;

@@ -17,6 +17,8 @@ export interface Route {
   readonly inside?: ConnectInside;
   /** What must be broken off when this incarnation ends. */
   readonly flights: Set<Flight>;
+  /** How many answers of the agent have come through the proxy: a sign of life. */
+  agentAnswers: number;
 }
 
 export interface Flight {
@@ -24,7 +26,7 @@ export interface Flight {
   cut(): void;
 }
 
-export type RouteFacts = Omit<Route, "flights">;
+export type RouteFacts = Omit<Route, "flights" | "agentAnswers">;
 
 /** Every reachable sandbox, in memory only: fed by the lifecycle, read by the proxy, which never touches the store. */
 export class RouteTable {
@@ -41,7 +43,7 @@ export class RouteTable {
 
   add(facts: RouteFacts): void {
     this.remove(facts.sandboxId);
-    this.routes.set(facts.sandboxId, { ...facts, flights: new Set() });
+    this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0 });
   }
 
   find(sandboxId: string): Route | undefined {

@@ -10,6 +10,7 @@ import { checkTimeout, toCreateSandbox } from "./create-request.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
 import type { Idempotency } from "./idempotency.ts";
+import type { Liveness } from "./liveness.ts";
 import { type CreateSandbox, newRecord } from "./new-record.ts";
 import { createFailure, sandboxNotFound } from "./problems.ts";
 import type { Sampler } from "./sampler.ts";
@@ -28,6 +29,7 @@ export interface SandboxServiceParts {
   readonly driver: SandboxDriver;
   readonly clock: Clock;
   readonly sampler: Sampler;
+  readonly liveness: Liveness;
   readonly logs: SandboxLogs;
   readonly maxTimeoutHours: number;
 }
@@ -79,6 +81,12 @@ export class SandboxService {
     const { record } = this.own(teamId, id);
     if (visibleState(record.state) === undefined) throw sandboxNotFound(id);
     return record;
+  }
+
+  /** True when the sandbox runs and its agent no longer answers. */
+  isUnresponsive(id: SandboxId): boolean {
+    const { engine, liveness } = this.parts;
+    return liveness.isUnresponsive(engine.sandboxes.find(id));
   }
 
   /** Sandboxes of a team that clients see in one of these states, in no order. */

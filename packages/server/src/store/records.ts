@@ -13,7 +13,8 @@ export type EndCause =
   | "lost"
   | "half_made"
   | "released"
-  | "owner_gone";
+  | "owner_gone"
+  | "unresponsive";
 
 export interface EgressLists {
   readonly allowOut?: readonly string[];

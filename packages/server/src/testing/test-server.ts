@@ -23,6 +23,7 @@ export interface TestServerOptions {
   readonly dataFolder?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
+  /** How long an agent may take for an answer; as on a real server by default. */
   readonly agentLimitMs?: number;
   readonly observer?: StepObserver;
   readonly logger?: Logger;

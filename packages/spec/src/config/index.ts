@@ -65,6 +65,18 @@ export const SETTINGS = [
     meaning: "Longest lifetime that a create, connect or timeout may ask for.",
   },
   {
+    name: "BOXYARD_PROBE_SECONDS",
+    usedBy: "server",
+    default: "30",
+    meaning: "Seconds between two looks at agents without traffic; three without an answer make a sandbox unresponsive. 0: never.",
+  },
+  {
+    name: "BOXYARD_ON_UNRESPONSIVE",
+    usedBy: "server",
+    default: "none",
+    meaning: "What happens to an unresponsive sandbox: none (it is shown and logged) or kill.",
+  },
+  {
     name: "BOXYARD_MAX_BUILDS",
     usedBy: "server",
     default: "number of cores, at least 2",

@@ -89,6 +89,10 @@ export const SandboxDetail = z
     domain: z.string().optional(),
     allowInternetAccess: z.boolean().optional(),
     network: NetworkConfig.optional(),
+    health: z
+      .literal("unresponsive")
+      .optional()
+      .openapi({ description: "Only when the sandbox's agent did not answer the last three times that the server asked it" }),
     lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(["kill", "pause"]) }),
     pauseMode: z.enum(["full", "filesystem"]).optional().openapi({ description: "What was kept; of a paused sandbox" }),
   })

@@ -46,13 +46,14 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
   };
 }
 
-export function presentDetail(record: SandboxRecord, { tokens, config }: ServerContext): SandboxDetail {
+export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes }: ServerContext): SandboxDetail {
   const { settings } = record;
   return {
     ...presentListed(record),
     envdAccessToken: tokens.access(record.id),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
     allowInternetAccess: settings.internetAccess,
+    ...(sandboxes.isUnresponsive(record.id) && { health: "unresponsive" as const }),
     network: {
       allowPublicTraffic: settings.allowPublicTraffic,
       ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),
