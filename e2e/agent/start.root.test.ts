@@ -174,8 +174,11 @@ describe("Start: environment", () => {
 });
 
 describe("Start: what the process is", () => {
-  test("oom_score_adj is 100, signals are at their defaults, umask 022", async () => {
-    const { stdout } = await run(agent, "cat /proc/self/oom_score_adj; umask; awk '/^Sig(Blk|Ign)/ {print $2}' /proc/self/status");
+  test("oom_score_adj is 100 above the agent's, signals are at their defaults, umask 022", async () => {
+    const { stdout } = await run(
+      agent,
+      "agent=$(cut -d ' ' -f 4 /proc/$PPID/stat); echo $(($(cat /proc/self/oom_score_adj) - $(cat /proc/$agent/oom_score_adj))); umask; awk '/^Sig(Blk|Ign)/ {print $2}' /proc/self/status",
+    );
     expect(stdout).toBe("100\n0022\n0000000000000000\n0000000000000000\n");
   });
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,9 @@
 
 /* Processes, threads among them, that are left to the agent. */
 enum { ROOM = 32 };
+
+/* What a command's oom_score_adj is above the agent's, and what it can be at most (proc(5)). */
+enum { ABOVE_AGENT = 100, MOST = 1000 };
 
 /* Default signals: what is ignored would stay so in every command. */
 static void reset_signals(void) {
@@ -22,9 +26,17 @@ static void reset_signals(void) {
  * this is not possible, and not fatal.
  */
 static void prefer_for_oom(void) {
-  int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  char text[16] = "";
+  int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
   if (file < 0) return;
-  if (write(file, "100", 3) < 0) { /* see above */ }
+  int score = read(file, text, sizeof text - 1) > 0 ? atoi(text) + ABOVE_AGENT : ABOVE_AGENT;
+  if (score < ABOVE_AGENT) score = ABOVE_AGENT;
+  if (score > MOST) score = MOST;
+  /* By hand: printf would double this program. No zeros in front, or the kernel reads it as octal. */
+  char digits[4];
+  size_t first = sizeof digits;
+  for (; score > 0; score /= 10) digits[--first] = (char)('0' + score % 10);
+  if (write(file, digits + first, sizeof digits - first) < 0) { /* see above */ }
   close(file);
 }
 

@@ -3,6 +3,7 @@ import { AppError, isSandboxId, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
+import { limitInstance, machineSize } from "./cgroup/instance-limits.ts";
 import { SpareChildren } from "./cgroup/spare-children.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
 import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
@@ -13,6 +14,7 @@ import type { MachineFacts } from "./oci/config.ts";
 import { seccompConfig } from "./oci/seccomp/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import { adoptSandboxes } from "./recover.ts";
+import { shareOfSandboxes } from "./reserve-for-machine.ts";
 import { ROOT_MOUNT } from "./rootfs/mounts.ts";
 import { UidClaims } from "./rootfs/uid-claims.ts";
 import { UidRanges } from "./rootfs/uid-ranges.ts";
@@ -52,12 +54,17 @@ export function assembleDriver(
   cgroups.prepare();
   const spareChildren = new SpareChildren(cgroups);
   spareChildren.open();
+  const limits = shareOfSandboxes(machineSize(), config.reserve);
+  if (!limitInstance(cgroups, limits)) {
+    config.logger.warn(limits, "sandboxes hold more memory than all of them may now; the old limit holds until they have ended");
+  }
   const clock = config.clock ?? systemClock;
   const parts: LocalParts = {
     paths,
     machine: { ...machineFacts(), seccomp: seccompConfig(runtime.dialect.seccompForm(runtime.file)) },
     cgroups,
     spareChildren,
+    limits,
     uidRanges: new UidRanges(instance, new UidClaims(RUN_FOLDER, instance, bootId())),
     networks,
     storage,

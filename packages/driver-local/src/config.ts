@@ -1,5 +1,6 @@
 import type { Clock, StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import type { Reserve } from "./reserve-for-machine.ts";
 import type { RuntimeName } from "./runtime/dialect.ts";
 
 export interface LocalDriverConfig {
@@ -10,6 +11,8 @@ export interface LocalDriverConfig {
   readonly runtime?: RuntimeName;
   /** The sandboxes' range, where the operator set one (`BOXYARD_NETWORK`): then no other is chosen when it is taken. */
   readonly network?: string;
+  /** What all sandboxes together leave to the machine (`BOXYARD_RESERVE_*`); what is left out depends on the machine. */
+  readonly reserve?: Reserve;
   /** How long an agent may take to answer after its start; 10,000 by default. */
   readonly agentTimeoutMs?: number;
   /** Called around every step; may inject faults in tests. */

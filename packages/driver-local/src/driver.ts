@@ -2,6 +2,7 @@ import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, S
 import { fromErrno } from "@boxyard/core/node";
 import type {
   AgentAddress,
+  Capacity,
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
@@ -19,6 +20,7 @@ import type {
 } from "@boxyard/driver";
 import { readAccount } from "./account.ts";
 import { waitUntilEnded } from "./cgroup/ended.ts";
+import { useOfInstance } from "./cgroup/instance-limits.ts";
 import { readOomKills } from "./cgroup/stats.ts";
 import { Generations } from "./checkpoint/generation.ts";
 import { generationOf, pauseSandbox } from "./checkpoint/pause.ts";
@@ -69,6 +71,16 @@ export class LocalDriver implements SandboxDriver {
 
   fingerprint(): Promise<Fingerprint> {
     return this.fingerprinter();
+  }
+
+  async capacity(): Promise<Capacity> {
+    const { cgroups, limits, storage } = this.parts;
+    return {
+      memoryLimitBytes: limits.memoryBytes,
+      processLimit: limits.processes,
+      ...useOfInstance(cgroups, limits),
+      ...storage.room(),
+    };
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {

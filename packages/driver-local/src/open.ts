@@ -22,7 +22,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
     throw new AppError("failed_precondition", `${dataFolder} is not set up: run 'boxyard setup'`, { reason: "not_set_up" });
   }
   const guest = guestFolder(dataFolder);
-  const storage = await openPool(dataFolder);
+  const storage = await openPool(dataFolder, config.reserve);
   await sweepMaking(dataFolder);
   const networks = await openNetworkOf(config, facts);
   try {

@@ -32,6 +32,11 @@ export interface SandboxNetworks {
   release(): Promise<void>;
 }
 
+export interface PoolRoom {
+  readonly diskLimitBytes: number;
+  readonly diskFreeBytes: number;
+}
+
 export interface PoolStorage {
   /** The mounted pool. */
   readonly root: string;
@@ -46,6 +51,8 @@ export interface PoolStorage {
   /** Repeatable; succeeds when there is none. */
   destroyVolume(id: string): Promise<void>;
   usage(id: string): Promise<{ usedBytes: number }>;
+  /** Size of the pool, and what may still be written to it. */
+  room(): PoolRoom;
   listVolumes(): Promise<readonly string[]>;
   /** Folder of the generations of paused sandboxes, a folder for each sandbox. */
   readonly generationsRoot: string;

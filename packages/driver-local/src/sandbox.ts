@@ -1,6 +1,7 @@
 import type { Clock, SandboxId, StepObserver } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
 import type { InstanceCgroups } from "./cgroup/instance.ts";
+import type { InstanceLimits } from "./cgroup/instance-limits.ts";
 import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
 import type { SpareChildren } from "./cgroup/spare-children.ts";
 import type { Criu } from "./checkpoint/criu.ts";
@@ -18,6 +19,8 @@ export interface LocalParts {
   readonly machine: MachineFacts;
   readonly cgroups: InstanceCgroups;
   readonly spareChildren: SpareChildren;
+  /** What all sandboxes together may take. */
+  readonly limits: InstanceLimits;
   readonly uidRanges: UidRanges;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;

@@ -3,6 +3,7 @@ import type { Generation, PauseOptions } from "./checkpoint.ts";
 import type { ImageStore } from "./images.ts";
 import type {
   AgentAddress,
+  Capacity,
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
@@ -60,6 +61,9 @@ export interface SandboxDriver {
 
   /** What this machine can do, and how to mend what it can't. Starts nothing, changes nothing. */
   fingerprint(): Promise<Fingerprint>;
+
+  /** What there is for all sandboxes together. Cheap: asked for before every create. */
+  capacity(): Promise<Capacity>;
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
   start(handle: SandboxHandle, signal: AbortSignal): Promise<void>;

@@ -87,6 +87,20 @@ export interface ResourceStats {
   readonly oomKills: number;
 }
 
+/** What there is on the machine for all sandboxes together, and how much of it is free now. */
+export interface Capacity {
+  readonly memoryLimitBytes: number;
+  /** What sandboxes can still take; what the kernel can reclaim from them at any time (cached files) counts as free. */
+  readonly memoryFreeBytes: number;
+  /** Processes and threads. */
+  readonly processLimit: number;
+  readonly processesFree: number;
+  /** Size of what sandboxes write to. */
+  readonly diskLimitBytes: number;
+  /** What can still be written before growth is paused; 0 while it is. */
+  readonly diskFreeBytes: number;
+}
+
 export type Signal = "SIGTERM" | "SIGKILL";
 
 export interface DriverCapabilities {

@@ -4,6 +4,7 @@ import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { z } from "zod";
 import { type ProxySettings, parseListed } from "./registry/reach.ts";
+import type { Overcommit } from "./sandboxes/capacity-gate.ts";
 
 /** Effective settings of the server. */
 export interface ServerConfig {
@@ -17,6 +18,8 @@ export interface ServerConfig {
   readonly peerTimeoutSeconds: number;
   readonly logLevel: string;
   readonly maxSandboxes: number;
+  /** Limits of all sandboxes together over what there is. */
+  readonly overcommit: Overcommit;
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
   readonly maxTimeoutHours: number;
@@ -51,6 +54,7 @@ function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && url.href === `${url.origin}/`;
 }
+const factor = z.coerce.number("must be a number").min(1, "must be at least 1");
 
 /** Values separated by commas. */
 const list = (isGood: (entry: string) => boolean, message: string) =>
@@ -107,6 +111,8 @@ const Env = z.object({
   BOXYARD_PEER_TIMEOUT_SECONDS: count(3).max(7200, "must be at most 7200").default(60),
   BOXYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
+  BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
+  BOXYARD_DISK_OVERCOMMIT: factor.default(256),
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
@@ -149,6 +155,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     peerTimeoutSeconds: e.BOXYARD_PEER_TIMEOUT_SECONDS,
     logLevel: e.BOXYARD_LOG_LEVEL,
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
+    overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
 import { AppError, type Clock, type StepObserver, systemClock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { SandboxDriver } from "@boxyard/driver";
+import type { ResourceLimits, SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
 import { createApp } from "./http/app.ts";
@@ -15,6 +15,7 @@ import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { Admission } from "./sandboxes/admission.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
+import { CapacityGate } from "./sandboxes/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { Idempotency } from "./sandboxes/idempotency.ts";
@@ -125,13 +126,15 @@ export async function startServer({
   const engine = new Engine({ store, driver, clock, routes, agent, tokens, events, ...(observer ? { observer } : {}) });
   const admission = new Admission(engine, config.maxSandboxes);
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
+  const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
+  const making = { engine, admission, capacity, clock };
   const { catalog, builds, uploads, templateImages } = await assembleTemplates({
     config,
     store,
     templates,
     driver,
     engine,
-    buildSandboxes: new BuildSandboxes({ engine, admission, tokens, clock }),
+    buildSandboxes: new BuildSandboxes({ ...making, tokens }),
     clock,
     logger,
     settings: buildSettings,
@@ -140,14 +143,12 @@ export async function startServer({
   const sampler = new Sampler(engine.sandboxes, driver, clock);
   const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
   const sandboxes = new SandboxService({
-    engine,
-    admission,
+    ...making,
     gate,
     idempotency: new Idempotency(store, clock),
     templates,
     store,
     driver,
-    clock,
     sampler,
     liveness,
     logs: sandboxLogs,
@@ -205,6 +206,9 @@ async function noSdkPackage(): Promise<never> {
 }
 
 const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
+function* limitsOf({ sandboxes }: Engine): Iterable<ResourceLimits> {
+  for (const { record } of sandboxes.all()) yield record.facts.resources;
+}
 
 /** Where a client on this machine reaches the server. */
 function urlOf(hostname: string, port: number): string {

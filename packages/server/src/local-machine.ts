@@ -31,12 +31,13 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     },
     rebuildBase: () => rebuildBase(settings(), reporter()),
     openDriver: (logger) => {
-      const { dataDir, network, runtime } = settings();
+      const { dataDir, network, runtime, reserve } = settings();
       return openLocalDriver({
         dataFolder: dataDir,
         logger,
         ...(network && { network }),
         ...(runtime && { runtime }),
+        ...(reserve && { reserve }),
         ...(faults.driver && { observer: faults.driver }),
       });
     },

@@ -45,8 +45,8 @@ test("the agent runs on its own libraries and engine settings", () => {
 });
 
 test("the server's protection from the out-of-memory killer is not inherited", () => {
-  expect(build({ oomScoreAdj: -900 }).process.oomScoreAdj).toBe(0);
-  expect(build({ oomScoreAdj: 200 }).process.oomScoreAdj).toBeUndefined();
+  expect(build({ oomScoreAdj: -900 }).process.oomScoreAdj).toBe(500);
+  expect(build({ oomScoreAdj: 700 }).process.oomScoreAdj).toBe(700);
 });
 
 test("no privilege that reaches past a user namespace, in no set", () => {

@@ -22,12 +22,14 @@ export interface MachineFacts {
   readonly maxOpenFiles: number;
   /** Hard limit of processes per user; same. */
   readonly maxProcesses: number;
-  /** Our own `oom_score_adj`: a sandbox must not inherit protection from the out-of-memory killer. */
+  /** Our own `oom_score_adj`. */
   readonly oomScoreAdj: number;
   /** The system calls that sandboxes may make, as this machine's runtime takes it. The same for all. */
   readonly seccomp: SeccompConfig;
 }
 
+/** When the machine's memory runs out, the kernel takes sandboxes before anything else; `launch` puts commands above it. */
+const OOM_SCORE_ADJ = 500;
 const OPEN_FILES = 65_536;
 /** Threads that are the agent's own: ROOM of images/guest/launch/prepare.c. */
 const AGENT_ROOM = 32;
@@ -85,7 +87,8 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       // sudo must work inside; its powers end at the user namespace.
       noNewPrivileges: false,
       rlimits: rlimits(input, machine),
-      ...(machine.oomScoreAdj < 0 && { oomScoreAdj: 0 }),
+      // Without CAP_SYS_RESOURCE nobody may go below what he inherited.
+      oomScoreAdj: Math.max(OOM_SCORE_ADJ, machine.oomScoreAdj),
     },
     mounts: mounts(input),
     ...(machine.seccomp.annotations && { annotations: machine.seccomp.annotations }),

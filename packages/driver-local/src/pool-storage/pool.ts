@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { fromErrno } from "@boxyard/core/node";
-import type { PoolStorage } from "../parts.ts";
+import type { PoolRoom, PoolStorage } from "../parts.ts";
+import type { Reserve } from "../reserve-for-machine.ts";
 import {
   createSubvolume,
   destroySubvolume,
@@ -15,11 +16,12 @@ import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { mountPool, unmountPool } from "./mount.ts";
 import { digestHex, poolPaths, volumeName } from "./paths.ts";
 import { ReadyVolumes } from "./ready-volumes.ts";
+import { roomIn } from "./room.ts";
 
 /** Mounts the pool of `dataDir` (or takes over the mounted one) and cleans up after kernels that leave qgroups behind. */
-export async function openPool(dataDir: string): Promise<PoolStorage> {
+export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<PoolStorage> {
   await mountPool(dataDir);
-  const pool = new BtrfsPool(dataDir);
+  const pool = new BtrfsPool(dataDir, reserve);
   pool.removeStaleQgroups();
   await pool.makeReady();
   return pool;
@@ -31,14 +33,16 @@ class BtrfsPool implements PoolStorage {
   readonly layersRoot: string;
   readonly generationsRoot: string;
   private readonly dataDir: string;
+  private readonly reserve: Reserve;
   private readonly volumesRoot: string;
   private readonly making: string;
   private readonly qgroups: string;
   private readonly seeds: InodeSeeds;
   private readonly ready: ReadyVolumes;
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, reserve: Reserve) {
     this.dataDir = dataDir;
+    this.reserve = reserve;
     this.seeds = new InodeSeeds(dataDir);
     this.ready = new ReadyVolumes(poolPaths(dataDir).readyVolumes, this.seeds);
     this.root = poolPaths(dataDir).root;
@@ -121,6 +125,10 @@ class BtrfsPool implements PoolStorage {
     } catch (error) {
       throw fromErrno(`usage of volume ${id}`, error);
     }
+  }
+
+  room(): PoolRoom {
+    return roomIn(this.dataDir, this.reserve);
   }
 
   async listVolumes(): Promise<readonly string[]> {

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 import { parseNetwork } from "../network/addresses.ts";
+import type { Reserve } from "../reserve-for-machine.ts";
 import { RUNTIME_NAMES, type RuntimeName } from "../runtime/dialect.ts";
 import type { SetupConfig } from "./types.ts";
 
@@ -31,6 +32,20 @@ function runtimeName(text: string): RuntimeName {
   throw new AppError("invalid_argument", `BOXYARD_RUNTIME='${text}' is none of ${RUNTIME_NAMES.join(", ")}`, { reason: "invalid_setting" });
 }
 
+function reserveOf(env: Readonly<Record<string, string | undefined>>): Reserve {
+  const size = (name: string) => (env[name] ? parseSize(name, env[name]) : undefined);
+  const memoryBytes = size("BOXYARD_RESERVE_MEMORY");
+  const processes = size("BOXYARD_RESERVE_PROCESSES");
+  const poolBytes = size("BOXYARD_RESERVE_POOL");
+  const diskBytes = size("BOXYARD_RESERVE_DISK");
+  return {
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...(processes !== undefined && { processes }),
+    ...(poolBytes !== undefined && { poolBytes }),
+    ...(diskBytes !== undefined && { diskBytes }),
+  };
+}
+
 /** The settings of set-up from the environment. Throws `invalid_argument` and names the variable. */
 export function readSetupConfig(env: Readonly<Record<string, string | undefined>> = process.env): SetupConfig {
   const dataDir = resolve(env.BOXYARD_DATA || "/var/lib/boxyard");
@@ -40,6 +55,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     cacheDir: env.BOXYARD_CACHE ? resolve(env.BOXYARD_CACHE) : join(dataDir, "cache"),
     ...(env.BOXYARD_NETWORK && { network: env.BOXYARD_NETWORK }),
     ...(env.BOXYARD_POOL_SIZE && { poolSizeBytes: parseSize("BOXYARD_POOL_SIZE", env.BOXYARD_POOL_SIZE) }),
+    reserve: reserveOf(env),
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     // A shell of `su` may lack the folders of the administrator's programs; messages are read by people who search for them in English.
     env: { ...env, PATH: [...(env.PATH ? [env.PATH] : []), SYSTEM_PATH].join(":"), LC_ALL: "C.UTF-8" },

@@ -1,3 +1,4 @@
+import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 
 /** What set-up needs to know; made by `readSetupConfig`. */
@@ -12,6 +13,8 @@ export interface SetupConfig {
   readonly poolSizeBytes?: number;
   /** The runtime asked for; the first that works when left out. Set-up installs crun whatever it is. */
   readonly runtime?: RuntimeName;
+  /** What sandboxes leave to the machine. */
+  readonly reserve?: Reserve;
   /** Environment of the programs that set-up runs: proxies and the like come from here. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

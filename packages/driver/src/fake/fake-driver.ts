@@ -3,6 +3,7 @@ import type { Generation, PauseOptions } from "../checkpoint.ts";
 import type { SandboxDriver } from "../driver.ts";
 import type {
   AgentAddress,
+  Capacity,
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
@@ -39,6 +40,10 @@ export class FakeDriver implements SandboxDriver {
     return this.world.faults.around("fingerprint", undefined, async () => ({
       checks: [{ name: "fake", status: "ok", found: "Nothing is needed" }],
     }));
+  }
+
+  capacity(): Promise<Capacity> {
+    return this.world.faults.around("capacity", undefined, async () => this.world.capacity);
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {

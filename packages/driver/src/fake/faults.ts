@@ -3,6 +3,7 @@ import { AppError } from "@boxyard/core";
 /** The verbs of the contract that a fault can be put on. */
 export type FaultVerb =
   | "fingerprint"
+  | "capacity"
   | "create"
   | "start"
   | "recover"

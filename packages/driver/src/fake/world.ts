@@ -1,6 +1,6 @@
 import type { Generation } from "../checkpoint.ts";
 import type { LayerInfo } from "../images.ts";
-import type { CheckpointAbility, ExitStatus, NetworkSpec, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
+import type { Capacity, CheckpointAbility, ExitStatus, NetworkSpec, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 
@@ -40,6 +40,15 @@ export class FakeWorld {
   /** What commands inside come to from now on; by default each ends with 0 at once. */
   command: FakeCommands = () => ({});
   released = 0;
+  /** What `capacity` answers. */
+  capacity: Capacity = {
+    memoryLimitBytes: 2 ** 40,
+    memoryFreeBytes: 2 ** 40,
+    processLimit: 2 ** 22,
+    processesFree: 2 ** 22,
+    diskLimitBytes: 2 ** 50,
+    diskFreeBytes: 2 ** 50,
+  };
 
   make(spec: SandboxSpec, driver: string): FakeSandbox {
     let end: (exit: ExitStatus) => void = () => {};

@@ -1,6 +1,7 @@
 import type { AgentAccess } from "@boxyard/agent-client";
 import type { Clock } from "@boxyard/core";
 import type { Admission } from "./admission.ts";
+import type { CapacityGate } from "./capacity-gate.ts";
 import type { Engine } from "./engine/engine.ts";
 import { addressOf, type Sandbox } from "./engine/sandbox.ts";
 import { type BuildSandbox, newBuildRecord } from "./new-record.ts";
@@ -10,6 +11,7 @@ import { createTransition } from "./transitions/create.ts";
 export interface BuildSandboxesParts {
   readonly engine: Engine;
   readonly admission: Admission;
+  readonly capacity: CapacityGate;
   readonly tokens: Tokens;
   readonly clock: Clock;
 }
@@ -26,9 +28,13 @@ export class BuildSandboxes {
 
   /** A new sandbox that runs, and how its agent is reached. */
   async open(wanted: BuildSandbox, signal: AbortSignal): Promise<{ sandbox: Sandbox; agent: AgentAccess }> {
-    const { engine, admission, tokens, clock } = this.parts;
-    const sandbox = admission.admit(newBuildRecord(wanted, clock.now()));
-    await engine.make(sandbox, createTransition, NO_TEMPLATE, { signal });
+    const { engine, admission, capacity, tokens, clock } = this.parts;
+    const record = newBuildRecord(wanted, clock.now());
+    const sandbox = await capacity.run(record.facts.resources, async () => {
+      const admitted = admission.admit(record);
+      await engine.make(admitted, createTransition, NO_TEMPLATE, { signal });
+      return admitted;
+    });
     return { sandbox, agent: { address: addressOf(sandbox), accessToken: tokens.access(sandbox.id) } };
   }
 

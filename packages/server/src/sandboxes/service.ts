@@ -5,6 +5,7 @@ import type { SandboxLogs } from "../logs/sandbox-logs.ts";
 import type { SandboxLogLine, SandboxLogQuery, SandboxRecord, SandboxSettings, Store } from "../store/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { Admission } from "./admission.ts";
+import type { CapacityGate } from "./capacity-gate.ts";
 import type { CreateGate } from "./create-gate.ts";
 import { checkTimeout, toCreateSandbox } from "./create-request.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -23,6 +24,7 @@ export interface SandboxServiceParts {
   readonly engine: Engine;
   readonly admission: Admission;
   readonly gate: CreateGate;
+  readonly capacity: CapacityGate;
   readonly idempotency: Idempotency;
   readonly templates: Templates;
   readonly store: Store;
@@ -216,8 +218,14 @@ export class SandboxService {
   }
 
   private async make(id: SandboxId, wanted: CreateSandbox, caller: AbortSignal): Promise<SandboxRecord> {
-    const { engine, admission, clock, templates } = this.parts;
-    const sandbox = admission.admit(newRecord(id, wanted, clock.now()));
+    const { capacity, clock } = this.parts;
+    const record = newRecord(id, wanted, clock.now());
+    return capacity.run(record.facts.resources, () => this.makeFitting(record, wanted, caller));
+  }
+
+  private async makeFitting(wantedRecord: SandboxRecord, wanted: CreateSandbox, caller: AbortSignal): Promise<SandboxRecord> {
+    const { engine, admission, templates } = this.parts;
+    const sandbox = admission.admit(wantedRecord);
     try {
       const record = await engine.make(sandbox, createTransition, wanted.template.spec, { signal: caller });
       templates.countSpawn(record.templateId);

@@ -1,4 +1,4 @@
-import { chmodSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { createLogger } from "@boxyard/core/node";
 import { buildId } from "../build-id.ts";
 import type { ServerConfig } from "../config.ts";
@@ -10,6 +10,8 @@ import { BUILD_FOLDER, NO_BUILD_SETTINGS } from "../templates/builds/build-setti
 /** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */
 const SETUP_NEEDED = 78;
 
+const OOM_SCORE_ADJ = -500;
+
 /** Runs the server until SIGTERM or SIGINT. Sandboxes go on without it. Returns the exit code. */
 export async function serve(config: ServerConfig, machine: Machine): Promise<number> {
   if (!(await machine.isSetUp())) {
@@ -20,6 +22,7 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
   const lock = lockDataFolder(config.dataFolder);
   const logger = createLogger("server", { level: config.logLevel });
   const stop = untilSignal();
+  goLast();
   // A fault in one request must not end the service of all the others.
   for (const event of ["unhandledRejection", "uncaughtException"] as const)
     process.on(event, (error) => logger.error({ err: error }, event));
@@ -47,6 +50,15 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     return 0;
   } finally {
     lock.release();
+  }
+}
+
+/** When the machine's memory ends the kernel takes others first, where root may ask for that (CAP_SYS_RESOURCE). */
+function goLast(): void {
+  try {
+    writeFileSync("/proc/self/oom_score_adj", String(OOM_SCORE_ADJ));
+  } catch {
+    // It stays as it is: sandboxes are far above it in any case.
   }
 }
 

@@ -43,6 +43,42 @@ export const SETTINGS = [
   },
   { name: "BOXYARD_NETWORK", usedBy: "server", default: "a free /16 of 10.208 to 10.223", meaning: "Address range of the sandboxes." },
   { name: "BOXYARD_POOL_SIZE", usedBy: "server", default: "by free disk space", meaning: "Size of the storage pool." },
+  {
+    name: "BOXYARD_RESERVE_MEMORY",
+    usedBy: "server",
+    default: "512M and a sixteenth of the machine's",
+    meaning: "Memory that sandboxes leave to the machine; all of them together have the rest.",
+  },
+  {
+    name: "BOXYARD_RESERVE_PROCESSES",
+    usedBy: "server",
+    default: "an eighth of what the kernel allows, at least 1024",
+    meaning: "Processes and threads that sandboxes leave to the machine.",
+  },
+  {
+    name: "BOXYARD_RESERVE_POOL",
+    usedBy: "server",
+    default: "a twentieth of the pool, 512M to 8G",
+    meaning: "Free space of the pool below which sandboxes and builds can write no more, and none is created.",
+  },
+  {
+    name: "BOXYARD_RESERVE_DISK",
+    usedBy: "server",
+    default: "a fiftieth of the disk, 512M to 8G",
+    meaning: "The same of the disk that holds the pool's file.",
+  },
+  {
+    name: "BOXYARD_MEMORY_OVERCOMMIT",
+    usedBy: "server",
+    default: "64",
+    meaning: "How often all sandboxes' limits together may exceed the memory there is; 1: every sandbox can use its limit at any time.",
+  },
+  {
+    name: "BOXYARD_DISK_OVERCOMMIT",
+    usedBy: "server",
+    default: "256",
+    meaning: "The same of the pool.",
+  },
   { name: "BOXYARD_RUNTIME", usedBy: "server", default: "the first that works", meaning: "What makes the sandboxes: crun or runc." },
   {
     name: "BOXYARD_LOG_LEVEL",

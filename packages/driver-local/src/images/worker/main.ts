@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { writeAll } from "../../sys/at.ts";
 import { KernelError } from "../../sys/errors.ts";
 import { syscall } from "../../sys/syscall.ts";
@@ -13,6 +14,8 @@ const SIGKILL = 9;
 const job = JSON.parse(process.argv[2] ?? "") as Job;
 // The parent has died: nobody wants the result, and the next server removes what there is of it.
 syscall("prctl", [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]);
+// Should a tar take more memory than there is, it is this process that ends, not the server.
+writeFileSync("/proc/self/oom_score_adj", "300");
 // An export's standard output is the tar itself.
 const messages = job.kind === "export" ? 2 : 1;
 const send = (message: Message) => writeAll(messages, Buffer.from(`${JSON.stringify(message)}\n`));

@@ -1,0 +1,97 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MachineSize } from "../reserve-for-machine.ts";
+import { hasErrno } from "../sys/libc.ts";
+import type { InstanceCgroups } from "./instance.ts";
+import { memoryOf } from "./stats.ts";
+
+const KIB = 1024;
+/** While less than this share of the memory is taken, caches included, nobody needs to know what of it are caches. */
+const PLENTY = 0.5;
+
+export interface InstanceLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+}
+
+const number = (path: string): number => Number(readFileSync(path, "utf8").trim());
+const meminfo = (key: string): number =>
+  Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(readFileSync("/proc/meminfo", "utf8"))?.[1] ?? 0) * KIB;
+
+export function machineSize(): MachineSize {
+  const processes = Math.min(number("/proc/sys/kernel/pid_max"), number("/proc/sys/kernel/threads-max"));
+  return { memoryBytes: meminfo("MemTotal"), processes };
+}
+
+/**
+ * Bounds all sandboxes of a server together, wherever the controllers live. Swap is off for the sum as it is for each. Sandboxes of an earlier
+ * process may hold more than a limit that was lowered since: v1 then refuses it (EBUSY) and keeps the old one: false.
+ */
+export function limitInstance({ hierarchies, folders }: InstanceCgroups, limits: InstanceLimits): boolean {
+  const [top = ""] = folders;
+  const name = top.slice(hierarchies.unified.length);
+  const { v1 } = hierarchies;
+  const memory = String(limits.memoryBytes);
+  let isSet = true;
+  if (v1.memory) {
+    const folder = join(v1.memory, name);
+    isSet = limitMemoryV1(folder, memory);
+  } else {
+    writeFileSync(join(top, "memory.max"), memory);
+    writeOptional(join(top, "memory.swap.max"), "0");
+  }
+  writeFileSync(join(v1.pids ? join(v1.pids, name) : top, "pids.max"), String(limits.processes));
+  return isSet;
+}
+
+/** Memory alone may never be allowed more than memory with swap: a limit that is raised needs the second raised first. */
+function limitMemoryV1(folder: string, bytes: string): boolean {
+  const [memory, withSwap] = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"].map((name) => join(folder, name)) as [string, string];
+  try {
+    try {
+      writeFileSync(memory, bytes);
+    } catch (error) {
+      if (!hasErrno(error, "EINVAL")) throw error;
+      writeOptional(withSwap, bytes);
+      writeFileSync(memory, bytes);
+    }
+    writeOptional(withSwap, bytes);
+    return true;
+  } catch (error) {
+    if (hasErrno(error, "EBUSY")) return false;
+    throw error;
+  }
+}
+
+/** Some kernels are built without swap accounting. */
+function writeOptional(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT")) throw error;
+  }
+}
+
+export interface InstanceUse {
+  readonly memoryFreeBytes: number;
+  readonly processesFree: number;
+}
+
+/** What is free of the limits now; of memory no more than the machine itself has. */
+export function useOfInstance({ hierarchies, folders }: InstanceCgroups, limits: InstanceLimits): InstanceUse {
+  const [top = ""] = folders;
+  const name = top.slice(hierarchies.unified.length);
+  const { v1 } = hierarchies;
+  const folder = v1.memory ? join(v1.memory, name) : top;
+  const usage = number(join(folder, v1.memory ? "memory.usage_in_bytes" : "memory.current"));
+  // The kernel adds up the counters of every sandbox for memory.stat, which takes its time with many of them.
+  const used =
+    usage < limits.memoryBytes * PLENTY
+      ? usage
+      : memoryOf(usage, readFileSync(join(folder, "memory.stat"), "utf8"), v1.memory !== undefined).memoryUsedBytes;
+  const processes = number(join(v1.pids ? join(v1.pids, name) : top, "pids.current"));
+  return {
+    memoryFreeBytes: Math.max(0, Math.min(limits.memoryBytes - used, meminfo("MemAvailable"))),
+    processesFree: Math.max(0, limits.processes - processes),
+  };
+}

@@ -1,0 +1,110 @@
+import { AppError, type Clock } from "@boxyard/core";
+import type { Capacity, ResourceLimits, SandboxDriver } from "@boxyard/driver";
+
+/** How often all sandboxes' limits together may exceed what there is of a resource; at least 1. */
+export interface Overcommit {
+  readonly memory: number;
+  readonly disk: number;
+}
+
+export interface CapacityGateParts {
+  readonly driver: Pick<SandboxDriver, "capacity">;
+  readonly overcommit: Overcommit;
+  /** Limits of every sandbox there is. */
+  readonly limits: () => Iterable<ResourceLimits>;
+  readonly clock: Clock;
+}
+
+const MIB = 2 ** 20;
+/** What a new sandbox must find free, if its limit is not smaller: enough to start and to do something. */
+const LEAST = { memoryBytes: 256 * MIB, diskBytes: 256 * MIB, processes: 64 } as const;
+/** What it has taken when it is there, until the driver's account says how much it is. */
+const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
+/** For so long what the driver said counts, less what was given out since. */
+const FRESH_MS = 500;
+const RETRY_AFTER_S = 5;
+
+/** What a sandbox that is being created is expected to take; the driver's next answer has it in its account. */
+interface Claim {
+  memoryBytes: number;
+  diskBytes: number;
+  isDone: boolean;
+}
+
+/**
+ * Refuses creates that would not fit. Two questions: do all limits together stay within the over-commit, and is enough free now? Limits that the
+ * machine enforces on the sum hold whatever this says; it keeps those who are here from paying for one who comes.
+ */
+export class CapacityGate {
+  private readonly parts: CapacityGateParts;
+  private readonly claims = new Set<Claim>();
+  private known: { readonly capacity: Capacity; readonly at: number } | undefined;
+
+  constructor(parts: CapacityGateParts) {
+    this.parts = parts;
+  }
+
+  /** Runs `work`, which makes a sandbox of these limits. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when it would not fit. */
+  async run<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
+    const capacity = await this.look();
+    this.refuseOvercommit(capacity, wanted);
+    const claim = {
+      memoryBytes: Math.min(wanted.memoryBytes, LEAST.memoryBytes),
+      diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
+      isDone: false,
+    };
+    this.refuseFull(capacity, claim);
+    this.claims.add(claim);
+    try {
+      return await work();
+    } finally {
+      Object.assign(claim, STARTED, { isDone: true });
+    }
+  }
+
+  private async look(): Promise<Capacity> {
+    const { driver, clock } = this.parts;
+    if (this.known && clock.monotonic() - this.known.at < FRESH_MS) return this.known.capacity;
+    const capacity = await driver.capacity();
+    this.known = { capacity, at: clock.monotonic() };
+    for (const claim of this.claims) if (claim.isDone) this.claims.delete(claim);
+    return capacity;
+  }
+
+  private refuseOvercommit(capacity: Capacity, wanted: ResourceLimits): void {
+    const { overcommit, limits } = this.parts;
+    let { memoryBytes, diskBytes } = wanted;
+    for (const limit of limits()) {
+      memoryBytes += limit.memoryBytes;
+      diskBytes += limit.diskBytes;
+    }
+    if (memoryBytes > capacity.memoryLimitBytes * overcommit.memory)
+      throw refusal("memory that sandboxes were promised", "BOXYARD_MEMORY_OVERCOMMIT");
+    if (diskBytes > capacity.diskLimitBytes * overcommit.disk)
+      throw refusal("disk that sandboxes were promised", "BOXYARD_DISK_OVERCOMMIT");
+  }
+
+  private refuseFull(capacity: Capacity, wanted: Claim): void {
+    let { memoryBytes, diskBytes } = wanted;
+    let processes: number = LEAST.processes;
+    for (const claim of this.claims) {
+      memoryBytes += claim.memoryBytes;
+      diskBytes += claim.diskBytes;
+      processes += LEAST.processes;
+    }
+    if (memoryBytes > capacity.memoryFreeBytes) throw refusal("memory", "BOXYARD_RESERVE_MEMORY");
+    if (processes > capacity.processesFree) throw refusal("processes", "BOXYARD_RESERVE_PROCESSES");
+    if (diskBytes > capacity.diskFreeBytes) throw refusal("disk space of the pool", "BOXYARD_RESERVE_POOL and BOXYARD_RESERVE_DISK");
+  }
+}
+
+function refusal(what: string, settings: string): AppError {
+  return new AppError(
+    "unavailable",
+    `There is no room for another sandbox: the ${what} would not suffice; end some (limits: ${settings})`,
+    {
+      reason: "sandbox_capacity_unavailable",
+      details: { retryAfter: RETRY_AFTER_S },
+    },
+  );
+}
