@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type AgentAccess, startProcess } from "./process.ts";
+import { type AgentAccess, runProcess, startProcess } from "./process.ts";
 
 const REQUEST = { cmd: "true", args: [], user: "root" };
 
@@ -53,4 +53,26 @@ test("an agent whose first event is not the start is let go of", async () => {
   await using there = agentThat(() => new Response(body));
   expect(await start(there.agent)).toMatchObject({ reason: "sandbox_lost" });
   expect(await Promise.race([cancelled.then(() => "let go of"), Bun.sleep(500)])).toBe("let go of");
+});
+
+test("a flood of messages leaves the rest of the server its turns", async () => {
+  const json = Buffer.from(JSON.stringify({ event: { data: {} } }));
+  const message = Buffer.alloc(5 + json.byteLength);
+  message.writeUInt32BE(json.byteLength, 1);
+  json.copy(message, 5);
+  const start = Buffer.from(JSON.stringify({ event: { start: { pid: 1 } } }));
+  const end = Buffer.from(JSON.stringify({ event: { end: { exitCode: 0, exited: true } } }));
+  const framed = (text: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, 0, text.byteLength]), text]);
+  const flood = Buffer.concat([framed(start), ...Array.from({ length: 50_000 }, () => message), framed(end)]);
+  await using there = agentThat(() => new Response(flood));
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await runProcess(there.agent, REQUEST, {}, AbortSignal.timeout(20_000));
+  isOver = true;
+  expect(turns).toBeGreaterThan(300);
 });

@@ -1,5 +1,7 @@
+import { setImmediate } from "node:timers/promises";
 import { AppError } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
+import { MessageCutter } from "./message-cutter.ts";
 
 /** A sandbox's agent, and the token that it was given. */
 export interface AgentAccess {
@@ -39,7 +41,8 @@ export interface RunningProcess {
   letGo(): void;
 }
 
-const MAX_MESSAGE_BYTES = 8 << 20;
+/** What is read before everything else in this process has its turn: a hostile agent must not take the server's time. */
+const SLICE = { bytes: 64 << 10, messages: 128 };
 /** Of an answer that is a refusal. */
 const MAX_REFUSAL_BYTES = 64 << 10;
 const HEADER_BYTES = 5;
@@ -165,19 +168,15 @@ interface ProcessEvent {
 
 async function* readEvents(response: Response): AsyncGenerator<ProcessEvent, void> {
   if (response.status !== 200 || !response.body) throw failureOf(await refusalOf(response));
-  let pending = Buffer.alloc(0);
+  const cutter = new MessageCutter();
+  const turn = new Turn();
   try {
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-      pending = pending.byteLength === 0 ? Buffer.from(chunk) : Buffer.concat([pending, chunk]);
-      while (pending.byteLength >= HEADER_BYTES) {
-        const length = pending.readUInt32BE(1);
-        if (length > MAX_MESSAGE_BYTES)
-          throw new AppError("data_loss", "The agent sent a message that is too large", { reason: "bad_agent" });
-        if (pending.byteLength < HEADER_BYTES + length) break;
-        const message = parse(pending.toString("utf8", HEADER_BYTES, HEADER_BYTES + length));
-        const isEnd = ((pending[0] ?? 0) & FLAG_END) !== 0;
-        pending = pending.subarray(HEADER_BYTES + length);
-        if (isEnd) {
+      await turn.take(chunk.byteLength, 0);
+      for (const { flags, bytes } of cutter.push(chunk, tooLarge)) {
+        await turn.take(bytes.byteLength, 1);
+        const message = parse(Buffer.from(bytes.buffer).toString());
+        if ((flags & FLAG_END) !== 0) {
           if (message.error !== undefined) throw failureOf(message.error);
           return;
         }
@@ -187,6 +186,23 @@ async function* readEvents(response: Response): AsyncGenerator<ProcessEvent, voi
   } catch (error) {
     if (error instanceof AppError || (error instanceof DOMException && error.name !== "NetworkError")) throw error;
     throw lost(error);
+  }
+}
+
+const tooLarge = () => new AppError("data_loss", "The agent sent a message that is too large", { reason: "bad_agent" });
+
+/** Gives the rest of the process its turn after each slice of work. */
+class Turn {
+  private bytes = 0;
+  private messages = 0;
+
+  async take(bytes: number, messages: number): Promise<void> {
+    this.bytes += bytes;
+    this.messages += messages;
+    if (this.bytes < SLICE.bytes && this.messages < SLICE.messages) return;
+    this.bytes = 0;
+    this.messages = 0;
+    await setImmediate();
   }
 }
 
