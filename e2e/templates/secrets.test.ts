@@ -7,6 +7,7 @@ import { Sandbox } from "@boxyard/sdk";
 import { type BuildError, Template } from "@boxyard/sdk/template";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
 import { startRegistry, type TestRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
+import { holders } from "../support/holders.ts";
 import { usePlatform } from "../support/platform.ts";
 import { pushTinyImage } from "../support/tiny-image.ts";
 
@@ -31,13 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Files below a path that hold one of these texts, of those that this test has made or changed. */
-async function holders(path: string, texts: readonly string[]): Promise<string[]> {
-  const since = ["-type", "f", "-cnewer", join(folder, "begun"), "-not", "-name", "pool.img"];
-  const argv = ["find", path, ...since, "-exec", "grep", "-laF", ...texts.flatMap((text) => ["-e", text]), "{}", "+"];
-  const found = await runProgram(argv, { limitMs: 100_000 });
-  return found.stdout.split("\n").filter((line) => line !== "");
-}
+const since = (path: string, texts: readonly string[]) => holders(path, texts, join(folder, "begun"));
 
 const DOCKERFILE = `FROM boxyard/base
 ARG ARGUMENT
@@ -122,11 +117,11 @@ test("nothing of the data folder holds a planted secret: no layer, log, cache, u
   const { dataDir } = platform();
   // The search finds what is there: the steps' texts are in the log of the build, their results in a layer.
   const stores = readdirSync(dataDir).filter((name) => name.startsWith("boxyard.db"));
-  const logged = await Promise.all(stores.map((name) => holders(join(dataDir, name), [NAME])));
+  const logged = await Promise.all(stores.map((name) => since(join(dataDir, name), [NAME])));
   expect(logged.flat().length).toBeGreaterThan(0);
   expect(
-    (await holders(join(dataDir, "pool/layers"), [new Bun.CryptoHasher("sha256").update(`${PLANTED.file}\n`).digest("hex")])).length,
+    (await since(join(dataDir, "pool/layers"), [new Bun.CryptoHasher("sha256").update(`${PLANTED.file}\n`).digest("hex")])).length,
   ).toBeGreaterThan(0);
-  expect(await holders(dataDir, Object.values(PLANTED))).toEqual([]);
+  expect(await since(dataDir, Object.values(PLANTED))).toEqual([]);
   expect(await Template.delete(NAME, options())).toBe(true);
 }, 120_000);

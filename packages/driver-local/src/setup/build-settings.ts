@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { machineAptSettings } from "./base/machine.ts";
+import { passwordsIn, splitPasswords } from "./build-passwords.ts";
 import { systemEnv } from "./config.ts";
 import type { SetupConfig } from "./types.ts";
 
@@ -9,6 +10,10 @@ export interface MachineBuildSettings {
   /** Text by absolute path inside. */
   readonly files: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
+  /** By the variable that names them here: addresses with passwords in them, which no environment holds. A step gets one when it asks for it. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** What must be in no log. */
+  readonly passwords: readonly string[];
 }
 
 /** Certificate authorities that somebody has added to this machine, and the bundle that holds them together with all others. */
@@ -35,11 +40,14 @@ const NPM_NAMES = new Set(["registry", "proxy", "https-proxy", "noproxy", "stric
 
 /**
  * What builds need of this machine to reach packages as it does itself (docs/decisions.md, Company networks): its apt, pip and npm settings, proxies and
- * extra authorities. Passwords and tokens are not among them. `folder`: where the files go inside.
+ * extra authorities. Tokens are not among them, and passwords in addresses stand in files alone. `folder`: where the files go inside.
  */
 export async function machineBuildSettings(folder: string, setup: Pick<SetupConfig, "env">): Promise<MachineBuildSettings> {
-  const files: Record<string, string> = {};
-  const env: Record<string, string> = { ...proxies(setup.env), ...pipSettings(setup.env), ...npmSettings(setup.env) };
+  const proxy = proxies(setup.env);
+  const split = splitPasswords(folder, { proxy, pip: pipSettings(setup.env), npm: npmSettings(setup.env) });
+  const { secrets } = split;
+  const files: Record<string, string> = { ...split.files };
+  const env: Record<string, string> = { ...split.env };
   const apt = existsSync("/etc/apt") ? await machineAptSettings(systemEnv(setup.env)).catch(() => []) : [];
   const bundle = hasExtraAuthorities() ? machineBundle() : undefined;
   if (bundle !== undefined) {
@@ -53,7 +61,7 @@ export async function machineBuildSettings(folder: string, setup: Pick<SetupConf
   if (lines.length > 0) files["/etc/apt/apt.conf.d/99boxyard-build"] = lines.join("");
   const names = Object.keys(env);
   if (names.length > 0) files["/etc/sudoers.d/zz-boxyard-build"] = `Defaults env_keep += "${names.join(" ")}"\n`;
-  return { files, env };
+  return { files, env, secrets, passwords: passwordsIn([...Object.values(secrets), ...lines]) };
 }
 
 function hasExtraAuthorities(): boolean {

@@ -7,9 +7,13 @@ export interface BuildSettings {
   readonly files: Readonly<Record<string, string>>;
   /** Environment of every command of a build. */
   readonly env: Readonly<Record<string, string>>;
+  /** Secrets that a step gets when it asks for them, beside those of the build, which win. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Parts of files and secrets that must be in no log. */
+  readonly passwords: readonly string[];
 }
 
-export const NO_BUILD_SETTINGS: BuildSettings = { files: {}, env: {} };
+export const NO_BUILD_SETTINGS: BuildSettings = { files: {}, env: {}, secrets: {}, passwords: [] };
 
 /** Folder inside a build's sandbox for what must not enter a layer. */
 export const BUILD_FOLDER = "/run/boxyard-build";

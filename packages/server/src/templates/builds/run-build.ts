@@ -20,9 +20,12 @@ export async function runBuild(
 ): Promise<TemplateSpec> {
   const { teamId, request } = order;
   const build = fitted(order.build, deps.maxCpuCount, log);
-  const session = new Session(deps, build, log, { ...hold, teamId, mask: masker(request.secrets) });
+  const { settings } = deps;
+  const secrets = { ...settings.secrets, ...request.secrets };
+  const mask = masker([...Object.values(request.secrets), ...settings.passwords]);
+  const session = new Session(deps, build, log, { ...hold, teamId, mask });
   const stages = new Map<string, ImageRef>();
-  const context: StageContext = { teamId, deps, log, session, stages, force: request.force, secrets: request.secrets };
+  const context: StageContext = { teamId, deps, log, session, stages, force: request.force, secrets };
   // It depends on no step and takes as long as one, so it is made meanwhile.
   const facts = deps.driver.images.importLayer(new Blob([factsTar(build)]).stream(), { signal: hold.signal });
   facts.catch(() => {}); // Told when it is awaited.

@@ -61,8 +61,8 @@ export async function withSecrets<T>(
 }
 
 /** Takes secrets out of lines of a log. */
-export function masker(secrets: Readonly<Record<string, string>>): (line: string) => string {
-  const lines = Object.values(secrets).flatMap((value) => value.split(/\r?\n/).map((line) => line.trim()));
+export function masker(secrets: readonly string[]): (line: string) => string {
+  const lines = secrets.flatMap((value) => value.split(/\r?\n/).map((line) => line.trim()));
   const masked = [...new Set(lines.filter((line) => line.length >= MIN_MASKED))].sort((a, b) => b.length - a.length);
   if (masked.length === 0) return (line) => line;
   return (line) => masked.reduce((text, secret) => text.replaceAll(secret, MASK), line);

@@ -1,0 +1,9 @@
+import { runProgram } from "@boxyard/testkit";
+
+/** Files below a path that hold one of these texts, of those that were made or changed since `begun` was. */
+export async function holders(path: string, texts: readonly string[], begun: string): Promise<string[]> {
+  const since = ["-type", "f", "-cnewer", begun, "-not", "-name", "pool.img"];
+  const argv = ["find", path, ...since, "-exec", "grep", "-laF", ...texts.flatMap((text) => ["-e", text]), "{}", "+"];
+  const found = await runProgram(argv, { limitMs: 100_000 });
+  return found.stdout.split("\n").filter((line) => line !== "");
+}
