@@ -109,6 +109,11 @@ function parseRequestLine(line: string): RequestLine {
   return { method, minor: start[3] === "1" ? 1 : 0, ...originForm(start[2] ?? "", method) };
 }
 
+/** Whether the client sends its body only when it is told to go on (RFC 9110, 10.1.1). */
+export function wantsContinue({ minor, framing, fields }: RequestHead): boolean {
+  return minor === 1 && framing.kind !== "none" && fields.get("expect")?.toLowerCase() === "100-continue";
+}
+
 /** The head that has this first line and the fields of `known`; undefined if those would mean something else then. Throws `HeadError`. */
 export function withFieldsOf(known: RequestHead, line: string): RequestHead | undefined {
   const { method, target, authority, minor } = parseRequestLine(line);

@@ -5,7 +5,6 @@ export { ClientTable } from "./client-table.ts";
 export { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
 export { FieldNames, type FieldRules, Fields, NOTABLE } from "./fields.ts";
 export {
-  endOfHead,
   type Framing,
   HeadError,
   MAX_HEAD_BYTES,
@@ -13,8 +12,9 @@ export {
   parseResponseHead,
   type RequestHead,
   type ResponseHead,
+  wantsContinue,
 } from "./head.ts";
-export { HeadMemory } from "./head-memory.ts";
 export { moveInKernel } from "./kernel-relay.ts";
+export { ResponseReader } from "./response-reader.ts";
 export { type ConnectInside, type UpstreamOwner, UpstreamPool, type UpstreamTarget } from "./upstream-pool.ts";
 export { forwardedRequest, forwardedResponse, type OtherHost, ownResponse, REASONS, type ResponseEdit } from "./write-head.ts";

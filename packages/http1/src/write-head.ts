@@ -62,14 +62,22 @@ export interface ResponseEdit {
   added(fields: Fields): string;
 }
 
-/** The answer as the client gets it. `close`: the connection ends with it. */
-export function forwardedResponse(response: ResponseHead, close: boolean, edit?: ResponseEdit): Uint8Array {
+export interface ResponseForm {
+  /** The connection ends with this answer. */
+  readonly close?: boolean;
+  /** The body goes out without its chunks: to a client of HTTP/1.0. */
+  readonly unchunked?: boolean;
+  readonly edit?: ResponseEdit | undefined;
+}
+
+/** The answer as the client gets it. */
+export function forwardedResponse(response: ResponseHead, { close, unchunked, edit }: ResponseForm = {}): Uint8Array {
   const { status, fields } = response;
   let text = `HTTP/1.1 ${status} ${response.reason}\r\n`;
   const dropped = namedIn(fields);
   text += copy(fields, isBodyless(status) ? [...dropped, "content-length"] : dropped, edit);
   if (edit) text += edit.added(fields);
-  if (response.framing.kind === "chunked" || hasChunkedHint(response)) text += "Transfer-Encoding: chunked\r\n";
+  if (!unchunked && (response.framing.kind === "chunked" || hasChunkedHint(response))) text += "Transfer-Encoding: chunked\r\n";
   if (status === 101) text += `Connection: Upgrade\r\nUpgrade: ${fields.get("upgrade") ?? ""}\r\n`;
   else if (close) text += "Connection: close\r\n";
   return Buffer.from(`${text}\r\n`, "latin1");

@@ -1,5 +1,13 @@
 import { AppError } from "@boxyard/core";
-import { ByteBuilder, ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead } from "@boxyard/http1";
+import {
+  ByteBuilder,
+  ChunkedDecoder,
+  type ClientConnection,
+  type Exchange,
+  ownResponse,
+  type RequestHead,
+  wantsContinue,
+} from "@boxyard/http1";
 import { CORS, jsonResponse } from "./answers.ts";
 
 /** What a handler gets beside the head of a request. */
@@ -52,10 +60,10 @@ export class ApiExchange implements Exchange, ApiCall {
   }
 
   body(maxBytes: number): Promise<Buffer> {
-    const { framing, fields } = this.request;
+    const { framing } = this.request;
     if (framing.kind === "length" && framing.length > maxBytes) return Promise.reject(tooLarge(maxBytes));
     if (framing.kind !== "none") {
-      if (fields.get("expect")?.toLowerCase() === "100-continue") this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
+      if (wantsContinue(this.request)) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
       this.client.resumeBody();
     }
     return this.collected.whole(maxBytes);

@@ -1,19 +1,17 @@
 import {
   type BodyScanner,
   BULK_BYTES,
+  ChunkedDecoder,
   type ClientConnection,
   type Connection,
   type Exchange,
-  endOfHead,
   forwardedRequest,
   forwardedResponse,
-  HeadMemory,
-  MAX_HEAD_BYTES,
   type OtherHost,
-  parseResponseHead,
   type RequestHead,
   type ResponseEdit,
   type ResponseHead,
+  ResponseReader,
   scannerFor,
   type UpstreamOwner,
   type UpstreamPool,
@@ -27,11 +25,8 @@ const MAX_INTERIM = 32;
 /** Stands for the port in `maskRequestHost`. */
 export const PORT_MARK = "$" + "{PORT}";
 
-const EMPTY = Buffer.alloc(0);
-const behind = (bytes: Buffer, end: number) => (end === bytes.byteLength ? EMPTY : bytes.subarray(end));
-
 function forwardedOf(response: ResponseHead): Uint8Array {
-  response.derived.forwarded ??= forwardedResponse(response, false);
+  response.derived.forwarded ??= forwardedResponse(response, {});
   return response.derived.forwarded;
 }
 
@@ -48,9 +43,11 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private connected = false;
   private isConnecting = false;
   private early: Buffer[] = [];
-  private head: Buffer = EMPTY;
+  private readonly reader: ResponseReader;
   private response: ResponseHead | undefined;
   private scanner: BodyScanner | undefined;
+  /** For a client of HTTP/1.0, which knows no chunks. */
+  private decoder: ChunkedDecoder | undefined;
   private interim = 0;
   private requestEnded = false;
   private responseEnded = false;
@@ -62,6 +59,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   /** `edit`: what the client gets of the sandbox's answers; all of them by default. */
   constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool, edit?: ResponseEdit) {
     this.edit = edit;
+    this.reader = new ResponseReader(request.method);
     this.request = request;
     this.client = client;
     this.route = route;
@@ -218,50 +216,25 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   private onResponseHead(bytes: Buffer): void {
     if (this.port === AGENT_PORT) this.route.agentAnswers += 1;
-    const from = this.head.byteLength;
-    const answers = this.knownAnswers();
-    const again = from === 0 ? answers?.recall(bytes) : undefined;
-    if (again) {
-      this.beginResponse(again, behind(bytes, answers?.byteLength ?? 0));
-      return;
-    }
-    const all = from === 0 ? bytes : Buffer.concat([this.head, bytes]);
-    const end = endOfHead(all, from);
-    if (end < 0 || end > MAX_HEAD_BYTES) {
-      if (all.byteLength > MAX_HEAD_BYTES) throw new Error("response head too large");
-      this.head = all;
-      return;
-    }
-    this.head = EMPTY;
-    const response = parseResponseHead(all.toString("latin1", 0, end - 4), this.request.method);
-    const rest = behind(all, end);
+    const response = this.reader.read(bytes, this.upstream);
+    if (!response) return;
+    const { rest } = this.reader;
     if (response.status === 101) this.openTunnel(response, rest);
     else if (response.status < 200) this.passInterim(response, rest);
-    else {
-      answers?.remember(all, end, response);
-      this.beginResponse(response, rest);
-    }
-  }
-
-  /** What an answer's head means depends on the request in one case only: HEAD. */
-  private knownAnswers(): HeadMemory<ResponseHead> | undefined {
-    const { upstream } = this;
-    if (!upstream || this.request.method === "HEAD") return undefined;
-    upstream.answers ??= new HeadMemory();
-    return upstream.answers;
+    else this.beginResponse(response, rest);
   }
 
   private passInterim(response: ResponseHead, rest: Buffer): void {
     this.interim += 1;
     if (this.interim > MAX_INTERIM) throw new Error("too many interim responses");
-    if (this.request.minor === 1) this.client.write(forwardedResponse(response, false, this.edit));
+    if (this.request.minor === 1) this.client.write(forwardedResponse(response, { edit: this.edit }));
     if (rest.byteLength > 0) this.onResponseHead(rest);
   }
 
   private openTunnel(response: ResponseHead, rest: Buffer): void {
     if (this.request.upgrade === undefined || !this.requestEnded || this.edit) throw new Error("upgrade that nobody asked for");
     this.tunnel = true;
-    this.client.write(forwardedResponse(response, false));
+    this.client.write(forwardedResponse(response, {}));
     if (rest.byteLength > 0) this.toClient(rest);
     const early = this.client.becomeTunnel();
     if (early.byteLength > 0) this.onBody(early);
@@ -270,11 +243,14 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private beginResponse(response: ResponseHead, rest: Buffer): void {
     this.response = response;
     this.scanner = scannerFor(response.framing);
-    const close = !this.request.keepAlive || response.framing.kind === "close";
-    const head = close || this.edit ? forwardedResponse(response, close, this.edit) : forwardedOf(response);
+    const { keepAlive, minor } = this.request;
+    const close = !keepAlive || response.framing.kind === "close";
+    const unchunked = minor === 0;
+    if (unchunked && response.framing.kind === "chunked") this.decoder = new ChunkedDecoder();
+    const head = close || this.edit ? forwardedResponse(response, { close, unchunked, edit: this.edit }) : forwardedOf(response);
     const count = rest.byteLength === 0 || this.scanner.done ? 0 : this.scanner.take(rest, 0);
     if (count === 0) this.toClient(head);
-    else if (!this.client.writeBoth(head, count === rest.byteLength ? rest : rest.subarray(0, count))) this.upstream?.pause();
+    else if (!this.client.writeBoth(head, this.plain(rest, count))) this.upstream?.pause();
     this.endIfDone(rest.byteLength - count);
   }
 
@@ -282,14 +258,20 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     const scanner = this.scanner as BodyScanner;
     if (this.responseEnded) throw new Error("bytes after the end of the response");
     const count = scanner.take(bytes, 0);
-    this.toClient(count === bytes.byteLength ? bytes : bytes.subarray(0, count));
+    this.toClient(this.plain(bytes, count));
     this.endIfDone(bytes.byteLength - count);
+  }
+
+  /** The first `count` bytes, which are the body's, as the client gets them. */
+  private plain(bytes: Buffer, count: number): Buffer {
+    const body = count === bytes.byteLength ? bytes : bytes.subarray(0, count);
+    return this.decoder ? this.decoder.push(body) : body;
   }
 
   /** Lets the kernel carry on what it holds of the answer's body. */
   private passOn(): void {
     const { upstream, scanner } = this;
-    if (!upstream || this.over || !(this.tunnel || (scanner && !scanner.done))) return;
+    if (!upstream || this.over || this.decoder || !(this.tunnel || (scanner && !scanner.done))) return;
     const to = this.client.connection;
     const count = upstream.moveTo(to, this.tunnel ? Number.POSITIVE_INFINITY : (scanner?.certain ?? 0));
     if (to.isBehind) upstream.pause();

@@ -1,5 +1,5 @@
 import { isAppError } from "@boxyard/core";
-import type { ClientConnection, Exchange, RequestHead } from "@boxyard/http1";
+import { type ClientConnection, type Exchange, type RequestHead, wantsContinue } from "@boxyard/http1";
 import { jsonResponse } from "./answers.ts";
 
 /** Where an upload goes, chunk by chunk. */
@@ -45,14 +45,14 @@ export class UploadExchange implements Exchange {
   }
 
   start(): void {
-    const { framing, fields } = this.request;
+    const { framing } = this.request;
     const length = framing.kind === "length" ? framing.length : framing.kind === "none" ? 0 : undefined;
     if (length === undefined || length > this.target.maxBytes) {
       if (length === undefined) this.answer(411, "An upload needs a Content-Length");
       else this.answer(413, `The upload is larger than ${this.target.maxBytes} bytes`);
       return;
     }
-    if (fields.get("expect")?.toLowerCase() === "100-continue") this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
+    if (wantsContinue(this.request)) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
     void this.receive(length);
   }
 
