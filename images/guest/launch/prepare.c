@@ -9,8 +9,12 @@
 
 #include "launch.h"
 
-/* Processes, threads among them, that are left to the agent. */
-enum { ROOM = 32 };
+enum {
+  /* Processes, threads among them, that are left to the agent. */
+  ROOM = 32,
+  /* Files that a process may have open before it asks for more (the usual number; select() takes no larger ones). */
+  OPEN_FILES = 1024,
+};
 
 /* What a command's oom_score_adj is above the agent's, and what it can be at most (proc(5)). */
 enum { ABOVE_AGENT = 100, MOST = 1000 };
@@ -49,9 +53,18 @@ static void leave_room(void) {
   setrlimit(RLIMIT_NPROC, &limit);
 }
 
+/* What is open costs memory of the kernel's: a program that needs many files raises its own limit, up to the sandbox's. */
+static void begin_with_few_files(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur <= OPEN_FILES) return;
+  limit.rlim_cur = OPEN_FILES;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void prepare(void) {
   reset_signals();
   prefer_for_oom();
   leave_room();
+  begin_with_few_files();
   umask(022);
 }

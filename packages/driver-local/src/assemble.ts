@@ -10,7 +10,7 @@ import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import { RUN_FOLDER } from "./network/index.ts";
-import type { MachineFacts } from "./oci/config.ts";
+import type { HardLimits } from "./oci/config.ts";
 import { seccompConfig } from "./oci/seccomp/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import { adoptSandboxes } from "./recover.ts";
@@ -26,6 +26,7 @@ import { DataPaths } from "./state/paths.ts";
 import { stepTrace } from "./step-trace.ts";
 
 const AGENT_TIMEOUT_MS = 10_000;
+const MAX_OPEN_FILES = 16_384;
 
 export interface AssembledParts {
   /** Eight hex digits that all names of this server on the machine carry. */
@@ -61,7 +62,12 @@ export function assembleDriver(
   const clock = config.clock ?? systemClock;
   const parts: LocalParts = {
     paths,
-    machine: { ...machineFacts(), seccomp: seccompConfig(runtime.dialect.seccompForm(runtime.file)) },
+    machine: {
+      openFiles: config.maxOpenFiles ?? MAX_OPEN_FILES,
+      hardLimits: hardLimits(),
+      oomScoreAdj: Number(readFileSync("/proc/self/oom_score_adj", "utf8")),
+      seccomp: seccompConfig(runtime.dialect.seccompForm(runtime.file)),
+    },
     cgroups,
     spareChildren,
     limits,
@@ -81,15 +87,16 @@ export function assembleDriver(
   return new LocalDriver(parts, fingerprint);
 }
 
-function machineFacts(): Omit<MachineFacts, "seccomp"> {
+function hardLimits(): HardLimits {
   const limits = readFileSync("/proc/self/limits", "utf8");
-  const hardLimit = (name: string): number => {
+  const read = (name: string): number => {
     const value = new RegExp(`^${name}\\s+\\S+\\s+(\\S+)`, "m").exec(limits)?.[1];
     return value === undefined || value === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(value);
   };
   return {
-    maxOpenFiles: hardLimit("Max open files"),
-    maxProcesses: hardLimit("Max processes"),
-    oomScoreAdj: Number(readFileSync("/proc/self/oom_score_adj", "utf8")),
+    openFiles: read("Max open files"),
+    processes: read("Max processes"),
+    pendingSignals: read("Max pending signals"),
+    messageQueueBytes: read("Max msgqueue size"),
   };
 }

@@ -9,6 +9,8 @@ export interface LocalDriverConfig {
   readonly logger: Logger;
   /** The runtime to use (`BOXYARD_RUNTIME`); by default the first that works of crun and runc. */
   readonly runtime?: RuntimeName;
+  /** Files that one process of a sandbox may have open (`BOXYARD_MAX_OPEN_FILES`); 16,384 by default. */
+  readonly maxOpenFiles?: number;
   /** The sandboxes' range, where the operator set one (`BOXYARD_NETWORK`): then no other is chosen when it is taken. */
   readonly network?: string;
   /** What all sandboxes together leave to the machine (`BOXYARD_RESERVE_*`); what is left out depends on the machine. */

@@ -31,13 +31,14 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     },
     rebuildBase: () => rebuildBase(settings(), reporter()),
     openDriver: (logger) => {
-      const { dataDir, network, runtime, reserve } = settings();
+      const { dataDir, network, runtime, reserve, maxOpenFiles } = settings();
       return openLocalDriver({
         dataFolder: dataDir,
         logger,
         ...(network && { network }),
         ...(runtime && { runtime }),
         ...(reserve && { reserve }),
+        ...(maxOpenFiles && { maxOpenFiles }),
         ...(faults.driver && { observer: faults.driver }),
       });
     },

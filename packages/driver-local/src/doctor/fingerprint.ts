@@ -6,7 +6,8 @@ import { cgroupMode, controllers, quickCgroups } from "./checks/cgroups.ts";
 import { btrfs, idmappedMounts, loopDevices, overlay, userNamespaces } from "./checks/kernel-features.ts";
 import { kernelVersion, openFiles, root } from "./checks/machine.ts";
 import { checkpoint, runtime } from "./checks/programs.ts";
-import { diskSpace, inotify, pool, setUp } from "./checks/storage.ts";
+import { diskSpace, pool, setUp } from "./checks/storage.ts";
+import { kernelTables } from "./checks/tables.ts";
 import type { Check, DoctorContext } from "./types.ts";
 
 /** What `doctor` looks at, in order, before the network's own checks. */
@@ -22,7 +23,7 @@ export const CHECKS: readonly Check[] = [
   btrfs,
   loopDevices,
   openFiles,
-  inotify,
+  kernelTables,
   diskSpace,
   setUp,
   pool,

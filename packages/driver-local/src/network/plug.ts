@@ -18,7 +18,8 @@ const LOOPBACK_INDEX = 1;
 
 /**
  * Joins the network namespace of process `pid` to the router: a link of its own, the lease's address, the gateway as the only way out,
- * hardware addresses tied to addresses on both sides so that no ARP is ever asked or answered (what a sandbox claims by ARP is not heard).
+ * hardware addresses tied to addresses on both sides so that no ARP is ever asked or answered (what a sandbox claims by ARP is not heard;
+ * and a neighbour that is being looked for would take a place in a table of the whole machine's).
  * Two batches of netlink messages, all within this tick: 0.5 ms.
  */
 export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid: number; mtu: number; online: boolean }): void {
@@ -38,7 +39,7 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
     kernel.router.request(
       newVethPair(
         { name: leaseLink(address), mac: macOf("router", address), index, flags: IFF.UP | IFF.NOARP, group },
-        { name: SANDBOX_LINK, mac: macOf("sandbox", address), index: SANDBOX_INDEX, flags: 0, group: 0 },
+        { name: SANDBOX_LINK, mac: macOf("sandbox", address), index: SANDBOX_INDEX, flags: IFF.NOARP, group: 0 },
         mtu,
         namespace,
       ),

@@ -20,6 +20,9 @@ export const DNS_RATE = {
   modest: 5,
 } as const;
 
+/** Connection tracking puts fragments together at -400. */
+const BEFORE_DEFRAGMENTATION = -450;
+
 /** A table with a chain that names its own text, so that "is exactly this in force?" is one cheap question to the kernel. */
 export interface Ruleset {
   readonly table: string;
@@ -72,6 +75,10 @@ ${own}  }
     size 65535
     flags dynamic,timeout
     timeout 1m
+  }
+  chain fragments {
+    type filter hook prerouting priority ${BEFORE_DEFRAGMENTATION}; policy accept;
+    iifgroup ${sandboxes} ip frag-off & 0x3fff != 0 drop comment "incomplete packets would wait in a memory that all sandboxes share"
   }
   chain raw {
     type filter hook prerouting priority raw; policy drop;

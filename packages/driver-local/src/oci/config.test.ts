@@ -4,7 +4,8 @@ import { bundleConfig } from "./config.ts";
 import { seccompConfig } from "./seccomp/config.ts";
 
 const input = { hostname: "h", uidBase: 65_536, cgroupFolder: "/cg/x", memoryBytes: 1 << 30, maxProcesses: 100 };
-const machine = { maxOpenFiles: 20_000, maxProcesses: 90_000, oomScoreAdj: 0, seccomp: seccompConfig("profile", "x64") };
+const hardLimits = { openFiles: 20_000, processes: 90_000, pendingSignals: 10_000, messageQueueBytes: 1_000_000 };
+const machine = { openFiles: 16_384, hardLimits, oomScoreAdj: 0, seccomp: seccompConfig("profile", "x64") };
 
 interface Config {
   readonly process: {
@@ -33,10 +34,17 @@ test("every namespace is new, the user namespace above all, with ids of its own"
 test("no resource limit is above the machine's hard one", () => {
   expect(build().process.rlimits).toEqual([
     { type: "RLIMIT_NPROC", soft: 132, hard: 132 },
-    { type: "RLIMIT_NOFILE", soft: 20_000, hard: 20_000 },
+    { type: "RLIMIT_NOFILE", soft: 16_384, hard: 16_384 },
+    { type: "RLIMIT_SIGPENDING", soft: 10_000, hard: 10_000 },
+    { type: "RLIMIT_MSGQUEUE", soft: 819_200, hard: 819_200 },
     { type: "RLIMIT_CORE", soft: 0, hard: 0 },
   ]);
-  expect(build({ maxProcesses: 50, maxOpenFiles: 1_000_000 }).process.rlimits).toContainEqual({ type: "RLIMIT_NPROC", soft: 50, hard: 50 });
+  expect(build({ hardLimits: { ...hardLimits, processes: 50 } }).process.rlimits).toContainEqual({
+    type: "RLIMIT_NPROC",
+    soft: 50,
+    hard: 50,
+  });
+  expect(build({ openFiles: 1_000_000 }).process.rlimits).toContainEqual({ type: "RLIMIT_NOFILE", soft: 20_000, hard: 20_000 });
 });
 
 test("the agent runs on its own libraries and engine settings", () => {

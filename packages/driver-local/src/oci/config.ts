@@ -18,19 +18,31 @@ export interface BundleInput {
 
 /** What differs from machine to machine. */
 export interface MachineFacts {
-  /** Hard limit of open files; a higher one fails in a user namespace without CAP_SYS_RESOURCE. */
-  readonly maxOpenFiles: number;
-  /** Hard limit of processes per user; same. */
-  readonly maxProcesses: number;
+  /** Files that one process of a sandbox may have open (`BOXYARD_MAX_OPEN_FILES`). */
+  readonly openFiles: number;
+  /** Our own hard limits; higher ones fail in a user namespace without CAP_SYS_RESOURCE. */
+  readonly hardLimits: HardLimits;
   /** Our own `oom_score_adj`. */
   readonly oomScoreAdj: number;
   /** The system calls that sandboxes may make, as this machine's runtime takes it. The same for all. */
   readonly seccomp: SeccompConfig;
 }
 
+/** Of this process, from /proc/self/limits. */
+export interface HardLimits {
+  readonly openFiles: number;
+  readonly processes: number;
+  readonly pendingSignals: number;
+  readonly messageQueueBytes: number;
+}
+
+/** Signals that wait, and bytes in POSIX message queues: of all users of a sandbox together, since its root made its namespace. */
+const PENDING_SIGNALS = 16_384;
+const MESSAGE_QUEUE_BYTES = 819_200;
+/** Terminals of a sandbox; the machine has one number for all (`kernel.pty.max`). */
+const MAX_TERMINALS = 256;
 /** When the machine's memory runs out, the kernel takes sandboxes before anything else; `launch` puts commands above it. */
 const OOM_SCORE_ADJ = 500;
-const OPEN_FILES = 65_536;
 /** Threads that are the agent's own: ROOM of images/guest/launch/prepare.c. */
 const AGENT_ROOM = 32;
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -44,7 +56,7 @@ function mounts(input: BundleInput) {
       destination: "/dev/pts",
       type: "devpts",
       source: "devpts",
-      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", `max=${MAX_TERMINALS}`],
     },
     {
       destination: "/dev/shm",
@@ -58,13 +70,15 @@ function mounts(input: BundleInput) {
   ];
 }
 
-function rlimits(input: BundleInput, machine: MachineFacts) {
-  const files = Math.min(OPEN_FILES, machine.maxOpenFiles);
-  const processes = Math.min(input.maxProcesses + AGENT_ROOM, machine.maxProcesses);
+function rlimits(input: BundleInput, { openFiles, hardLimits }: MachineFacts) {
+  const limit = (type: string, wanted: number, hard: number) => ({ type, soft: Math.min(wanted, hard), hard: Math.min(wanted, hard) });
   return [
     // Of each user inside. `launch` takes the agent's room off for commands, so that no fork bomb starves the agent.
-    { type: "RLIMIT_NPROC", soft: processes, hard: processes },
-    { type: "RLIMIT_NOFILE", soft: files, hard: files },
+    limit("RLIMIT_NPROC", input.maxProcesses + AGENT_ROOM, hardLimits.processes),
+    // The agent's; `launch` lets commands begin with 1,024.
+    limit("RLIMIT_NOFILE", openFiles, hardLimits.openFiles),
+    limit("RLIMIT_SIGPENDING", PENDING_SIGNALS, hardLimits.pendingSignals),
+    limit("RLIMIT_MSGQUEUE", MESSAGE_QUEUE_BYTES, hardLimits.messageQueueBytes),
     // A core dump may be handed to a program of the machine's.
     { type: "RLIMIT_CORE", soft: 0, hard: 0 },
   ];

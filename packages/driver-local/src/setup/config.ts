@@ -46,6 +46,12 @@ function reserveOf(env: Readonly<Record<string, string | undefined>>): Reserve {
   };
 }
 
+/** A whole number from 1,024 on, which is what every process begins with. */
+function openFiles(text: string): number {
+  if (/^\d{4,9}$/.test(text) && Number(text) >= 1024) return Number(text);
+  throw new AppError("invalid_argument", `BOXYARD_MAX_OPEN_FILES='${text}' is no number from 1024 on`, { reason: "invalid_setting" });
+}
+
 /** The settings of set-up from the environment. Throws `invalid_argument` and names the variable. */
 export function readSetupConfig(env: Readonly<Record<string, string | undefined>> = process.env): SetupConfig {
   const dataDir = resolve(env.BOXYARD_DATA || "/var/lib/boxyard");
@@ -57,6 +63,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     ...(env.BOXYARD_POOL_SIZE && { poolSizeBytes: parseSize("BOXYARD_POOL_SIZE", env.BOXYARD_POOL_SIZE) }),
     reserve: reserveOf(env),
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
+    ...(env.BOXYARD_MAX_OPEN_FILES && { maxOpenFiles: openFiles(env.BOXYARD_MAX_OPEN_FILES) }),
     // A shell of `su` may lack the folders of the administrator's programs; messages are read by people who search for them in English.
     env: { ...env, PATH: [...(env.PATH ? [env.PATH] : []), SYSTEM_PATH].join(":"), LC_ALL: "C.UTF-8" },
   };

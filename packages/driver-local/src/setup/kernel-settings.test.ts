@@ -31,6 +31,12 @@ test("raises what is too low, leaves the rest, and puts back what it changed", (
   expect([read("max_user_instances"), read("max_user_watches")]).toEqual([128, 2_000_000]);
 });
 
+test("a setting that this kernel does not have is passed over", () => {
+  rmSync(`${folder}/fs/inotify/max_user_instances`);
+  expect(raiseSettings(config, folder)).toEqual([]);
+  restoreKernelSettings(config, folder);
+});
+
 test("a value that somebody else has changed since stays his", () => {
   raiseSettings(config, folder);
   write("max_user_instances", 500_000);

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fromErrno } from "@boxyard/core/node";
+import { hasErrno } from "../sys/libc.ts";
 import { readVersioned, writeWhole } from "./files.ts";
 import type { SetupConfig } from "./types.ts";
 
@@ -9,12 +10,21 @@ interface KernelSetting {
 }
 
 /**
- * What set-up changes machine-wide. The kernel counts the inotify instances and watches of all sandboxes against one account of root's,
- * whose default of 128 instances two sandboxes would use up.
+ * What set-up changes machine-wide: tables that all sandboxes share, made large enough for a thousand of them at their own limits. What
+ * stands in them is on the account of the sandbox that put it there (files, processes, terminals, sockets), or small.
  */
 export const KERNEL_SETTINGS: readonly KernelSetting[] = [
+  // The kernel counts the instances of all sandboxes against one account of root's: the default of 128 is that of two sandboxes.
   { name: "fs.inotify.max_user_instances", atLeast: 131_072 },
   { name: "fs.inotify.max_user_watches", atLeast: 1_048_576 },
+  { name: "fs.file-max", atLeast: 100_000_000 },
+  // The kernel's own largest.
+  { name: "kernel.pid_max", atLeast: 4_194_304 },
+  { name: "kernel.threads-max", atLeast: 1_048_576 },
+  { name: "kernel.pty.max", atLeast: 262_144 },
+  { name: "net.ipv4.tcp_max_orphans", atLeast: 262_144 },
+  // There once connections are tracked; 320 bytes for each that there is.
+  { name: "net.netfilter.nf_conntrack_max", atLeast: 1_048_576 },
 ];
 
 /** What a setting was before us, and what we made of it. */
@@ -34,8 +44,14 @@ const recordPath = (config: SetupConfig): string => `${config.dataDir}/kernel.js
 const PROC_SYS = "/proc/sys";
 const settingPath = (name: string, procSys: string): string => `${procSys}/${name.replaceAll(".", "/")}`;
 
-function readSetting(name: string, procSys: string): number {
-  return Number(readFileSync(settingPath(name, procSys), "utf8"));
+/** Undefined where the kernel has no such setting, or not yet. */
+function readSetting(name: string, procSys: string): number | undefined {
+  try {
+    return Number(readFileSync(settingPath(name, procSys), "utf8"));
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
 }
 
 function writeSetting(name: string, value: number, procSys: string): void {
@@ -47,12 +63,15 @@ function writeSetting(name: string, value: number, procSys: string): void {
 }
 
 export function settingsTooLow(procSys: string = PROC_SYS): readonly KernelSetting[] {
-  return KERNEL_SETTINGS.filter(({ name, atLeast }) => readSetting(name, procSys) < atLeast);
+  return KERNEL_SETTINGS.filter(({ name, atLeast }) => (readSetting(name, procSys) ?? atLeast) < atLeast);
 }
 
 /** Raises what is too low; the old values are on disk before anything changes. */
 export function raiseSettings(config: SetupConfig, procSys: string = PROC_SYS): readonly Change[] {
-  const changes = settingsTooLow(procSys).map(({ name, atLeast }) => ({ name, before: readSetting(name, procSys), after: atLeast }));
+  const changes = settingsTooLow(procSys).flatMap(({ name, atLeast }) => {
+    const before = readSetting(name, procSys);
+    return before === undefined ? [] : [{ name, before, after: atLeast }];
+  });
   const kept = (readVersioned<Record>(recordPath(config), 1)?.changes ?? []).filter(
     (old) => !changes.some(({ name }) => name === old.name),
   );

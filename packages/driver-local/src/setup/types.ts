@@ -15,6 +15,8 @@ export interface SetupConfig {
   readonly runtime?: RuntimeName;
   /** What sandboxes leave to the machine. */
   readonly reserve?: Reserve;
+  /** Files that one process of a sandbox may have open; the driver's default when left out. */
+  readonly maxOpenFiles?: number;
   /** Environment of the programs that set-up runs: proxies and the like come from here. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

@@ -79,6 +79,12 @@ export const SETTINGS = [
     default: "256",
     meaning: "The same of the pool.",
   },
+  {
+    name: "BOXYARD_MAX_OPEN_FILES",
+    usedBy: "server",
+    default: "16384",
+    meaning: "Files that one process of a sandbox may have open, if the machine lets the server have as many; it begins with 1024.",
+  },
   { name: "BOXYARD_RUNTIME", usedBy: "server", default: "the first that works", meaning: "What makes the sandboxes: crun or runc." },
   {
     name: "BOXYARD_LOG_LEVEL",

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { freeBytes, isPoolMounted, MIN_POOL_BYTES, poolPaths, quotaMode } from "../../pool-storage/index.ts";
-import { settingsTooLow } from "../../setup/kernel-settings.ts";
 import { readDone } from "../../setup/stamp.ts";
 import { type Check, fail, ok, warn } from "../types.ts";
 
@@ -24,15 +23,6 @@ export const diskSpace: Check = {
     // The pool is a sparse file: when the disk below it is full, sandboxes get I/O errors.
     const fix = "Make room, or put BOXYARD_DATA on a larger disk";
     return free >= GIB ? warn(found, fix) : fail(found, fix);
-  },
-};
-
-export const inotify: Check = {
-  name: "inotify",
-  look() {
-    const low = settingsTooLow();
-    if (low.length === 0) return ok("enough instances and watches for many sandboxes");
-    return warn(`too low: ${low.map(({ name }) => name).join(", ")}`, `${SETUP} raises it (after every boot)`);
   },
 };
 
