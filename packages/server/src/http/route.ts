@@ -2,6 +2,7 @@ import { maxBodyBytesOf } from "@boxyard/spec/platform";
 import type { RouteConfig } from "@hono/zod-openapi";
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
+import { actAs, SERVER } from "../actor.ts";
 import type { ServerContext } from "../context.ts";
 import type { Caller } from "../keys/keys.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
@@ -62,6 +63,6 @@ export function mount<R extends RouteConfig>(app: Api, context: ServerContext, r
       header: (name: string) => c.req.header(name),
       signal: c.req.raw.signal,
     } as Input<BodyOf<R>, QueryOf<R>>;
-    return handler(input, context);
+    return actAs(caller.keyId === "" ? SERVER : { kind: "key", id: caller.keyId }, () => handler(input, context));
   });
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock, type SandboxId, type TeamId } from "@boxyard/core";
 import { SqlStore } from "../store/index.ts";
-import { sampleRecord } from "../store/store-contract.ts";
+import { sampleRecord } from "../store/sample-record.ts";
 import { Idempotency, KEEP_KEYS_MS } from "./idempotency.ts";
 
 const TEAM = "one" as TeamId;

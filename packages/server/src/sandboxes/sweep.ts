@@ -9,6 +9,10 @@ const KEEP_DEAD_MS = 2 * KEEP_KEYS_MS;
 
 export type SweepParts = RestartParts & Pick<EngineParts, "clock">;
 
+/** Events of the store are kept so long, and so many: about 100 MB at most. A reader that is away longer misses some, and is told. */
+const KEEP_EVENTS_MS = 7 * 24 * 3600_000;
+const KEEP_EVENTS = 200_000;
+
 /**
  * Puts right what went wrong earlier, so that nothing depends on a single try: removals that failed, sandboxes that the driver has and
  * nobody knows, sandboxes that the driver has lost, records and keys that are too old.
@@ -55,6 +59,7 @@ export class Sweep {
     await this.compareWithDriver();
     await store.pruneKeys(clock.now() - KEEP_KEYS_MS);
     await store.pruneSandboxes(clock.now() - KEEP_DEAD_MS);
+    await store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS);
   }
 
   /** Acts only on what was so in the round before too: what is being made or removed just now looks wrong for a moment. */

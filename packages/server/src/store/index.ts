@@ -1,3 +1,4 @@
+export * from "./event.ts";
 export * from "./records.ts";
 export * from "./sandbox-log-store.ts";
 export * from "./sql-store.ts";

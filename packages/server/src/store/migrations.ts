@@ -106,4 +106,16 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE sandboxes ADD COLUMN settings TEXT NOT NULL DEFAULT ''",
     ],
   },
+  {
+    version: 9,
+    name: "events",
+    statements: [
+      `CREATE TABLE events (cursor BIGINT PRIMARY KEY, at BIGINT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, target_id TEXT NOT NULL,
+        team_id TEXT, old_values TEXT, new_values TEXT)`,
+      // The cursor of the newest event. A row, and no sequence of the database's: who writes an event locks it until the commit.
+      "CREATE TABLE event_counter (last BIGINT NOT NULL)",
+      "INSERT INTO event_counter (last) VALUES (0)",
+      "CREATE TABLE event_readers (name TEXT PRIMARY KEY, cursor BIGINT NOT NULL)",
+    ],
+  },
 ];

@@ -1,4 +1,5 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
+import type { EventDetail } from "./event.ts";
 import type { EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
 import type { Secrets } from "./secrets.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
@@ -78,3 +79,16 @@ function factsAndSettings(stored: SandboxFacts, settings: string): { facts: Sand
   const optional = { ...(egress && { egress }), ...(maskRequestHost === undefined ? {} : { maskRequestHost }) };
   return { facts, settings: { metadata, internetAccess, allowPublicTraffic, ...optional } };
 }
+
+/** Of a new sandbox, for its event: never its environment or its init key. */
+export function insertedDetail({ state, owner, templateId, facts, settings }: SandboxRecord): EventDetail {
+  return { state, owner, templateId, alias: facts.alias, resources: facts.resources, internetAccess: settings.internetAccess };
+}
+
+/** Of a change, for its event. */
+export function changedDetail(change: SandboxChange, before: SandboxChange): { before: EventDetail; after: EventDetail } {
+  const old = Object.fromEntries(Object.entries(before).filter(([name]) => name in change));
+  return { before: flat(old), after: flat(change) };
+}
+
+const flat = ({ settings, ...rest }: SandboxChange): EventDetail => ({ ...rest, ...settings });

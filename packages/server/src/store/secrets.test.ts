@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { sampleRecord } from "./sample-record.ts";
 import { KEY_BYTES, Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
-import { sampleRecord } from "./store-contract.ts";
 import { openSealer } from "./store-key.ts";
 
 let folder: string;

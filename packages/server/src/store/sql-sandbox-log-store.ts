@@ -1,7 +1,7 @@
 import type { SandboxId } from "@boxyard/core";
-import type { SQL } from "bun";
 import { LOG_LEVELS } from "./records.ts";
 import type { SandboxLogLine, SandboxLogQuery, SandboxLogStore } from "./sandbox-log-store.ts";
+import type { Session } from "./session.ts";
 import { num, type Row, text } from "./sql-values.ts";
 
 /** Later than every time there is. */
@@ -9,10 +9,10 @@ const FOREVER = Number.MAX_SAFE_INTEGER;
 
 /** What happened to sandboxes, on SQL, for `SqlStore`. */
 export class SqlSandboxLogStore implements SandboxLogStore {
-  private readonly sql: SQL;
+  private readonly session: Session;
 
-  constructor(sql: SQL) {
-    this.sql = sql;
+  constructor(session: Session) {
+    this.session = session;
   }
 
   async add(lines: readonly SandboxLogLine[], keep: number): Promise<void> {
@@ -25,17 +25,19 @@ export class SqlSandboxLogStore implements SandboxLogStore {
       message,
       fields: JSON.stringify(fields),
     }));
-    await this.sql`INSERT INTO sandbox_logs ${this.sql(rows)} ON CONFLICT (sandbox_id, at, place) DO NOTHING`;
-    for (const id of new Set(rows.map((row) => row.sandbox_id))) {
-      await this.sql`DELETE FROM sandbox_logs WHERE sandbox_id = ${id} AND at < (SELECT at FROM sandbox_logs WHERE sandbox_id = ${id}
-        ORDER BY at DESC, place DESC LIMIT 1 OFFSET ${keep - 1})`;
-    }
+    await this.session.transaction(async ({ sql }) => {
+      await sql`INSERT INTO sandbox_logs ${sql(rows)} ON CONFLICT (sandbox_id, at, place) DO NOTHING`;
+      for (const id of new Set(rows.map((row) => row.sandbox_id))) {
+        await sql`DELETE FROM sandbox_logs WHERE sandbox_id = ${id} AND at < (SELECT at FROM sandbox_logs WHERE sandbox_id = ${id}
+          ORDER BY at DESC, place DESC LIMIT 1 OFFSET ${keep - 1})`;
+      }
+    });
   }
 
   async read(id: SandboxId, { cursor, direction, limit, minLevel, search }: SandboxLogQuery): Promise<SandboxLogLine[]> {
     const lowest = LOG_LEVELS.indexOf(minLevel);
     const like = `%${(search ?? "").toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
-    const sql = this.sql;
+    const { sql } = this.session;
     const rows =
       direction === "forward"
         ? await sql`SELECT * FROM sandbox_logs WHERE sandbox_id = ${id} AND level >= ${lowest} AND at >= ${cursor ?? 0}

@@ -3,14 +3,16 @@ import { type Clock, newTeamId, type SandboxId, type SandboxState, type TeamId }
 import { SQL } from "bun";
 import { migrate } from "./migrate.ts";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
-import { changedColumns, rowOf, sandboxOf } from "./sandbox-row.ts";
+import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
 import { Secrets } from "./secrets.ts";
+import { PostgresSession, type Session, SqliteSession } from "./session.ts";
+import { SqlEventStore } from "./sql-event-store.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
-import type { SandboxChange, Store } from "./store.ts";
-import { storeFault, withStoreFaults } from "./store-fault.ts";
+import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
+import { storeFault } from "./store-fault.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 
 /** Sandboxes that are forgotten in one go; the next sweep forgets more. */
@@ -30,18 +32,20 @@ function nameOf(place: StorePlace): string {
 export class SqlStore implements Store {
   readonly templates: SqlTemplateStore;
   readonly sandboxLogs: SqlSandboxLogStore;
-  private readonly sql: SQL;
+  readonly events: SqlEventStore;
+  private readonly session: Session;
   private readonly place: StorePlace;
   private readonly node: string;
   private readonly secrets: Secrets;
 
-  private constructor(sql: SQL, place: StorePlace, node: string, secrets: Secrets) {
-    this.sql = sql;
+  private constructor(session: Session, place: StorePlace, node: string, secrets: Secrets) {
+    this.session = session;
     this.place = place;
     this.node = node;
     this.secrets = secrets;
-    this.templates = new SqlTemplateStore(sql);
-    this.sandboxLogs = new SqlSandboxLogStore(sql);
+    this.templates = new SqlTemplateStore(session);
+    this.sandboxLogs = new SqlSandboxLogStore(session);
+    this.events = new SqlEventStore(session);
   }
 
   /**
@@ -66,7 +70,11 @@ export class SqlStore implements Store {
       await sql.close().catch(() => {});
       throw storeFault(error, nameOf(place)) ?? error;
     }
-    return new SqlStore(withStoreFaults(sql), place, node, secrets);
+    return new SqlStore("url" in place ? new PostgresSession(sql) : new SqliteSession(sql), place, node, secrets);
+  }
+
+  transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T> {
+    return this.session.transaction((session) => work(new SqlStore(session, this.place, this.node, this.secrets)));
   }
 
   lock(holder: string, clock: Clock): Promise<StoreLock> {
@@ -75,79 +83,96 @@ export class SqlStore implements Store {
   }
 
   async getOrCreateMeta(name: string, make: () => string): Promise<string> {
-    const read = async () => (await this.sql`SELECT value FROM meta WHERE name = ${name}`)[0]?.value as string | undefined;
+    const read = async () => (await this.session.sql`SELECT value FROM meta WHERE name = ${name}`)[0]?.value as string | undefined;
     const found = await read();
     if (found !== undefined) return this.secrets.openMeta(name, found);
     const value = this.secrets.sealMeta(name, make());
-    await this.sql`INSERT INTO meta (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`;
+    await this.session.sql`INSERT INTO meta (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`;
     return this.secrets.openMeta(name, text(await read()));
   }
 
   async ensureTeam(slug: string, name: string): Promise<TeamId> {
     const values = { id: newTeamId() as string, slug, name, created_at: Date.now() };
-    await this.sql`INSERT INTO teams ${this.sql(values)} ON CONFLICT (slug) DO NOTHING`;
-    return text((await this.sql`SELECT id FROM teams WHERE slug = ${slug}`)[0].id) as TeamId;
+    await this.session.sql`INSERT INTO teams ${this.session.sql(values)} ON CONFLICT (slug) DO NOTHING`;
+    return text((await this.session.sql`SELECT id FROM teams WHERE slug = ${slug}`)[0].id) as TeamId;
   }
 
   async teamSlug(id: TeamId): Promise<string | undefined> {
-    const [row] = await this.sql`SELECT slug FROM teams WHERE id = ${id}`;
+    const [row] = await this.session.sql`SELECT slug FROM teams WHERE id = ${id}`;
     return row ? text(row.slug) : undefined;
   }
 
   async addKey(key: ApiKeyRecord): Promise<void> {
     const values = { id: key.id, team_id: key.teamId as string, name: key.name, hash: key.hash, hint: key.hint, created_at: key.createdAt };
-    await this.sql`INSERT INTO api_keys ${this.sql(values)} ON CONFLICT (hash) DO NOTHING`;
+    await this.session.transaction(async (tx) => {
+      const added = await tx.sql`INSERT INTO api_keys ${tx.sql(values)} ON CONFLICT (hash) DO NOTHING RETURNING id`;
+      if (added.length === 1)
+        tx.record({ action: "key.created", targetId: key.id, teamId: key.teamId, after: { name: key.name, hint: key.hint } });
+    });
   }
 
   async findKey(hash: string): Promise<ApiKeyRecord | undefined> {
-    const [row] = await this.sql`SELECT * FROM api_keys WHERE hash = ${hash}`;
+    const [row] = await this.session.sql`SELECT * FROM api_keys WHERE hash = ${hash}`;
     return row ? keyOf(row) : undefined;
   }
 
   async listKeys(): Promise<ApiKeyRecord[]> {
-    return ((await this.sql`SELECT * FROM api_keys ORDER BY created_at`) as Row[]).map(keyOf);
+    return ((await this.session.sql`SELECT * FROM api_keys ORDER BY created_at`) as Row[]).map(keyOf);
   }
 
   async removeKey(teamId: TeamId, id: string): Promise<boolean> {
-    const rows = await this.sql`DELETE FROM api_keys WHERE team_id = ${teamId} AND id = ${id}
-      AND EXISTS (SELECT 1 FROM api_keys other WHERE other.team_id = ${teamId} AND other.id <> ${id}) RETURNING id`;
-    return rows.length === 1;
+    return this.session.transaction(async (tx) => {
+      const [row] = (await tx.sql`DELETE FROM api_keys WHERE team_id = ${teamId} AND id = ${id}
+        AND EXISTS (SELECT 1 FROM api_keys other WHERE other.team_id = ${teamId} AND other.id <> ${id}) RETURNING name, hint`) as Row[];
+      if (row) tx.record({ action: "key.revoked", targetId: id, teamId, before: { name: text(row.name), hint: text(row.hint) } });
+      return row !== undefined;
+    });
   }
 
   async touchKey(id: string, usedAt: number): Promise<void> {
-    await this.sql`UPDATE api_keys SET last_used_at = ${usedAt} WHERE id = ${id}`;
+    await this.session.sql`UPDATE api_keys SET last_used_at = ${usedAt} WHERE id = ${id}`;
   }
 
   async insertSandbox(record: SandboxRecord): Promise<void> {
     const values = { ...rowOf(record, this.secrets), node: this.node };
-    await this.sql`INSERT INTO sandboxes ${this.sql(values)}`;
+    await this.session.transaction(async (tx) => {
+      await tx.sql`INSERT INTO sandboxes ${tx.sql(values)}`;
+      tx.record({ action: `sandbox.${record.state}`, targetId: record.id, teamId: record.teamId, after: insertedDetail(record) });
+    });
   }
 
   async getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
-    const [row] = await this.sql`SELECT * FROM sandboxes WHERE id = ${id}`;
+    const [row] = await this.session.sql`SELECT * FROM sandboxes WHERE id = ${id}`;
     return row ? sandboxOf(row, this.secrets) : undefined;
   }
 
   async listLiving(): Promise<SandboxRecord[]> {
-    const rows = await this.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`;
+    const rows = await this.session.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`;
     return (rows as Row[]).map((row) => sandboxOf(row, this.secrets));
   }
 
-  async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean> {
-    const rows = await this
-      .sql`UPDATE sandboxes SET ${this.sql(changedColumns(change))} WHERE id = ${id} AND state IN ${this.sql([...from])} RETURNING id`;
-    return rows.length === 1;
+  async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean> {
+    return this.session.transaction(async (tx) => {
+      const [row] = (await tx.sql`UPDATE sandboxes SET ${tx.sql(changedColumns(change))} WHERE id = ${id} AND state IN ${tx.sql([...from])}
+        RETURNING team_id`) as Row[];
+      if (!row) return false;
+      const detail = changedDetail(change, before ?? (from.length === 1 && from[0] ? { state: from[0] } : {}));
+      tx.record({ action: `sandbox.${change.state ?? "changed"}`, targetId: id, teamId: text(row.team_id) as TeamId, ...detail });
+      return true;
+    });
   }
 
   async pruneSandboxes(time: number): Promise<void> {
     // Of another node that has not come back: should it do so after all, its driver has sandboxes that nobody knows, and they are removed.
-    const rows = (await this.sql`SELECT id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
+    const rows = (await this.session.sql`SELECT id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
       UNION ALL SELECT id FROM sandboxes WHERE node <> ${this.node} AND end_at < ${time}
         AND state IN ('creating', 'running', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     if (rows.length === 0) return;
-    const ids = this.sql(rows.map(({ id }) => text(id)));
-    await this.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
-    await this.sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
+    await this.session.transaction(async ({ sql }) => {
+      const ids = sql(rows.map(({ id }) => text(id)));
+      await sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
+      await sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
+    });
   }
 
   async claimKey(record: IdempotencyRecord): Promise<IdempotencyRecord | undefined> {
@@ -159,23 +184,24 @@ export class SqlStore implements Store {
       sandbox_id: record.sandboxId as string,
       created_at: record.createdAt,
     };
-    const won = await this.sql`INSERT INTO idempotency ${this.sql(values)} ON CONFLICT (team_id, key) DO NOTHING RETURNING key`;
+    const won = await this.session
+      .sql`INSERT INTO idempotency ${this.session.sql(values)} ON CONFLICT (team_id, key) DO NOTHING RETURNING key`;
     if (won.length === 1) return undefined;
-    const [row] = await this.sql`SELECT * FROM idempotency WHERE team_id = ${teamId} AND key = ${key}`;
+    const [row] = await this.session.sql`SELECT * FROM idempotency WHERE team_id = ${teamId} AND key = ${key}`;
     // Dropped between the two statements: the caller may claim again.
     return row ? idempotencyOf(row) : this.claimKey(record);
   }
 
   async dropKey(teamId: TeamId, key: string, sandboxId: SandboxId): Promise<void> {
-    await this.sql`DELETE FROM idempotency WHERE team_id = ${teamId} AND key = ${key} AND sandbox_id = ${sandboxId}`;
+    await this.session.sql`DELETE FROM idempotency WHERE team_id = ${teamId} AND key = ${key} AND sandbox_id = ${sandboxId}`;
   }
 
   async pruneKeys(time: number): Promise<void> {
-    await this.sql`DELETE FROM idempotency WHERE created_at < ${time}`;
+    await this.session.sql`DELETE FROM idempotency WHERE created_at < ${time}`;
   }
 
   async close(): Promise<void> {
-    await this.sql.close();
+    await this.session.close();
   }
 }
 

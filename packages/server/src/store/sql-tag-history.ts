@@ -1,6 +1,6 @@
 import type { TemplateId } from "@boxyard/core";
-import type { SQL } from "bun";
 import type { TagAssignment } from "./records.ts";
+import type { Session } from "./session.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
 /** What a tag has pointed to before is kept for so many assignments. */
@@ -8,31 +8,32 @@ const KEEP = 200;
 
 /** What tags have pointed to, for `SqlTemplateStore`. What they point to now is in `template_tags`, and part of it without being written here. */
 export class SqlTagHistory {
-  private readonly sql: SQL;
+  private readonly session: Session;
 
-  constructor(sql: SQL) {
-    this.sql = sql;
+  constructor(session: Session) {
+    this.session = session;
   }
 
   async add(id: TemplateId, tags: readonly string[], buildId: string, now: number): Promise<void> {
     const rows = tags.map((tag) => ({ template_id: id as string, tag, build_id: buildId, assigned_at: now }));
-    await this.sql`INSERT INTO tag_assignments ${this.sql(rows)} ON CONFLICT DO NOTHING`;
+    await this.session.sql`INSERT INTO tag_assignments ${this.session.sql(rows)} ON CONFLICT DO NOTHING`;
     for (const tag of tags) {
-      await this.sql`DELETE FROM tag_assignments WHERE template_id = ${id} AND tag = ${tag} AND assigned_at < (SELECT MIN(assigned_at) FROM
+      await this.session
+        .sql`DELETE FROM tag_assignments WHERE template_id = ${id} AND tag = ${tag} AND assigned_at < (SELECT MIN(assigned_at) FROM
         (SELECT assigned_at FROM tag_assignments WHERE template_id = ${id} AND tag = ${tag} ORDER BY assigned_at DESC LIMIT ${KEEP}) newest)`;
     }
   }
 
   async remove(id: TemplateId, tags: readonly string[]): Promise<void> {
-    await this.sql`DELETE FROM tag_assignments WHERE template_id = ${id} AND tag IN ${this.sql([...tags])}`;
+    await this.session.sql`DELETE FROM tag_assignments WHERE template_id = ${id} AND tag IN ${this.session.sql([...tags])}`;
   }
 
   async removeAll(id: TemplateId): Promise<void> {
-    await this.sql`DELETE FROM tag_assignments WHERE template_id = ${id}`;
+    await this.session.sql`DELETE FROM tag_assignments WHERE template_id = ${id}`;
   }
 
   async list(id: TemplateId): Promise<TagAssignment[]> {
-    const rows = (await this.sql`SELECT a.tag, a.build_id, a.assigned_at, b.created_at, b.finished_at FROM
+    const rows = (await this.session.sql`SELECT a.tag, a.build_id, a.assigned_at, b.created_at, b.finished_at FROM
       (SELECT tag, build_id, assigned_at FROM tag_assignments WHERE template_id = ${id}
         UNION SELECT tag, build_id, created_at AS assigned_at FROM template_tags WHERE template_id = ${id}) a
       JOIN template_builds b ON b.id = a.build_id WHERE b.status = 'ready'

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { newSandboxId, type TeamId, type TemplateId } from "@boxyard/core";
-import type { SandboxRecord, TemplateSpec } from "./records.ts";
+import { newSandboxId, type TeamId } from "@boxyard/core";
+import { eventStoreContract } from "./event-store-contract.ts";
+import type { TemplateSpec } from "./records.ts";
+import { sampleRecord } from "./sample-record.ts";
 import type { SandboxLogQuery } from "./sandbox-log-store.ts";
 import type { Store } from "./store.ts";
 import { templateStoreContract } from "./template-store-contract.ts";
@@ -14,31 +16,6 @@ const SPEC: TemplateSpec = {
   user: "user",
   workdir: "/home/user",
 };
-
-export function sampleRecord(change: Partial<SandboxRecord> = {}): SandboxRecord {
-  return {
-    id: newSandboxId(),
-    owner: { kind: "user" },
-    teamId: "team" as TeamId,
-    templateId: "template" as TemplateId,
-    state: "creating",
-    incarnation: 1,
-    createdAt: 1_700_000_000_000,
-    endAt: 1_700_000_300_000,
-    facts: {
-      alias: "base",
-      image: SPEC.image,
-      resources: { cpuCount: 2, memoryBytes: 1 << 30, diskBytes: 10 * 2 ** 30, maxProcesses: 100 },
-      envVars: {},
-      user: "user",
-      workdir: "/home/user",
-      initKey: "00",
-      timeoutMs: 1000,
-    },
-    settings: { internetAccess: true, allowPublicTraffic: true, metadata: { é: "ü'\"" } },
-    ...change,
-  };
-}
 
 export interface StoreUnderTest {
   /** Opens it for a node; twice on the same place stands for a restart. */
@@ -177,6 +154,14 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     });
 
     templateStoreContract(() => store);
+    eventStoreContract(
+      () => store,
+      async () => {
+        await store.close();
+        store = await place.open(NODE);
+        return store;
+      },
+    );
 
     test("keeps logs of sandboxes in order, the newest so many, until their sandbox is forgotten", async () => {
       const record = sampleRecord({ state: "dead", endedAt: 10 });

@@ -1,5 +1,4 @@
 import { AppError } from "@boxyard/core";
-import type { SQL } from "bun";
 
 /** Codes of what keeps a store from working, in SQLite and in PostgreSQL (its documentation, appendix A). */
 const FULL = /^(SQLITE_FULL|53100)$/;
@@ -34,18 +33,4 @@ export function storeFault(error: unknown, where = "The server's store"): AppErr
     return fault("store_denied", `${where} can't be opened: ${said}; see to it that it is there and that this server may use it`);
   if (is(AWAY)) return fault("store_unavailable", `${where} can't be reached: ${said}`);
   return undefined;
-}
-
-/** `sql` whose statements throw what `storeFault` makes of their errors. */
-export function withStoreFaults(sql: SQL): SQL {
-  return new Proxy(sql, {
-    apply(target, self, args) {
-      const made: unknown = Reflect.apply(target as (...args: unknown[]) => unknown, self, args);
-      // Helpers such as `sql(values)` are no statements.
-      if (!(made instanceof Promise)) return made;
-      return made.catch((error: unknown) => {
-        throw storeFault(error) ?? error;
-      });
-    },
-  });
 }

@@ -1,14 +1,24 @@
 import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
+import type { EventStore } from "./event.ts";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
 import type { StoreLock } from "./store-lock.ts";
 import type { TemplateStore } from "./template-store.ts";
 
 /**
- * What must survive the server. Every method is one statement, so that a `kill -9` between two of them leaves a state that start-up
- * understands; `storeContract` says what each must do.
+ * What must survive the server. Each method takes effect as a whole or not at all, with the event that tells of it; `transaction` does the
+ * same for several. `storeContract` says what each must do.
  */
 export interface Store {
+  /**
+   * Everything that `work` writes through `tx` is there together, or not at all when it throws; then this throws the same. Inside, only `tx`
+   * may be used: other calls of the store wait for the end. Keep it short, and wait for nothing but the store in it.
+   */
+  transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
+
+  /** What has changed: an event for each change of a sandbox, template, build, tag or key. Counters and times of last use have none. */
+  readonly events: EventStore;
+
   /** Makes sure that this server is the only one at work here; `holder` is what another one is told. Throws `store_in_use`. */
   lock(holder: string, clock: Clock): Promise<StoreLock>;
 
@@ -37,8 +47,11 @@ export interface Store {
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
   /** Every sandbox of this node that is not dead. */
   listLiving(): Promise<SandboxRecord[]>;
-  /** Compare and set: changes the record only if it is in one of the states `from`; says whether it did. */
-  updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange): Promise<boolean>;
+  /**
+   * Compare and set: changes the record only if it is in one of the states `from`; says whether it did. `before` is for the event: the values
+   * that the change replaces, as far as the caller knows them.
+   */
+  updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean>;
   /** Forgets dead sandboxes that ended before `time`, and other nodes' that should have, with their logs. */
   pruneSandboxes(time: number): Promise<void>;
 
@@ -50,6 +63,9 @@ export interface Store {
 
   close(): Promise<void>;
 }
+
+/** A store within a transaction; a transaction in it is part of the outer one. */
+export type StoreTransaction = Omit<Store, "lock" | "close">;
 
 export type SandboxChange = Partial<
   Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner">

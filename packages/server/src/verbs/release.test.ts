@@ -8,7 +8,7 @@ import { readConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { nodeIdOf } from "../node-id.ts";
 import { openSealer, SqlStore } from "../store/index.ts";
-import { sampleRecord } from "../store/store-contract.ts";
+import { sampleRecord } from "../store/sample-record.ts";
 import { release } from "./release.ts";
 
 let folder: string;

@@ -181,7 +181,7 @@ export class Engine {
     const before = sandbox.record;
     if (first === "memory") this.changeMemory(sandbox, change);
     try {
-      await this.store(sandbox, change);
+      await this.store(sandbox, change, before);
     } catch (error) {
       if (ignoresStore) this.parts.events.storeFailed(sandbox.id, error);
       else {
@@ -201,7 +201,7 @@ export class Engine {
     if (sandbox.state === "dead") this.sandboxes.remove(sandbox.id);
   }
 
-  private async store(sandbox: Sandbox, change: SandboxChange): Promise<void> {
+  private async store(sandbox: Sandbox, change: SandboxChange, before: SandboxRecord): Promise<void> {
     const { store } = this.parts;
     const { storedState } = sandbox;
     if (storedState === undefined) {
@@ -209,7 +209,7 @@ export class Engine {
       sandbox.storedState = sandbox.record.state;
       return store.insertSandbox(sandbox.record);
     }
-    const done = await store.updateSandbox(sandbox.id, [storedState], change);
+    const done = await store.updateSandbox(sandbox.id, [storedState], change, before);
     if (change.state !== undefined) sandbox.storedState = change.state;
     // What is being removed may have no record: its insertion failed.
     if (!done && !sandbox.isEnding) {

@@ -1,5 +1,6 @@
 import { isAppError, type SandboxId } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
+import { actAs, SERVER } from "../../actor.ts";
 import type { EndCause } from "../../store/index.ts";
 import { Evictor } from "../evictor.ts";
 import type { EngineParts } from "./parts.ts";
@@ -60,7 +61,8 @@ export class Reach {
     if (incarnation?.address === undefined || incarnation.isReachable) return;
     incarnation.isReachable = true;
     if (sandbox.record.owner.kind === "user") this.addRoute(sandbox, incarnation, incarnation.address);
-    void this.watch(sandbox, incarnation);
+    // Whoever made the sandbox does not cause what the watch finds.
+    void actAs(SERVER, () => this.watch(sandbox, incarnation));
   }
 
   private addRoute(sandbox: Sandbox, { handle }: Incarnation, { host, agentPort }: AgentAddress): void {

@@ -1,0 +1,18 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** Who causes a change: the holder of an API key, or the server by itself (an expiry, a restart, a sweep). */
+export type Actor = { readonly kind: "key"; readonly id: string } | { readonly kind: "server" };
+
+export const SERVER: Actor = { kind: "server" };
+
+const current = new AsyncLocalStorage<Actor>();
+
+/** The actor of the request or task that is being worked on; the server where nobody is named. */
+export function currentActor(): Actor {
+  return current.getStore() ?? SERVER;
+}
+
+/** Does `work`, and what it leads to, in the name of an actor. */
+export function actAs<T>(actor: Actor, work: () => T): T {
+  return current.run(actor, work);
+}

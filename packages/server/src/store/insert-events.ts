@@ -1,0 +1,30 @@
+import type { SQL } from "bun";
+import type { Actor } from "../actor.ts";
+import type { EventDetail, NewEvent } from "./event.ts";
+import { num, type Row } from "./sql-values.ts";
+
+/** Of the JSON of what was before or is after; of a larger one only the names are told. */
+const MAX_DETAIL_BYTES = 4096;
+
+/** Writes events at the end of a transaction, with the cursors that come next. */
+export async function insertEvents(tx: SQL, events: readonly NewEvent[], actor: Actor, at: number): Promise<void> {
+  const [row] = (await tx`UPDATE event_counter SET last = last + ${events.length} RETURNING last`) as Row[];
+  const first = num(row?.last) - events.length + 1;
+  const rows = events.map(({ action, targetId, teamId, before, after }, index) => ({
+    cursor: first + index,
+    at,
+    actor: actor.kind === "key" ? `key:${actor.id}` : actor.kind,
+    action: action as string,
+    target_id: targetId,
+    team_id: (teamId ?? null) as string | null,
+    old_values: detailText(before),
+    new_values: detailText(after),
+  }));
+  await tx`INSERT INTO events ${tx(rows)}`;
+}
+
+function detailText(detail: EventDetail | undefined): string | null {
+  if (detail === undefined || Object.keys(detail).length === 0) return null;
+  const json = JSON.stringify(detail);
+  return Buffer.byteLength(json) <= MAX_DETAIL_BYTES ? json : JSON.stringify({ changed: Object.keys(detail) });
+}

@@ -1,0 +1,138 @@
+import { SerialQueue } from "@boxyard/core";
+import type { SQL } from "bun";
+import { currentActor } from "../actor.ts";
+import type { NewEvent } from "./event.ts";
+import { insertEvents } from "./insert-events.ts";
+import { storeFault } from "./store-fault.ts";
+
+/** Where statements go: to the database as they come, or into one open transaction. */
+export interface Session {
+  readonly sql: SQL;
+  /** What `work` writes is there as a whole, or not at all when it throws. Within a transaction this joins that one. */
+  transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface Transaction extends Session {
+  /** Adds an event, which is written at the end of the transaction. */
+  record(event: NewEvent): void;
+}
+
+/** A transaction that has begun; `end` writes its events. */
+class OpenTransaction implements Transaction {
+  readonly sql: SQL;
+  private readonly events: NewEvent[] = [];
+
+  constructor(sql: SQL) {
+    this.sql = sql;
+  }
+
+  transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    return work(this);
+  }
+
+  record(event: NewEvent): void {
+    this.events.push(event);
+  }
+
+  async end(): Promise<void> {
+    if (this.events.length > 0) await insertEvents(this.sql, this.events, currentActor(), Date.now());
+  }
+
+  async close(): Promise<void> {
+    throw new Error("A transaction ends by itself");
+  }
+}
+
+async function inTransaction<T>(sql: SQL, work: (session: Transaction) => Promise<T>): Promise<T> {
+  const open = new OpenTransaction(sql);
+  const result = await work(open);
+  // Last of all: in PostgreSQL the events' counter is locked until the commit, which keeps the order of the events that of the commits.
+  await open.end();
+  return result;
+}
+
+/** PostgreSQL: transactions run on connections of their own. */
+export class PostgresSession implements Session {
+  readonly sql: SQL;
+  private readonly raw: SQL;
+
+  constructor(raw: SQL) {
+    this.raw = raw;
+    this.sql = intercepted(raw, (statement) => statement());
+  }
+
+  async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    try {
+      return (await this.raw.begin((tx) => inTransaction(tx, work))) as T;
+    } catch (error) {
+      throw storeFault(error) ?? error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.raw.close();
+  }
+}
+
+/**
+ * SQLite has one connection, so a statement of anybody else would become part of the transaction that is open, and be undone with it. While
+ * one is open or waits, every other statement waits for its turn.
+ */
+export class SqliteSession implements Session {
+  readonly sql: SQL;
+  private readonly raw: SQL;
+  private readonly turns = new SerialQueue();
+  private pending = 0;
+
+  constructor(raw: SQL) {
+    this.raw = raw;
+    this.sql = intercepted(raw, (statement) => (this.pending === 0 ? statement() : this.inTurn(statement)));
+  }
+
+  async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    return this.inTurn(() => this.perform(work)).catch((error: unknown) => {
+      throw storeFault(error) ?? error;
+    });
+  }
+
+  close(): Promise<void> {
+    return this.turns.run(() => this.raw.close());
+  }
+
+  private async perform<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    await this.raw.unsafe("BEGIN IMMEDIATE");
+    try {
+      const result = await inTransaction(this.raw, work);
+      await this.raw.unsafe("COMMIT");
+      return result;
+    } catch (error) {
+      // SQLite may have undone it by itself, on a full disk for one.
+      await this.raw.unsafe("ROLLBACK").catch(() => {});
+      throw error;
+    }
+  }
+
+  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    this.pending += 1;
+    try {
+      return await this.turns.run(work);
+    } finally {
+      this.pending -= 1;
+    }
+  }
+}
+
+/** `sql` whose statements go through `run`, and throw what `storeFault` makes of their errors. A statement runs when it is first waited for. */
+function intercepted(sql: SQL, run: (statement: () => Promise<unknown>) => Promise<unknown>): SQL {
+  return new Proxy(sql, {
+    apply(target, self, args) {
+      const made: unknown = Reflect.apply(target as (...args: unknown[]) => unknown, self, args);
+      // Helpers such as `sql(values)` are no statements.
+      if (!(made instanceof Promise)) return made;
+      return run(() => made.then((rows) => rows)).catch((error: unknown) => {
+        throw storeFault(error) ?? error;
+      });
+    },
+  });
+}

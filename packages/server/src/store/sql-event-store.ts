@@ -1,0 +1,61 @@
+import type { TeamId } from "@boxyard/core";
+import { type Actor, SERVER } from "../actor.ts";
+import type { EventDetail, EventStore, StoreEvent } from "./event.ts";
+import type { Session } from "./session.ts";
+import { num, optionalNum, type Row, text } from "./sql-values.ts";
+
+/** Events that are forgotten in one go; the next sweep forgets more. */
+const PRUNED_AT_ONCE = 10_000;
+
+/** Events on SQL, for `SqlStore`. */
+export class SqlEventStore implements EventStore {
+  private readonly session: Session;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  async read(after: number, limit: number): Promise<StoreEvent[]> {
+    const rows = await this.session.sql`SELECT * FROM events WHERE cursor > ${after} ORDER BY cursor LIMIT ${limit}`;
+    return (rows as Row[]).map(eventOf);
+  }
+
+  async newest(): Promise<number> {
+    const [row] = (await this.session.sql`SELECT last FROM event_counter`) as Row[];
+    return num(row?.last);
+  }
+
+  async cursorOf(reader: string): Promise<number | undefined> {
+    const [row] = (await this.session.sql`SELECT cursor FROM event_readers WHERE name = ${reader}`) as Row[];
+    return row && optionalNum(row.cursor);
+  }
+
+  async saveCursor(reader: string, cursor: number): Promise<void> {
+    await this.session.sql`INSERT INTO event_readers (name, cursor) VALUES (${reader}, ${cursor})
+      ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor`;
+  }
+
+  async prune(time: number, keep: number): Promise<void> {
+    const oldest = (await this.session.sql`SELECT cursor, at FROM events ORDER BY cursor LIMIT ${PRUNED_AT_ONCE}`) as Row[];
+    const surplus = (await this.newest()) - keep;
+    const last = oldest.findLast((row) => num(row.cursor) <= surplus || num(row.at) < time);
+    if (last) await this.session.sql`DELETE FROM events WHERE cursor <= ${num(last.cursor)}`;
+  }
+}
+
+function eventOf(row: Row): StoreEvent {
+  const before = row.old_values === null ? undefined : (JSON.parse(text(row.old_values)) as EventDetail);
+  const after = row.new_values === null ? undefined : (JSON.parse(text(row.new_values)) as EventDetail);
+  return {
+    cursor: num(row.cursor),
+    at: num(row.at),
+    actor: actorOf(text(row.actor)),
+    action: text(row.action) as StoreEvent["action"],
+    targetId: text(row.target_id),
+    ...(row.team_id === null ? {} : { teamId: text(row.team_id) as TeamId }),
+    ...(before && { before }),
+    ...(after && { after }),
+  };
+}
+
+const actorOf = (stored: string): Actor => (stored.startsWith("key:") ? { kind: "key", id: stored.slice("key:".length) } : SERVER);

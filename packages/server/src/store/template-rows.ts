@@ -1,0 +1,85 @@
+import type { TeamId, TemplateId } from "@boxyard/core";
+import {
+  type BuildChange,
+  type BuildLogLevel,
+  type BuildLogLine,
+  type BuildRecord,
+  type BuildStatus,
+  LOG_LEVELS,
+  type TemplateRecord,
+  type TemplateSpec,
+} from "./records.ts";
+import { num, optionalNum, type Row, text } from "./sql-values.ts";
+
+export const rank = (level: BuildLogLevel) => LOG_LEVELS.indexOf(level);
+
+/** Columns of what may change of a build. */
+const COLUMNS: { readonly [K in keyof Required<BuildChange>]: { name: string; isJson?: boolean } } = {
+  status: { name: "status" },
+  tags: { name: "tags", isJson: true },
+  resources: { name: "resources", isJson: true },
+  reason: { name: "reason", isJson: true },
+  updatedAt: { name: "updated_at" },
+  startedAt: { name: "started_at" },
+  finishedAt: { name: "finished_at" },
+  spec: { name: "spec", isJson: true },
+};
+
+/** The columns that a change of a build sets. */
+export function changedBuildColumns(change: BuildChange): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(change)) {
+    const column = COLUMNS[key as keyof BuildChange];
+    values[column.name] = column.isJson ? JSON.stringify(value) : value;
+  }
+  return values;
+}
+
+export function templateOf(row: Row): TemplateRecord {
+  const lastSpawnedAt = optionalNum(row.last_spawned_at);
+  return {
+    id: text(row.id) as TemplateId,
+    teamId: text(row.team_id) as TeamId,
+    namespace: text(row.slug),
+    ...(row.name === null ? {} : { name: text(row.name) }),
+    isPublic: num(row.public) === 1,
+    createdAt: num(row.created_at),
+    updatedAt: num(row.updated_at),
+    spawnCount: num(row.spawn_count),
+    ...(lastSpawnedAt === undefined ? {} : { lastSpawnedAt }),
+  };
+}
+
+/** Builds of the first schema have no resources of their own; their spec says them. */
+function resourcesOf(row: Row, spec: TemplateSpec | undefined): BuildRecord["resources"] {
+  const { cpuCount, memoryMB, diskMB } = { ...spec, ...JSON.parse(text(row.resources)) };
+  return { cpuCount, memoryMB, diskMB };
+}
+
+export function buildOf(row: Row): BuildRecord {
+  const spec = row.spec === "" ? undefined : (JSON.parse(text(row.spec)) as TemplateSpec);
+  const startedAt = optionalNum(row.started_at);
+  const finishedAt = optionalNum(row.finished_at);
+  return {
+    id: text(row.id),
+    templateId: text(row.template_id) as TemplateId,
+    status: text(row.status) as BuildStatus,
+    tags: JSON.parse(text(row.tags)),
+    resources: resourcesOf(row, spec),
+    ...(row.reason === null ? {} : { reason: JSON.parse(text(row.reason)) }),
+    createdAt: num(row.created_at),
+    updatedAt: optionalNum(row.updated_at) ?? num(row.created_at),
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(finishedAt === undefined ? {} : { finishedAt }),
+    ...(spec ? { spec } : {}),
+  };
+}
+
+export function lineOf(row: Row): BuildLogLine {
+  return {
+    at: num(row.at),
+    level: LOG_LEVELS[num(row.level)] ?? "info",
+    ...(row.step === null ? {} : { step: text(row.step) }),
+    message: text(row.message),
+  };
+}
