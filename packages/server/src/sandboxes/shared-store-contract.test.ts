@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { rm } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { startPostgres, type TestPostgres } from "@boxyard/testkit";
+import { STORE_KEY_FILE } from "../store/store-key.ts";
 import { TestServer } from "../testing/test-server.ts";
 
 let postgres: TestPostgres;
@@ -13,13 +16,16 @@ test("a server on another data folder neither works on the same database at once
   const env = { DATABASE_URL: await postgres.database() };
   const first = await TestServer.start({ env });
   const { sandboxID } = await first.create();
-  await expect(TestServer.start({ env })).rejects.toMatchObject({
+  // Servers that take turns on a database share the key of its secrets.
+  const otherFolder = await mkdtemp(join(tmpdir(), "boxyard-other-"));
+  await copyFile(join(first.config.dataFolder, STORE_KEY_FILE), join(otherFolder, STORE_KEY_FILE));
+  await expect(TestServer.start({ env, dataFolder: otherFolder })).rejects.toMatchObject({
     reason: "store_in_use",
     message: expect.stringContaining(first.config.dataFolder),
   });
   await first.stop();
 
-  const second = await TestServer.start({ env });
+  const second = await TestServer.start({ env, dataFolder: otherFolder });
   try {
     expect(second.server.adoption).toMatchObject({ adopted: 0, removed: 0 });
     expect((await second.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
