@@ -6,7 +6,7 @@ export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key";
 /** Values by name; small: what is large or secret is not told. */
 export type EventDetail = Readonly<Record<string, unknown>>;
 
-/** A change, as whoever makes it tells it. */
+/** A change, as its maker tells it. */
 export interface NewEvent {
   /** `sandbox.running`, `template.removed`: the target and what it became, or what was done to it. */
   readonly action: `${EventTarget}.${string}`;

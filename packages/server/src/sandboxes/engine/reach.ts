@@ -61,7 +61,7 @@ export class Reach {
     if (incarnation?.address === undefined || incarnation.isReachable) return;
     incarnation.isReachable = true;
     if (sandbox.record.owner.kind === "user") this.addRoute(sandbox, incarnation, incarnation.address);
-    // Whoever made the sandbox does not cause what the watch finds.
+    // The maker of the sandbox does not cause what the watch finds.
     void actAs(SERVER, () => this.watch(sandbox, incarnation));
   }
 
