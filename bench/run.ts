@@ -11,6 +11,21 @@ import { machine } from "./lib/machine.ts";
 import { printTrace } from "./lib/trace/print.ts";
 import type { Trace } from "./lib/trace/steps.ts";
 
+const HELP = `Usage: ./boxyard bench [options] [NAME…]
+
+Measure what SPECIFICATION.md promises, on the test platform (./boxyard test platform sets it up). The exit code is 1 when a promise was not kept.
+
+Options:
+  --list      the benches, and what each measures
+  --json      the figures as JSON
+  --count N   other numbers of sandboxes, where a bench makes many
+  --trace     where time and CPU of a create and of a command go, step by step, instead of promises
+  -h, --help  show help
+
+Examples:
+  $ ./boxyard bench create
+  $ ./boxyard bench create-100 --count 50 --json`;
+
 interface Options {
   readonly json: boolean;
   readonly trace: boolean;
@@ -21,13 +36,23 @@ async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({
     args: [...argv],
     allowPositionals: true,
-    options: { list: { type: "boolean" }, json: { type: "boolean" }, trace: { type: "boolean" }, count: { type: "string" } },
+    options: {
+      help: { type: "boolean", short: "h" },
+      list: { type: "boolean" },
+      json: { type: "boolean" },
+      trace: { type: "boolean" },
+      count: { type: "string" },
+    },
   });
   const options = { json: values.json ?? false, trace: values.trace ?? false, count: countOf(values.count) };
   const unknown = names.find((name) => !benches.some((bench) => bench.name === name));
   if (unknown) {
     console.error(`No bench is named ${unknown}; there are: ${benches.map((bench) => bench.name).join(", ")}`);
     return 2;
+  }
+  if (values.help) {
+    console.log(HELP);
+    return 0;
   }
   if (values.list) {
     list();

@@ -5,7 +5,7 @@
 import { rmSync } from "node:fs";
 import { takeSnapshot } from "@boxyard/testkit";
 import { readConfig, withTemporaryDirectory } from "./config.ts";
-import { parseOptions, type TestOptions } from "./lib/options.ts";
+import { HELP, parseOptions, type TestOptions } from "./lib/options.ts";
 import { inOrder, plan } from "./lib/plan.ts";
 import { interruptAll, interrupted, MARKER } from "./lib/run.ts";
 import { commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
@@ -17,6 +17,10 @@ const names = suites.map((suite) => suite.name);
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseOptions(argv, names);
+  if (options.help) {
+    console.log(HELP);
+    return 0;
+  }
   if (options.list) {
     for (const suite of suites) console.log(`${suite.name.padEnd(11)} ${suite.proves}`);
     return 0;

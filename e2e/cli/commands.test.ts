@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
-import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runProgram } from "@boxyard/testkit";
+import { eventually, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { BOXYARD, boxyard, sandboxOf } from "./support.ts";
 
@@ -27,6 +27,9 @@ test("cp copies a folder in and out: bytes, names, modes, links, empty folders",
   for (let i = 0; i < 250; i++) writeFileSync(join(source, `sub dir/deep/${i} ž 'x'`), `${i}`);
   symlinkSync("../program", join(source, "sub dir/link"));
   symlinkSync("/etc/passwd", join(source, "outside"));
+  symlinkSync("nowhere", join(source, "dangling"));
+  symlinkSync("deep/../../program", join(source, "sub dir/round"));
+  symlinkSync("loop", join(source, "loop"));
 
   const up = await boxyard(platform(), ["cp", source, `${sandbox.id}:`]);
   expect([up.exitCode, up.stdout]).toEqual([0, ""]);
@@ -49,7 +52,10 @@ test("cp copies a folder in and out: bytes, names, modes, links, empty folders",
     0o755,
     true,
   ]);
-  expect(readlinkSync(join(folder, "back/sub dir/link"))).toBe("../program");
+  const links = ["sub dir/link", "dangling", "sub dir/round", "loop"].map((name) => readlinkSync(join(folder, "back", name)));
+  expect(links).toEqual(["../program", "nowhere", "deep/../../program", "loop"]);
+  // A second copy takes the place of the first, links too.
+  expect((await boxyard(platform(), ["cp", `${sandbox.id}:source/.`, join(folder, "back")])).exitCode).toBe(0);
 }, 60_000);
 
 test("cp of one file: to a name, into a folder, and back; what is missing is said", async () => {
@@ -65,6 +71,28 @@ test("cp of one file: to a name, into a folder, and back; what is missing is sai
   const missing = await boxyard(platform(), ["cp", `${sandbox.id}:/no/such`, folder]);
   expect(missing.exitCode).toBe(1);
   expect(missing.stderr).toContain("/no/such");
+}, 60_000);
+
+test("cp to '-' is standard output; a copy that fails leaves nothing; counts are right", async () => {
+  await using sandbox = await sandboxOf(platform());
+  const script = "mkdir d one; head -c 300000 /dev/zero > zeros; echo x > one/x; echo y > d/y; truncate -s 4G d/large";
+  await boxyard(platform(), ["exec", sandbox.id, "--", "sh", "-c", script]);
+  expect((await boxyard(platform(), ["cp", `${sandbox.id}:zeros`, "-"])).stdout).toBe("\0".repeat(300_000));
+  const whole = await boxyard(platform(), ["cp", `${sandbox.id}:one`, "-"]);
+  expect([whole.exitCode, whole.stdout]).toEqual([2, ""]);
+  expect(whole.stderr).toContain("'-' takes one file");
+  expect((await boxyard(platform(), ["cp", `${sandbox.id}:one`, join(folder, "one")])).stderr).toStartWith("copied 1 file: ");
+  const target = join(folder, "fails");
+  mkdirSync(target);
+  for (const source of ["d", "d/large"]) {
+    const child = Bun.spawn([BOXYARD, "cp", `${sandbox.id}:${source}`, target], { env: platform().env, stderr: "pipe" });
+    await eventually("it has begun", () =>
+      readdirSync(target, { recursive: true, encoding: "utf8" }).some((name) => name.includes(".large.")),
+    );
+    child.kill("SIGTERM");
+    expect([await child.exited, await new Response(child.stderr).text()]).toEqual([143, ""]);
+    expect(readdirSync(target)).toEqual([]);
+  }
 }, 60_000);
 
 test("a download never writes through a link that the sandbox put in the way", async () => {
@@ -122,11 +150,13 @@ test("what cannot be is said, with the next step, and nothing else happens", asy
   const usage: [args: string[], said: string][] = [
     [["sandbox", "timeout", id, "soon"], "give a number of seconds above 0"],
     [["port", id, "70000"], "a port is a whole number from 1 to 65535"],
-    [["exec", id, "--user", "root", "--", "id"], `options stand before the sandbox: boxyard exec --user … ${id} -- COMMAND`],
     [["cp", `${id}:/etc/hostname`, join(folder, "no/such/folder/x")], "there is no folder"],
     [["cp", join(folder, "nothing"), `${id}:`], "there is no"],
-    [["shell", id], "a shell needs a terminal"],
     [["sandbox", "list", "--state", "asleep"], "Allowed choices are running, paused"],
+  ];
+  const own: [args: string[], said: string][] = [
+    [["exec", id, "--user", "root", "--", "id"], `options stand before the sandbox: boxyard exec --user … ${id} -- COMMAND`],
+    [["shell", id], "a shell needs a terminal"],
   ];
   const failures: [args: string[], said: string][] = [
     [["port", gone, "8000"], "`boxyard sandbox list` shows the sandboxes there are"],
@@ -134,10 +164,10 @@ test("what cannot be is said, with the next step, and nothing else happens", asy
     [["sandbox", "pause", id], "This server cannot pause sandboxes yet"],
     [["sandbox", "fork", id], "This server cannot fork sandboxes yet"],
     [["snapshot", "create", id], "This server cannot make snapshots yet"],
-    [["snapshot", "list"], "This server cannot keep snapshots yet"],
     [["snapshot", "delete", "none"], "no snapshot none"],
   ];
-  const all = [...usage.map((entry) => [2, ...entry] as const), ...failures.map((entry) => [1, ...entry] as const)];
+  const ending = (exitCode: number) => (entry: readonly [args: string[], said: string]) => [exitCode, ...entry] as const;
+  const all = [...usage.map(ending(2)), ...own.map(ending(125)), ...failures.map(ending(1))];
   const results = await Promise.all(all.map(([, args]) => boxyard(platform(), args)));
   for (const [i, [exitCode, args, said]] of all.entries()) {
     const ended = results[i];
@@ -152,11 +182,13 @@ test("colours on a terminal only, and not with NO_COLOR or on a dumb one", async
   const wrong = `${BOXYARD} sandbox info nonsense`;
   const onTerminal = async (env: Record<string, string>) =>
     (await runProgram(["script", "-qec", wrong, "/dev/null"], { env: { ...platform().env, TERM: "xterm", ...env } })).stdout;
-  const red = "\x1b[31merror:\x1b[39m look at sandbox nonsense";
+  const red = "\x1b[31merror:\x1b[39m there is no sandbox 'nonsense'";
   expect(await onTerminal({})).toContain(red);
   for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
     const plain = await onTerminal(env);
-    expect([plain.includes("error: look at sandbox nonsense"), plain.includes("\x1b")]).toEqual([true, false]);
+    expect([plain.includes("error: there is no sandbox 'nonsense'"), plain.includes("\x1b")]).toEqual([true, false]);
   }
-  expect((await boxyard(platform(), ["sandbox", "info", "nonsense"], { env: { TERM: "xterm" } })).stderr).toStartWith("error: look");
+  expect((await boxyard(platform(), ["sandbox", "info", "nonsense"], { env: { TERM: "xterm" } })).stderr).toStartWith(
+    "error: there is no sandbox",
+  );
 }, 60_000);

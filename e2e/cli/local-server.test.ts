@@ -61,7 +61,7 @@ test("a server that cannot start says why, with the end of its log", async () =>
   const { port } = taken.address() as { port: number };
   const failed = await boxyard(["run", "--", "true"], { env: { BOXYARD_LISTEN: `127.0.0.1:${port}` } });
   taken.close();
-  expect([failed.exitCode, failed.stdout]).toEqual([1, ""]);
+  expect([failed.exitCode, failed.stdout]).toEqual([125, ""]);
   expect(failed.stderr).toContain("error: the server ended with exit code 1");
   expect(failed.stderr).toContain(`${port}`);
   expect(failed.stderr).toContain("`boxyard doctor`");

@@ -57,7 +57,7 @@ test("a session that was left is found again, with a full-screen program drawn a
   await terminal.shows(/^kept=yes\nroses are red\n/m);
   await terminal.shows(/^ended with 3$/m);
   await terminal.type(`clear; ${shell} --attach; echo "again $?"`);
-  await terminal.shows(/^error: no session to come back to in this sandbox\nagain 2$/m);
+  await terminal.shows(/^error: no session to come back to in this sandbox\nagain 125$/m);
 }, 60_000);
 
 test("a sandbox that is killed ends the session with words, and gives the terminal back", async () => {
@@ -67,7 +67,7 @@ test("a sandbox that is killed ends the session with words, and gives the termin
   await terminal.shows(/user@i\w+:~\$$/m);
   await boxyard(platform(), ["sandbox", "kill", sandbox.id]);
   await terminal.shows(/the sandbox is not running any more/m);
-  await terminal.shows(/^ended with 1$/m);
+  await terminal.shows(/^ended with 125$/m);
   await terminal.type("echo typed");
   await terminal.shows(/\$ echo typed\ntyped$/m);
 }, 60_000);

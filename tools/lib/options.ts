@@ -1,6 +1,22 @@
 import { AppError } from "@boxyard/core";
 
+export const HELP = `Usage: ./boxyard test [options] [SUITE|FILE …]
+
+Run the tests of this checkout: all of them, the suites that are named, or the test files whose path contains a word. The last line is always
+"N passed, N failed, N skipped".
+
+Options:
+  --list         the suites, and what each proves
+  -v, --verbose  the output of what passes too
+  --installed    the suite hostile attacks the server that runs on BOXYARD_DATA
+  -h, --help     show help
+
+Examples:
+  $ ./boxyard test lint types unit
+  $ ./boxyard test e2e/cli`;
+
 export interface TestOptions {
+  readonly help: boolean;
   readonly list: boolean;
   readonly verbose: boolean;
   /** The suite `hostile` attacks the server that runs on `BOXYARD_DATA`. */
@@ -13,12 +29,13 @@ export interface TestOptions {
 
 /** `[--list] [-v] [--installed] [SUITE|PART-OF-A-FILE-NAME …]`; anything that names no suite picks test files. Throws `invalid_argument`. */
 export function parseOptions(argv: readonly string[], suiteNames: readonly string[]): TestOptions {
-  const unknown = argv.find((word) => word.startsWith("-") && !["--list", "-v", "--verbose", "--installed"].includes(word));
+  const unknown = argv.find((word) => word.startsWith("-") && !["--list", "-v", "--verbose", "--installed", "-h", "--help"].includes(word));
   if (unknown) {
     throw new AppError("invalid_argument", `Unknown option ${unknown}. Usage: ./boxyard test [--list] [-v] [--installed] [SUITE|FILE …]`);
   }
   const words = argv.filter((word) => !word.startsWith("-"));
   return {
+    help: argv.includes("-h") || argv.includes("--help"),
     list: argv.includes("--list"),
     verbose: argv.includes("-v") || argv.includes("--verbose"),
     installed: argv.includes("--installed"),

@@ -29,7 +29,7 @@ test("part of a file's name picks its suite", () => {
 });
 
 test("options are told from names", () => {
-  const options = { list: false, verbose: true, installed: false, suites: ["unit"], only: ["auth"] };
+  const options = { help: false, list: false, verbose: true, installed: false, suites: ["unit"], only: ["auth"] };
   expect(parseOptions(["-v", "unit", "auth"], ["unit"])).toEqual(options);
   expect(parseOptions(["-v", "--installed", "unit", "auth"], ["unit"])).toEqual({ ...options, installed: true });
   expect(() => parseOptions(["--verbos"], [])).toThrow("Unknown option --verbos");

@@ -100,7 +100,8 @@ test("errors say what failed and what to do, without colour codes", async () => 
   expect(nobody.stderr).toContain("no answer from http://127.0.0.1:1");
   expect((await boxyard(["run", "-t", "nothing", "--", "true"])).stderr).toContain("template 'nothing' not found");
   expect((await boxyard(["rnu"])).stderr).toContain("Did you mean run?");
-  expect((await boxyard(["run"])).exitCode).toBe(2);
+  expect((await boxyard(["run"])).exitCode).toBe(125);
+  expect((await boxyard(["sandbox", "kill"])).exitCode).toBe(2);
   expect((await boxyard(["sandbox", "list"], { BOXYARD_API_URL: "localhost:3000" })).stderr).toContain("must be a URL");
 });
 

@@ -19,6 +19,17 @@ export async function connection(context: CliContext): Promise<ConnectionOptions
   return { apiUrl: server.url, apiKey: config.apiKey ?? readApiKey(config.dataDir) };
 }
 
+/** Where requests go that only look: they neither set anything up nor start a server. */
+export async function connectionToRead(context: CliContext): ReturnType<typeof connection> {
+  const { config } = context;
+  if (isRemote(config)) return connection(context);
+  const { findServer } = await import("./server-control/ensure.ts");
+  const server = await findServer(config.dataDir);
+  if (server) return { apiUrl: server.url, apiKey: config.apiKey ?? readApiKey(config.dataDir) };
+  const details = { hint: "`boxyard up -d` starts one." };
+  throw new AppError("unavailable", "no server is running on this machine", { reason: "no_server", details });
+}
+
 /** The first API key, which set-up left for root to read. */
 export function readApiKey(dataDir: string): string {
   const path = join(dataDir, "api-key");

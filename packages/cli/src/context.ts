@@ -1,4 +1,5 @@
 import type { CliConfig } from "./config.ts";
+import type { Interrupt } from "./interrupt.ts";
 import type { Output } from "./output/output.ts";
 
 /** What every command is given. */
@@ -7,6 +8,9 @@ export interface CliContext {
   readonly output: Output;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
+  readonly interrupt: Interrupt;
   /** Exit code of the process when the command has ended without an error. 0 unless set. */
   exitCode: number;
+  /** Exit code of our own failures, where another than 1 tells them from those of a command in a sandbox. */
+  failureExitCode?: number;
 }

@@ -4,6 +4,8 @@ import { AppError } from "@boxyard/core";
 export const EXIT = {
   failure: 1,
   usage: 2,
+  /** As `docker run` and `docker exec` have it: we failed, not the command that we were to run. */
+  ownFailure: 125,
   /** As `timeout(1)` does. */
   timeout: 124,
   /** 128 + SIGINT, SIGPIPE, SIGTERM. */
@@ -18,7 +20,8 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   unauthenticated: "Check BOXYARD_API_KEY; `boxyard env` on the server's machine prints the right one.",
   network_failed: "Check BOXYARD_API_URL, or start a server with `boxyard up -d`.",
   unknown_user: "The user must exist in the sandbox; `--user root` always does.",
-  template_not_found: "`boxyard template list` shows the templates there are.",
+  template_not_found:
+    "`boxyard template list` shows the templates there are; `boxyard template rebuild base` (or code-interpreter) brings back one of our own.",
   last_key: "`boxyard key create NAME` makes another.",
   key_not_found: "`boxyard key list` shows the keys there are.",
   build_failed: "The log above ends with the failed step; steps before it come from the cache at the next try.",
@@ -26,7 +29,7 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",
   sandbox_ended: "It was killed or its time was up; `--timeout` of `sandbox create` gives it longer.",
   sandbox_not_running: "`boxyard sandbox list` shows the sandboxes there are.",
-  not_enough_space: "Remove files in the sandbox, or use a template with a larger disk.",
+  not_enough_space: "Remove files in the sandbox: its disk is full.",
 };
 
 /** Lines to print for an error: what failed, and what to do about it. Errors of the SDK and of our own have a `reason`. */
@@ -39,12 +42,12 @@ export function explain(error: unknown): string[] {
   return lines;
 }
 
-export function exitCodeOf(error: unknown): number {
+/** `failure` is the code of a failure that has none of its own. */
+export function exitCodeOf(error: unknown, failure: number = EXIT.failure): number {
   const reason = (error as { reason?: unknown }).reason;
   if (reason === "broken_pipe") return EXIT.brokenPipe;
-  if (reason === "usage") return EXIT.usage;
   if (reason === "command_timeout") return EXIT.timeout;
-  return EXIT.failure;
+  return reason === "usage" && failure === EXIT.failure ? EXIT.usage : failure;
 }
 
 /** The command line itself is wrong. */

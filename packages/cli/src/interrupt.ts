@@ -1,11 +1,15 @@
 import { EXIT } from "./errors.ts";
 
+export type InterruptSignal = keyof typeof CODES;
+
 /** Ctrl-C and the like, for as long as the process lives. */
 export interface Interrupt {
-  /** Aborted by the first signal. */
+  /** Aborted by the first signal that nobody took over. */
   readonly signal: AbortSignal;
-  /** Exit code of the signal that came, if one did. */
+  /** Exit code of that signal, if one came. */
   exitCode(): number | undefined;
+  /** From here on `handler` gets the signals, until the returned function is called: a command in a sandbox is told of them instead of us. */
+  takeOver(handler: (name: InterruptSignal) => void): () => void;
 }
 
 const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
@@ -14,12 +18,23 @@ const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 
 export function listenForInterrupt(onSecond: (exitCode: number) => void): Interrupt {
   const controller = new AbortController();
   let code: number | undefined;
-  for (const [name, exitCode] of Object.entries(CODES)) {
+  let taken: ((name: InterruptSignal) => void) | undefined;
+  for (const name of Object.keys(CODES) as InterruptSignal[]) {
     process.on(name, () => {
-      if (code !== undefined) return onSecond(exitCode);
-      code = exitCode;
+      if (taken) return taken(name);
+      if (code !== undefined) return onSecond(CODES[name]);
+      code = CODES[name];
       controller.abort();
     });
   }
-  return { signal: controller.signal, exitCode: () => code };
+  return {
+    signal: controller.signal,
+    exitCode: () => code,
+    takeOver: (handler) => {
+      taken = handler;
+      return () => {
+        if (taken === handler) taken = undefined;
+      };
+    },
+  };
 }

@@ -8,14 +8,15 @@ import { runProgram } from "./program.ts";
 async function main(): Promise<number> {
   const interrupt = listenForInterrupt((exitCode) => process.exit(exitCode));
   let output = new Output(false);
+  let context: CliContext | undefined;
   try {
     const config = readConfig();
     output = new Output(config.color);
-    const context: CliContext = { config, output, signal: interrupt.signal, exitCode: 0 };
+    context = { config, output, signal: interrupt.signal, interrupt, exitCode: 0 };
     const exitCode = await runProgram(process.argv.slice(2), context);
     return interrupt.exitCode() ?? exitCode;
   } catch (error) {
-    const code = interrupt.exitCode() ?? exitCodeOf(error);
+    const code = interrupt.exitCode() ?? exitCodeOf(error, context?.failureExitCode);
     const [first, ...rest] = explain(error);
     // After Ctrl-C, and when nobody reads, there is nobody to tell.
     if (interrupt.exitCode() === undefined && code !== 141) output.note([`${output.red("error:")} ${first}`, ...rest].join("\n"));

@@ -2,6 +2,7 @@ import { VERSION } from "@boxyard/core";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { COMMANDS, type CommandEntry } from "./commands/index.ts";
 import type { CliContext } from "./context.ts";
+import { withTtyFlag } from "./docker-habits.ts";
 import { EXIT, usageError } from "./errors.ts";
 
 const EXAMPLES = `
@@ -17,14 +18,16 @@ BOXYARD_API_KEY set, commands go to a server elsewhere.`;
 /** The whole command line; `argv` is what follows the program's name. Resolves with the exit code. */
 export async function runProgram(argv: readonly string[], context: CliContext): Promise<number> {
   const program = await buildProgram(argv, context);
+  const used = program.commands.find((command) => command.name() === argv[0] || command.aliases().includes(argv[0] ?? ""));
+  const words = used ? [argv[0] as string, ...withTtyFlag(argv.slice(1), used)] : [...argv];
   try {
-    await program.parseAsync([...argv], { from: "user" });
+    await program.parseAsync(words, { from: "user" });
     return context.exitCode;
   } catch (error) {
     // Thrown by a command itself, when nobody has printed it yet.
     if (error instanceof InvalidArgumentError) throw usageError(error.message);
     // Help and version end so too; commander has printed what there is to say.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.usage;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : (context.failureExitCode ?? EXIT.usage);
     throw error;
   }
 }

@@ -1,6 +1,8 @@
 import { AppError } from "@boxyard/core";
 import { type CommandHandle, type Sandbox, TimeoutError } from "@boxyard/sdk";
 import type { CliContext } from "./context.ts";
+import { usageError } from "./errors.ts";
+import type { InterruptSignal } from "./interrupt.ts";
 import { shellExitCode } from "./signals.ts";
 
 export interface RemoteCommandOptions {
@@ -18,7 +20,7 @@ const INPUT_CHUNK_BYTES = 64 * 1024;
 
 /**
  * Runs a program in a sandbox, exactly these arguments and no shell between, with its output going to ours byte by byte as it comes.
- * Resolves with the exit code a shell would show. An interrupt of ours ends the command.
+ * Resolves with the exit code a shell would show. Ctrl-C and SIGTERM go to the command; the second one kills it.
  */
 export async function runRemote(
   sandbox: Sandbox,
@@ -26,7 +28,6 @@ export async function runRemote(
   options: RemoteCommandOptions,
   context: CliContext,
 ): Promise<number> {
-  const { output, signal } = context;
   const [program, ...args] = argv;
   const command = await sandbox.commands.spawn([program as string, ...args], {
     envs: options.env,
@@ -35,11 +36,27 @@ export async function runRemote(
     stdin: options.stdin ?? false,
     timeoutMs: options.timeout ? Math.ceil(options.timeout * 1000) : 0,
     retainOutput: false,
-    signal,
+    signal: context.signal,
   });
+  const release = context.interrupt.takeOver(forwardSignals(sandbox, command));
+  try {
+    return await follow(command, options.stdin === true, context);
+  } catch (error) {
+    if (!(error instanceof TimeoutError) || error.reason !== "command_timeout") throw error;
+    throw new AppError("deadline_exceeded", `the command was ended after ${options.timeout} s (--timeout)`, {
+      reason: error.reason,
+      cause: error,
+    });
+  } finally {
+    release();
+  }
+}
+
+/** Shows the output of a command until its end, and gives it our input if wanted. Resolves with the exit code a shell would show. */
+export async function follow(command: CommandHandle, takesInput: boolean, { output }: CliContext): Promise<number> {
   // The reader of our output has left: then the command has no reader either.
   output.whenBroken(() => void command.kill().catch(() => {}));
-  const input = options.stdin ? forwardStdin(command) : undefined;
+  const input = takesInput ? forwardStdin(command) : undefined;
   try {
     for await (const { stream, data } of command) {
       await (stream === "stderr" ? output.writeError(data) : output.write(data));
@@ -49,15 +66,29 @@ export async function runRemote(
     const why = /\(([^)]{10,})\)$/.exec(end.error ?? "")?.[1];
     if (!end.exited && why && why !== "core dumped") output.note(why);
     return shellExitCode(end);
-  } catch (error) {
-    if (!(error instanceof TimeoutError) || error.reason !== "command_timeout") throw error;
-    throw new AppError("deadline_exceeded", `the command was ended after ${options.timeout} s (--timeout)`, {
-      reason: error.reason,
-      cause: error,
-    });
   } finally {
     input?.stop();
   }
+}
+
+/** Passes the first signal on to the command with all its children, as a terminal does; the second one kills it. */
+function forwardSignals(sandbox: Sandbox, command: CommandHandle): (name: InterruptSignal) => void {
+  let count = 0;
+  return (name) => {
+    const kill = () => void command.kill().catch(() => {});
+    if (count++ > 0) return kill();
+    // A command that cannot be told, as in an image without `kill`, is asked by the agent to end.
+    signalGroup(sandbox, command.pid, name).catch(() => sandbox.commands.terminate(command.pid).catch(kill));
+  };
+}
+
+/** Sends a signal to a command and its children: a command leads a process group of its own. Fails when `kill` in the sandbox does. */
+export async function signalGroup(sandbox: Sandbox, pid: number, name: string): Promise<void> {
+  if (!/^(SIG)?[A-Z0-9+-]{1,12}$/i.test(name)) throw usageError(`'${name}' is no signal; give TERM, INT, HUP, …`);
+  // This form is understood by procps, util-linux and busybox; procps takes no group after `-s NAME`.
+  const argv = ["kill", `-${name.toUpperCase().replace(/^SIG/, "")}`, "--", `-${pid}`] as const;
+  const sent = await sandbox.commands.spawn(argv, { user: "root", timeoutMs: 10_000 });
+  await sent.wait();
 }
 
 /** Copies our standard input to the command, in order, and then its end. */

@@ -2,18 +2,21 @@ import { isSandboxId } from "@boxyard/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { download } from "../cp/download.ts";
+import { kindOf } from "../cp/local-tree.ts";
 import { upload } from "../cp/upload.ts";
 import { usageError } from "../errors.ts";
-import { attach } from "./exec.ts";
+import { attachSandbox, mayBeSandbox } from "../sandbox-ref.ts";
 
 const EXAMPLES = `
 A place in a sandbox is SANDBOX:PATH; a relative path begins at the user's home. Folders are copied whole.
-If the target is a folder, or ends with /, the copy goes into it.
+If the target is a folder, or ends with /, the copy goes into it. '-' as target prints one file. Links are copied as links; those that lead out of
+the folder are left out.
 
 Examples:
   $ boxyard cp main.py SANDBOX:
   $ boxyard cp project/ SANDBOX:/srv/project
-  $ boxyard cp SANDBOX:/srv/project/out.csv .`;
+  $ boxyard cp SANDBOX:/srv/project/out.csv .
+  $ boxyard cp SANDBOX:notes.txt - | less`;
 
 export function configure(command: Command, context: CliContext): void {
   command
@@ -29,13 +32,15 @@ async function cp(source: string, target: string, { user }: { user?: string }, c
   const from = place(source);
   const to = place(target);
   if (from.sandbox && to.sandbox) throw usageError("one of the two places must be local");
-  if (from.sandbox) return download(await attach(from.sandbox, context), from.path || ".", to.path, user, context);
-  if (to.sandbox) return upload(await attach(to.sandbox, context), from.path, to.path, user, context);
+  if (from.sandbox) return download(await attachSandbox(from.sandbox, context), from.path || ".", to.path, user, context);
+  if (to.sandbox) return upload(await attachSandbox(to.sandbox, context), from.path, to.path, user, context);
   throw usageError("one of the two places must be in a sandbox: SANDBOX:PATH (`boxyard sandbox list` shows the ids)");
 }
 
 function place(text: string): { sandbox?: string; path: string } {
   const at = text.indexOf(":");
-  const id = text.slice(0, Math.max(at, 0));
-  return isSandboxId(id) ? { sandbox: id, path: text.slice(at + 1) } : { path: text };
+  const sandbox = text.slice(0, Math.max(at, 0));
+  // A local file may have a colon in its name; an id is never one.
+  const isLocal = !isSandboxId(sandbox) && kindOf(text) !== undefined;
+  return at > 0 && mayBeSandbox(sandbox) && !isLocal ? { sandbox, path: text.slice(at + 1) } : { path: text };
 }

@@ -1,37 +1,48 @@
-import { Sandbox } from "@boxyard/sdk";
+import type { Sandbox } from "@boxyard/sdk";
 import type { Command } from "commander";
-import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { usageError } from "../errors.ts";
+import { EXIT, usageError } from "../errors.ts";
 import { collectEnv, parseSeconds } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
+import { attachSandbox } from "../sandbox-ref.ts";
+import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
 
 interface ExecOptions extends RemoteCommandOptions {
-  readonly background?: boolean;
+  readonly detach?: boolean;
+  readonly tty?: boolean;
 }
 
 const EXAMPLES = `
-The command is started as it stands, without a shell, and its exit code is ours.
+The command is started as it stands, without a shell, and its exit code is ours: 126 when it is no program, 127 when there is none of this
+name, 128 and the signal's number when a signal ended it. When we fail ourselves, it is 125.
+Ctrl-C and SIGTERM go to the command; the second one kills it.
 
 Examples:
   $ boxyard exec SANDBOX -- ls -l
+  $ boxyard exec -it SANDBOX -- bash
   $ boxyard exec -i SANDBOX -- tar x < folder.tar
-  $ boxyard exec -b SANDBOX -- python3 -m http.server 8000`;
+  $ boxyard exec -d SANDBOX -- python3 -m http.server 8000     prints its process id, PID
+  $ boxyard logs -f SANDBOX PID                                shows what it prints`;
 
 export function configure(command: Command, context: CliContext): void {
+  context.failureExitCode = EXIT.ownFailure;
   command
     .description("Run a command in a running sandbox.")
-    .argument("<sandbox>", "id of the sandbox")
+    .argument("<sandbox>", "id, name, or beginning of the id of a sandbox")
     .argument("<command...>", "the program and its arguments")
     .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
-    .option("--cwd <path>", "working directory (default: the user's home)")
-    .option("--user <name>", "user in the sandbox (default: the template's)")
+    .option("-w, --cwd <path>", "working directory (default: the user's home)")
+    .option("-u, --user <name>", "user in the sandbox (default: the template's)")
     .option("--timeout <seconds>", "end the command after this time, with exit code 124", parseSeconds)
     .option("-i, --stdin", "pass on standard input")
-    .option("-b, --background", "start it, print its process id, and leave it running")
+    .option("-t, --tty", "in a terminal, connected with yours; -it is the same")
+    .option("-d, --detach", "start it, print its process id, and leave it running")
+    .option("-b, --background", "the same as --detach")
     .passThroughOptions()
     .addHelpText("after", EXAMPLES)
-    .action((id: string, argv: string[], options: ExecOptions) => exec(id, argv, options, context));
+    .action((id: string, argv: string[], { background, ...options }: ExecOptions & { background?: boolean }) =>
+      exec(id, argv, background ? { ...options, detach: true } : options, context),
+    );
 }
 
 async function exec(id: string, words: readonly string[], options: ExecOptions, context: CliContext): Promise<void> {
@@ -41,11 +52,14 @@ async function exec(id: string, words: readonly string[], options: ExecOptions, 
   if (argv === words && words[0]?.startsWith("-")) {
     throw usageError(`options stand before the sandbox: boxyard exec ${words[0]} … ${id} -- COMMAND`);
   }
-  const sandbox = await attach(id, context);
-  if (!options.background) {
-    context.exitCode = await runRemote(sandbox, argv, options, context);
-    return;
-  }
+  if (options.tty) needTerminal("leave -t out");
+  const sandbox = await attachSandbox(id, context);
+  if (options.detach) await detach(sandbox, argv, options, context);
+  else if (options.tty) await inTerminal(sandbox, argv, options, context);
+  else context.exitCode = await runRemote(sandbox, argv, options, context);
+}
+
+async function detach(sandbox: Sandbox, argv: readonly string[], options: ExecOptions, context: CliContext): Promise<void> {
   const [program, ...args] = argv;
   const { env: envs, cwd, user, timeout } = options;
   const timeoutMs = timeout ? Math.ceil(timeout * 1000) : 0;
@@ -54,7 +68,8 @@ async function exec(id: string, words: readonly string[], options: ExecOptions, 
   await context.output.line(String(handle.pid));
 }
 
-/** A sandbox that exists already. Its lifetime is not changed, or only by what the server needs to answer at all. */
-export async function attach(id: string, context: CliContext): Promise<Sandbox> {
-  return Sandbox.connect(id, { ...(await connection(context)), timeoutMs: 1000 });
+async function inTerminal(sandbox: Sandbox, argv: readonly string[], options: ExecOptions, context: CliContext): Promise<void> {
+  const end = await runInTerminal(sandbox, argv, options, context);
+  if (end.detached) context.output.note(`\ndetached; \`boxyard attach ${sandbox.sandboxId} ${end.pid}\` comes back`);
+  else context.exitCode = end.exitCode;
 }

@@ -1,5 +1,6 @@
 import type { CommandModule } from "../command-module.ts";
 import { COMPLETE } from "../completion/scripts.ts";
+import { checkoutOnly } from "./checkout-only.ts";
 
 export interface CommandEntry {
   readonly name: string;
@@ -14,9 +15,15 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "run", summary: "Run a command in a new sandbox, then remove the sandbox", load: () => import("./run.ts") },
   { name: "shell", summary: "Open a terminal in a sandbox", load: () => import("./shell.ts") },
   { name: "exec", summary: "Run a command in a running sandbox", load: () => import("./exec.ts") },
+  { name: "ps", summary: "List what runs in a sandbox", load: async () => (await import("./processes.ts")).ps },
+  { name: "logs", summary: "Show what a command printed, or what happened to a sandbox", load: () => import("./logs.ts") },
+  { name: "attach", summary: "Connect to a command that runs in a sandbox", load: async () => (await import("./processes.ts")).attach },
+  { name: "kill", summary: "End commands in a sandbox", load: async () => (await import("./processes.ts")).kill },
   { name: "cp", summary: "Copy files and folders to and from a sandbox", load: () => import("./cp.ts") },
   { name: "port", summary: "Forward a local port to a port in a sandbox", load: () => import("./port.ts") },
   { name: "watch", summary: "Show changes in a folder of a sandbox", load: () => import("./watch.ts") },
+  { name: "ls", summary: "List sandboxes", load: async () => (await import("./sandbox-short.ts")).ls },
+  { name: "rm", summary: "End sandboxes", load: async () => (await import("./sandbox-short.ts")).rm },
   { name: "sandbox", summary: "Create, list, look at and end sandboxes", load: () => import("./sandbox.ts") },
   { name: "snapshot", summary: "Keep states of sandboxes, list and delete them", load: () => import("./snapshot.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
@@ -28,5 +35,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "uninstall", summary: "Remove everything from this machine", load: () => import("./uninstall.ts") },
   { name: "doctor", summary: "Say what this machine can do, and how to mend what it cannot", load: () => import("./doctor.ts") },
   { name: "completion", summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },
+  { name: "test", summary: "Run the tests (in a checkout)", load: async () => checkoutOnly("test") },
+  { name: "bench", summary: "Measure what SPECIFICATION.md promises (in a checkout)", load: async () => checkoutOnly("bench") },
+  { name: "dist", summary: "Make one executable, and the package for npm (in a checkout)", load: async () => checkoutOnly("dist") },
   { name: COMPLETE, summary: "Print what may stand where the cursor is", hidden: true, load: () => import("./complete.ts") },
 ];

@@ -1,6 +1,6 @@
 import { ApiKeys } from "@boxyard/sdk";
 import type { Command } from "commander";
-import { connection } from "../connection.ts";
+import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { table } from "../output/table.ts";
@@ -34,7 +34,7 @@ async function create(name: string, options: { json?: boolean }, context: CliCon
 }
 
 async function list(options: { json?: boolean }, context: CliContext): Promise<void> {
-  const keys = await ApiKeys.list(await connection(context));
+  const keys = await ApiKeys.list(await connectionToRead(context));
   if (options.json) return context.output.json(keys);
   const now = Date.now();
   const ago = (time: Date | undefined) => (time ? `${duration(now - time.getTime())} ago` : "never");

@@ -5,6 +5,7 @@ import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { parsePort } from "../options.ts";
 import { forwardPort } from "../port-forward.ts";
+import { resolveSandbox } from "../sandbox-ref.ts";
 
 const EXAMPLES = `
 HTTP and WebSocket requests to the local port go to the port in the sandbox. Ctrl-C ends it.
@@ -17,18 +18,19 @@ Examples:
 export function configure(command: Command, context: CliContext): void {
   command
     .description("Forward a local port to a port in a sandbox.")
-    .argument("<sandbox>", "id of a running sandbox")
+    .argument("<sandbox>", "id, name, or beginning of the id of a sandbox")
     .argument("<port>", "port in the sandbox, or LOCAL:PORT")
     .option("--address <address>", "local address to listen on", "127.0.0.1")
     .addHelpText("after", EXAMPLES)
     .action((id: string, ports: string, options: { address: string }) => port(id, ports, options, context));
 }
 
-async function port(id: string, ports: string, options: { address: string }, context: CliContext): Promise<void> {
+async function port(text: string, ports: string, options: { address: string }, context: CliContext): Promise<void> {
   const { output, signal } = context;
   const { local, remote } = parsePorts(ports);
   const target = await connection(context);
   // Else everybody who connects would be told, and nobody here.
+  const id = await resolveSandbox(text, target);
   await Sandbox.getInfo(id, target);
   const { apiUrl } = target;
   await using forward = await forwardPort({ apiUrl, sandboxId: id, remote, local, address: options.address });

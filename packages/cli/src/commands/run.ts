@@ -2,11 +2,16 @@ import { Sandbox } from "@boxyard/sdk";
 import type { Command } from "commander";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
+import { EXIT } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
 import { collectEnv, parseSeconds } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
+import { checkName, NAME_KEY } from "../sandbox-ref.ts";
+import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
 
 interface RunOptions extends RemoteCommandOptions {
+  readonly tty?: boolean;
+  readonly name?: string;
   readonly template: string;
   readonly keep?: boolean;
   readonly internet: boolean;
@@ -16,25 +21,31 @@ interface RunOptions extends RemoteCommandOptions {
 const KEEP_MS = 300_000;
 
 const EXAMPLES = `
-The command is started as it stands, without a shell, and its exit code is ours. Everything from the first word on
-belongs to it; -- before it makes that plain.
+The command is started as it stands, without a shell, and its exit code is ours: 126 when it is no program, 127 when there is none of this
+name, 128 and the signal's number when a signal ended it. When we fail ourselves, it is 125. Everything from the first word on belongs to
+the command; -- before it makes that plain. Ctrl-C and SIGTERM go to the command; the second one kills it.
 
 Examples:
   $ boxyard run -- python3 -c 'print(6*7)'
   $ boxyard run -e NAME=world -- sh -c 'echo hello $NAME'
+  $ boxyard run -it -- bash
   $ boxyard run -i -- wc -l < file.txt
   $ boxyard run --timeout 10 --user root -- apt-get update`;
 
 export function configure(command: Command, context: CliContext): void {
+  context.failureExitCode = EXIT.ownFailure;
   command
     .description("Run a command in a new sandbox and remove the sandbox when it has ended.")
     .argument("<command...>", "the program and its arguments")
     .option("-t, --template <template>", "template to start from", "base")
     .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
-    .option("--cwd <path>", "working directory (default: the user's home)")
-    .option("--user <name>", "user in the sandbox (default: the template's)")
+    .option("-w, --cwd <path>", "working directory (default: the user's home)")
+    .option("-u, --user <name>", "user in the sandbox (default: the template's)")
     .option("--timeout <seconds>", "end the command after this time, with exit code 124", parseSeconds)
     .option("-i, --stdin", "pass on standard input")
+    .option("--tty", "in a terminal, connected with yours; -it is the same")
+    .option("--rm", "remove the sandbox when the command has ended, as always")
+    .option("--name <name>", "a name to find the sandbox by")
     .option("--keep", "keep the sandbox for five minutes and print its id")
     .option("--no-internet", "no way out of the sandbox")
     .passThroughOptions()
@@ -43,14 +54,21 @@ export function configure(command: Command, context: CliContext): void {
 }
 
 async function run(argv: readonly string[], options: RunOptions, context: CliContext): Promise<void> {
+  if (options.tty) needTerminal("give -i instead of -it");
+  const target = await connection(context);
   const sandbox = await Sandbox.create(options.template, {
-    ...(await connection(context)),
+    ...target,
     timeoutMs: LEASE_MS,
+    ...(options.name === undefined ? {} : { metadata: { [NAME_KEY]: await checkName(options.name, target) } }),
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
   const lease = renewLease(sandbox);
   try {
-    context.exitCode = await runRemote(sandbox, argv, options, context);
+    if (options.tty) {
+      const end = await runInTerminal(sandbox, argv, options, context);
+      // Its sandbox goes now, and so does a session that was left.
+      context.exitCode = end.detached ? 0 : end.exitCode;
+    } else context.exitCode = await runRemote(sandbox, argv, options, context);
   } finally {
     lease.stop();
     await finish(sandbox, options.keep === true && !context.signal.aborted, context);

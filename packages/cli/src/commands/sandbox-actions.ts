@@ -1,14 +1,16 @@
-import { Sandbox, type SandboxInfo } from "@boxyard/sdk";
-import { connection } from "../connection.ts";
+import { type ConnectionOptions, Sandbox, type SandboxInfo } from "@boxyard/sdk";
+import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";
+import { checkName, NAME_KEY, resolveSandbox } from "../sandbox-ref.ts";
 
 export interface CreateOptions {
   readonly timeout: number;
   readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
+  readonly name?: string;
   readonly internet: boolean;
   readonly json?: boolean;
 }
@@ -18,11 +20,13 @@ export interface ListOptions {
   readonly metadata?: Record<string, string>;
   readonly template?: string;
   readonly limit?: number;
+  readonly quiet?: boolean;
   readonly json?: boolean;
 }
 
 export interface KillOptions {
   readonly all?: boolean;
+  readonly force?: boolean;
   readonly metadata?: Record<string, string>;
 }
 
@@ -30,11 +34,13 @@ export interface KillOptions {
 const KILLS_AT_ONCE = 8;
 
 export async function create(template: string | undefined, options: CreateOptions, context: CliContext): Promise<void> {
+  const target = await connection(context);
+  const named = options.name === undefined ? {} : { [NAME_KEY]: await checkName(options.name, target) };
   const sandbox = await Sandbox.create(template ?? "base", {
-    ...(await connection(context)),
+    ...target,
     timeoutMs: options.timeout * 1000,
     envs: options.env,
-    metadata: options.metadata,
+    metadata: { ...options.metadata, ...named },
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
   if (options.json) return context.output.json(await sandbox.getInfo());
@@ -45,11 +51,12 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
   const { state, metadata, template, limit = Number.POSITIVE_INFINITY } = options;
   const filter = { ...(state ? { state: [state] } : {}), metadata, template };
   const found: SandboxInfo[] = [];
-  for await (const info of Sandbox.list({ ...(await connection(context)), ...filter, limit: Math.min(limit, 100) })) {
+  for await (const info of Sandbox.list({ ...(await connectionToRead(context)), ...filter, limit: Math.min(limit, 100) })) {
     found.push(info);
     if (found.length >= limit) break;
   }
   if (options.json) return context.output.json(found);
+  if (options.quiet) return found.length > 0 ? context.output.line(found.map(({ sandboxId }) => sandboxId).join("\n")) : undefined;
   if (found.length === 0) return context.output.note("no sandboxes");
   const now = Date.now();
   const row = (info: SandboxInfo) => [
@@ -66,8 +73,9 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
   await context.output.line(table([head, ...found.map(row)]));
 }
 
-export async function info(id: string, options: { json?: boolean }, context: CliContext): Promise<void> {
-  const found = await Sandbox.getInfo(id, await connection(context));
+export async function info(text: string, options: { json?: boolean }, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context, connectionToRead);
+  const found = await Sandbox.getInfo(id, target);
   if (options.json) return context.output.json(found);
   const rows = [
     ["sandbox", found.sandboxId],
@@ -94,8 +102,8 @@ export async function kill(ids: readonly string[], options: KillOptions, context
   }
   const worker = async () => {
     for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-      if (await Sandbox.kill(id, target)) await context.output.line(id);
-      else if (!options.all) {
+      if (await killOne(id, target)) await context.output.line(id);
+      else if (!options.all && !options.force) {
         context.output.note(`no sandbox ${id}`);
         context.exitCode = EXIT.failure;
       }
@@ -104,23 +112,36 @@ export async function kill(ids: readonly string[], options: KillOptions, context
   await Promise.all(Array.from({ length: KILLS_AT_ONCE }, worker));
 }
 
+/** False when there is no such sandbox. */
+async function killOne(text: string, target: ConnectionOptions): Promise<boolean> {
+  try {
+    return await Sandbox.kill(await resolveSandbox(text, target), target);
+  } catch (error) {
+    if ((error as { reason?: unknown }).reason === "sandbox_not_found") return false;
+    throw error;
+  }
+}
+
 export interface ForkOptions {
   readonly count: number;
   readonly timeout: number;
 }
 
-export async function pause(id: string, options: { memory: boolean }, context: CliContext): Promise<void> {
-  const paused = await Sandbox.pause(id, { ...(await connection(context)), ...(options.memory ? {} : { keepMemory: false }) });
+export async function pause(text: string, options: { memory: boolean }, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context);
+  const paused = await Sandbox.pause(id, { ...target, ...(options.memory ? {} : { keepMemory: false }) });
   context.output.note(paused ? `sandbox ${id} is paused` : `sandbox ${id} was paused already`);
 }
 
-export async function resume(id: string, options: { timeout: number }, context: CliContext): Promise<void> {
-  await Sandbox.connect(id, { ...(await connection(context)), timeoutMs: options.timeout * 1000 });
+export async function resume(text: string, options: { timeout: number }, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context);
+  await Sandbox.connect(id, { ...target, timeoutMs: options.timeout * 1000 });
   context.output.note(`sandbox ${id} runs`);
 }
 
-export async function fork(id: string, options: ForkOptions, context: CliContext): Promise<void> {
-  const sandbox = await Sandbox.connect(id, { ...(await connection(context)), timeoutMs: 1000 });
+export async function fork(text: string, options: ForkOptions, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context);
+  const sandbox = await Sandbox.connect(id, { ...target, timeoutMs: 1000 });
   for (const { sandbox: copy, error } of await sandbox.fork({ count: options.count, timeoutMs: options.timeout * 1000 })) {
     if (copy) await context.output.line(copy.sandboxId);
     else {
@@ -130,13 +151,15 @@ export async function fork(id: string, options: ForkOptions, context: CliContext
   }
 }
 
-export async function timeout(id: string, seconds: number, context: CliContext): Promise<void> {
-  await Sandbox.setTimeout(id, seconds * 1000, await connection(context));
+export async function timeout(text: string, seconds: number, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context);
+  await Sandbox.setTimeout(id, seconds * 1000, target);
   context.output.note(`sandbox ${id} ends in ${duration(seconds * 1000)}`);
 }
 
-export async function metrics(id: string, options: { json?: boolean }, context: CliContext): Promise<void> {
-  const samples = await Sandbox.getMetrics(id, await connection(context));
+export async function metrics(text: string, options: { json?: boolean }, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context, connectionToRead);
+  const samples = await Sandbox.getMetrics(id, target);
   if (options.json) return context.output.json(samples);
   const last = samples.at(-1);
   if (!last) return context.output.note("no samples yet; the first comes within half a minute of the start");
@@ -148,6 +171,16 @@ export async function metrics(id: string, options: { json?: boolean }, context: 
     ["disk", `${bytes(last.diskUsed)} of ${bytes(last.diskTotal)}`],
   ];
   await context.output.line(table(rows));
+}
+
+/** The sandbox that a person means, and where it is. */
+async function named(
+  text: string,
+  context: CliContext,
+  connect = connection,
+): Promise<{ id: string; target: Awaited<ReturnType<typeof connection>> }> {
+  const target = await connect(context);
+  return { id: await resolveSandbox(text, target), target };
 }
 
 function pairs(metadata: Readonly<Record<string, string>>): string {

@@ -1,5 +1,5 @@
 import { NotFoundError, Sandbox, type SandboxLogEntry } from "@boxyard/sdk";
-import { connection } from "../connection.ts";
+import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 
 export interface LogsOptions {
@@ -15,7 +15,7 @@ const PAGE = 1000;
 
 /** Prints what happened to a sandbox; with `--follow` also what happens, until its end. */
 export async function logs(id: string, options: LogsOptions, context: CliContext): Promise<void> {
-  const target = await connection(context);
+  const target = await connectionToRead(context);
   const filter = { level: options.level, search: options.search, limit: PAGE };
   let since: Date | undefined;
   for (;;) {
@@ -31,7 +31,7 @@ export async function logs(id: string, options: LogsOptions, context: CliContext
   }
 }
 
-async function isThere(id: string, target: Awaited<ReturnType<typeof connection>>): Promise<boolean> {
+async function isThere(id: string, target: Awaited<ReturnType<typeof connectionToRead>>): Promise<boolean> {
   try {
     await Sandbox.getInfo(id, target);
     return true;

@@ -1,6 +1,8 @@
 import { type Command, Option } from "commander";
+import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { collectEnv, collectPairs, parseCount, parseSeconds } from "../options.ts";
+import { resolveSandbox } from "../sandbox-ref.ts";
 import * as actions from "./sandbox-actions.ts";
 import { LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
 
@@ -9,7 +11,7 @@ const STATES = ["running", "paused"] as const;
 export function configure(command: Command, context: CliContext): void {
   command.description("Create, list, look at and end sandboxes.");
   configureCreate(command, context);
-  configureList(command, context);
+  configureList(command.command("list").alias("ls"), context);
 
   command
     .command("info <sandbox>")
@@ -17,14 +19,7 @@ export function configure(command: Command, context: CliContext): void {
     .option("--json", "print it as JSON")
     .action((id: string, options: { json?: boolean }) => actions.info(id, options, context));
 
-  command
-    .command("kill [sandbox...]")
-    .description("End sandboxes, with all that is in them.")
-    .option("--all", "every sandbox of yours")
-    .option("--metadata <KEY=VALUE>", "with --all: only those with this metadata, repeatable", collectPairs)
-    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox kill SANDBOX\n  $ boxyard sandbox kill --all --metadata task=42")
-    .action((ids: string[], options: actions.KillOptions) => actions.kill(ids, options, context));
-
+  configureKill(command.command("kill").alias("rm"), context);
   configureLife(command, context);
 
   command
@@ -47,25 +42,25 @@ export function configure(command: Command, context: CliContext): void {
     .addOption(new Option("--level <level>", "the lowest").choices(LEVELS))
     .option("--search <text>", "only lines that hold this text")
     .option("--json", "print each line as JSON")
-    .action((id: string, options: LogsOptions) => logs(id, options, context));
+    .action(async (id: string, options: LogsOptions) => logs(await resolveSandbox(id, await connectionToRead(context)), options, context));
 }
 
 function configureLife(command: Command, context: CliContext): void {
   command
     .command("pause <sandbox>")
-    .description("Stop a sandbox and keep its state, to be resumed.")
+    .description("Stop a sandbox and keep its state, to be resumed, where the server can.")
     .option("--no-memory", "keep the disk only: a resume starts it anew")
     .action((id: string, options: { memory: boolean }) => actions.pause(id, options, context));
 
   command
     .command("resume <sandbox>")
-    .description("Go on with a paused sandbox.")
+    .description("Go on with a paused sandbox, where the server can pause.")
     .option("--timeout <seconds>", "lifetime from now, at least: seconds, or 15m, 2h", parseSeconds, 300)
     .action((id: string, options: { timeout: number }) => actions.resume(id, options, context));
 
   command
     .command("fork <sandbox>")
-    .description("Make running copies of a sandbox as it is now, and print their ids.")
+    .description("Make running copies of a sandbox as it is now, and print their ids, where the server can.")
     .option("--count <count>", "how many", parseCount, 1)
     .option("--timeout <seconds>", "lifetime of each: seconds, or 15m, 2h", parseSeconds, 300)
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox fork SANDBOX --count 3")
@@ -78,6 +73,7 @@ function configureCreate(command: Command, context: CliContext): void {
     .description("Create a sandbox and print its id.")
     .option("--timeout <seconds>", "lifetime: seconds, or 15m, 2h", parseSeconds, 300)
     .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
+    .option("--name <name>", "a name to find it by, kept in its metadata")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)
     .option("--no-internet", "no way out of the sandbox")
     .option("--json", "print what the server says of it as JSON")
@@ -85,15 +81,25 @@ function configureCreate(command: Command, context: CliContext): void {
     .action((template: string | undefined, options: actions.CreateOptions) => actions.create(template, options, context));
 }
 
-function configureList(command: Command, context: CliContext): void {
+export function configureKill(command: Command, context: CliContext): void {
   command
-    .command("list")
-    .alias("ls")
+    .description("End sandboxes, with all that is in them.")
+    .argument("[sandbox...]", "id, name, or beginning of the id of a sandbox")
+    .option("--all", "every sandbox of yours")
+    .option("-f, --force", "no error when there is no such sandbox")
+    .option("--metadata <KEY=VALUE>", "with --all: only those with this metadata, repeatable", collectPairs)
+    .addHelpText("after", "\nExamples:\n  $ boxyard rm SANDBOX\n  $ boxyard rm --all --metadata task=42\n  $ boxyard rm $(boxyard ls -q)")
+    .action((ids: string[], options: actions.KillOptions) => actions.kill(ids, options, context));
+}
+
+export function configureList(command: Command, context: CliContext): void {
+  command
     .description("List sandboxes, the newest first.")
     .addOption(new Option("--state <state>", "only those in this state").choices(STATES))
     .option("--metadata <KEY=VALUE>", "only those with this metadata, repeatable", collectPairs)
     .option("-t, --template <template>", "only those of this template")
     .option("--limit <count>", "at most so many", parseCount)
+    .option("-q, --quiet", "only ids")
     .option("--json", "print them as JSON")
     .action((options: actions.ListOptions) => actions.list(options, context));
 }

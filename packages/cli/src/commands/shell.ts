@@ -2,9 +2,11 @@ import { type CommandHandle, type ProcessInfo, Sandbox } from "@boxyard/sdk";
 import type { Command } from "commander";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { usageError } from "../errors.ts";
+import { EXIT, usageError } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
 import { collectEnv } from "../options.ts";
+import { resolveSandbox } from "../sandbox-ref.ts";
+import { SESSION_TAG } from "../terminal/run-in-terminal.ts";
 import { runSession, terminalSize } from "../terminal/session.ts";
 
 interface ShellOptions {
@@ -16,8 +18,6 @@ interface ShellOptions {
   readonly keep?: boolean;
 }
 
-/** By this name a session is found again. */
-const TAG = "boxyard-shell";
 /** Lifetime of a sandbox that is left behind on purpose. */
 const LEFT_MS = 3_600_000;
 /** A program that draws nothing when its window changes is not waited for longer. */
@@ -29,15 +29,16 @@ The exit code of the session is ours.
 
 Examples:
   $ boxyard shell                        a new sandbox, removed when the shell ends
-  $ boxyard shell -t python              the same from another template
+  $ boxyard shell -t code-interpreter    the same from another template
   $ boxyard shell SANDBOX                a new session in a running sandbox
   $ boxyard shell SANDBOX -- top         another program than bash
   $ boxyard shell SANDBOX --attach       back to the session that was left`;
 
 export function configure(command: Command, context: CliContext): void {
+  context.failureExitCode = EXIT.ownFailure;
   command
     .description("Open a terminal in a sandbox: a new one, or with an id a running one.")
-    .argument("[sandbox]", "id of a running sandbox")
+    .argument("[sandbox]", "id, name, or beginning of the id of a sandbox")
     .argument("[command...]", "the program and its arguments (default: bash)")
     .option("-t, --template <template>", "template of a new sandbox (default: base)")
     .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
@@ -56,7 +57,7 @@ async function shell(id: string | undefined, argv: readonly string[], options: S
   if (!id && options.attach) throw usageError("--attach needs the id of a sandbox; `boxyard sandbox list` shows them");
   const target = await connection(context);
   const sandbox = id
-    ? await Sandbox.connect(id, { ...target, timeoutMs: LEASE_MS })
+    ? await Sandbox.connect(await resolveSandbox(id, target), { ...target, timeoutMs: LEASE_MS })
     : await Sandbox.create(options.template ?? "base", { ...target, timeoutMs: LEASE_MS });
   const lease = id ? keepAlive(sandbox.sandboxId, target) : renewLease(sandbox);
   let leaveBehind = id !== undefined || options.keep === true;
@@ -81,11 +82,13 @@ function open(sandbox: Sandbox, argv: readonly string[], options: ShellOptions):
   const { env: envs, cwd, user } = options;
   const [program, ...args] = argv;
   const own = program === undefined ? {} : { argv: [program, ...args] as const };
-  return sandbox.pty.create({ ...terminalSize(), ...own, envs, cwd, user, timeoutMs: 0, tag: TAG });
+  return sandbox.pty.create({ ...terminalSize(), ...own, envs, cwd, user, timeoutMs: 0, tag: SESSION_TAG });
 }
 
 async function attachTo(sandbox: Sandbox, wanted: true | string): Promise<CommandHandle> {
-  const sessions = (await sandbox.commands.list()).filter(({ pid, tag }) => (wanted === true ? tag === TAG : String(pid) === wanted));
+  const sessions = (await sandbox.commands.list()).filter(({ pid, tag }) =>
+    wanted === true ? tag === SESSION_TAG : String(pid) === wanted,
+  );
   const [only, ...others] = sessions;
   if (!only) throw usageError(wanted === true ? "no session to come back to in this sandbox" : `no session ${wanted} in this sandbox`);
   if (others.length > 0) throw usageError(`there are several sessions; name one:\n${sessions.map(describe).join("\n")}`);

@@ -1,9 +1,10 @@
 import { Sandbox, type SnapshotInfo } from "@boxyard/sdk";
 import type { Command } from "commander";
-import { connection } from "../connection.ts";
+import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { table } from "../output/table.ts";
+import { attachSandbox } from "../sandbox-ref.ts";
 
 interface ListOptions {
   readonly sandbox?: string;
@@ -11,7 +12,7 @@ interface ListOptions {
 }
 
 export function configure(command: Command, context: CliContext): void {
-  command.description("Keep states of sandboxes, and make sandboxes from them (`boxyard sandbox create SNAPSHOT`).");
+  command.description("Keep states of sandboxes, where the server can, and make sandboxes from them (`boxyard sandbox create SNAPSHOT`).");
 
   command
     .command("create <sandbox>")
@@ -35,13 +36,13 @@ export function configure(command: Command, context: CliContext): void {
 }
 
 async function create(id: string, options: { name?: string }, context: CliContext): Promise<void> {
-  const sandbox = await Sandbox.connect(id, { ...(await connection(context)), timeoutMs: 1000 });
+  const sandbox = await attachSandbox(id, context);
   await context.output.line((await sandbox.createSnapshot(options)).snapshotId);
 }
 
 async function list({ sandbox: sandboxId, json }: ListOptions, context: CliContext): Promise<void> {
   const found: SnapshotInfo[] = [];
-  for await (const info of Sandbox.listSnapshots({ ...(await connection(context)), sandboxId })) found.push(info);
+  for await (const info of Sandbox.listSnapshots({ ...(await connectionToRead(context)), sandboxId })) found.push(info);
   if (json) return context.output.json(found);
   if (found.length === 0) return context.output.note("no snapshots");
   const rows = found.map(({ snapshotId, names }) => [snapshotId, names.join(" ") || "-"]);

@@ -82,8 +82,10 @@ export function configure(command: Command, context: CliContext): void {
     .command("list")
     .alias("ls")
     .description("List templates.")
+    .option("-a, --all", "also those whose first build failed")
+    .option("-q, --quiet", "only ids")
     .option("--json", "print them as JSON")
-    .action((options: { json?: boolean }) => actions.list(options, context));
+    .action((options: { json?: boolean; all?: boolean; quiet?: boolean }) => actions.list(options, context));
 
   command
     .command("info <template>")
@@ -97,6 +99,12 @@ export function configure(command: Command, context: CliContext): void {
     .option("--remove", "take the tags away instead; their builds stay")
     .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
     .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
+
+  command
+    .command("untag <template> <tag...>")
+    .description("Take tags away from a template; their builds stay.")
+    .addHelpText("after", "\nExamples:\n  $ boxyard template untag my-app v1")
+    .action((target: string, tags: string[]) => actions.tag(target, tags, { remove: true }, context));
 
   command
     .command("publish <template...>")
@@ -133,5 +141,6 @@ export function configure(command: Command, context: CliContext): void {
     .command("delete <template...>")
     .alias("rm")
     .description("Delete templates with all their builds, by name or id.")
-    .action((names: string[]) => actions.remove(names, context));
+    .option("-y, --yes", "do not ask")
+    .action((names: string[], options: { yes?: boolean }) => actions.remove(names, options, context));
 }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
+import { canAsk, confirm } from "../output/confirm.ts";
 import { runRole } from "../server-control/roles.ts";
 import { stopServer } from "../server-control/stop.ts";
 
@@ -10,15 +11,24 @@ export function configure(command: Command, context: CliContext): void {
     .description(
       "Remove everything of Boxyard's from this machine: sandboxes, templates, keys, storage pool, network, settings of the kernel.",
     )
-    .option("--yes", "do it; without this nothing is removed")
+    .option("-y, --yes", "do not ask; where nobody can be asked, nothing is removed without this")
     .addHelpText("after", "\nPackages that set-up installed stay. Examples:\n  $ boxyard uninstall --yes")
     .action((options: { yes?: boolean }) => uninstall(options, context));
 }
 
 async function uninstall(options: { yes?: boolean }, context: CliContext): Promise<void> {
   const { config, output, signal } = context;
+  if (process.getuid?.() !== 0) {
+    const details = { hint: "Use sudo, with BOXYARD_DATA if it is set." };
+    throw new AppError("permission_denied", "only root can take this machine's network, mounts and cgroups back", {
+      reason: "no_root",
+      details,
+    });
+  }
   if (!existsSync(config.dataDir)) return output.line(`There is no ${config.dataDir}: nothing to remove.`);
-  if (!options.yes) {
+  const question = `End every sandbox and remove every template, key and log in ${config.dataDir}?`;
+  if (!options.yes && canAsk()) await confirm(question, context);
+  else if (!options.yes) {
     const details = { hint: "`boxyard uninstall --yes` does it. `boxyard down --sandboxes` ends sandboxes and keeps templates and keys." };
     const message = `this would end every sandbox and remove every template, key and log in ${config.dataDir}`;
     throw new AppError("failed_precondition", message, { reason: "not_confirmed", details });

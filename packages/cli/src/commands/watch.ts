@@ -1,7 +1,7 @@
 import type { FileEvent } from "@boxyard/sdk";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { attach } from "./exec.ts";
+import { attachSandbox } from "../sandbox-ref.ts";
 
 interface WatchOptions {
   readonly recursive?: boolean;
@@ -12,7 +12,7 @@ interface WatchOptions {
 export function configure(command: Command, context: CliContext): void {
   command
     .description("Show changes in a folder of a sandbox, one per line, until Ctrl-C.")
-    .argument("<sandbox>", "id of a running sandbox")
+    .argument("<sandbox>", "id, name, or beginning of the id of a sandbox")
     .argument("[path]", "folder; relative to the user's home", ".")
     .option("-r, --recursive", "also in the folders below")
     .option("--user <name>", "user in the sandbox (default: the template's)")
@@ -26,7 +26,7 @@ export function configure(command: Command, context: CliContext): void {
 
 async function watch(id: string, path: string, options: WatchOptions, context: CliContext): Promise<void> {
   const { output, signal } = context;
-  const sandbox = await attach(id, context);
+  const sandbox = await attachSandbox(id, context);
   const print = ({ type, name }: FileEvent) => output.line(options.json ? JSON.stringify({ type, name }) : `${type.padEnd(6)}  ${name}`);
   const ended = Promise.withResolvers<void>();
   const { recursive, user } = options;

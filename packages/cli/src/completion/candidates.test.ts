@@ -1,10 +1,17 @@
 import { expect, test } from "bun:test";
 import { readConfig } from "../config.ts";
+import { listenForInterrupt } from "../interrupt.ts";
 import { Output } from "../output/output.ts";
 import { buildProgram } from "../program.ts";
 import { complete, type Kind } from "./candidates.ts";
 
-const context = { config: readConfig({}), output: new Output(false), signal: new AbortController().signal, exitCode: 0 };
+const context = {
+  config: readConfig({}),
+  output: new Output(false),
+  signal: new AbortController().signal,
+  interrupt: listenForInterrupt(() => {}),
+  exitCode: 0,
+};
 const THERE: Record<Kind, string[]> = { sandbox: ["iaaa", "ibbb"], template: ["base", "mine:v2"], snapshot: ["snap"], key: ["k1"] };
 
 async function after(...words: string[]): Promise<string[]> {

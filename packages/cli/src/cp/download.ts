@@ -1,19 +1,27 @@
-import { constants, lstatSync, mkdirSync, symlinkSync } from "node:fs";
+import { constants, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { chmod, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { AppError } from "@boxyard/core";
-import type { Sandbox } from "@boxyard/sdk";
+import type { EntryInfo, Sandbox } from "@boxyard/sdk";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { Progress } from "../output/progress.ts";
 import { atOnce } from "./at-once.ts";
 import { kindOf } from "./local-tree.ts";
+import { readLinks } from "./remote-links.ts";
 import { type RemoteFile, remoteTree } from "./remote-tree.ts";
 import { writeAll } from "./write-all.ts";
 
 const FILES_AT_ONCE = 6;
 /** Levels of folders that are copied. */
 const MAX_DEPTH = 1000;
+
+export interface Download {
+  readonly sandbox: Sandbox;
+  readonly user: string | undefined;
+  readonly progress: Progress;
+  readonly context: CliContext;
+}
 
 /** Copies a file or folder out of a sandbox. Nothing that the sandbox says can make it write outside of `target`. */
 export async function download(
@@ -24,14 +32,17 @@ export async function download(
   context: CliContext,
 ): Promise<void> {
   const info = await sandbox.files.getInfo(source, { user });
+  if (target === "-") return print(sandbox, info, user, context);
   const into = target.endsWith("/") || kindOf(target) === "directory";
   const name = basename(info.path);
   const path = resolve(into ? join(target, name && name !== ".." ? name : "sandbox") : target);
   if (kindOf(dirname(path)) !== "directory") throw usageError(`there is no folder ${dirname(path)}`);
-  const progress = new Progress(context.output, basename(path), info.type === "file" ? info.size : undefined);
+  const size = info.type === "file" && !info.isSymlink ? info.size : undefined;
+  const progress = new Progress(context.output, basename(path), size);
+  const copy: Download = { sandbox, user, progress, context };
   try {
-    if (info.type === "directory") return await downloadFolder(sandbox, info.path, path, user, progress, context);
-    await receive(sandbox, { path: "", source: info.path, size: info.size, mode: info.mode & 0o777 }, path, user, progress);
+    if (info.type === "directory") return await downloadFolder(copy, info.path, path);
+    await receive(copy, { path: "", source: info.path, size: info.size, mode: info.mode & 0o777 }, path);
     progress.finish("copied 1 file");
   } catch (error) {
     progress.clear();
@@ -39,21 +50,29 @@ export async function download(
   }
 }
 
-async function downloadFolder(
-  sandbox: Sandbox,
-  source: string,
-  target: string,
-  user: string | undefined,
-  progress: Progress,
-  context: CliContext,
-): Promise<void> {
-  const tree = remoteTree(source, await sandbox.files.list(source, { user, depth: MAX_DEPTH }));
-  mkdirSync(target, { recursive: true });
-  for (const directory of tree.directories) makeRealDirectory(join(target, directory));
-  await atOnce(tree.files, FILES_AT_ONCE, (file) => receive(sandbox, file, join(target, file.path), user, progress));
-  // Last, so that nothing can have been written through them.
-  for (const link of tree.links) makeLink(link.target, join(target, link.path));
-  progress.finish(`copied ${tree.files.length} files`);
+/** One file to our standard output. */
+async function print(sandbox: Sandbox, info: EntryInfo, user: string | undefined, { output, signal }: CliContext): Promise<void> {
+  if (info.type === "directory") throw usageError(`'-' takes one file; a folder: boxyard exec ${sandbox.sandboxId} -- tar c ${info.path}`);
+  for await (const chunk of await sandbox.files.read(info.path, { user, signal, format: "stream" })) await output.write(chunk);
+}
+
+async function downloadFolder(copy: Download, source: string, target: string): Promise<void> {
+  const { sandbox, user, progress, context } = copy;
+  const entries = await sandbox.files.list(source, { user, depth: MAX_DEPTH });
+  const links = entries.filter((entry) => entry.isSymlink).map(({ path }) => path);
+  const tree = remoteTree(source, entries, await readLinks(sandbox, links, user));
+  const isNew = kindOf(target) === undefined;
+  try {
+    mkdirSync(target, { recursive: true });
+    for (const directory of tree.directories) makeRealDirectory(join(target, directory));
+    await atOnce(tree.files, FILES_AT_ONCE, (file) => receive(copy, file, join(target, file.path)));
+    // Last, so that nothing can have been written through them.
+    for (const link of tree.links) makeLink(link.target, join(target, link.path));
+  } catch (error) {
+    if (isNew) await rm(target, { recursive: true, force: true });
+    throw error;
+  }
+  progress.finish(`copied ${tree.files.length === 1 ? "1 file" : `${tree.files.length} files`}`);
   for (const skipped of tree.skipped) context.output.note(`skipped ${JSON.stringify(skipped)}: it leads out of the folder, or is no file`);
 }
 
@@ -67,21 +86,27 @@ function makeRealDirectory(path: string): void {
   }
 }
 
+/** Takes the place of what was there, as a copied file does; a folder stays. */
 function makeLink(target: string, path: string): void {
+  const temporary = temporaryName(path);
   try {
-    symlinkSync(target, path);
+    symlinkSync(target, temporary);
+    renameSync(temporary, path);
   } catch (cause) {
+    rmSync(temporary, { force: true });
     throw new AppError("already_exists", `cannot make the link ${path}`, { reason: "local_file", cause });
   }
 }
 
-/** Writes beside the target and renames, so that a copy that fails leaves what was there. */
-async function receive(sandbox: Sandbox, file: RemoteFile, target: string, user: string | undefined, progress: Progress): Promise<void> {
-  const temporary = join(dirname(target), `.${basename(target)}.boxyard-${process.pid}`);
+const temporaryName = (path: string) => join(dirname(path), `.${basename(path)}.boxyard-${process.pid}`);
+
+/** Writes beside the target and renames, so that a copy that fails leaves what was there, and nothing else. */
+async function receive({ sandbox, user, progress, context }: Download, file: RemoteFile, target: string): Promise<void> {
+  const temporary = temporaryName(target);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const handle = await open(temporary, flags, 0o600);
   try {
-    const stream = await sandbox.files.read(file.source, { user, format: "stream" });
+    const stream = await sandbox.files.read(file.source, { user, signal: context.signal, format: "stream" });
     for await (const chunk of stream) {
       await writeAll(handle, chunk);
       progress.add(chunk.length);

@@ -28,6 +28,31 @@ test("sorts a listing, without bits that give power", () => {
   });
 });
 
+test("links keep what stands in them, also where it leads nowhere", () => {
+  const texts = { "/r/dangling": "nowhere", "/r/a/up": "b/../../f", "/r/a/abs": "/r/f", "/r/loop": "loop" };
+  const entries = [...Object.keys(texts).map((path) => link(path, path)), entry("/r/a/b", { type: "directory" })];
+  expect(remoteTree("/r", entries, new Map(Object.entries(texts)))).toMatchObject({
+    links: [
+      { path: "dangling", target: "nowhere" },
+      { path: "a/up", target: "b/../../f" },
+      { path: "a/abs", target: "../f" },
+      { path: "loop", target: "loop" },
+    ],
+    skipped: [],
+  });
+});
+
+test("links that lead out through other links are left out", () => {
+  const texts = { "/r/deep/up": "..", "/r/deep/out": "up/../secret", "/r/abs": "/etc/passwd", "/r/rel": "../x", "/r/deep/in": "up/deep" };
+  const tree = remoteTree(
+    "/r",
+    Object.keys(texts).map((path) => link(path, path)),
+    new Map(Object.entries(texts)),
+  );
+  expect(tree.links.map(({ path }) => path)).toEqual(["deep/up", "deep/in"]);
+  expect([...tree.skipped].sort()).toEqual(["abs", "deep/out", "rel"]);
+});
+
 test("names that lead out of the folder are left out", () => {
   const hostile = ["/etc/passwd", "/r/../etc/passwd", "/r/a/../../b", "/r//a", "/rx/a", "/r/", "/r/a\0b"];
   expect(

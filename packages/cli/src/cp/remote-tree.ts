@@ -18,27 +18,32 @@ export interface RemoteTree {
   readonly skipped: readonly string[];
 }
 
-/** Sorts a sandbox's listing of `root`, and leaves out what must not become a local path. */
-export function remoteTree(root: string, entries: readonly EntryInfo[]): RemoteTree {
-  const tree = {
-    directories: [] as string[],
-    files: [] as RemoteFile[],
-    links: [] as { path: string; target: string }[],
-    skipped: [] as string[],
-  };
+/** No kernel follows more links than this. */
+const MOST_LINKS = 40;
+
+/**
+ * Sorts a sandbox's listing of `root`, and leaves out what must not become a local path. `texts` holds what stands in the links, by their paths
+ * in the sandbox; of others only their end is known.
+ */
+export function remoteTree(root: string, entries: readonly EntryInfo[], texts: ReadonlyMap<string, string> = new Map()): RemoteTree {
+  const directories: string[] = [];
+  const files: RemoteFile[] = [];
+  const skipped: string[] = [];
+  const links = new Map<string, string>();
   for (const entry of entries) {
     const path = below(root, entry.path);
-    if (path === undefined) tree.skipped.push(entry.path);
+    if (path === undefined) skipped.push(entry.path);
     else if (entry.isSymlink) {
-      const target = linkTarget(root, path, entry.symlinkTarget);
-      if (target === undefined) tree.skipped.push(path);
-      else tree.links.push({ path, target });
-    } else if (entry.type === "directory") tree.directories.push(path);
-    else if (entry.type === "file") tree.files.push({ path, source: entry.path, size: entry.size, mode: entry.mode & 0o777 });
-    else tree.skipped.push(path);
+      const target = linkTarget(root, path, texts.get(entry.path) ?? entry.symlinkTarget);
+      if (target === undefined) skipped.push(path);
+      else links.set(path, target);
+    } else if (entry.type === "directory") directories.push(path);
+    else if (entry.type === "file") files.push({ path, source: entry.path, size: entry.size, mode: entry.mode & 0o777 });
+    else skipped.push(path);
   }
-  tree.directories.sort();
-  return tree;
+  const kept = [...links].filter(([path, target]) => staysInside(path, target, links));
+  skipped.push(...[...links.keys()].filter((path) => !kept.some(([name]) => name === path)));
+  return { directories: directories.sort(), files, links: kept.map(([path, target]) => ({ path, target })), skipped };
 }
 
 /** The part of `path` below `root`, if it is one that leads nowhere else. */
@@ -50,9 +55,32 @@ export function below(root: string, path: string): string | undefined {
   return names.every((name) => name !== "" && name !== "." && name !== ".." && !name.includes("\0")) ? rest : undefined;
 }
 
-/** A link inside the tree becomes a relative one; a link that leads out of it would mean something else here. */
+/** What is to stand in a local link. An absolute target inside the tree becomes a relative one; outside it would mean something else here. */
 function linkTarget(root: string, path: string, target: string | undefined): string | undefined {
-  const inside = target === undefined ? undefined : below(root, target);
-  if (inside === undefined) return undefined;
-  return `${"../".repeat(path.split("/").length - 1)}${inside}`;
+  if (!target || target.includes("\0")) return undefined;
+  if (!target.startsWith("/")) return target;
+  const inside = below(root, target);
+  return inside === undefined ? undefined : `${"../".repeat(path.split("/").length - 1)}${inside}`;
+}
+
+/** True when a link, followed as the kernel follows it through the other links of the tree, never leaves the tree. What it leads to need not exist. */
+function staysInside(path: string, target: string, links: ReadonlyMap<string, string>): boolean {
+  const at = path.split("/").slice(0, -1);
+  const ahead = target.split("/");
+  for (let followed = 0; ahead.length > 0; ) {
+    const name = ahead.shift() as string;
+    if (name === "" || name === ".") continue;
+    if (name === "..") {
+      if (at.pop() === undefined) return false;
+      continue;
+    }
+    at.push(name);
+    const next = links.get(at.join("/"));
+    if (next === undefined) continue;
+    // A loop leads nowhere.
+    if (++followed > MOST_LINKS) return true;
+    at.pop();
+    ahead.unshift(...next.split("/"));
+  }
+  return true;
 }

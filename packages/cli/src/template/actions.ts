@@ -1,7 +1,8 @@
 import { Template, type TemplateInfo } from "@boxyard/sdk/template";
-import { connection } from "../connection.ts";
+import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
+import { canAsk, confirm } from "../output/confirm.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";
 
@@ -11,10 +12,17 @@ interface Json {
   readonly json?: boolean;
 }
 
-export async function list(options: Json, context: CliContext): Promise<void> {
+export async function list(options: Json & { all?: boolean; quiet?: boolean }, context: CliContext): Promise<void> {
   const found: TemplateInfo[] = [];
-  for await (const info of Template.list(await connection(context))) found.push(info);
+  let hidden = 0;
+  for await (const info of Template.list(await connectionToRead(context))) {
+    // A template that never had a build that worked is of no use to anybody but who works on it.
+    if (options.all || info.buildStatus !== "error" || info.buildCount > 1) found.push(info);
+    else hidden++;
+  }
   if (options.json) return context.output.json(found);
+  if (hidden > 0) context.output.note(context.output.dim(`without ${hidden} whose first build failed; --all shows them too`));
+  if (options.quiet) return found.length > 0 ? context.output.line(found.map(({ templateId }) => templateId).join("\n")) : undefined;
   if (found.length === 0) return context.output.note("no templates; `boxyard template build --help` shows how to make one");
   const now = Date.now();
   const row = (info: TemplateInfo) => [
@@ -30,7 +38,7 @@ export async function list(options: Json, context: CliContext): Promise<void> {
 }
 
 export async function info(name: string, options: Json, context: CliContext): Promise<void> {
-  const target = await connection(context);
+  const target = await connectionToRead(context);
   const [found, tags] = await Promise.all([Template.getInfo(name, target), Template.getTags(name, target)]);
   if (options.json) return context.output.json({ ...found, tags });
   const rows = [
@@ -68,8 +76,9 @@ export async function publish(names: readonly string[], isPublic: boolean, conte
   }
 }
 
-export async function remove(names: readonly string[], context: CliContext): Promise<void> {
+export async function remove(names: readonly string[], options: { yes?: boolean }, context: CliContext): Promise<void> {
   if (names.length === 0) throw usageError("name the templates to delete");
+  if (!options.yes && canAsk()) await confirm(`Delete ${names.join(", ")} with all builds and tags?`, context);
   const server = await connection(context);
   for (const name of names) {
     if (await Template.delete(name, server)) await context.output.line(name);

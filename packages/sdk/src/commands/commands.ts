@@ -148,6 +148,11 @@ export class Commands {
     return killProcess(this.client, this.context, pid, opts);
   }
 
+  /** Asks a command or session to end, with SIGTERM. True if it was told, false if it was not found. */
+  async terminate(pid: number, opts: CommandRequestOpts = {}): Promise<boolean> {
+    return signalProcess(this.client, this.context, pid, Signal.SIGTERM, opts);
+  }
+
   /** Sends data to the command's standard input. Calls for one command keep their order. */
   async sendStdin(pid: number, data: string | Uint8Array, opts: CommandRequestOpts = {}): Promise<void> {
     const value = typeof data === "string" ? new TextEncoder().encode(data) : data;
@@ -217,15 +222,22 @@ export class Commands {
 }
 
 /** Sends SIGKILL; false when there is no such process. */
-export async function killProcess(
+export function killProcess(client: Client<typeof Process>, context: CallContext, pid: number, opts: RequestOptions): Promise<boolean> {
+  return signalProcess(client, context, pid, Signal.SIGKILL, opts);
+}
+
+async function signalProcess(
   client: Client<typeof Process>,
   context: CallContext,
   pid: number,
+  signal: Signal,
   opts: RequestOptions,
 ): Promise<boolean> {
-  const request = { process: { selector: { case: "pid" as const, value: pid } }, signal: Signal.SIGKILL };
+  const request = { process: { selector: { case: "pid" as const, value: pid } }, signal };
   try {
-    await unary(context, `kill ${pid}`, { ...opts, notFoundReason: NO_PROCESS }, (o) => client.sendSignal(request, o));
+    await unary(context, `${signal === Signal.SIGKILL ? "kill" : "terminate"} ${pid}`, { ...opts, notFoundReason: NO_PROCESS }, (o) =>
+      client.sendSignal(request, o),
+    );
     return true;
   } catch (error) {
     if ((error as { reason?: unknown }).reason === NO_PROCESS) return false;

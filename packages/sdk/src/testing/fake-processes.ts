@@ -2,6 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { endStream, envelope, sendConnectError, sendJson } from "./fake-wire.ts";
 
+/** The agent's words for signals. */
+const SIGNALS: Readonly<Record<string, string>> = { SIGKILL: "killed", SIGTERM: "terminated", SIGINT: "interrupt" };
+
 interface StartRequest {
   readonly process: { readonly cmd: string; readonly args?: string[]; readonly envs?: Record<string, string>; readonly cwd?: string };
   readonly stdin?: boolean;
@@ -44,7 +47,8 @@ export class FakeProcesses {
   private start(start: StartRequest, request: IncomingMessage, response: ServerResponse): unknown {
     const { cmd, args = [], envs, cwd } = start.process;
     const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/nowhere", WHO: request.headers.authorization ?? "", ...envs };
-    const child = spawn(cmd, args, { env, cwd, stdio: [start.stdin === false ? "ignore" : "pipe", "pipe", "pipe"] });
+    // A process group of its own, as in a sandbox.
+    const child = spawn(cmd, args, { env, cwd, detached: true, stdio: [start.stdin === false ? "ignore" : "pipe", "pipe", "pipe"] });
     child.stdin?.on("error", () => {});
     const pid = child.pid as number;
     this.running.set(pid, { child, request: start });
@@ -85,7 +89,7 @@ function stream(pid: number, child: ChildProcess, pty: boolean, response: Server
   send(pty ? "pty" : "stdout", child.stdout);
   send(pty ? "pty" : "stderr", child.stderr);
   child.once("close", (code, signal) => {
-    const status = signal ? `signal: ${signal === "SIGKILL" ? "killed" : signal}` : `exit status ${code}`;
+    const status = signal ? `signal: ${SIGNALS[signal] ?? signal}` : `exit status ${code}`;
     const error = code === 0 ? {} : { error: status };
     response.write(envelope({ event: { end: { exitCode: code ?? -1, exited: !signal, status, ...error } } }));
     response.end(endStream());

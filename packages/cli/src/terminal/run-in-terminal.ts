@@ -1,0 +1,31 @@
+import type { Sandbox } from "@boxyard/sdk";
+import type { CliContext } from "../context.ts";
+import { usageError } from "../errors.ts";
+import { runSession, type SessionEnd, terminalSize } from "./session.ts";
+
+interface TerminalOptions {
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  readonly user?: string;
+}
+
+/** By this name a session is found again. */
+export const SESSION_TAG = "boxyard-shell";
+
+/** Fails where our standard input is no terminal, with what goes instead. */
+export function needTerminal(instead: string): void {
+  if (!process.stdin.isTTY) throw usageError(`this needs a terminal, and standard input is none; ${instead}`);
+}
+
+/** Runs a program in a terminal in a sandbox, connected with our own. Without words, bash. */
+export async function runInTerminal(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  { env, cwd, user }: TerminalOptions,
+  context: CliContext,
+): Promise<SessionEnd & { readonly pid: number }> {
+  const [program, ...args] = argv;
+  const own = program === undefined ? {} : { argv: [program, ...args] as const };
+  const session = await sandbox.pty.create({ ...terminalSize(), ...own, envs: env, cwd, user, timeoutMs: 0, tag: SESSION_TAG });
+  return { ...(await runSession(sandbox, session, context)), pid: session.pid };
+}
