@@ -6,7 +6,7 @@ import { usePlatform } from "../support/platform.ts";
 import { pythonClient } from "../support/published.ts";
 
 const FOLDER = join(CHECKOUT, "e2e/clients/python");
-const MODULES = ["scenarios", "process_scenarios", "file_scenarios", "git_scenarios"];
+const MODULES = ["scenarios", "process_scenarios", "file_scenarios", "git_scenarios", "pause_scenarios"];
 /** Every function of these that takes the client's flavour and whose name says so by having no underscore in front. */
 const SCENARIOS = MODULES.flatMap((module) =>
   [...readFileSync(join(FOLDER, `${module}.py`), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map((match) => ({

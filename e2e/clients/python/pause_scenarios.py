@@ -1,0 +1,59 @@
+"""What the published Python client must see of pauses. Each function is one test, for both of its flavours."""
+from scenarios import _tools, same, sandbox_of
+
+
+async def pause_and_resume(flavour):
+    """With its memory: a counter in a process goes on; the second pause says that it was one already."""
+    do, eventually = _tools()
+    async with sandbox_of(flavour) as sandbox:
+        sandbox_id = sandbox.sandbox_id
+        await do(sandbox.files.write("kept.txt", "kept"))
+        count = "import time\nn = 0\nwhile True:\n    n += 1\n    open('/tmp/count', 'w').write(str(n))\n    time.sleep(0.05)"
+        await do(sandbox.files.write("count.py", count))
+        counter = await do(sandbox.commands.run("exec python3 count.py", background=True))
+        await eventually("it counts", lambda: sandbox.files.exists("/tmp/count"))
+        same(await do(sandbox.pause()), True)
+        same(await do(sandbox.pause()), False)
+        same((await do(sandbox.get_info())).state.value, "paused")
+        same(await do(sandbox.is_running()), False)
+        resumed = await do(flavour.Sandbox.connect(sandbox_id, timeout=120))
+        same(resumed.sandbox_id, sandbox_id)
+        same(await do(resumed.files.read("kept.txt")), "kept")
+        read = lambda: resumed.commands.run("cat /tmp/count")
+        before = (await do(read())).stdout
+
+        async def goes_on():
+            return (await do(read())).stdout != before
+
+        await eventually("it counts on", goes_on)
+        same(await do(resumed.commands.kill(counter.pid)), True)
+
+
+async def auto_pause(flavour):
+    do, eventually = _tools()
+    sandbox = await do(flavour.Sandbox.create(timeout=120, lifecycle={"on_timeout": "pause"}))
+    try:
+        await do(sandbox.files.write("kept.txt", "kept"))
+        await do(sandbox.set_timeout(0))
+
+        async def is_paused():
+            return (await do(sandbox.get_info())).state.value == "paused"
+
+        await eventually("it is paused", is_paused, 30)
+        resumed = await do(flavour.Sandbox.connect(sandbox.sandbox_id, timeout=120))
+        same(await do(resumed.files.read("kept.txt")), "kept")
+    finally:
+        await do(sandbox.kill())
+
+
+async def disk_only(flavour):
+    """Without its memory it boots again: files are there, processes are not."""
+    do, _ = _tools()
+    async with sandbox_of(flavour, envs={"COLOUR": "green"}) as sandbox:
+        await do(sandbox.files.write("kept.txt", "kept"))
+        await do(sandbox.commands.run("exec sleep 1000", background=True))
+        same(await do(sandbox.pause(mode="filesystem")), True)
+        resumed = await do(flavour.Sandbox.connect(sandbox.sandbox_id, timeout=120))
+        same(await do(resumed.files.read("kept.txt")), "kept")
+        same([entry.pid for entry in await do(resumed.commands.list())], [])
+        same((await do(resumed.commands.run("echo $COLOUR"))).stdout, "green\n")
