@@ -23,7 +23,10 @@ export default async function (client) {
     const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData() {} });
     await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode("here=still\n"));
     const serves = async (of) => (await of.commands.run("curl -s -o /dev/null -w '%{http_code}' localhost:8000")).stdout === "200";
-    await eventually("everything runs", async () => said.includes("watches") && (await sandbox.files.exists("seen")) && (await serves(sandbox)));
+    await eventually(
+      "everything runs",
+      async () => said.includes("watches") && (await sandbox.files.exists("seen")) && (await serves(sandbox)),
+    );
 
     assert.equal(await pauseOf(sandbox), true);
     assert.equal(await pauseOf(sandbox), false);
@@ -46,7 +49,10 @@ export default async function (client) {
     });
     await eventually("the loop counts on", () => counted.split("\n").length > 5);
     const numbers = counted.split("\n").filter(Boolean).map(Number);
-    assert.ok(numbers.every((number, i) => i === 0 || number === numbers[i - 1] + 1), "no number is missing or twice");
+    assert.ok(
+      numbers.every((number, i) => i === 0 || number === numbers[i - 1] + 1),
+      "no number is missing or twice",
+    );
     assert.equal(await again.kill(), true);
     await resumed.commands.run("echo more >> /home/user/grows; echo changed >> /home/user/kept");
     await eventually("tail has seen it", async () => (await resumed.files.read("seen")) === "more\n");

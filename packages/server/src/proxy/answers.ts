@@ -38,6 +38,15 @@ export const problems = {
     body: { message: "This path belongs to the server and cannot be reached through the sandbox's address", path, code: 404 },
     page: { title: "Not reachable", text: "This path belongs to the server and cannot be reached through the sandbox's address." },
   }),
+  accessTokenWrong: (id: string): ProxyProblem => ({
+    status: 403,
+    body: {
+      ...ids(id),
+      message: "The sandbox is paused, and only a request with its access token in the header 'X-Access-Token' resumes it",
+      code: 403,
+    },
+    page: { title: "Sandbox paused", text: `The sandbox ${id} is paused. Resume it with a client, or open one of its own ports.` },
+  }),
   trafficTokenMissing: (id: string): ProxyProblem => ({
     status: 403,
     body: {

@@ -1,10 +1,16 @@
 import { FieldNames, NOTABLE, type RequestHead } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 
+export interface SandboxTarget {
+  readonly kind: "sandbox";
+  readonly sandboxId: string;
+  readonly port: number;
+}
+
 /** Whom a request on the one port is for. */
 export type Target =
   | { readonly kind: "preflight" }
-  | { readonly kind: "sandbox"; readonly sandboxId: string; readonly port: number }
+  | SandboxTarget
   | { readonly kind: "signed-file" }
   | { readonly kind: "bad"; readonly text: string }
   | { readonly kind: "api" };

@@ -57,8 +57,8 @@ describe("routing", () => {
         { message: "This path belongs to the server and cannot be reached through the sandbox's address", path, code: 404 },
       ]);
     }
-    expect((await fetch(`${s.url}/freeze`, { method: "POST", headers: routed() })).status).toBe(200);
-    expect((await fetch(`${s.url}/unfreeze`, { method: "POST", headers: routed() })).status).toBe(200);
+    expect((await fetch(`${s.url}/freeze`, { method: "POST", headers: routed() })).status).toBe(204);
+    expect((await fetch(`${s.url}/unfreeze`, { method: "POST", headers: routed() })).status).toBe(204);
   });
 
   test("shows a page to a person's browser", async () => {

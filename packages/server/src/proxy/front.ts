@@ -14,13 +14,14 @@ import {
 import { AGENT_PORT } from "@boxyard/spec";
 import { jsonResponse, type ProxyProblem, plainResponse, preflightResponse, problemResponse, problems } from "./answers.ts";
 import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
-import { CLIENT_FIELDS, dispatch } from "./dispatch.ts";
+import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
-import { refusal } from "./refusal.ts";
+import { refusal, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
+import { WakingExchange } from "./waking-exchange.ts";
 
 /** Connections of clients at once; each may need a second descriptor towards a sandbox. */
 const MAX_CLIENTS = 8000;
@@ -116,7 +117,7 @@ export class Front implements ClientHost {
         return exchange;
       }
       case "sandbox":
-        return this.toSandbox(request, client, this.options.routes.find(target.sandboxId), target.sandboxId, target.port);
+        return this.toSandboxOrWake(request, client, target);
       case "signed-file": {
         const route = findSigned(this.options.routes, request.method, request.target);
         if (!route) return this.refuse(request, client, problems.badSignature());
@@ -164,6 +165,19 @@ export class Front implements ClientHost {
     this.options.logger.warn({ connections: this.clients.size }, "too many connections; one was refused");
     client.write(jsonResponse(503, { code: 503, message: "The server has too many connections" }, true));
     client.drain();
+  }
+
+  private toSandboxOrWake(request: RequestHead, client: ClientConnection, { sandboxId, port }: SandboxTarget): Exchange {
+    const { routes } = this.options;
+    const route = routes.find(sandboxId);
+    const sleeper = route ? undefined : routes.findSleeper(sandboxId);
+    if (!sleeper) return this.toSandbox(request, client, route, sandboxId, port);
+    const problem = refusalToWake(request, sleeper, port);
+    if (problem) return this.refuse(request, client, problem);
+    client.trust();
+    const exchange = new WakingExchange(client, (found) => this.toSandbox(request, client, found, sandboxId, port));
+    exchange.start(sleeper.wake().then(() => routes.find(sandboxId)));
+    return exchange;
   }
 
   private toSandbox(

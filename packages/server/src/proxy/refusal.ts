@@ -3,7 +3,7 @@ import type { RequestHead } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 import { type ProxyProblem, problems } from "./answers.ts";
 import { isInternalAgentPath } from "./dispatch.ts";
-import type { Route } from "./route-table.ts";
+import type { Route, Sleeper } from "./route-table.ts";
 
 /** Requests in flight to one sandbox. */
 const MAX_FLIGHTS = 4096;
@@ -12,10 +12,31 @@ const MAX_FLIGHTS = 4096;
 export function refusal(request: RequestHead, route: Route, port: number): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
-  if (port === AGENT_PORT || route.trafficToken === undefined) return undefined;
+  return port === AGENT_PORT ? undefined : wrongTrafficToken(request, route);
+}
+
+/**
+ * Why a request may not wake this sandbox, if so. The agent's own port needs the sandbox's access token for that, whatever the request is:
+ * the agent, which would refuse it, does not run.
+ */
+export function refusalToWake(request: RequestHead, sleeper: Sleeper, port: number): ProxyProblem | undefined {
+  if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
+  if (port !== AGENT_PORT) return wrongTrafficToken(request, sleeper);
+  const given = request.fields.get("x-access-token");
+  return given !== undefined && isSame(given, sleeper.accessToken) ? undefined : problems.accessTokenWrong(sleeper.sandboxId);
+}
+
+function wrongTrafficToken(
+  request: RequestHead,
+  { sandboxId, trafficToken }: Pick<Route, "sandboxId" | "trafficToken">,
+): ProxyProblem | undefined {
+  if (trafficToken === undefined) return undefined;
   const given = request.fields.get("e2b-traffic-access-token") ?? request.fields.get("svc-traffic-access-token");
-  if (given === undefined) return problems.trafficTokenMissing(route.sandboxId);
-  const a = Buffer.from(given);
-  const b = Buffer.from(route.trafficToken);
-  return a.byteLength === b.byteLength && timingSafeEqual(a, b) ? undefined : problems.trafficTokenWrong(route.sandboxId);
+  if (given === undefined) return problems.trafficTokenMissing(sandboxId);
+  return isSame(given, trafficToken) ? undefined : problems.trafficTokenWrong(sandboxId);
+}
+
+function isSame(given: string, token: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.byteLength === b.byteLength && timingSafeEqual(a, b);
 }

@@ -21,6 +21,12 @@ export interface Route {
   agentAnswers: number;
 }
 
+/** A paused sandbox that a request resumes. */
+export interface Sleeper extends Pick<Route, "sandboxId" | "accessToken" | "trafficToken"> {
+  /** Resolves when it runs, or when it cannot be resumed; never rejects. */
+  wake(): Promise<void>;
+}
+
 export interface Flight {
   /** The sandbox has ended. */
   cut(): void;
@@ -31,6 +37,7 @@ export type RouteFacts = Omit<Route, "flights" | "agentAnswers">;
 /** Every reachable sandbox, in memory only: fed by the lifecycle, read by the proxy, which never touches the store. */
 export class RouteTable {
   private readonly routes = new Map<string, Route>();
+  private readonly sleepers = new Map<string, Sleeper>();
   private readonly onRemoved: (route: Route) => void;
 
   constructor(onRemoved: (route: Route) => void = () => {}) {
@@ -43,11 +50,25 @@ export class RouteTable {
 
   add(facts: RouteFacts): void {
     this.remove(facts.sandboxId);
+    this.sleepers.delete(facts.sandboxId);
     this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0 });
   }
 
   find(sandboxId: string): Route | undefined {
     return this.routes.get(sandboxId);
+  }
+
+  /** From here on requests may wake it. */
+  addSleeper(sleeper: Sleeper): void {
+    this.sleepers.set(sleeper.sandboxId, sleeper);
+  }
+
+  findSleeper(sandboxId: string): Sleeper | undefined {
+    return this.sleepers.get(sandboxId);
+  }
+
+  removeSleeper(sandboxId: string): void {
+    this.sleepers.delete(sandboxId);
   }
 
   all(): IterableIterator<Route> {

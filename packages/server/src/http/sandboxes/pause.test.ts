@@ -155,3 +155,52 @@ describe("the end of its time", () => {
     expect((record?.endAt ?? 0) - Date.now()).toBeGreaterThan(10_000);
   });
 });
+
+describe("a request to a paused sandbox", () => {
+  const AGENT = 49_983;
+  const ask = (port: number, headers: Record<string, string> = {}, init: RequestInit = {}) =>
+    fetch(`${s.url}/echo`, { ...init, headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": String(port), ...headers } });
+  const token = async () => ({ "X-Access-Token": (await detail()).envdAccessToken as string });
+  const resumes = () => s.world.faults.calls.filter((verb) => verb === "resume").length;
+
+  test("with autoResume resumes it once for all who wait, and is answered as if it had run", async () => {
+    id = (await s.create({ autoPause: true, autoResume: { enabled: true } })).sandboxID;
+    expect((await detail()).lifecycle).toEqual({ onTimeout: "pause", autoResume: true });
+    await post("pause", {});
+    const headers = await token();
+    s.world.faults.add("resume", { kind: "delay", delayMs: 50 });
+    const bodies = Array.from({ length: 6 }, (_, i) => `body ${i}`.repeat(20_000));
+    const answers = await Promise.all(bodies.map((body) => ask(AGENT, headers, { method: "POST", body })));
+    expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(bodies);
+    expect([resumes(), (await detail()).state]).toEqual([1, "running"]);
+    expect(Date.parse((await detail()).endAt) - Date.now()).toBeGreaterThan(290_000);
+  });
+
+  test("is looked at before anything is resumed", async () => {
+    const body = { autoPause: true, autoResume: { enabled: true }, network: { allowPublicTraffic: false } };
+    id = (await s.create(body)).sandboxID;
+    await post("pause", {});
+    const wrong = [ask(AGENT), ask(AGENT, { "X-Access-Token": "no" }), ask(8000), ask(8000, { "e2b-traffic-access-token": "no" })];
+    expect((await Promise.all(wrong)).map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+    expect((await fetch(`${s.url}/init`, { headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": "49983" } })).status).toBe(404);
+    expect([resumes(), (await detail()).state]).toEqual([0, "paused"]);
+  });
+
+  test.each([
+    [{ autoPause: true }, {}],
+    [{ autoPause: true, autoResume: { enabled: true } }, { memory: false }],
+  ])("of one with %j that was paused by %j finds none", async (body, how) => {
+    id = (await s.create(body)).sandboxID;
+    await post("pause", how);
+    expect([(await ask(AGENT, await token())).status, resumes()]).toEqual([502, 0]);
+  });
+
+  test("is told that there is none when it cannot be resumed, and the next one tries again", async () => {
+    id = (await s.create({ autoPause: true, autoResume: { enabled: true } })).sandboxID;
+    await post("pause", {});
+    s.world.faults.add("resume", { kind: "fail" });
+    expect((await ask(AGENT, await token())).status).toBe(502);
+    expect((await detail()).state).toBe("paused");
+    expect((await ask(AGENT, await token())).status).toBe(200);
+  });
+});

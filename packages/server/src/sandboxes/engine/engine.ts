@@ -5,6 +5,7 @@ import { sandboxNotFound } from "../problems.ts";
 import { type Answer, answerFor } from "../transitions/adopt.ts";
 import { kill } from "../transitions/kill.ts";
 import { pause } from "../transitions/pause.ts";
+import { resume } from "../transitions/resume.ts";
 import { LivingSandboxes } from "./living.ts";
 import type { EngineParts } from "./parts.ts";
 import { Reach } from "./reach.ts";
@@ -13,6 +14,8 @@ import { type Incarnation, Sandbox } from "./sandbox.ts";
 import type { Transition, TransitionContext } from "./transition.ts";
 
 const RETRY_MS = 5000;
+/** A sandbox that a request has resumed lives as long as was asked for at its create, and at least so long. */
+const LEAST_WAKE_MS = 300_000;
 /** How much longer a sandbox lives that could not be paused when its time was over. */
 const PAUSE_RETRY_MS = 30_000;
 
@@ -30,6 +33,7 @@ export class Engine {
     this.parts = parts;
     this.reach = new Reach(parts, {
       due: (id) => void this.onDue(id),
+      wanted: (sandbox) => this.wake(sandbox),
       ended: (sandbox, incarnation, cause) => this.end(sandbox, cause, incarnation),
     });
   }
@@ -161,6 +165,16 @@ export class Engine {
     const { pauseAs } = sandbox.record.settings.lifecycle ?? {};
     if (pauseAs === undefined) return this.end(sandbox, "timeout").catch(() => {});
     await this.pauseAtEnd(sandbox, pauseAs === "full");
+  }
+
+  /** One resume for all who wait: the others find it running when it is their turn. */
+  private async wake(sandbox: Sandbox): Promise<void> {
+    await sandbox.queue.run(async () => {
+      if (sandbox.state !== "paused" || this.isClosed) return;
+      const timeoutMs = Math.max(sandbox.record.facts.timeoutMs, LEAST_WAKE_MS);
+      // What went wrong is logged by the transition, and it stays paused.
+      await this.perform(sandbox, resume, { timeoutMs, memory: true }, {}).catch(() => {});
+    });
   }
 
   /** A sandbox that is to be paused is not killed because that fails: its time is prolonged a little, and it is tried again. */

@@ -1,7 +1,7 @@
 import { isAppError, type SandboxId } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 import { actAs, SERVER } from "../../actor.ts";
-import type { EndCause } from "../../store/index.ts";
+import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import { Evictor } from "../evictor.ts";
 import type { EngineParts } from "./parts.ts";
 import { Incarnation, type Sandbox } from "./sandbox.ts";
@@ -11,6 +11,8 @@ const WATCH_RETRY_MS = 1000;
 export interface ReachEvents {
   /** The time of a sandbox has come. */
   due(id: SandboxId): void;
+  /** A request has come for a paused sandbox that is resumed by that. Never rejects. */
+  wanted(sandbox: Sandbox): Promise<void>;
   /** The processes of an incarnation have ended by themselves. Resolves when the sandbox is removed. */
   ended(sandbox: Sandbox, incarnation: Incarnation, cause: EndCause): Promise<void>;
 }
@@ -47,6 +49,7 @@ export class Reach {
     else if ((state === "creating" || state === "resuming") && sandbox.incarnation === undefined)
       sandbox.incarnation = new Incarnation(sandbox.handle);
     if (state === "running") this.open(sandbox);
+    if (state === "paused" && mayWake(record)) this.sleep(sandbox);
   }
 
   /** For a sandbox whose processes an earlier server started. */
@@ -82,8 +85,16 @@ export class Reach {
     });
   }
 
+  private sleep(sandbox: Sandbox): void {
+    const { routes, tokens } = this.parts;
+    const { id, settings } = sandbox.record;
+    const trafficToken = settings.allowPublicTraffic ? {} : { trafficToken: tokens.traffic(id) };
+    routes.addSleeper({ sandboxId: id, accessToken: tokens.access(id), ...trafficToken, wake: () => this.events.wanted(sandbox) });
+  }
+
   private drop(sandbox: Sandbox): void {
     this.parts.routes.remove(sandbox.id);
+    this.parts.routes.removeSleeper(sandbox.id);
     sandbox.incarnation?.end();
     sandbox.incarnation = undefined;
   }
@@ -108,3 +119,6 @@ export class Reach {
     }
   }
 }
+
+/** One without its memory would boot, which a request does not ask for. */
+const mayWake = ({ settings }: SandboxRecord): boolean => (settings.lifecycle?.wakes ?? false) && settings.pauseMode !== "filesystem";
