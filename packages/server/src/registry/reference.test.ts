@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { formatReference, isLoopback, parseImageReference } from "./reference.ts";
+import { Transport } from "./transport.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
 
@@ -20,15 +21,34 @@ test.each([
 test.each([
   ["python:3.12", { registry: "hub.test", repository: "library/python", tag: "3.12" }],
   ["team/app", { registry: "hub.test", repository: "team/app", tag: "latest" }],
+  ["docker.io/library/python:3.12", { registry: "hub.test", repository: "library/python", tag: "3.12" }],
+  ["index.docker.io/team/app", { registry: "hub.test", repository: "team/app", tag: "latest" }],
   ["other.test/app", { registry: "other.test", repository: "app", tag: "latest" }],
 ])("%p gets the registry that is set", (text, reference) => {
   expect(parseImageReference(text, { registry: "hub.test/library" })).toEqual(reference);
 });
 
 test.each([
+  ["python:3.12-slim", "library/python", "3.12-slim"],
+  ["team/app", "team/app", "latest"],
+  ["docker.io/library/redis", "library/redis", "latest"],
+])("%p is Docker Hub's", (text, repository, tag) => {
+  const parsed = parseImageReference(text);
+  expect(parsed).toEqual({ registry: "docker.io", repository, tag });
+  expect(parseImageReference(formatReference(parsed))).toEqual(parsed);
+  expect(new Transport().baseUrl(parsed.registry).href).toBe("https://registry-1.docker.io/");
+});
+
+test.each([
+  ["python", "hub/library/python"],
+  ["team/app", "hub/team/app"],
+  ["docker.io/library/python", "hub/library/python"],
+])("%p is found in a mirror below a path", (text, repository) => {
+  expect(parseImageReference(text, { registry: "mirror.test:8443/hub/library" })).toMatchObject({ registry: "mirror.test:8443", repository });
+});
+
+test.each([
   "",
-  "python",
-  "team/app",
   "a.b/App",
   "a.b/",
   "a.b/c:",

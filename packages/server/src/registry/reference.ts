@@ -12,11 +12,20 @@ export interface ImageReference {
 
 export interface ReferenceDefaults {
   /**
-   * `HOST[:PORT][/PREFIX]` for names without a registry; names of one component get the prefix. Without it such names are refused: no
-   * registry's address is built in.
+   * `HOST[:PORT][/PREFIX]` in place of Docker Hub, for names without a registry and for those that name Docker Hub; names of one component get
+   * the prefix. Of a prefix that ends with `library`, as a mirror of all of Docker Hub has it, other names get what comes before.
    */
   readonly registry?: string;
+  /** True: names without a registry are refused, as for a push, which must not go where nobody meant it. */
+  readonly isExplicit?: boolean;
 }
+
+/** What names without a registry mean everywhere. */
+export const DOCKER_HUB = "docker.io";
+const DOCKER_HUB_NAMES = new Set([DOCKER_HUB, `index.${DOCKER_HUB}`]);
+
+/** The host that answers for a registry: Docker Hub's name is not its registry's. */
+export const hostOf = (registry: string): string => (registry === DOCKER_HUB ? `registry-1.${DOCKER_HUB}` : registry);
 
 const HOST = /^(localhost|\[[0-9a-fA-F:]+\]|[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+|[a-zA-Z0-9-]+(?=:))(:\d{1,5})?$/;
 /** distribution-spec, "Pulling manifests". */
@@ -46,15 +55,20 @@ export function parseImageReference(text: string, defaults: ReferenceDefaults = 
 function splitRegistry(text: string, name: string, defaults: ReferenceDefaults): { registry: string; path: string } {
   const slash = name.indexOf("/");
   const first = slash < 0 ? "" : name.slice(0, slash);
+  if (DOCKER_HUB_NAMES.has(first)) return onHub(name.slice(slash + 1), defaults);
   if (first !== "" && (first === "localhost" || /[.:[]/.test(first))) {
     if (!HOST.test(first)) throw refused(text, `'${first.slice(0, 100)}' is no host`);
     return { registry: first, path: name.slice(slash + 1) };
   }
-  if (defaults.registry === undefined) {
-    throw refused(text, "it names no registry; write HOST/NAME, or set a registry for such names");
-  }
-  const [registry = "", ...prefix] = defaults.registry.split("/");
-  return { registry, path: slash < 0 && prefix.length > 0 ? `${prefix.join("/")}/${name}` : name };
+  if (defaults.isExplicit && defaults.registry === undefined) throw refused(text, "it names no registry; write HOST/NAME");
+  return onHub(name, defaults);
+}
+
+/** Where a name of Docker Hub is looked for. */
+function onHub(name: string, { registry: hub = `${DOCKER_HUB}/library` }: ReferenceDefaults): { registry: string; path: string } {
+  const [registry = "", ...prefix] = hub.split("/");
+  if (name.includes("/")) prefix.length = prefix.at(-1) === "library" ? prefix.length - 1 : 0;
+  return { registry, path: [...prefix, name].join("/") };
 }
 
 /** What a manifest is asked for by. */

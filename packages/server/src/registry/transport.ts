@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { AppError, isAppError } from "@boxyard/core";
 import { Reach } from "./reach.ts";
+import { hostOf } from "./reference.ts";
 
 /** Where distributions keep the authorities that the machine trusts, an administrator's own included. */
 const CA_FILES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
@@ -46,7 +47,7 @@ export class Transport {
   }
 
   baseUrl(registry: string): URL {
-    return new URL(`${this.reach.schemeOf(registry)}://${registry}/`);
+    return new URL(`${this.reach.schemeOf(registry)}://${hostOf(registry)}/`);
   }
 
   async fetch(url: URL, options: FetchOptions): Promise<Response> {

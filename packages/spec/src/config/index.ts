@@ -145,8 +145,9 @@ export const SETTINGS = [
   {
     name: "BOXYARD_REGISTRY",
     usedBy: "server",
-    default: "none",
-    meaning: "HOST[:PORT][/PREFIX] where builds look for images whose names have no registry; without it such names are refused.",
+    default: "docker.io/library",
+    meaning:
+      "HOST[:PORT][/PATH]/library: mirror of Docker Hub, where builds look for images whose names have no registry (python:3.12) or name docker.io.",
   },
   {
     name: "BOXYARD_PRIVATE_REGISTRIES",

@@ -7,7 +7,9 @@ import { checkStep } from "./check-step.ts";
 import { refuse } from "./refuse.ts";
 import { checkHash, type Uploads } from "./uploads.ts";
 
-const BASE_IMAGE = /^(?:docker\.io\/)?e2bdev\/base(?::latest)?$/;
+const BASE_IMAGE = /^(?:docker\.io\/)?(?:e2bdev|boxyard)\/base(?::latest)?$/;
+/** As our own client reads it in Dockerfiles; others send it as the name of an image. */
+const TEMPLATE_IMAGE = /^boxyard\/([a-z0-9_-]+(?::[a-z0-9_.-]+)?)$/;
 
 interface OrderDeps {
   readonly templates: Templates;
@@ -54,6 +56,8 @@ function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet
   if (fromImage !== undefined && BASE_IMAGE.test(fromImage)) {
     return { ...stage, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
   }
+  const [, template] = TEMPLATE_IMAGE.exec(fromImage ?? "") ?? [];
+  if (template !== undefined) return { ...stage, parent: { version: templates.resolve(teamId, template, `${at}fromImage`), inherits: true } };
   return { ...stage, ...(fromImage === undefined ? {} : { fromImage }) };
 }
 

@@ -1,6 +1,8 @@
+import { AppError, isAppError } from "@boxyard/core";
 import type { ImageStore } from "@boxyard/driver";
 import type { Pin, Pins } from "../../images/pins.ts";
 import {
+  DOCKER_HUB,
   type Downloads,
   type InstalledImage,
   importArchive,
@@ -19,7 +21,7 @@ export interface RegistryImagesDeps {
   readonly transport: Transport;
   /** Folder for what is on its way. */
   readonly folder: string;
-  /** `HOST[:PORT][/PREFIX]` of names without a registry; without it such names are refused. */
+  /** `HOST[:PORT][/PREFIX]` in place of Docker Hub, of which names without a registry are. */
   readonly registry?: string;
 }
 
@@ -40,7 +42,10 @@ export class RegistryImages implements ImageSource {
     const { registry, ...deps } = this.deps;
     const parsed = parseImageReference(reference, registry === undefined ? {} : { registry });
     const onProgress = teller(say);
-    using installed = await pullImage({ ...deps, reference: parsed, signal, onProgress, ...(access ? { credentials: access } : {}) });
+    const wanted = { ...deps, reference: parsed, signal, onProgress, ...(access ? { credentials: access } : {}) };
+    using installed = await pullImage(wanted).catch((error: unknown) => {
+      throw parsed.registry === DOCKER_HUB ? withMirrorHint(error) : error;
+    });
     return taken(installed, pin);
   }
 
@@ -55,6 +60,13 @@ export class RegistryImages implements ImageSource {
   removeOld(): void {
     this.deps.downloads.removeOld(KEEP_PARTS_MS);
   }
+}
+
+/** Many machines reach Docker Hub through a mirror only, or too often. */
+function withMirrorHint(error: unknown): unknown {
+  if (!isAppError(error, "registry_unreachable") && !isAppError(error, "registry_busy")) return error;
+  const hint = "to take its images from a mirror, set BOXYARD_REGISTRY=HOST[:PORT][/PATH]/library where the server starts";
+  return new AppError(error.code, `${error.message}; ${hint}`, { reason: error.reason, details: error.details, cause: error });
 }
 
 function taken({ image, sourceDigest, settings }: InstalledImage, pin: Pin): PulledImage {

@@ -52,7 +52,7 @@ export class TemplateImages {
   push(teamId: TeamId, text: string, { reference, registry: credentials }: PushTemplate): PushWork {
     const { templates, registry: ours, images, transport, folder, logger } = this.deps;
     const { spec, templateId } = templates.resolve(teamId, text);
-    const to = parseImageReference(reference, ours === undefined ? {} : { registry: ours });
+    const to = parseImageReference(reference, { isExplicit: true, ...(ours === undefined ? {} : { registry: ours }) });
     if (to.digest !== undefined) {
       const message = "reference: names a digest, which follows from the image; name a tag";
       throw new AppError("invalid_argument", message, { reason: "invalid_image_reference" });
