@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, CARRIED_FOLDER } from "@boxyard/core";
-import { hashSources, npmVersion, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
+import { baseNpmPackages, hashSources, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
 import { ROOT } from "../config.ts";
 import { fetchBaselineBun, fetchPackage } from "./fetch.ts";
 import type { BuildOptions } from "./options.ts";
@@ -42,8 +42,9 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
     const runtime = await runtimeFile(options.baseline, env);
     const carried = join(work, CARRIED_FOLDER);
     mkdirSync(carried);
-    const npmPackage = await fetchPackage("npm", npmVersion(), FETCHED, env);
-    await packCarried(carried, { runtime, npmPackage, work, env, progress: (text) => progress(`guest bundle: ${text}`) });
+    const npmPackages: Record<string, string> = {};
+    for (const { name, version } of baseNpmPackages()) npmPackages[name] = await fetchPackage(name, version, FETCHED, env);
+    await packCarried(carried, { runtime, npmPackages, work, env, progress: (text) => progress(`guest bundle: ${text}`) });
     progress("compiling");
     await compile({ outfile: join(work, name), runtime, carried, build });
     progress("checking");

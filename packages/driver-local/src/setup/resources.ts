@@ -16,8 +16,8 @@ export interface Resources {
   guestKey(): string;
   /** Fills the folder `target` with the guest bundle. */
   makeGuest(target: string, options: GuestBuildOptions): Promise<void>;
-  /** Path of npm's package, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
-  npmPackage(): string | undefined;
+  /** Path of a package of npm's registry, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
+  npmPackage(name: string): string | undefined;
   /** Hash of what the client package is made from. */
   sdkKey(): string;
   /** Writes the installable client package to the new file `target`. */
@@ -43,7 +43,7 @@ function carriedBy(root: string): Resources {
       progress?.("unpacking");
       unpackGuest(root, target);
     },
-    npmPackage: () => join(root, readCarriedFacts(root).npmPackage),
+    npmPackage: (name) => join(root, readCarriedFacts(root).npmPackages[name] ?? ""),
     sdkKey: () => executableBuild ?? "",
     makeSdk: async (target) => writeFileSync(target, readFileSync(join(root, SDK_PACKAGE))),
   };

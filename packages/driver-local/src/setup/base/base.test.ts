@@ -105,11 +105,13 @@ Acquire::Languages "none";
 });
 
 test("the recipe names its packages once, and its settings are a template's", () => {
-  const { packages, npmVersion, hooks } = readRecipe();
+  const { packages, npmVersion, nodeVersion, hooks } = readRecipe();
   expect(new Set(packages).size).toBe(packages.length);
-  expect(packages).toContain("python3");
+  for (const wanted of ["python3", "build-essential", "git", "ripgrep", "jq", "unzip", "less", "procps"])
+    expect(packages).toContain(wanted);
+  expect(Number(nodeVersion.split(".")[0])).toBeGreaterThanOrEqual(22);
   expect(npmVersion).toMatch(/^10\.\d+\.\d+$/);
-  expect(hooks.map((hook) => hook.split("/").pop())).toEqual(["10-user", "20-npm", "30-pip", "40-vim", "90-clean"]);
+  expect(hooks.map((hook) => hook.split("/").pop())).toEqual(["10-user", "15-node", "20-npm", "30-pip", "40-vim", "90-clean"]);
   expect(readSettings()).toMatchObject({ name: "base", user: "user", workdir: "/home/user" });
   expect(meaningfulLines("# a\n\n b # c\nd\n")).toEqual(["b", "d"]);
 });

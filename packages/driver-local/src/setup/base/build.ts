@@ -19,11 +19,11 @@ import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 import { formatDeb822 } from "./apt-sources.ts";
 import { machineAptSettings, machineRelease, machineSources } from "./machine.ts";
-import { npmPackage } from "./npm.ts";
+import { npmPackage, npmPackagesOf } from "./npm.ts";
 import { type Recipe, readRecipe, recipeKey } from "./recipe.ts";
 
 /** The tree, apt's downloads and the tar lie side by side for a moment. */
-const BUILD_NEEDS_BYTES = 2 * 1024 ** 3;
+const BUILD_NEEDS_BYTES = 3 * 1024 ** 3;
 
 /** Trees that stay in the cache, the current one included. */
 const TARS_KEPT = 3;
@@ -53,7 +53,7 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
   if (freeBytes(config.cacheDir) < BUILD_NEEDS_BYTES) {
     throw new AppError(
       "resource_exhausted",
-      `building the base template takes 2 GiB in ${config.cacheDir}: make room, or set BOXYARD_CACHE`,
+      `building the base template takes 3 GiB in ${config.cacheDir}: make room, or set BOXYARD_CACHE`,
       {
         reason: "disk_full",
       },
@@ -63,10 +63,12 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
   const work = mkdtempSync(join(config.cacheDir, "build-"));
   try {
     const recipe = readRecipe();
-    report.progress("npm");
-    const npm = await npmPackage(recipe.npmVersion, work, config.env);
+    report.progress("npm and Node.js");
+    const packages = npmPackagesOf(recipe);
+    const npm = await npmPackage(packages.npm, work, config.env);
+    const node = await npmPackage(packages.node, work, config.env);
     writeFileSync(join(work, "machine.sources"), formatDeb822(machineSources(codename)));
-    const argv = await mmdebstrap({ ...recipe, hooks: copyHooks(recipe, work) }, { work, npm, codename, config });
+    const argv = await mmdebstrap({ ...recipe, hooks: copyHooks(recipe, work) }, { work, npm, node, codename, config });
     await runCommand(argv, {
       env: { ...systemEnv(config.env), TMPDIR: work },
       onLine: (line) => report.progress(line.replace(/^I: /, "")),
@@ -120,6 +122,7 @@ function removeOldTars(cacheDir: string): void {
 interface BuildInput {
   readonly work: string;
   readonly npm: string;
+  readonly node: string;
   readonly codename: string;
   readonly config: SetupConfig;
 }
@@ -128,7 +131,7 @@ interface BuildInput {
  * The command that builds the tree. It runs in mount and pid namespaces of its own and dies with us: whenever it ends, its mounts are gone.
  * Devices are left out, because every sandbox gets its own.
  */
-async function mmdebstrap(recipe: Recipe, { work, npm, codename, config }: BuildInput): Promise<[string, ...string[]]> {
+async function mmdebstrap(recipe: Recipe, { work, npm, node, codename, config }: BuildInput): Promise<[string, ...string[]]> {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   return [
     // Ours is narrower, and the tree is for everybody in a sandbox.
@@ -142,7 +145,7 @@ async function mmdebstrap(recipe: Recipe, { work, npm, codename, config }: Build
     `--include=${recipe.packages.join(",")}`,
     ...recipe.dpkgOptions.map((option) => `--dpkgopt=${option}`),
     ...(await machineAptSettings(systemEnv(config.env))).map((setting) => `--aptopt=${setting}`),
-    ...recipe.hooks.map((hook) => `--customize-hook=${quoted(hook)} "$1" ${quoted(npm)}`),
+    ...recipe.hooks.map((hook) => `--customize-hook=${quoted(hook)} "$1" ${quoted(npm)} ${quoted(node)}`),
     codename,
     join(work, "tree.tar"),
     join(work, "machine.sources"),

@@ -3,14 +3,29 @@ import { join } from "node:path";
 import { runCommand } from "../../sys/run.ts";
 import { resources } from "../resources.ts";
 import type { SetupConfig } from "../types.ts";
+import type { Recipe } from "./recipe.ts";
 
-/** Writes npm's package of that version into the folder and returns its path: the one carried along, else through the machine's own client. */
-export async function npmPackage(version: string, folder: string, env: SetupConfig["env"]): Promise<string> {
-  const path = join(folder, `npm-${version}.tgz`);
-  const carried = resources.npmPackage();
+/** A package of npm's registry at an exact version. */
+export interface NpmPackage {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** What the base template takes from npm's registry: npm itself, and Node.js for this machine's architecture. */
+export function npmPackagesOf({ npmVersion, nodeVersion }: Pick<Recipe, "npmVersion" | "nodeVersion">): {
+  npm: NpmPackage;
+  node: NpmPackage;
+} {
+  return { npm: { name: "npm", version: npmVersion }, node: { name: `node-linux-${process.arch}`, version: nodeVersion } };
+}
+
+/** Writes a package's tar into the folder and returns its path: the one carried along, else through the machine's own client. */
+export async function npmPackage({ name, version }: NpmPackage, folder: string, env: SetupConfig["env"]): Promise<string> {
+  const path = join(folder, `${name}-${version}.tgz`);
+  const carried = resources.npmPackage(name);
   if (carried !== undefined) writeFileSync(path, readFileSync(carried));
   else {
-    await runCommand(["npm", "pack", "--silent", "--ignore-scripts", `--pack-destination=${folder}`, `npm@${version}`], {
+    await runCommand(["npm", "pack", "--silent", "--ignore-scripts", `--pack-destination=${folder}`, `${name}@${version}`], {
       env,
       cwd: folder,
       fix: "Is the machine's npm registry reachable ('npm ping')?",

@@ -11,6 +11,7 @@ const TREE_VERSION = "2";
 export interface Recipe {
   readonly packages: readonly string[];
   readonly npmVersion: string;
+  readonly nodeVersion: string;
   /** Lines for dpkg's configuration, in the build and inside. */
   readonly dpkgOptions: readonly string[];
   /** Paths of the scripts, in order. */
@@ -42,6 +43,7 @@ export function readRecipe(): Recipe {
   return {
     packages: lines("packages"),
     npmVersion: lines("npm-version")[0] ?? "",
+    nodeVersion: lines("node-version")[0] ?? "",
     dpkgOptions: lines("dpkg.conf"),
     hooks: readdirSync(join(folder, "hooks"))
       .sort()

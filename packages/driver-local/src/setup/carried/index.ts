@@ -1,5 +1,5 @@
 export { hashSources } from "../checkout.ts";
 export { guestKey } from "../guest/build.ts";
-export { npmVersion, type PackOptions, packCarried, packGuest } from "./pack.ts";
+export { baseNpmPackages, type PackOptions, packCarried, packGuest } from "./pack.ts";
 export { applyPatch, makePatch } from "./runtime-patch.ts";
 export { AGENT, COMPRESSED_SUFFIX, GUEST_FOLDER, PATCH_SUFFIX, unpackGuest } from "./unpack.ts";

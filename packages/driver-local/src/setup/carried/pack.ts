@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { type NpmPackage, npmPackagesOf } from "../base/npm.ts";
 import { readRecipe } from "../base/recipe.ts";
 import { CHECKOUT } from "../checkout.ts";
 import { buildGuest, guestKey } from "../guest/build.ts";
@@ -13,8 +14,8 @@ const LEVEL = 19;
 export interface PackOptions {
   /** Path of the Bun that the executable is made of; the agent is compiled with the same. */
   readonly runtime: string;
-  /** Path of npm's package. */
-  readonly npmPackage: string;
+  /** Paths of the packages of npm's registry that the base template takes, by their names. */
+  readonly npmPackages: Readonly<Record<string, string>>;
   /** A folder to work in. */
   readonly work: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -26,20 +27,21 @@ const CARRIED_TEMPLATES = ["base", "code-interpreter"];
 /** What is made while people work on a recipe is no part of it. */
 const RECIPE = { recursive: true, filter: (path: string) => !/\/(__pycache__|node_modules|tests)$/.test(path) };
 
-/** Version of npm that `images/base/` names. */
-export const npmVersion = (): string => readRecipe().npmVersion;
+/** The packages of npm's registry that `images/base/` names. */
+export const baseNpmPackages = (): NpmPackage[] => Object.values(npmPackagesOf(readRecipe()));
 
 /** Builds what the executable carries, into the new folder `target`. */
-export async function packCarried(target: string, { runtime, npmPackage, work, env, progress }: PackOptions): Promise<void> {
+export async function packCarried(target: string, { runtime, npmPackages, work, env, progress }: PackOptions): Promise<void> {
   const guest = join(work, "guest");
   mkdirSync(guest);
   await buildGuest(guest, { env, runtime, progress });
   progress("packing");
   packGuest(guest, readFileSync(runtime), join(target, GUEST_FOLDER));
   for (const template of CARRIED_TEMPLATES) cpSync(join(CHECKOUT, "images", template), join(target, "images", template), RECIPE);
-  const facts: CarriedFacts = { version: 1, guestKey: guestKey(), npmPackage: `npm-${npmVersion()}.tgz` };
+  const names = Object.entries(npmPackages).map(([name, path]) => [name, basename(path)]);
+  const facts: CarriedFacts = { version: 2, guestKey: guestKey(), npmPackages: Object.fromEntries(names) };
   await buildSdk(join(target, SDK_PACKAGE), env);
-  cpSync(npmPackage, join(target, facts.npmPackage));
+  for (const path of Object.values(npmPackages)) cpSync(path, join(target, basename(path)));
   writeFileSync(join(target, FACTS_FILE), `${JSON.stringify(facts)}\n`);
 }
 

@@ -9,7 +9,7 @@ import { applyPatch } from "./runtime-patch.ts";
  *   facts.json        CarriedFacts
  *   images/…          as in a checkout
  *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent out of the executable itself
- *   npm-….tgz         npm's package
+ *   ….tgz             packages of npm's registry that the base template takes
  *   sdk.tgz           the installable client package
  */
 export const FACTS_FILE = "facts.json";
@@ -20,16 +20,16 @@ export const PATCH_SUFFIX = ".patch";
 export const COMPRESSED_SUFFIX = ".zst";
 
 export interface CarriedFacts {
-  readonly version: 1;
+  readonly version: 2;
   /** Equal to the key of a checkout with the same sources. */
   readonly guestKey: string;
-  /** Name of npm's package beside this file. */
-  readonly npmPackage: string;
+  /** File names of the packages of npm's registry beside this file, by their names. */
+  readonly npmPackages: Readonly<Record<string, string>>;
 }
 
 export function readCarriedFacts(root: string): CarriedFacts {
   const facts = JSON.parse(readFileSync(join(root, FACTS_FILE), "utf8")) as CarriedFacts;
-  if (facts.version !== 1) throw new AppError("internal", "the executable carries facts of another version", { reason: "bad_executable" });
+  if (facts.version !== 2) throw new AppError("internal", "the executable carries facts of another version", { reason: "bad_executable" });
   return facts;
 }
 
