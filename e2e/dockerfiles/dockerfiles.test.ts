@@ -56,6 +56,12 @@ const platform = usePlatform({ env: { BOXYARD_MAX_BUILDS: "4" } });
 const options = () => ({ apiUrl: platform().apiUrl, apiKey: platform().apiKey });
 const work = mkdtempSync(join(tmpdir(), "boxyard-dockerfiles-"));
 let registry: TestRegistry;
+/** What ADD fetches; anything else is 404. */
+const files = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: ({ url }) => (new URL(url).pathname.endsWith("/hello.txt") ? new Response("hello\n") : new Response("none", { status: 404 })),
+});
 
 beforeAll(async () => {
   registry = await startRegistry();
@@ -63,6 +69,7 @@ beforeAll(async () => {
   await pushTinyImage("bare", {}, { host: registry.host, addFiles: leaveAProgram });
 }, 60_000);
 afterAll(async () => {
+  await files.stop(true);
   await registry?.[Symbol.asyncDispose]();
   rmSync(work, { recursive: true, force: true });
 });
@@ -105,7 +112,7 @@ async function build(name: string, folder: string, expected: Expected): Promise<
       context: folder,
       file,
       target,
-      args: { ...args, REGISTRY: registry.host },
+      args: { ...args, REGISTRY: registry.host, FILES: files.url.host },
       onNote,
     });
     if (expected.ready !== undefined) template = template.setReadyCmd(expected.ready);
@@ -221,3 +228,20 @@ test("a second build comes from the cache; a file that changed breaks it from it
     await Template.delete("dockerfile-cache", options());
   }
 }, 60_000);
+
+test("a cache of RUN is there again in the next build of the template, and in no other's", async () => {
+  const text = "FROM boxyard/base\nRUN --mount=type=cache,target=/c echo x >> /c/times && wc -l < /c/times > /times";
+  const times = async (name: string) => {
+    await Template.fromDockerfile(text).build(name, { ...options(), skipCache: true });
+    await using sandbox = await Sandbox.create(name, options());
+    return (await sandbox.files.read("/times")).trim();
+  };
+  const [one, two] = ["dockerfile-cache-one", "dockerfile-cache-two"];
+  try {
+    expect([await times(one), await times(one), await times(two), await times(one)]).toEqual(["1", "2", "1", "3"]);
+    await Template.delete(one, options());
+    expect(await times(one)).toBe("1");
+  } finally {
+    for (const name of [one, two]) await Template.delete(name, options());
+  }
+}, 120_000);

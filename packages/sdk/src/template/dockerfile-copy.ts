@@ -9,9 +9,12 @@ export const TEMPLATES = "boxyard/";
 
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   COPY: ["chown", "chmod", "from", "link"],
-  ADD: ["chown", "chmod", "link"],
+  ADD: ["chown", "chmod", "link", "checksum"],
 };
 const URLS = /^(https?|ftp|ssh|git):\/\/|^git@/;
+/** Of a file; what ends so is a repository. */
+const FILE_URLS = /^https?:\/\/(?!.*\.git(#|$))/;
+const CHECKSUM = /^sha256:([0-9a-f]{64})$/;
 
 /** COPY and ADD. `stages`: those before this one, by name and number. */
 export function copyOrAdd(stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>): void {
@@ -36,11 +39,33 @@ export function copyOrAdd(stage: DockerfileStage, instruction: Instruction, stag
   const many = texts.length + sources.length > 1;
   if (many && !destination.endsWith("/"))
     throw wrong(instruction, `with several sources the destination must end with '/', not be ${destination}`);
-  const url = sources.find((source) => URLS.test(source));
-  if (url) throw unsupported(instruction, `${instruction.name} of ${url}; use RUN with curl or git`);
+  const urls = sources.filter((source) => URLS.test(source));
+  const odd = urls.find((url) => instruction.name !== "ADD" || !FILE_URLS.test(url));
+  if (odd !== undefined) throw unsupported(instruction, `${instruction.name} of ${odd}; use RUN with curl or git`);
+  const checksum = checksumOf(stage, instruction, flags.get("checksum"), sources.length, urls.length);
   if (from !== undefined && texts.length > 0) throw wrong(instruction, "a here-document is not in another stage");
-  if (sources.length > 0) addSources(stage, instruction, sources, target, from, stages);
+  const files = sources.filter((source) => !URLS.test(source));
+  if (files.length > 0) addSources(stage, instruction, files, target, from, stages);
+  if (urls.length > 0) {
+    const args = [urls.join(" "), destination, chown, chmod];
+    stage.add(instruction, "ADD", args, { text: shownText(instruction), copy: { urls, sha256: checksum } });
+  }
   for (const text of texts) addText(stage, instruction, text, target);
+}
+
+/** What `--checksum=sha256:…` says; it is for one address alone. */
+function checksumOf(
+  stage: DockerfileStage,
+  instruction: Instruction,
+  raw: string | undefined,
+  count: number,
+  urls: number,
+): string | undefined {
+  if (raw === undefined) return undefined;
+  if (count !== 1 || urls !== 1) throw wrong(instruction, "--checksum is for one URL alone");
+  const [, sha256] = CHECKSUM.exec(stage.reading(instruction, (reader) => reader.here(raw))) ?? [];
+  if (sha256 === undefined) throw wrong(instruction, "--checksum must be sha256: and 64 hex digits");
+  return sha256;
 }
 
 interface Target {
@@ -76,16 +101,26 @@ function addSources(
 /** What `--from` means: a stage before this one by name or number, a template, or an image. */
 function originOf(stage: DockerfileStage, instruction: Instruction, from: string, stages: ReadonlyMap<string, DockerfileStage>) {
   if (from === "") throw wrong(instruction, "--from needs a stage or an image");
+  if (from.startsWith(TEMPLATES) && !stages.has(from.toLowerCase())) return { from: from.slice(TEMPLATES.length) };
+  return { fromStage: stageOf(stage, instruction, from, stages) };
+}
+
+/** The name of a stage that is built, or of one that stands for an image or a template. */
+export function stageOf(
+  stage: DockerfileStage,
+  instruction: Instruction,
+  from: string,
+  stages: ReadonlyMap<string, DockerfileStage>,
+): string {
   const found = stages.get(from.toLowerCase());
   if (found) {
     stage.copiesFrom.add(found.name);
-    return { fromStage: found.name };
+    return found.name;
   }
   if (/^\d+$/.test(from)) throw wrong(instruction, `there is no stage ${from} before this one`);
   if (from.toLowerCase() === stage.name) throw wrong(instruction, "a stage cannot copy from itself");
-  if (from.startsWith(TEMPLATES)) return { from: from.slice(TEMPLATES.length) };
   stage.images.add(from);
-  return { fromStage: from };
+  return from;
 }
 
 /** A file of the Dockerfile's own: root writes it. */

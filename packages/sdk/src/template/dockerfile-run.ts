@@ -1,16 +1,17 @@
 import { execForm, flagsOf, type Instruction, shownText, unsupported, wrong } from "./dockerfile-lines.ts";
+import { mountsOf } from "./dockerfile-mounts.ts";
 import type { DockerfileStage } from "./dockerfile-stage.ts";
 import { literal } from "./dockerfile-words.ts";
-import { type SecretMount, shellWord } from "./steps.ts";
+import { shellWord } from "./steps.ts";
 
 /** May be given without being declared. */
 const PREDEFINED = ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy"].flatMap((name) => [name, name.toUpperCase()]);
 
-export function run(stage: DockerfileStage, instruction: Instruction): void {
+export function run(stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>): void {
   const { flags, mounts, rest } = flagsOf(instruction);
   const refused = [...flags].find(([flag, value]) => flag !== "mount" && (flag !== "network" || value !== "default"));
   if (refused) throw unsupported(instruction, `RUN --${refused[0]}=${refused[1]}`);
-  const secrets = mounts.map((mount) => secretOf(stage, instruction, mount));
+  const { secrets, mounts: files, bound } = mountsOf(stage, instruction, mounts, stages);
   const env = { ...givenProxies(stage.file.args), ...Object.fromEntries([...stage.args].map(([key, { text }]) => [key, text])) };
   const command = commandLine(stage, instruction, rest);
   const text = command === instruction.rest ? {} : { text: shownText(instruction) };
@@ -18,6 +19,8 @@ export function run(stage: DockerfileStage, instruction: Instruction): void {
     ...text,
     ...(Object.keys(env).length > 0 ? { env } : {}),
     ...(secrets.length > 0 ? { secrets } : {}),
+    ...(files.length > 0 ? { mounts: files } : {}),
+    ...(bound.size > 0 ? { bound } : {}),
   });
 }
 
@@ -42,27 +45,4 @@ function ownInterpreter(script: string): string {
 
 function givenProxies(args: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(PREDEFINED.flatMap((name) => (args[name] === undefined ? [] : [[name, literal(args[name] ?? "")]])));
-}
-
-const YES = new Set(["", "true", "1"]);
-
-/** `--mount=type=secret,id=…`; no other kind of mount is there. */
-function secretOf(stage: DockerfileStage, instruction: Instruction, text: string): SecretMount {
-  const options = new Map(
-    text.split(",").map((part): [string, string] => {
-      const at = part.indexOf("=");
-      return at < 0 ? [part, ""] : [part.slice(0, at), part.slice(at + 1)];
-    }),
-  );
-  const kind = options.get("type") ?? "bind";
-  if (kind !== "secret") throw unsupported(instruction, `RUN --mount=${text}; leave it out, most commands do without`);
-  const known = new Set(["type", "id", "target", "dst", "destination", "env", "required", "mode"]);
-  const unknown = [...options.keys()].find((name) => !known.has(name));
-  if (unknown !== undefined) throw unsupported(instruction, `'${unknown}' of a secret`);
-  const value = (name: string) => stage.reading(instruction, (reader) => reader.here(options.get(name) ?? "")) || undefined;
-  const target = value("target") ?? value("dst") ?? value("destination");
-  const id = value("id") ?? target?.split("/").at(-1) ?? value("env");
-  if (!id || !/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(id)) throw wrong(instruction, "a secret needs an id of letters, digits and _ . -");
-  const required = options.has("required") && YES.has(options.get("required") ?? "");
-  return { id, target, env: value("env"), mode: value("mode"), required };
 }

@@ -48,6 +48,12 @@ export class DockerfileStage {
   /** Whether CMD is this stage's own. */
   ownCmd = false;
   commandLine: number | undefined;
+  /** HEALTHCHECK. */
+  health: CommandForm | undefined;
+  /** ONBUILD: what is done in the stages that begin with this one. */
+  readonly triggers: Instruction[] = [];
+  /** Triggers of the stage that this one begins with. */
+  readonly due: readonly Instruction[];
 
   constructor(
     file: FileFacts,
@@ -59,6 +65,7 @@ export class DockerfileStage {
     this.name = from.name;
     this.origin = parent?.origin ?? from.origin;
     this.refusal = parent?.refusal ?? from.refusal;
+    this.due = parent?.triggers ?? [];
     if (!parent) {
       // A build begins as root, as in builders of images.
       this.add({ line: from.line }, "USER", ["root"]);
@@ -75,6 +82,7 @@ export class DockerfileStage {
     this.entrypoint = parent.entrypoint;
     this.cmd = parent.cmd;
     this.commandLine = parent.commandLine;
+    this.health = parent.health;
   }
 
   add({ line }: { readonly line: number }, type: TemplateStep["type"], args: readonly string[], more: Partial<TemplateStep> = {}): void {
@@ -113,6 +121,13 @@ export class DockerfileStage {
   /** A command in shell form, as the one line that the server's shell gets. */
   shellLine(line: string): string {
     return this.shell ? [...this.shell, line].map(shellWord).join(" ") : line;
+  }
+
+  /** HEALTHCHECK, as one line for a shell. */
+  healthCommand(): string | undefined {
+    const { health } = this;
+    if (!health) return undefined;
+    return "line" in health ? this.shellLine(health.line) : health.argv.map(shellWord).join(" ") || undefined;
   }
 
   /** ENTRYPOINT and CMD together, as one line for a shell. */

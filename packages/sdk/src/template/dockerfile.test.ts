@@ -210,16 +210,27 @@ test("what cannot be taken over is refused, with its line", () => {
     ["FROM a\nCOPY --chmod=u+x x /y", "line 2 (COPY): not supported: --chmod=u+x; write the mode in octal digits"],
     ["FROM a\nCOPY x y /z", "with several sources the destination must end with '/', not be /z"],
     ["FROM a\nCOPY $X /z", "$" + "{X} is not set in this file"],
-    ["FROM a\nRUN --mount=type=cache,target=/x x", "RUN --mount=type=cache"],
+    ["FROM a\nRUN --mount=type=tmpfs,target=/x x", "RUN --mount=type=tmpfs"],
+    ["FROM a\nRUN --mount=type=cache x", "a cache mount needs a target"],
+    ["FROM a\nRUN --mount=type=cache,target=/x,uid=me x", "must be numbers"],
+    ["FROM a\nRUN --mount=type=cache,target=/x,from=b x", "not supported: 'from' of a cache"],
+    ["FROM a\nRUN --mount=source=x x", "a bind mount needs a target"],
+    ["FROM a\nRUN --mount=from=7,target=/x x", "there is no stage 7 before this one"],
     ["FROM a\nRUN --mount=type=secret,id=a/b x", "a secret needs an id"],
     ["FROM a\nRUN --mount=type=secret,id=a,uid=5 x", "not supported: 'uid' of a secret"],
     ["FROM a\nRUN --network=none x", "not supported: RUN --network=none"],
-    ["FROM a\nADD https://example.com/x /y", "use RUN with curl"],
+    ["FROM a\nADD https://example.com/x.git /y", "use RUN with curl"],
+    ["FROM a\nADD ftp://example.com/x /y", "use RUN with curl"],
+    ["FROM a\nCOPY https://example.com/x /y", "use RUN with curl"],
+    ["FROM a\nADD --checksum=md5:1 https://example.com/x /y", "--checksum must be sha256:"],
+    [`FROM a\nADD --checksum=sha256:${"a".repeat(64)} x /y`, "--checksum is for one URL alone"],
     ["FROM a\n\nCOPIE x y", "line 3 (COPIE): there is no such instruction"],
     ["FROM a\nconstructor x y", "line 2 (CONSTRUCTOR): there is no such instruction"],
     ["FROM a\nCOPY x", "needs a source and a destination"],
     ["FROM a\nSHELL /bin/sh", "SHELL needs a list"],
-    ["FROM a\nONBUILD RUN x", "line 2 (ONBUILD): not supported: templates have no triggers"],
+    ["FROM a\nONBUILD FROM x", "line 2 (ONBUILD): ONBUILD FROM is not allowed"],
+    ["FROM a\nONBUILD", "line 2 (ONBUILD): ONBUILD needs an instruction"],
+    ["FROM a\nHEALTHCHECK curl x", "line 2 (HEALTHCHECK): it is HEALTHCHECK"],
     ["FROM a\nENV 1=2", "'1' is no name of a variable"],
     ["FROM a\nENV A=$" + "{B", "is not a reference to a variable"],
     ["FROM a\nARG 1", "'1' is no name of a variable"],
@@ -235,12 +246,36 @@ test("what cannot be taken over is refused, with its line", () => {
   expect(() => parse("FROM a", {}, "b")).toThrow("there is no stage 'b'");
 });
 
+test("HEALTHCHECK is the ready command of what is started, ONBUILD waits for later stages", () => {
+  const health = "HEALTHCHECK --interval=1s CMD";
+  expect(parse(`FROM a\nCMD serve\n${health} test -e x`)).toMatchObject({ startCmd: "serve", readyCmd: "test -e x" });
+  expect(parse(`FROM a\nCMD serve\n${health} ["test", "-e", "a b"]`)).toMatchObject({ readyCmd: "test -e 'a b'" });
+  expect(parse(`FROM a AS b\n${health} x\nFROM b\nCMD serve`)).toMatchObject({ readyCmd: "x" });
+  for (const text of [`FROM a\n${health} x`, `FROM a\nCMD serve\n${health} x\nHEALTHCHECK NONE`])
+    expect(parse(text).readyCmd).toBeUndefined();
+  const parts = parse("FROM a AS b\nONBUILD RUN x $V\nFROM b AS c\nRUN y\nFROM c");
+  expect(short(parts.steps.slice(2, -2))).toEqual(short(parse("FROM a\nRUN x $V\nRUN y").steps.slice(2, -2)));
+});
+
+test("mounts of a RUN: caches, and files of the context and of stages", () => {
+  const flags = "--mount=type=cache,target=/c,uid=5,sharing=locked --mount=type=cache,id=n,dst=/d,ro --mount=src=f,target=f";
+  const [run] = parse(`FROM a AS s\nFROM b\nRUN ${flags} --mount=type=bind,from=s,source=/out,target=/in,rw x`).steps.slice(2);
+  expect(run?.args).toEqual(["x"]);
+  expect(run?.mounts).toEqual([
+    { type: "cache", target: "/c", owner: "5:0" },
+    { type: "cache", target: "/d", id: "n", readonly: true },
+    { type: "bind", target: "f" },
+    { type: "bind", target: "/in", source: "/out", fromStage: "s" },
+  ]);
+  expect([...(run?.bound ?? [])].map(([i, { sources }]) => [i, sources])).toEqual([[2, ["f"]]]);
+});
+
 test("instructions without effect are passed over, and told of", () => {
   const notes: string[] = [];
-  const text = "FROM a\nEXPOSE 80\nLABEL a=b\nVOLUME /x\nHEALTHCHECK NONE\nMAINTAINER me\nSTOPSIGNAL 9";
+  const text = "FROM a\nEXPOSE 80\nLABEL a=b\nVOLUME /x\nMAINTAINER me\nSTOPSIGNAL 9";
   const parts = parseDockerfile(text, { context: ".", ignoreFile: "", args: {}, onNote: (note) => notes.push(note) });
   expect(short(parts.steps.slice(2))).toEqual(END);
-  expect([notes.length, notes[0]]).toEqual([6, "line 2: EXPOSE has no effect on a template"]);
+  expect([notes.length, notes[0]]).toEqual([5, "line 2: EXPOSE has no effect on a template"]);
 });
 
 test("hostile texts end, within the time of a test", () => {

@@ -18,7 +18,7 @@ export interface DockerfileInput {
 }
 
 /** Says nothing about what is in the template, or nothing that a sandbox could do. */
-const WITHOUT_EFFECT = new Set(["EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK"]);
+const WITHOUT_EFFECT = new Set(["EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME"]);
 const STAGE_NAME = /^[a-z][a-z0-9_.-]*$/;
 
 /**
@@ -42,6 +42,7 @@ export function parseDockerfile(text: string, input: DockerfileInput): TemplateP
       const next = from(file, instruction, stages.length, known);
       stages.push(next);
       known.set(String(stages.length - 1), next).set(next.name, next);
+      for (const trigger of next.due) applyOrRefuse(next, trigger, before(known, next));
     } else if (stage) applyOrRefuse(stage, instruction, before(known, stage));
     else if (instruction.name === "ARG") globalArg(file, globals, instruction);
     else throw wrong(instruction, "FROM must come first");
@@ -163,10 +164,33 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     if (!argv || argv.length === 0) throw wrong(instruction, 'SHELL needs a list, such as ["/bin/bash", "-o", "pipefail", "-c"]');
     stage.shell = /^((\/usr)?\/bin\/)?(ba)?sh -c$/.test(argv.join(" ")) ? undefined : argv;
   },
-  ONBUILD(_stage, instruction) {
-    throw unsupported(instruction, "templates have no triggers; write the instruction where it is to be done");
-  },
+  ONBUILD: trigger,
+  HEALTHCHECK: healthCheck,
 };
+
+const NO_TRIGGERS = new Set(["FROM", "ONBUILD", "MAINTAINER"]);
+
+/** Done in the stages that begin with this one. */
+function trigger(stage: DockerfileStage, instruction: Instruction): void {
+  const [, name = "", rest = ""] = /^(\S+)\s*([\s\S]*)$/.exec(instruction.rest) ?? [];
+  const upper = name.toUpperCase();
+  if (upper === "") throw wrong(instruction, "ONBUILD needs an instruction");
+  if (NO_TRIGGERS.has(upper)) throw wrong(instruction, `ONBUILD ${upper} is not allowed`);
+  stage.triggers.push({ ...instruction, name: upper, rest });
+}
+
+/** The ready command of what ENTRYPOINT and CMD start. How often to look, and for how long, is the server's to say. */
+function healthCheck(stage: DockerfileStage, instruction: Instruction): void {
+  const { rest } = flagsOf(instruction);
+  const [, kind = "", command = ""] = /^(\S+)\s*([\s\S]*)$/.exec(rest) ?? [];
+  if (kind.toUpperCase() === "NONE" && command === "") {
+    stage.health = undefined;
+    return;
+  }
+  if (kind.toUpperCase() !== "CMD" || command === "")
+    throw wrong(instruction, "it is HEALTHCHECK [OPTIONS] CMD command, or HEALTHCHECK NONE");
+  stage.health = commandOf({ ...instruction, rest: command });
+}
 
 /** What cannot be done matters only if the stage is needed. */
 function applyOrRefuse(stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>): void {
@@ -251,6 +275,11 @@ function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, DockerfileS
   };
   need(wanted);
   const at = wanted.at(wanted.line);
+  for (const { line } of wanted.triggers) {
+    wanted.file.onNote(`line ${line}: ONBUILD has no effect on a template, only on later stages of the file`);
+  }
+  const startCmd = wanted.startCommand();
+  const readyCmd = startCmd === undefined ? undefined : wanted.healthCommand();
   const steps = [...wanted.steps];
   if (!wanted.has("USER")) steps.push({ type: "USER", args: ["user"], force: false, at });
   if (!wanted.has("WORKDIR")) steps.push({ type: "WORKDIR", args: ["/home/user"], force: false, at });
@@ -258,7 +287,8 @@ function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, DockerfileS
     origin: wanted.origin as TemplateOrigin,
     steps,
     stages: [...stages.values()],
-    startCmd: wanted.startCommand(),
+    startCmd,
+    ...(readyCmd === undefined ? {} : { readyCmd }),
     force: false,
     at,
     startAt: wanted.commandLine === undefined ? undefined : wanted.at(wanted.commandLine),

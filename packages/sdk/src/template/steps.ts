@@ -1,5 +1,6 @@
 import type { CallSite } from "./call-site.ts";
 import type { ContextSources, SentSource } from "./context-files.ts";
+import type { UrlSources } from "./url-files.ts";
 
 /** A secret of a build for one command: a file of the command's user, or a variable. */
 export interface SecretMount {
@@ -13,6 +14,27 @@ export interface SecretMount {
   readonly mode?: string | undefined;
   /** False, the default: without it the command runs all the same. */
   readonly required?: boolean | undefined;
+}
+
+/** Files that are there while a command runs, and enter no layer. */
+export interface RunMount {
+  readonly type: "cache" | "bind";
+  /** Path inside; a relative one begins at the working directory. */
+  readonly target: string;
+  /** cache: its name. Default: the target. */
+  readonly id?: string | undefined;
+  /** cache: `UID:GID` of the folder. Default `0:0`. */
+  readonly owner?: string | undefined;
+  /** cache: permission bits of the folder in octal digits. Default `0755`. */
+  readonly mode?: string | undefined;
+  /** cache: what the command changes is not kept. */
+  readonly readonly?: boolean | undefined;
+  /** bind: path in the stage. */
+  readonly source?: string | undefined;
+  /** bind: stage that the files are in, in place of the context. */
+  readonly fromStage?: string | undefined;
+  readonly sources?: readonly SentSource[] | undefined;
+  readonly filesHash?: string | undefined;
 }
 
 /** One instruction of a build, as the server takes it (docs/contract/templates.md, Steps, and what our server takes besides). */
@@ -30,6 +52,8 @@ export interface Step {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** RUN: secrets of the build that are there while it runs. */
   readonly secrets?: readonly SecretMount[] | undefined;
+  /** RUN: files of other places. */
+  readonly mounts?: readonly RunMount[] | undefined;
   /** How logs show it. */
   readonly text?: string | undefined;
 }
@@ -43,7 +67,9 @@ export interface CopySource {
 }
 
 export type TemplateStep = Step & {
-  readonly copy?: CopySource | ContextSources;
+  readonly copy?: CopySource | ContextSources | UrlSources;
+  /** RUN: what its bind mounts take out of the context, by their places in `mounts`. */
+  readonly bound?: ReadonlyMap<number, ContextSources>;
   /** Who asked for it. */
   readonly at?: CallSite | undefined;
 };

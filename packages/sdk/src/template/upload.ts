@@ -9,9 +9,10 @@ import { BoxyardError, ConnectionError, InvalidArgumentError } from "../errors.t
 import { placeOf } from "./call-site.ts";
 import { type SentSource, sourcesOf } from "./context-files.ts";
 import { type ContextEntry, entriesOf, hashOf } from "./files.ts";
-import type { Step, TemplateStep } from "./steps.ts";
+import type { RunMount, Step, TemplateStep } from "./steps.ts";
 import { writeTarGz } from "./tar.ts";
 import { type UploadLink, uploadLink } from "./template-api.ts";
+import { urlEntries } from "./url-files.ts";
 
 /** How the files of one COPY are doing. */
 export interface UploadState {
@@ -47,26 +48,87 @@ export async function sendSteps(
   opts: UploadOpts,
 ): Promise<SentStep[]> {
   const sent: SentStep[] = [];
-  for (const [index, { copy, at, ...plain }] of steps.entries()) {
+  for (const [index, { copy, bound, at, ...plain }] of steps.entries()) {
     const force = plain.force || opts.skipCache === true;
+    if (bound) {
+      const mounts = await sendBound(api, templateId, { ...plain, bound, at }, { index, stage, force }, opts);
+      sent.push({ ...plain, mounts, force });
+      continue;
+    }
     if (!copy) {
       sent.push({ ...plain, force });
       continue;
     }
-    let files: { entries: ContextEntry[]; sent?: SentSource[] };
-    try {
-      files = "sources" in copy ? sourcesOf(copy) : { entries: entriesOf(copy) };
-    } catch (error) {
-      if (!(error instanceof InvalidArgumentError) || !at) throw error;
-      throw new InvalidArgumentError(`${placeOf(at)}: ${error.message}`, { code: error.code, reason: error.reason, cause: error });
-    }
     const [source = "", destination = ""] = plain.args;
-    const filesHash = await hashOf(files.entries, source, destination);
     const tell = (state: UploadState["state"], bytes?: number) => opts.onUpload?.({ step: index + 1, stage, source, state, bytes });
+    await using fetched = new FetchFolder();
+    const files = await filesOf(copy, at, fetched, opts.signal);
+    const filesHash = await hashOf(files.entries, source, destination);
     await sendFiles(api, templateId, { hash: filesHash, entries: files.entries, source, again: force }, tell, opts);
     sent.push({ ...plain, ...(files.sent ? { sources: files.sent } : {}), filesHash, force });
   }
   return sent;
+}
+
+/** The mounts of a RUN, with the files that its bind mounts take out of the context. */
+async function sendBound(
+  api: ApiClient,
+  templateId: string,
+  { mounts = [], bound, at }: TemplateStep,
+  { index, stage, force }: { index: number; stage: string | undefined; force: boolean },
+  opts: UploadOpts,
+): Promise<RunMount[]> {
+  const sent: RunMount[] = [];
+  for (const [i, mount] of mounts.entries()) {
+    const copy = bound?.get(i);
+    if (!copy) {
+      sent.push(mount);
+      continue;
+    }
+    await using fetched = new FetchFolder();
+    const files = await filesOf(copy, at, fetched, opts.signal);
+    if (files.sent?.length !== 1) {
+      throw new InvalidArgumentError(`RUN --mount: '${copy.sources[0]}' must name one file or folder`, { code: "invalid_argument" });
+    }
+    const source = copy.sources[0] ?? "";
+    const filesHash = await hashOf(files.entries, source, mount.target);
+    const tell = (state: UploadState["state"], bytes?: number) => opts.onUpload?.({ step: index + 1, stage, source, state, bytes });
+    await sendFiles(api, templateId, { hash: filesHash, entries: files.entries, source, again: force }, tell, opts);
+    sent.push({ ...mount, filesHash, sources: files.sent });
+  }
+  return sent;
+}
+
+type Copied = NonNullable<TemplateStep["copy"]>;
+
+/** What a COPY or ADD takes along; what is wrong with it is told with its place in the program or Dockerfile. */
+async function filesOf(
+  copy: Copied,
+  at: TemplateStep["at"],
+  fetched: FetchFolder,
+  signal: AbortSignal | undefined,
+): Promise<{ entries: ContextEntry[]; sent?: SentSource[] }> {
+  try {
+    if ("urls" in copy) return await urlEntries(copy, fetched.path, signal);
+    return "sources" in copy ? sourcesOf(copy) : { entries: entriesOf(copy) };
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError) || !at) throw error;
+    throw new InvalidArgumentError(`${placeOf(at)}: ${error.message}`, { code: error.code, reason: error.reason, cause: error });
+  }
+}
+
+/** A folder for what is fetched, made when it is needed. */
+class FetchFolder implements AsyncDisposable {
+  private made: string | undefined;
+
+  get path(): string {
+    this.made ??= mkdtempSync(join(tmpdir(), "boxyard-add-"));
+    return this.made;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.made !== undefined) rmSync(this.made, { recursive: true, force: true });
+  }
 }
 
 interface Files {

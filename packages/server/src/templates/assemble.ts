@@ -15,6 +15,7 @@ import { BuildLayers } from "./builds/build-layers.ts";
 import type { BuildSettings } from "./builds/build-settings.ts";
 import { Builds } from "./builds/builds.ts";
 import { RegistryImages } from "./builds/registry-images.ts";
+import { RunCaches } from "./builds/run-caches.ts";
 import { MAX_UPLOAD_BYTES, UPLOAD_PATH, Uploads } from "./builds/uploads.ts";
 import { Catalog, DEFAULT_CPU_COUNT } from "./catalog.ts";
 import { TemplateImages } from "./images/template-images.ts";
@@ -52,6 +53,8 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     seed: await store.getOrCreateMeta("upload-seed", newSeed),
     maxTeamBytes: config.maxBuildFilesMib * 2 ** 20,
   });
+  const caches = new RunCaches(join(config.dataFolder, "run-caches"));
+  await caches.removeParts();
   const pins = new Pins();
   const folder = join(config.dataFolder, "downloads");
   removeWorkFolders(folder);
@@ -72,6 +75,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
       layersOfSandboxes: () => engine.sandboxes.all().flatMap(({ record }) => record.facts.image.layers),
       maxCacheBytes: config.maxBuildCacheMib * 2 ** 20,
     }),
+    caches,
     maxCpuCount: Math.max(DEFAULT_CPU_COUNT, availableParallelism()),
     maxBuilds: config.maxBuilds,
     maxPerTeam: config.maxQueuedBuilds,
@@ -82,7 +86,10 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     clock,
     usersOf: (id) => engine.sandboxes.usersOf(id),
     slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
-    endBuilds: (id) => builds.endAll(id),
+    endBuilds: async (id) => {
+      await builds.endAll(id);
+      await caches.remove(id);
+    },
   });
   return { catalog, builds, uploads, pins, templateImages };
 }

@@ -8,6 +8,7 @@ const MAX_STEPS = 1000;
 const MAX_STAGES = 100;
 const MAX_SOURCES = 10_000;
 const MAX_SECRETS = 100;
+const MAX_MOUNTS = 100;
 const MAX_SECRET_LENGTH = 1 << 16;
 
 const name = z.string().max(MAX_NAME_LENGTH, `must have at most ${MAX_NAME_LENGTH} characters`);
@@ -90,6 +91,35 @@ const dockerfileFields = {
     .max(MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
     .optional()
     .openapi({ description: "RUN: secrets of the build that are there while it runs" }),
+  mounts: z
+    .array(
+      z.object({
+        type: z.enum(["cache", "bind"]),
+        target: z.string().min(1, "must not be empty").max(4096).openapi({ description: "Where the files are while the command runs" }),
+        id: z.string().min(1, "must not be empty").max(256).optional().openapi({ description: "cache: its name, the target by default" }),
+        owner: z
+          .string()
+          .regex(/^\d+:\d+$/, "must be UID:GID")
+          .optional()
+          .openapi({ description: "cache: owner of the folder, `0:0`" }),
+        mode: z
+          .string()
+          .regex(/^[0-7]{3,4}$/, "must be octal digits")
+          .optional()
+          .openapi({ description: "cache: of the folder, `0755`" }),
+        readonly: z.boolean().optional().openapi({ description: "cache: what the command changes is not kept" }),
+        source: z.string().min(1, "must not be empty").max(4096).optional().openapi({ description: "bind: path in the stage, `/`" }),
+        fromStage: stageName.optional().openapi({ description: "bind: out of an earlier one of `stages`" }),
+        filesHash: z.string().optional().openapi({ description: "bind: hash under which the files were uploaded" }),
+        sources: z
+          .array(z.object({ path: z.string().min(1).max(4096), name: z.string().min(1).max(255).optional() }))
+          .max(1)
+          .optional(),
+      }),
+    )
+    .max(MAX_MOUNTS, `must hold at most ${MAX_MOUNTS} mounts`)
+    .optional()
+    .openapi({ description: "RUN: files that are there while it runs and enter no layer" }),
   text: z.string().max(8192).optional().openapi({ description: "How logs show the step, in place of its type and arguments" }),
 };
 

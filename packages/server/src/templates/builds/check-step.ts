@@ -38,6 +38,7 @@ export function checkStep(step: TemplateStep, at: string, teamId: TeamId, bounds
   if (type === "ENV" || type === "ARG") checkPairs(step, at);
   if (step.env) checkEnv(step, at);
   if (step.secrets) checkSecrets(step, at);
+  if (step.mounts) checkMounts(step, at, teamId, bounds);
   for (const field of ["from", "fromStage"] as const) {
     if (step[field] !== undefined && type !== "COPY") throw refuse(`${at}.${field}: is for COPY alone`);
   }
@@ -67,6 +68,27 @@ function checkSecrets({ type, secrets = [] }: TemplateStep, at: string): void {
   for (const [i, { target = "", env }] of secrets.entries()) {
     if (/[\0\n]/.test(target)) throw refuse(`${at}.secrets.${i}.target: must hold neither NUL nor a line's end`);
     if (env !== undefined && !ENV_NAME.test(env)) throw refuse(`${at}.secrets.${i}.env: '${env.slice(0, 100)}' is not a variable name`);
+  }
+}
+
+function checkMounts({ type, mounts = [] }: TemplateStep, at: string, teamId: TeamId, { uploads, stages }: StepBounds): void {
+  if (type !== "RUN") throw refuse(`${at}.mounts: is for RUN alone`);
+  for (const [i, mount] of mounts.entries()) {
+    const where = `${at}.mounts.${i}`;
+    const paths = { target: mount.target, source: mount.source ?? "", "sources.0.path": mount.sources?.[0]?.path ?? "" };
+    for (const [field, path] of Object.entries(paths)) {
+      if (/[\0\n]/.test(path)) throw refuse(`${where}.${field}: must hold neither NUL nor a line's end`);
+      if (field !== "target" && path.split("/").includes("..")) throw refuse(`${where}.${field}: must not hold '..'`);
+    }
+    if (/[\0\n/]/.test(mount.sources?.[0]?.name ?? "")) throw refuse(`${where}.sources.0.name: is not the name of a file`);
+    if (mount.type === "cache") continue;
+    const { fromStage, filesHash } = mount;
+    if ((fromStage === undefined) === (filesHash === undefined)) throw refuse(`${where}: a bind mount needs fromStage or filesHash`);
+    if (fromStage !== undefined && !stages.has(fromStage))
+      throw refuse(`${where}.fromStage: there is no stage '${fromStage}' before this one`);
+    if (filesHash === undefined) continue;
+    checkHash(filesHash, `${where}.filesHash`);
+    if (!uploads.has(teamId, filesHash)) throw refuse(`${where}.filesHash: no files were uploaded under ${filesHash}`);
   }
 }
 

@@ -11,7 +11,17 @@ import { committed, expanded, ownerOf, type StepContext, type StepKind } from ".
  * `[source, destination, owner?, mode?]`, and the hash under which the archive was uploaded, or the template or stage to copy out of. With
  * `sources` it is as in Dockerfiles: root owns what is copied unless an owner is named, and the first argument only says in logs what it is.
  */
-export const copy: StepKind = async ([source = "", destination = "", owner, mode = ""], state, ctx) => {
+export const copy: StepKind = async (args, state, ctx) => {
+  await place(args, state, ctx);
+  return committed(state, ctx);
+};
+
+/** The same without a layer. */
+export async function place(
+  [source = "", destination = "", owner, mode = ""]: readonly string[],
+  state: BuildState,
+  ctx: StepContext,
+): Promise<void> {
   const { session, part, from, step } = ctx;
   const workspace = await session.workspace(state.image);
   let sources: readonly Source[] | undefined = step.sources?.map(({ path, name, extract }) => ({
@@ -33,8 +43,7 @@ export const copy: StepKind = async ([source = "", destination = "", owner, mode
     args.push(LIST, owner ? "" : "keep");
   }
   await session.script(state.image, COPY_SCRIPT, args, part, `COPY ${source} ${destination}`);
-  return committed(state, ctx);
-};
+}
 
 /** Owner and group in a Dockerfile: a number alone stands for both. */
 const bothOf = (text: string) => (/^\d+$/.test(text) ? `${text}:${text}` : ownerOf(text));

@@ -57,7 +57,8 @@ function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet
     return { ...stage, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
   }
   const [, template] = TEMPLATE_IMAGE.exec(fromImage ?? "") ?? [];
-  if (template !== undefined) return { ...stage, parent: { version: templates.resolve(teamId, template, `${at}fromImage`), inherits: true } };
+  if (template !== undefined)
+    return { ...stage, parent: { version: templates.resolve(teamId, template, `${at}fromImage`), inherits: true } };
   return { ...stage, ...(fromImage === undefined ? {} : { fromImage }) };
 }
 

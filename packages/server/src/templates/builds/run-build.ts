@@ -25,7 +25,7 @@ export async function runBuild(
   const mask = masker([...Object.values(request.secrets), ...settings.passwords]);
   const session = new Session(deps, build, log, { ...hold, teamId, mask });
   const stages = new Map<string, ImageRef>();
-  const context: StageContext = { teamId, deps, log, session, stages, force: request.force, secrets };
+  const context: StageContext = { teamId, templateId: build.templateId, deps, log, session, stages, force: request.force, secrets };
   // It depends on no step and takes as long as one, so it is made meanwhile.
   const facts = deps.driver.images.importLayer(new Blob([factsTar(build)]).stream(), { signal: hold.signal });
   facts.catch(() => {}); // Told when it is awaited.

@@ -159,6 +159,11 @@ export class Session {
     return { ...state.env, PATH: whole, BASH_ENV: file };
   }
 
+  /** Tells of something that does not fail the build. */
+  warn(part: Part, message: string): void {
+    this.log.add(`[${part.prefix}] ${message}`, part.step, "warn");
+  }
+
   cutter(stream: "stdout" | "stderr", part: Part, prefix = part.prefix): LineCutter {
     return new LineCutter((line) => this.log.add(`[${prefix}] [${stream}]: ${this.mask(line)}`, part.step));
   }

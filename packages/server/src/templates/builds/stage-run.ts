@@ -1,4 +1,4 @@
-import type { Clock, StepObserver } from "@boxyard/core";
+import type { Clock, StepObserver, TemplateId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import type { Store } from "../../store/index.ts";
@@ -7,6 +7,7 @@ import type { StageOrder } from "./build-order.ts";
 import { atPoint } from "./build-points.ts";
 import type { Commands } from "./finalize.ts";
 import { IMAGE_USER, type Origin, type OriginContext, originOf } from "./origin.ts";
+import type { RunCaches } from "./run-caches.ts";
 import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "./scripts.ts";
 import { secretsKey } from "./secrets.ts";
 import type { Part, Session } from "./session.ts";
@@ -16,6 +17,7 @@ import { runStep } from "./steps.ts";
 export type StageDeps = OriginContext["deps"] & {
   readonly store: Store;
   readonly clock: Clock;
+  readonly caches: RunCaches;
   readonly observer?: StepObserver;
 };
 
@@ -23,6 +25,7 @@ export interface StageContext extends OriginContext {
   readonly deps: StageDeps;
   /** What the stages before this one came to, by their names. */
   readonly stages: ReadonlyMap<string, ImageRef>;
+  readonly templateId: TemplateId;
   /** Nothing is taken from the cache. */
   readonly force: boolean;
   readonly secrets: Readonly<Record<string, string>>;
@@ -112,12 +115,14 @@ export class StageRun {
     const part = this.part(String(index + 1), `${this.stage.name ?? "builder"} ${index + 1}/${this.stage.steps.length}`);
     if (step.force) this.isForced = true;
     const from = this.copiedFrom(step, index);
-    if (from) session.pin.add(from.image.layers);
-    this.key = chainKey(this.key, step.type, keyArgs(step), from ? from.content : step.filesHash);
+    const mounted = (step.mounts ?? []).map(({ fromStage }) => (fromStage === undefined ? undefined : this.context.stages.get(fromStage)));
+    for (const image of [from?.image, ...mounted]) if (image) session.pin.add(image.layers);
+    this.key = chainKey(this.key, step.type, keyArgs(step, mounted), from ? from.content : step.filesHash);
     const text = step.text ?? `${step.type} ${step.args.filter((arg) => arg !== "").join(" ")}`;
-    const { teamId, deps, secrets } = context;
+    const { teamId, templateId, deps, secrets } = context;
+    const { uploads, caches } = deps;
     return this.remembered(step.type, text, part, state, () =>
-      runStep(state, { session, uploads: deps.uploads, teamId, part, step, from: from?.image, secrets }),
+      runStep(state, { session, uploads, caches, teamId, templateId, part, step, from: from?.image, mounted, secrets }),
     );
   }
 
@@ -165,8 +170,14 @@ export class StageRun {
 }
 
 /** What a step's result depends on, beside the files. */
-function keyArgs(step: TemplateStep): readonly string[] {
+function keyArgs(step: TemplateStep, mounted: readonly (ImageRef | undefined)[]): readonly string[] {
   const { args, sources, env } = step;
-  const more = { ...secretsKey(step), ...(sources ? { sources } : {}), ...(env ? { env: Object.entries(env).sort() } : {}) };
+  const mounts = step.mounts?.map((mount, i) => [mount, mounted[i]?.layers.join(" ") ?? ""]);
+  const more = {
+    ...secretsKey(step),
+    ...(mounts ? { mounts } : {}),
+    ...(sources ? { sources } : {}),
+    ...(env ? { env: Object.entries(env).sort() } : {}),
+  };
   return Object.keys(more).length > 0 ? [...args, JSON.stringify(more)] : args;
 }

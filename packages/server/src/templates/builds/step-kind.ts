@@ -1,7 +1,8 @@
-import type { TeamId } from "@boxyard/core";
+import type { TeamId, TemplateId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { expand } from "./expand.ts";
+import type { RunCaches } from "./run-caches.ts";
 import type { Part, Session } from "./session.ts";
 import type { BuildState } from "./state.ts";
 import type { Uploads } from "./uploads.ts";
@@ -14,6 +15,11 @@ export interface StepContext {
   readonly step: TemplateStep;
   /** Image that a COPY takes its files out of, in place of an upload. */
   readonly from?: ImageRef | undefined;
+  /** Images that bind mounts of a RUN take their files out of, by the mounts' places. */
+  readonly mounted: readonly (ImageRef | undefined)[];
+  /** What cache mounts find again, and of which template. */
+  readonly caches: RunCaches;
+  readonly templateId: TemplateId;
   /** Of the build, by their ids. */
   readonly secrets: Readonly<Record<string, string>>;
 }

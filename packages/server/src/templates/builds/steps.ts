@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { BuildFailure } from "./build-failure.ts";
 import { copy } from "./copy-step.ts";
 import { expand, variablesOf } from "./expand.ts";
+import { withMounts } from "./run-mounts.ts";
 import { USER_SCRIPT, WORKDIR_SCRIPT } from "./scripts.ts";
 import { withSecrets } from "./secrets.ts";
 import type { BuildState } from "./state.ts";
@@ -12,7 +13,9 @@ const run: StepKind = async ([command = "", user], state, ctx) => {
   const own = ctx.step.env ?? {};
   const env = Object.keys(own).length > 0 ? { ...(await withValues(own, state, ctx)), ...state.env } : state.env;
   const as = user || state.user;
-  await withSecrets(state, as, ctx, (secrets) => ctx.session.run({ ...state, env: { ...env, ...secrets } }, command, as, ctx.part));
+  await withMounts(state, ctx, () =>
+    withSecrets(state, as, ctx, (secrets) => ctx.session.run({ ...state, env: { ...env, ...secrets } }, command, as, ctx.part)),
+  );
   return committed(state, ctx);
 };
 
