@@ -44,6 +44,19 @@ const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
     await s.call("DELETE", `/sandboxes/${sandboxID}`);
     return answer;
   },
+  411: async () => {
+    const { templateID } = (await s.call("POST", "/v3/templates", { name: "status-411" })).body;
+    const { url } = (await s.call("GET", `/templates/${templateID}/files/${"a".repeat(64)}`)).body;
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode("x"));
+        controller.close();
+      },
+    });
+    const answer = await fetch(url, { method: "PUT", body }).then(answerOf);
+    await s.call("DELETE", `/templates/${templateID}`);
+    return answer;
+  },
   413: () => s.call("POST", "/sandboxes", `{"templateID":"${"x".repeat(17 << 20)}"}`),
   422: async () => {
     const key = { "Idempotency-Key": "status-422" };
