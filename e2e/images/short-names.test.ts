@@ -17,11 +17,15 @@ test.each([
   ["short", "FROM tiny\nRUN echo made > /made"],
   ["full", "FROM docker.io/library/tiny:latest\nRUN echo made > /made"],
   ["copied from", "FROM boxyard/base\nCOPY --from=tiny /bin/busybox /made\nUSER root\nRUN echo made > /made"],
-])("a Dockerfile's image by its %s name comes from the mirror", async (kind, text) => {
-  const name = `names-${kind.replaceAll(" ", "-")}-${crypto.randomUUID().slice(0, 8)}`;
-  await Template.fromDockerfile(text).build(name, target());
-  await using sandbox = await Sandbox.create(name, target());
-  expect(await sandbox.files.read("/made")).toBe("made\n");
-  await sandbox.kill();
-  await Template.delete(name, target());
-}, 60_000);
+])(
+  "a Dockerfile's image by its %s name comes from the mirror",
+  async (kind, text) => {
+    const name = `names-${kind.replaceAll(" ", "-")}-${crypto.randomUUID().slice(0, 8)}`;
+    await Template.fromDockerfile(text).build(name, target());
+    await using sandbox = await Sandbox.create(name, target());
+    expect(await sandbox.files.read("/made")).toBe("made\n");
+    await sandbox.kill();
+    await Template.delete(name, target());
+  },
+  60_000,
+);

@@ -42,6 +42,8 @@ export interface ServerConfig {
   readonly proxy: ProxySettings;
   /** Whether builds take along the machine's package sources, proxies and authorities. */
   readonly buildSettings: "machine" | "none";
+  /** `machine`, `none`, or a path. */
+  readonly authorities: string;
   /** PostgreSQL address; SQLite in the data folder without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
 }
@@ -132,6 +134,10 @@ const Env = z.object({
   ),
   BOXYARD_TOKEN_SERVERS: list((entry) => /^[^=\s]+=[^=\s]+$/.test(entry), "must be REGISTRY=HOST pairs, separated by commas"),
   BOXYARD_BUILD_SETTINGS: z.enum(["machine", "none"]).default("machine"),
+  BOXYARD_AUTHORITIES: z
+    .string()
+    .regex(/^(machine|none|\/.*)$/, "must be machine, none, or the absolute path of a PEM file or of a folder with such")
+    .default("machine"),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
@@ -170,6 +176,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     tokenServers: pairsOf(e.BOXYARD_TOKEN_SERVERS),
     proxy: proxyOf(env),
     buildSettings: e.BOXYARD_BUILD_SETTINGS,
+    authorities: e.BOXYARD_AUTHORITIES,
     databaseUrl: e.DATABASE_URL,
   };
 }

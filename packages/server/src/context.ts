@@ -14,6 +14,7 @@ import { nodeIdOf } from "./node-id.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { Admission } from "./sandboxes/admission.ts";
+import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { CapacityGate } from "./sandboxes/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
@@ -64,6 +65,8 @@ export interface ServerOptions {
   readonly observer?: StepObserver;
   /** What builds take along of the machine; nothing by default. */
   readonly buildSettings?: BuildSettings;
+  /** Certificate authorities of running sandboxes; none by default. */
+  readonly authorities?: Authorities;
   /** Gives the path of the installable package of the TypeScript client. Without it the server has none to serve. */
   readonly sdkPackage?: () => Promise<string>;
 }
@@ -110,6 +113,7 @@ export async function startServer({
   agentLimitMs,
   observer,
   buildSettings = NO_BUILD_SETTINGS,
+  authorities = NO_AUTHORITIES,
   sdkPackage = noSdkPackage,
 }: ServerOptions): Promise<RunningServer> {
   const { store, lock } = await openLocked(config, clock);
@@ -123,7 +127,7 @@ export async function startServer({
   const routes = new RouteTable((route) => front?.forget(route));
   const sandboxLogs = new SandboxLogs(store.sandboxLogs, clock, logger);
   const events = new Events(logger, sandboxLogs);
-  const engine = new Engine({ store, driver, clock, routes, agent, tokens, events, ...(observer ? { observer } : {}) });
+  const engine = new Engine({ store, driver, clock, routes, agent, tokens, events, authorities, ...(observer ? { observer } : {}) });
   const admission = new Admission(engine, config.maxSandboxes);
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
   const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });

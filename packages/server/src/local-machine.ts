@@ -1,9 +1,11 @@
 import type { StepObserver } from "@boxyard/core";
 import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
 import {
+  authorityPlaces,
   isInstalled,
   isSetUp,
   lineReporter,
+  machineAuthorities,
   machineBuildSettings,
   readSetupConfig,
   rebuildBase,
@@ -44,7 +46,8 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     },
     isInstalled: () => isInstalled(settings().dataDir),
     uninstall: () => uninstall(settings()),
-    buildSettings: (folder) => machineBuildSettings(folder, settings()),
+    buildSettings: (folder, options) => machineBuildSettings(folder, settings(), options),
+    authorities: (setting) => machineAuthorities(authorityPlaces(setting)),
     sdkPackage: () => sdkPackage(settings()),
     fingerprint: () => fingerprint(settings().dataDir, { runtime: settings().runtime }),
   };

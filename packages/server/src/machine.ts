@@ -1,6 +1,7 @@
 import type { StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
+import type { Authorities } from "./sandboxes/authorities.ts";
 import type { TemplateSpec } from "./store/index.ts";
 import type { BuildSettings } from "./templates/builds/build-settings.ts";
 
@@ -21,7 +22,9 @@ export interface Machine {
   rebuildBase(): Promise<BaseTree>;
   openDriver(logger: Logger): Promise<SandboxDriver>;
   /** What template builds take along of this machine; its files go below `folder` inside, or where programs look for them. */
-  buildSettings(folder: string): Promise<BuildSettings>;
+  buildSettings(folder: string, options: { readonly authorities: string }): Promise<BuildSettings>;
+  /** What running sandboxes trust beside their images, by the setting BOXYARD_AUTHORITIES. */
+  authorities(setting: string): Authorities;
   /** Path of the installable package of the TypeScript client that fits this version; made when it is first asked for. */
   sdkPackage(): Promise<string>;
   /** What this machine can do; works before set-up too. */

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { addedAuthorities, authorityPlaces, bundleEnv, machineBundle } from "./authorities.ts";
 import { machineAptSettings } from "./base/machine.ts";
 import { passwordsIn, splitPasswords } from "./build-passwords.ts";
 import { systemEnv } from "./config.ts";
@@ -16,22 +17,6 @@ export interface MachineBuildSettings {
   readonly passwords: readonly string[];
 }
 
-/** Certificate authorities that somebody has added to this machine, and the bundle that holds them together with all others. */
-const EXTRA_AUTHORITIES = ["/usr/local/share/ca-certificates", "/etc/pki/ca-trust/source/anchors"];
-const BUNDLES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
-const MAX_BUNDLE_BYTES = 4 << 20;
-/** How programs are told of a bundle: OpenSSL, curl, Python, Node and npm, pip, git, cargo, aws. */
-const BUNDLE_VARIABLES = [
-  "SSL_CERT_FILE",
-  "CURL_CA_BUNDLE",
-  "REQUESTS_CA_BUNDLE",
-  "NODE_EXTRA_CA_CERTS",
-  "npm_config_cafile",
-  "PIP_CERT",
-  "GIT_SSL_CAINFO",
-  "CARGO_HTTP_CAINFO",
-  "AWS_CA_BUNDLE",
-];
 const PROXY_VARIABLES = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 const PIP_FILES = ["/etc/pip.conf", "/etc/xdg/pip/pip.conf"];
 const PIP_NAMES = new Set(["index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries"]);
@@ -40,20 +25,25 @@ const NPM_NAMES = new Set(["registry", "proxy", "https-proxy", "noproxy", "stric
 
 /**
  * What builds need of this machine to reach packages as it does itself (docs/decisions.md, Company networks): its apt, pip and npm settings, proxies and
- * extra authorities. Tokens are not among them, and passwords in addresses stand in files alone. `folder`: where the files go inside.
+ * extra authorities, as the setting BOXYARD_AUTHORITIES has it. Tokens are not among them, and passwords in addresses stand in files alone. `folder`: where the files go inside.
  */
-export async function machineBuildSettings(folder: string, setup: Pick<SetupConfig, "env">): Promise<MachineBuildSettings> {
+export async function machineBuildSettings(
+  folder: string,
+  setup: Pick<SetupConfig, "env">,
+  { authorities = "machine" }: { readonly authorities?: string } = {},
+): Promise<MachineBuildSettings> {
   const proxy = proxies(setup.env);
   const split = splitPasswords(folder, { proxy, pip: pipSettings(setup.env), npm: npmSettings(setup.env) });
   const { secrets } = split;
   const files: Record<string, string> = { ...split.files };
   const env: Record<string, string> = { ...split.env };
   const apt = existsSync("/etc/apt") ? await machineAptSettings(systemEnv(setup.env)).catch(() => []) : [];
-  const bundle = hasExtraAuthorities() ? machineBundle() : undefined;
+  const added = addedAuthorities(authorityPlaces(authorities));
+  const bundle = added === "" ? undefined : machineBundle();
   if (bundle !== undefined) {
     const path = join(folder, "ca.crt");
-    files[path] = bundle;
-    for (const name of BUNDLE_VARIABLES) env[name] = path;
+    files[path] = `${bundle.trimEnd()}\n${added}`;
+    Object.assign(env, bundleEnv(path));
     apt.push(`Acquire::https::CaInfo "${path}"`);
   }
   // Paths of this machine's own mean nothing inside.
@@ -62,15 +52,6 @@ export async function machineBuildSettings(folder: string, setup: Pick<SetupConf
   const names = Object.keys(env);
   if (names.length > 0) files["/etc/sudoers.d/zz-boxyard-build"] = `Defaults env_keep += "${names.join(" ")}"\n`;
   return { files, env, secrets, passwords: passwordsIn([...Object.values(secrets), ...lines]) };
-}
-
-function hasExtraAuthorities(): boolean {
-  return EXTRA_AUTHORITIES.some((path) => existsSync(path) && readdirSync(path, { recursive: true }).length > 0);
-}
-
-function machineBundle(): string | undefined {
-  const path = BUNDLES.find((bundle) => existsSync(bundle) && statSync(bundle).size <= MAX_BUNDLE_BYTES);
-  return path === undefined ? undefined : readFileSync(path, "utf8");
 }
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -44,7 +44,10 @@ test.each([
   ["team/app", "hub/team/app"],
   ["docker.io/library/python", "hub/library/python"],
 ])("%p is found in a mirror below a path", (text, repository) => {
-  expect(parseImageReference(text, { registry: "mirror.test:8443/hub/library" })).toMatchObject({ registry: "mirror.test:8443", repository });
+  expect(parseImageReference(text, { registry: "mirror.test:8443/hub/library" })).toMatchObject({
+    registry: "mirror.test:8443",
+    repository,
+  });
 });
 
 test.each([

@@ -28,9 +28,13 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     process.on(event, (error) => logger.error({ err: error }, event));
   try {
     const driver = await machine.openDriver(logger);
-    const buildSettings = config.buildSettings === "machine" ? await machine.buildSettings(BUILD_FOLDER) : NO_BUILD_SETTINGS;
+    const buildSettings =
+      config.buildSettings === "machine"
+        ? await machine.buildSettings(BUILD_FOLDER, { authorities: config.authorities })
+        : NO_BUILD_SETTINGS;
+    const authorities = machine.authorities(config.authorities);
     const { observer, sdkPackage } = machine;
-    const options = { config, driver, logger, buildSettings, sdkPackage, ...(observer && { observer }) };
+    const options = { config, driver, logger, buildSettings, authorities, sdkPackage, ...(observer && { observer }) };
     const server = await startServer(options).catch(async (error) => {
       // What the driver has open would keep the process alive: it would neither serve nor end.
       await driver.close();

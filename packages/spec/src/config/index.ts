@@ -166,7 +166,14 @@ export const SETTINGS = [
     name: "BOXYARD_BUILD_SETTINGS",
     usedBy: "server",
     default: "machine",
-    meaning: "machine: template builds take along this machine's package settings, proxies and certificate authorities; none: they don't.",
+    meaning: "machine: template builds take along this machine's package settings and proxies; none: they don't.",
+  },
+  {
+    name: "BOXYARD_AUTHORITIES",
+    usedBy: "server",
+    default: "machine",
+    meaning:
+      "machine: builds and running sandboxes trust the certificate authorities that were added to this machine, as behind an inspecting proxy; /PATH: those of a PEM file or of a folder with such; none: only their image's own.",
   },
   {
     name: "DATABASE_URL",

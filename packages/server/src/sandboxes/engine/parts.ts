@@ -4,6 +4,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
+import type { Authorities } from "../authorities.ts";
 import type { Tokens } from "../tokens.ts";
 
 /** What the engine and the steps of its transitions work with. */
@@ -15,6 +16,7 @@ export interface EngineParts {
   readonly agent: AgentClient;
   readonly tokens: Tokens;
   readonly events: Events;
+  readonly authorities: Authorities;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
 }

@@ -92,7 +92,7 @@ export function specOf({ id, owner, incarnation, teamId, templateId, createdAt, 
 }
 
 /** What the agent is told. `templateEnv` stands below the user's variables. */
-export function initBodyOf({ tokens, clock }: EngineParts, record: SandboxRecord, templateEnv: TemplateSpec["env"]): InitBody {
+export function initBodyOf({ tokens, clock, authorities }: EngineParts, record: SandboxRecord, templateEnv: TemplateSpec["env"]): InitBody {
   const { id, facts, owner } = record;
   const common = {
     accessToken: tokens.access(id),
@@ -102,7 +102,9 @@ export function initBodyOf({ tokens, clock }: EngineParts, record: SandboxRecord
   };
   // A build must not find in its environment what would be untrue of the sandboxes that start from it.
   if (owner.kind === "build") return { ...common, envVars: {} };
-  return { ...common, ...userInit(record, templateEnv) };
+  const user = userInit(record, { ...authorities.env, ...templateEnv });
+  // Without any the agent need not look at the image's list.
+  return { ...common, ...user, ...(authorities.pem === "" ? {} : { caBundle: authorities.pem }) };
 }
 
 /** The platform's own variables stand above whatever the user sets. */
