@@ -37,8 +37,8 @@ export function addHost(etcDir: string, address: string, name: string): void {
 const OTHER_BUNDLES = ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"];
 
 /**
- * Puts `pem` behind the image's own certificates, in the place of what an earlier call put there. Whoever is led to `path` must find them all:
- * an image that keeps its own elsewhere gets a copy there.
+ * Puts `pem` behind the image's own certificates, in the place of what an earlier call put there. Programs that read `path` must find all of
+ * them: an image that keeps its own elsewhere gets a copy there.
  */
 export function setCaBundle(path: string, pem: string): void {
   const text = readSystemFile(path, MAX_FILE_BYTES) ?? otherBundle() ?? "";
