@@ -20,10 +20,20 @@ export const LINUX_CAPS = [
 export const MASKED_PATHS = [
   "/proc/acpi",
   "/proc/asound",
+  // The machine's kernel parameters, with what its owner passes on to programs.
+  "/proc/cmdline",
+  // Disks, partitions and file systems of the machine.
+  "/proc/diskstats",
+  "/proc/fs",
   "/proc/interrupts",
   "/proc/kcore",
   "/proc/keys",
+  "/proc/key-users",
   "/proc/latency_stats",
+  "/proc/mdstat",
+  "/proc/partitions",
+  // How long the machine's tasks waited: other sandboxes' work can be read off it.
+  "/proc/pressure",
   "/proc/sched_debug",
   "/proc/scsi",
   "/proc/timer_list",
@@ -36,7 +46,7 @@ export const MASKED_PATHS = [
   "/sys/fs/btrfs",
 ] as const;
 
-export const READONLY_PATHS = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"] as const;
+export const READONLY_PATHS = ["/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"] as const;
 
 /** No device but the few that every program needs (the runtime makes those). Applied where the runtime can; see docs/decisions.md, Devices. */
 export const DEVICE_RULES = [{ allow: false, access: "rwm" }] as const;

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { AppError } from "@boxyard/core";
 import type { ChildProgram } from "../sys/child.ts";
 import {
@@ -46,10 +46,12 @@ export interface RootMounts extends OverlayMounts {
   readonly binds: readonly { readonly source: string; readonly target: string }[];
 }
 
+/** As seen from the folder of the layers: a sandbox can read these options, and learns nothing of where the data folder is. */
 function overlayOptions(mounts: OverlayMounts): string {
-  const lower = mounts.layers.map((layer) => join(mounts.layersMount, layer)).join(":");
+  const lower = mounts.layers.join(":");
+  const [upper, work] = [mounts.upper, mounts.work].map((folder) => relative(mounts.layersMount, folder));
   // Some distributions turn redirects and metadata-only copies on: an upper directory with them means nothing by itself, as a layer must.
-  const options = `redirect_dir=nofollow,metacopy=off,index=off,lowerdir=${lower},upperdir=${mounts.upper},workdir=${mounts.work}`;
+  const options = `redirect_dir=nofollow,metacopy=off,index=off,lowerdir=${lower},upperdir=${upper},workdir=${work}`;
   if (Buffer.byteLength(options) > OPTIONS_BYTES) {
     throw new AppError("invalid_argument", `An image of ${mounts.layers.length} layers is more than overlay takes here`, {
       reason: "too_many_layers",
@@ -104,13 +106,19 @@ export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target:
   program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, attributes, attributes.byteLength], "idmap of the layers");
   program.call("move_mount", [tree, "", AT_FDCWD, mounts.layersMount, MOVE_MOUNT_F_EMPTY_PATH], mounts.layersMount);
   // `nodev` because a layer may hold device nodes and no device rule applies to them.
+  program.call("chdir", [mounts.layersMount], mounts.layersMount);
   program.call("mount", ["overlay", target, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");
+  program.call("chdir", ["/"], "/");
   program.call("umount2", [mounts.layersMount, MNT_DETACH], mounts.layersMount);
 }
 
 /** The guest bundle. An overlay without an upper directory must have two lower ones, so an empty one stands below. */
 export function addGuest(program: ChildProgram, { guest, layersMount }: Pick<RootMounts, "guest" | "layersMount">, target: string): void {
-  program.call("mount", ["guest", target, "overlay", MS.RDONLY | MS.NOSUID | MS.NODEV, `lowerdir=${guest}:${layersMount}`], "guest bundle");
+  const parent = dirname(guest);
+  const options = `lowerdir=${basename(guest)}:${relative(parent, layersMount)}`;
+  program.call("chdir", [parent], parent);
+  program.call("mount", ["guest", target, "overlay", MS.RDONLY | MS.NOSUID | MS.NODEV, options], "guest bundle");
+  program.call("chdir", ["/"], "/");
 }
 
 /** Device nodes that every program needs: major and minor numbers of the kernel's devices.txt. */
