@@ -125,7 +125,7 @@ export async function startServer({
   let front: Front | undefined;
   const agent = new AgentClient(clock, agentLimitMs);
   const routes = new RouteTable((route) => front?.forget(route));
-  const sandboxLogs = new SandboxLogs(store.sandboxLogs, clock, logger);
+  const sandboxLogs = new SandboxLogs(store, clock, logger);
   const events = new Events(logger, sandboxLogs);
   const engine = new Engine({ store, driver, clock, routes, agent, tokens, events, authorities, ...(observer ? { observer } : {}) });
   const admission = new Admission(engine, config.maxSandboxes);
@@ -174,6 +174,7 @@ export async function startServer({
   };
 
   const restart = { engine, store, driver, events };
+  sandboxLogs.start();
   const adoption = await adoptAll(restart);
   engine.start();
   await builds.recover();

@@ -3,24 +3,10 @@ import { type Logger, ownCpuMs } from "@boxyard/core/node";
 import type { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { BuildLogLevel, EndCause, PauseMode, SandboxRecord } from "./store/index.ts";
 
-/** Why a sandbox ended, in words for its owner. */
-const CAUSES: Readonly<Record<EndCause, string>> = {
-  requested: "it was killed on request",
-  timeout: "its time was up",
-  create_failed: "its creation failed",
-  agent_exited: "its agent ended",
-  killed: "the machine killed it",
-  out_of_memory: "it ran out of memory",
-  unknown: "the cause is not known",
-  lost: "it was found missing",
-  half_made: "the server ended while it was being made",
-  released: "the operator removed all sandboxes",
-  owner_gone: "the server that built in it ended",
-  unresponsive: "its agent no longer answered",
-};
-
 /**
- * One function per thing that happens to sandboxes; each writes one line of the server's log, and of what concerns the owner one of the sandbox's. No environment, token or file content ever goes in. */
+ * One function per thing that happens to sandboxes; each writes one line of the server's log. What concerns the owner and changes no state also
+ * gives a line of the sandbox's log; changes of the state come there from the store's events. No environment, token or file content goes in.
+ */
 export class Events {
   private readonly logger: Logger;
 
@@ -42,15 +28,12 @@ export class Events {
   }
   created(of: Subject, facts: { template: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ ...named(of), ...facts }, "sandbox created");
-    this.tell(of, "info", `Sandbox started from template ${facts.template}`, { event: "started", ms: String(facts.totalMs) });
   }
   createFailed(sandboxId: string, error: unknown): void {
     this.logger.warn({ sandboxId, err: error }, "sandbox not created");
   }
   paused(of: Subject, facts: { mode: PauseMode; totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ ...named(of), ...facts }, "sandbox paused");
-    const what = facts.mode === "full" ? "with its memory" : "with its disk only";
-    this.tell(of, "info", `Sandbox paused ${what}`, { event: "paused", ms: String(facts.totalMs) });
   }
   pauseFailed(of: Subject, error: unknown): void {
     this.logger.warn({ ...named(of), err: error }, "sandbox not paused; it runs on");
@@ -58,7 +41,6 @@ export class Events {
   }
   resumed(of: Subject, facts: { totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ ...named(of), ...facts }, "sandbox resumed");
-    this.tell(of, "info", "Sandbox resumed", { event: "resumed", ms: String(facts.totalMs) });
   }
   resumeFailed(of: Subject, error: unknown): void {
     this.logger.warn({ ...named(of), err: error }, "sandbox not resumed; it stays paused");
@@ -66,8 +48,6 @@ export class Events {
   }
   ended(of: Subject, cause: EndCause): void {
     this.logger.info({ ...named(of), cause }, "sandbox ended");
-    const level = cause === "requested" || cause === "timeout" || cause === "released" ? "info" : "error";
-    this.tell(of, level, `Sandbox ended: ${CAUSES[cause]}`, { event: "ended", cause });
   }
   removed(sandboxId: string): void {
     this.logger.debug({ sandboxId }, "sandbox removed");

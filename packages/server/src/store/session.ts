@@ -5,11 +5,26 @@ import type { NewEvent } from "./event.ts";
 import { insertEvents } from "./insert-events.ts";
 import { storeFault } from "./store-fault.ts";
 
+/** Tells that events were committed. */
+export class EventSignal {
+  private readonly listeners = new Set<() => void>();
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  notify(): void {
+    for (const listener of this.listeners) listener();
+  }
+}
+
 /** Where statements go: to the database as they come, or into one open transaction. */
 export interface Session {
   readonly sql: SQL;
   /** What `work` writes is there as a whole, or not at all when it throws. Within a transaction this joins that one. */
   transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T>;
+  readonly committed: EventSignal;
   close(): Promise<void>;
 }
 
@@ -21,10 +36,16 @@ export interface Transaction extends Session {
 /** A transaction that has begun; `end` writes its events. */
 class OpenTransaction implements Transaction {
   readonly sql: SQL;
+  readonly committed: EventSignal;
   private readonly events: NewEvent[] = [];
 
-  constructor(sql: SQL) {
+  constructor(sql: SQL, committed: EventSignal) {
     this.sql = sql;
+    this.committed = committed;
+  }
+
+  get hasEvents(): boolean {
+    return this.events.length > 0;
   }
 
   transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
@@ -36,7 +57,7 @@ class OpenTransaction implements Transaction {
   }
 
   async end(): Promise<void> {
-    if (this.events.length > 0) await insertEvents(this.sql, this.events, currentActor(), Date.now());
+    if (this.hasEvents) await insertEvents(this.sql, this.events, currentActor(), Date.now());
   }
 
   async close(): Promise<void> {
@@ -44,8 +65,7 @@ class OpenTransaction implements Transaction {
   }
 }
 
-async function inTransaction<T>(sql: SQL, work: (session: Transaction) => Promise<T>): Promise<T> {
-  const open = new OpenTransaction(sql);
+async function perform<T>(open: OpenTransaction, work: (session: Transaction) => Promise<T>): Promise<T> {
   const result = await work(open);
   // Last of all: in PostgreSQL the events' counter is locked until the commit, which keeps the order of the events that of the commits.
   await open.end();
@@ -55,6 +75,7 @@ async function inTransaction<T>(sql: SQL, work: (session: Transaction) => Promis
 /** PostgreSQL: transactions run on connections of their own. */
 export class PostgresSession implements Session {
   readonly sql: SQL;
+  readonly committed = new EventSignal();
   private readonly raw: SQL;
 
   constructor(raw: SQL) {
@@ -63,8 +84,14 @@ export class PostgresSession implements Session {
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    let open: OpenTransaction | undefined;
     try {
-      return (await this.raw.begin((tx) => inTransaction(tx, work))) as T;
+      const result = (await this.raw.begin((tx) => {
+        open = new OpenTransaction(tx, this.committed);
+        return perform(open, work);
+      })) as T;
+      if (open?.hasEvents) this.committed.notify();
+      return result;
     } catch (error) {
       throw storeFault(error) ?? error;
     }
@@ -81,6 +108,7 @@ export class PostgresSession implements Session {
  */
 export class SqliteSession implements Session {
   readonly sql: SQL;
+  readonly committed = new EventSignal();
   private readonly raw: SQL;
   private readonly turns = new SerialQueue();
   private pending = 0;
@@ -101,10 +129,12 @@ export class SqliteSession implements Session {
   }
 
   private async perform<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    const open = new OpenTransaction(this.raw, this.committed);
     await this.raw.unsafe("BEGIN IMMEDIATE");
     try {
-      const result = await inTransaction(this.raw, work);
+      const result = await perform(open, work);
       await this.raw.unsafe("COMMIT");
+      if (open.hasEvents) this.committed.notify();
       return result;
     } catch (error) {
       // SQLite may have undone it by itself, on a full disk for one.

@@ -20,6 +20,10 @@ export class SqlEventStore implements EventStore {
     return (rows as Row[]).map(eventOf);
   }
 
+  subscribe(listener: () => void): () => void {
+    return this.session.committed.subscribe(listener);
+  }
+
   async newest(): Promise<number> {
     const [row] = (await this.session.sql`SELECT last FROM event_counter`) as Row[];
     return num(row?.last);

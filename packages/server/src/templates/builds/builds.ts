@@ -1,6 +1,7 @@
 import { AppError, isAppError, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { StartBuild } from "@boxyard/spec/platform";
+import { type Actor, actAs, currentActor } from "../../actor.ts";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
 import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
@@ -42,6 +43,8 @@ const REASON_LINES = 50;
 
 interface Job {
   readonly order: BuildOrder;
+  /** Who started it. */
+  readonly actor: Actor;
   readonly log: BuildLog;
   readonly cancel: AbortController;
   done: Promise<void>;
@@ -114,7 +117,13 @@ export class Builds {
     for (const job of this.jobs()) {
       if (job.order.build.templateId === templateId) job.cancel.abort(new BuildFailure("A newer build of the same template was started"));
     }
-    this.queue.push({ order, log: new BuildLog(id, store.templates, clock), cancel: new AbortController(), done: Promise.resolve() });
+    this.queue.push({
+      order,
+      actor: currentActor(),
+      log: new BuildLog(id, store.templates, clock),
+      cancel: new AbortController(),
+      done: Promise.resolve(),
+    });
     this.next();
   }
 
@@ -192,7 +201,7 @@ export class Builds {
       this.queue.splice(this.queue.indexOf(job), 1);
       const { id } = job.order.build;
       this.working.set(id, job);
-      job.done = this.work(job)
+      job.done = actAs(job.actor, () => this.work(job))
         .catch((error: unknown) => this.deps.logger.error({ err: error, buildId: id }, "the end of a build could not be written"))
         .finally(() => {
           this.working.delete(id);

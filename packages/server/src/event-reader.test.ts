@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLogger } from "@boxyard/core/node";
+import { eventually } from "@boxyard/testkit";
+import { EventReader } from "./event-reader.ts";
+import { SqlStore, type StoreEvent } from "./store/index.ts";
+import { sampleRecord } from "./store/sample-record.ts";
+
+let folder: string;
+let store: SqlStore;
+const open = () => SqlStore.open({ file: join(folder, "boxyard.db") }, "here");
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "boxyard-events-"));
+  store = await open();
+});
+afterEach(async () => {
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+const change = () => store.insertSandbox(sampleRecord());
+const reader = (deliver: (events: readonly StoreEvent[]) => Promise<void>) =>
+  new EventReader({ name: "test", events: store.events, logger: silentLogger, deliver });
+const cursors = (events: readonly StoreEvent[]) => events.map(({ cursor }) => cursor);
+
+test("gets what was there before it, and what comes, each once and in order", async () => {
+  for (let n = 0; n < 3; n++) await change();
+  const seen: number[] = [];
+  const one = reader(async (events) => void seen.push(...cursors(events)));
+  one.start();
+  await eventually("it has read what was there", () => seen.length === 3);
+  await change();
+  await eventually("it has read what came", () => seen.length === 4);
+  await change();
+  await one.stop();
+  expect(seen).toEqual([1, 2, 3, 4, 5]);
+  await change();
+  await one.catchUp();
+  expect(seen.at(-1)).toBe(6);
+});
+
+test("gets the same events again after it failed, and after a restart those that it had not dealt with", async () => {
+  for (let n = 0; n < 2; n++) await change();
+  const seen: number[][] = [];
+  const failing = reader(async (events) => {
+    seen.push(cursors(events));
+    throw new Error("no");
+  });
+  await failing.catchUp();
+  await failing.catchUp();
+  expect(seen).toEqual([
+    [1, 2],
+    [1, 2],
+  ]);
+  await store.close();
+  store = await open();
+  await change();
+  const next = reader(async (events) => void seen.push(cursors(events)));
+  await next.catchUp();
+  await next.catchUp();
+  expect(seen.slice(2)).toEqual([[1, 2, 3]]);
+});
+
+test("goes on behind events that were forgotten before it came", async () => {
+  for (let n = 0; n < 5; n++) await change();
+  await store.events.prune(0, 2);
+  const seen: number[] = [];
+  await reader(async (events) => void seen.push(...cursors(events))).catchUp();
+  expect(seen).toEqual([4, 5]);
+});
+
+test("a process that is killed in a transaction leaves nothing of it, and no hole among the events", async () => {
+  await change();
+  const script = `
+    const { SqlStore } = await import(${JSON.stringify(join(import.meta.dir, "store/index.ts"))});
+    const { sampleRecord } = await import(${JSON.stringify(join(import.meta.dir, "store/sample-record.ts"))});
+    const store = await SqlStore.open({ file: ${JSON.stringify(join(folder, "boxyard.db"))} }, "here");
+    await store.transaction(async (tx) => {
+      await tx.insertSandbox(sampleRecord());
+      process.kill(process.pid, "SIGKILL");
+      await new Promise(() => {});
+    });`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stderr: "pipe" });
+  await child.exited;
+  expect([child.signalCode, await new Response(child.stderr).text()]).toEqual(["SIGKILL", ""]);
+  await change();
+  expect(cursors(await store.events.read(0, 10))).toEqual([1, 2]);
+  expect(await store.listLiving()).toHaveLength(2);
+});

@@ -1,0 +1,48 @@
+import type { EndCause, SandboxLogLine, SandboxRecord, StoreEvent } from "../store/index.ts";
+
+/** Why a sandbox ended, in words for its owner. */
+const CAUSES: Readonly<Record<EndCause, string>> = {
+  requested: "it was killed on request",
+  timeout: "its time was up",
+  create_failed: "its creation failed",
+  agent_exited: "its agent ended",
+  killed: "the machine killed it",
+  out_of_memory: "it ran out of memory",
+  unknown: "the cause is not known",
+  lost: "it was found missing",
+  unresponsive: "its agent no longer answered",
+  half_made: "the server ended while it was being made",
+  released: "the operator removed all sandboxes",
+  owner_gone: "the server that built in it ended",
+};
+const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "released"]);
+
+export type LogText = Pick<SandboxLogLine, "level" | "message" | "fields">;
+
+/** What an event means to the owner of its sandbox; undefined when it is nothing to tell. `ms`: how long the change took, if that is known. */
+export function lineOf(event: StoreEvent, record: SandboxRecord, ms: number | undefined): LogText | undefined {
+  const from = event.before?.state;
+  const took = ms === undefined ? {} : { ms: String(ms) };
+  if (event.action === "sandbox.running" && from === "creating") {
+    return { level: "info", message: `Sandbox started from template ${record.facts.alias}`, fields: { event: "started", ...took } };
+  }
+  if (event.action === "sandbox.running" && from === "resuming") {
+    return { level: "info", message: "Sandbox resumed", fields: { event: "resumed", ...took } };
+  }
+  if (event.action === "sandbox.paused" && from === "pausing") {
+    const what = record.settings.pauseMode === "filesystem" ? "with its disk only" : "with its memory";
+    return { level: "info", message: `Sandbox paused ${what}`, fields: { event: "paused", ...took } };
+  }
+  // When the store did not take the beginning of the end, the end itself is the first that it tells.
+  if (event.action === "sandbox.killing" || (event.action === "sandbox.dead" && from !== "killing")) return endLine(event.after?.reason);
+  return undefined;
+}
+
+function endLine(reason: unknown): LogText {
+  const cause = (typeof reason === "string" ? reason : "unknown") as EndCause;
+  return {
+    level: ORDERLY.has(cause) ? "info" : "error",
+    message: `Sandbox ended: ${CAUSES[cause] ?? CAUSES.unknown}`,
+    fields: { event: "ended", cause },
+  };
+}
