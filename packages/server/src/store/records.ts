@@ -113,6 +113,15 @@ export interface TemplateSpec {
   readonly startCmd?: string;
   /** Ends with 0 when what `startCmd` started is ready; a new sandbox is answered for then. */
   readonly readyCmd?: string;
+  /** Whose and where both commands run, if that is not the template's own user and directory: of the template that they were inherited from. */
+  readonly runAs?: RunAs;
+  /** TCP ports that were listened on when the build had waited for the start command. */
+  readonly ports?: readonly number[];
+}
+
+export interface RunAs {
+  readonly user: string;
+  readonly workdir: string;
 }
 
 /** A tag and the build it points to, with what is needed to decide who may use it. */

@@ -47,10 +47,12 @@ export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, u
   };
 }
 
-export function sandboxOf(row: Row, secrets: Secrets): SandboxRecord {
+/** `node`: whose sandboxes this server works with. */
+export function sandboxOf(row: Row, secrets: Secrets, node: string): SandboxRecord {
   const startedAt = optionalNum(row.started_at);
   const endedAt = optionalNum(row.ended_at);
   const id = text(row.id) as SandboxId;
+  const isNeeded = text(row.state) !== "dead" && text(row.node) === node;
   return {
     id,
     owner: ownerOf(row),
@@ -63,7 +65,7 @@ export function sandboxOf(row: Row, secrets: Secrets): SandboxRecord {
     ...(startedAt === undefined ? {} : { startedAt }),
     endAt: num(row.end_at),
     ...(endedAt === undefined ? {} : { endedAt }),
-    ...factsAndSettings(secrets.openFacts(id, text(row.spec)), text(row.settings)),
+    ...factsAndSettings(secrets.openFacts(id, text(row.spec), isNeeded), text(row.settings)),
   };
 }
 

@@ -34,8 +34,8 @@ export class Sealer {
 
   /** Throws `data_loss`: reason `store_key` for another key's text, `store_broken` for one that was changed or moved. */
   open(text: string, place: string): string {
-    const [keyId, body] = text.slice(VERSION.length + 1).split(".");
-    if (!isSealed(text) || keyId !== this.keyId) throw wrongKey();
+    const [, body] = text.slice(VERSION.length + 1).split(".");
+    if (keyIdOf(text) !== this.keyId) throw wrongKey();
     const bytes = Buffer.from(body ?? "", "base64url");
     try {
       const decipher = createDecipheriv(CIPHER, this.key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
@@ -49,10 +49,13 @@ export class Sealer {
 
 export const isSealed = (text: string): boolean => text.startsWith(`${VERSION}.`);
 
-export function wrongKey(): AppError {
+/** Names the key of a sealed text. */
+export const keyIdOf = (text: string): string | undefined => (isSealed(text) ? text.slice(VERSION.length + 1).split(".")[0] : undefined);
+
+function wrongKey(): AppError {
   return new AppError(
     "data_loss",
-    "The store's secrets were sealed with another key than this data folder's 'store-key': put the file back that belongs to this store, or begin with an empty store",
+    "The sandboxes of this data folder were sealed with another key than its file 'store-key' has now: put the file back that belongs to them",
     { reason: "store_key" },
   );
 }

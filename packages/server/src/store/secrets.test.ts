@@ -66,6 +66,30 @@ test("what an earlier version left plain is sealed when the store is opened, fre
   await store.close();
 });
 
+test("each data folder has its own seeds, and reads its own sandboxes, of those that share a store", async () => {
+  const [here, there] = [plant(), plant()];
+  const one = await SqlStore.open({ file }, "here", keyOf(1));
+  await one.insertSandbox(here);
+  const seed = await one.getOrCreateMeta("token-seed", () => "of here");
+  const two = await SqlStore.open({ file }, "there", keyOf(2));
+  await two.insertSandbox(there);
+  expect([seed, await two.getOrCreateMeta("token-seed", () => "of there")]).toEqual(["of here", "of there"]);
+  expect([await one.listLiving(), await two.listLiving()]).toEqual([[here], [there]]);
+  expect((await two.getSandbox(here.id))?.facts).toMatchObject({ envVars: {}, initKey: "" });
+  await Promise.all([one.close(), two.close()]);
+});
+
+test("a key that was lost leaves ended sandboxes without their secrets, and is told of while others live", async () => {
+  const record = plant();
+  const store = await SqlStore.open({ file }, "here", keyOf(1));
+  await store.insertSandbox(record);
+  await store.updateSandbox(record.id, ["running"], { state: "dead", endedAt: 1 });
+  await store.close();
+  const again = await SqlStore.open({ file }, "here", keyOf(2));
+  expect(await again.getSandbox(record.id)).toMatchObject({ state: "dead", facts: { envVars: {}, initKey: "" } });
+  await again.close();
+});
+
 test("a store is not opened with another key or with none, and nothing of it is changed", async () => {
   const record = plant();
   const store = await SqlStore.open({ file }, "here", keyOf(1));

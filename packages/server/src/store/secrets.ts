@@ -1,11 +1,13 @@
 import { AppError, type SandboxId } from "@boxyard/core";
 import type { SQL } from "bun";
 import type { SandboxFacts } from "./records.ts";
-import { isSealed, type Sealer, wrongKey } from "./sealer.ts";
+import { isSealed, keyIdOf, type Sealer } from "./sealer.ts";
 import { type Row, text } from "./sql-values.ts";
 
-/** Meta value that names the key of all sealed texts; missing while the store still has plain ones. */
-const KEY_NAME = "sealed-with";
+/** Meta value that names the key of a node's sandboxes; missing while the node may still have plain ones. */
+const keyName = (node: string) => `sealed-with/${node}`;
+/** Meta values that an earlier version has kept as they are. */
+const PLAIN_METAS = ["token-seed", "upload-seed"];
 /** Rows rewritten by one statement's answer; the rest of an old store comes with the next. */
 const ROWS_AT_ONCE = 500;
 
@@ -18,13 +20,19 @@ const metaPlace = (name: string) => `meta/${name}`;
 
 /**
  * What is sealed in the store, and how it stands in its rows: seeds (all meta values that the server makes) and of each sandbox its
- * environment and init key. Without a sealer texts stay plain, which is for tests of the store alone.
+ * environment and init key. Each data folder has a key, so each has seeds of its own and reads its own sandboxes, also where several work on
+ * one database, one after the other. Without a sealer texts stay plain, which is for tests of the store alone.
  */
 export class Secrets {
   private readonly sealer: Sealer | undefined;
 
   constructor(sealer: Sealer | undefined) {
     this.sealer = sealer;
+  }
+
+  /** The name under which a meta value stands in its row. */
+  metaName(name: string): string {
+    return this.sealer ? `${name}@${this.sealer.keyId}` : name;
   }
 
   sealMeta(name: string, value: string): string {
@@ -43,39 +51,49 @@ export class Secrets {
     return JSON.stringify({ ...rest, sealed: this.sealer.seal(JSON.stringify(secret), factsPlace(id)) } satisfies StoredFacts);
   }
 
-  openFacts(id: SandboxId, stored: string): SandboxFacts {
+  /** `isNeeded`: whether anything may still be done with the sandbox here. What another key has sealed is left empty otherwise. */
+  openFacts(id: SandboxId, stored: string, isNeeded = true): SandboxFacts {
     const facts = JSON.parse(stored) as StoredFacts;
     if (!("sealed" in facts)) return facts;
     const { sealed, ...rest } = facts;
+    if (!isNeeded && this.sealer && keyIdOf(sealed) !== this.sealer.keyId) return { ...rest, envVars: {}, initKey: "" };
     return { ...rest, ...(JSON.parse(this.required().open(sealed, factsPlace(id))) as SecretFacts) };
   }
 
   /**
-   * Makes sure that the store is this key's: seals what an earlier version has left plain, all of it or nothing. Says whether there was any:
-   * the file may then still hold old pages. Throws `data_loss`, reason `store_key`.
+   * Seals what an earlier version has left plain of a node, all of it or nothing. Says whether there was any: the file may then still hold
+   * old pages. Throws `data_loss`, reason `store_key`, when the node has living sandboxes of another key.
    */
-  async adopt(tx: SQL): Promise<boolean> {
+  async adopt(tx: SQL, node: string): Promise<boolean> {
     if (!this.sealer) return false;
-    const [known] = (await tx`SELECT value FROM meta WHERE name = ${KEY_NAME}`) as Row[];
-    if (known && text(known.value) !== this.sealer.keyId) throw wrongKey();
-    if (known) return false;
-    const metas = (await tx`SELECT name, value FROM meta WHERE name IN ('token-seed', 'upload-seed')`) as Row[];
-    for (const row of metas) {
-      const [name, value] = [text(row.name), text(row.value)];
-      await tx`UPDATE meta SET value = ${this.sealMeta(name, this.openMeta(name, value))} WHERE name = ${name}`;
-    }
-    const sandboxes = await this.sealSandboxes(tx);
-    await tx`INSERT INTO meta (name, value) VALUES (${KEY_NAME}, ${this.sealer.keyId})`;
-    return metas.length + sandboxes > 0;
+    const [known] = (await tx`SELECT value FROM meta WHERE name = ${keyName(node)}`) as Row[];
+    if (known && text(known.value) === this.sealer.keyId) return false;
+    const sealed = (await this.sealMetas(tx)) + (await this.sealSandboxes(tx, node));
+    await tx`INSERT INTO meta (name, value) VALUES (${keyName(node)}, ${this.sealer.keyId})
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+    return sealed > 0;
   }
 
-  private async sealSandboxes(tx: SQL): Promise<number> {
+  private async sealMetas(tx: SQL): Promise<number> {
+    const rows = (await tx`SELECT name, value FROM meta WHERE name IN ${tx(PLAIN_METAS)}`) as Row[];
+    for (const row of rows) {
+      const name = text(row.name);
+      const value = this.sealMeta(name, this.openMeta(name, text(row.value)));
+      await tx`INSERT INTO meta (name, value) VALUES (${this.metaName(name)}, ${value}) ON CONFLICT (name) DO NOTHING`;
+      await tx`DELETE FROM meta WHERE name = ${name}`;
+    }
+    return rows.length;
+  }
+
+  private async sealSandboxes(tx: SQL, node: string): Promise<number> {
     let sealed = 0;
     for (let last = ""; ; ) {
-      const rows = (await tx`SELECT id, spec FROM sandboxes WHERE id > ${last} ORDER BY id LIMIT ${ROWS_AT_ONCE}`) as Row[];
+      const rows = (await tx`SELECT id, spec, state FROM sandboxes WHERE node = ${node} AND id > ${last}
+        ORDER BY id LIMIT ${ROWS_AT_ONCE}`) as Row[];
       for (const row of rows) {
         const id = text(row.id) as SandboxId;
-        await tx`UPDATE sandboxes SET spec = ${this.sealFacts(id, this.openFacts(id, text(row.spec)))} WHERE id = ${id}`;
+        const facts = this.openFacts(id, text(row.spec), text(row.state) !== "dead");
+        await tx`UPDATE sandboxes SET spec = ${this.sealFacts(id, facts)} WHERE id = ${id}`;
       }
       sealed += rows.length;
       if (rows.length < ROWS_AT_ONCE) return sealed;

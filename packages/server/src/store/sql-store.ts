@@ -50,7 +50,7 @@ export class SqlStore implements Store {
 
   /**
    * Opens the store for the sandboxes of `node`, and brings its schema up to date. Refuses one that a newer version of the server has written
-   * (`store_too_new`), and one that is sealed with another key (`store_key`); what keeps it from opening is said as `storeFault` says it.
+   * (`store_too_new`), and one whose sandboxes of this node another key has sealed (`store_key`); what keeps it from opening is said as `storeFault` says it.
    */
   static async open(place: StorePlace, node: string, sealer?: Sealer): Promise<SqlStore> {
     const secrets = new Secrets(sealer);
@@ -62,10 +62,12 @@ export class SqlStore implements Store {
         await sql.unsafe("PRAGMA synchronous = NORMAL");
         await sql.unsafe("PRAGMA busy_timeout = 5000");
       }
-      const hadPlain = await migrate(sql, "url" in place ? "postgres" : "sqlite", (tx) => secrets.adopt(tx));
+      const hadPlain = await migrate(sql, "url" in place ? "postgres" : "sqlite", async (tx) => {
+        // Of the time before sandboxes had a node there was one server, this one.
+        await tx`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
+        return secrets.adopt(tx, node);
+      });
       if (hadPlain && "file" in place) await forgetOldPages(sql);
-      // Of the time before sandboxes had a node there was one server, this one.
-      await sql`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
     } catch (error) {
       await sql.close().catch(() => {});
       throw storeFault(error, nameOf(place)) ?? error;
@@ -83,11 +85,12 @@ export class SqlStore implements Store {
   }
 
   async getOrCreateMeta(name: string, make: () => string): Promise<string> {
-    const read = async () => (await this.session.sql`SELECT value FROM meta WHERE name = ${name}`)[0]?.value as string | undefined;
+    const row = this.secrets.metaName(name);
+    const read = async () => (await this.session.sql`SELECT value FROM meta WHERE name = ${row}`)[0]?.value as string | undefined;
     const found = await read();
     if (found !== undefined) return this.secrets.openMeta(name, found);
     const value = this.secrets.sealMeta(name, make());
-    await this.session.sql`INSERT INTO meta (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`;
+    await this.session.sql`INSERT INTO meta (name, value) VALUES (${row}, ${value}) ON CONFLICT (name) DO NOTHING`;
     return this.secrets.openMeta(name, text(await read()));
   }
 
@@ -143,12 +146,12 @@ export class SqlStore implements Store {
 
   async getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
     const [row] = await this.session.sql`SELECT * FROM sandboxes WHERE id = ${id}`;
-    return row ? sandboxOf(row, this.secrets) : undefined;
+    return row ? sandboxOf(row, this.secrets, this.node) : undefined;
   }
 
   async listLiving(): Promise<SandboxRecord[]> {
     const rows = await this.session.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`;
-    return (rows as Row[]).map((row) => sandboxOf(row, this.secrets));
+    return (rows as Row[]).map((row) => sandboxOf(row, this.secrets, this.node));
   }
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean> {
