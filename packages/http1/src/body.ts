@@ -53,12 +53,14 @@ class LengthScanner implements BodyScanner {
 
 const CR = 13;
 const LF = 10;
+const SEMICOLON = 0x3b;
 /** Longest chunk-size line with its extension, and longest trailer section. */
 const MAX_LINE = 4096;
 const MAX_TRAILER = 16 << 10;
 
 type ChunkState =
   | "size"
+  | "blank"
   | "extension"
   | "size-lf"
   | "data"
@@ -115,6 +117,9 @@ export class ChunkedScanner implements BodyScanner {
       case "size":
         this.sizeByte(byte);
         break;
+      case "blank":
+        this.blankByte(byte);
+        break;
       case "extension":
         this.lineByte(byte, "size-lf", MAX_LINE);
         break;
@@ -162,20 +167,30 @@ export class ChunkedScanner implements BodyScanner {
     }
     if (this.digits === 0) throw new HeadError(400, "malformed chunk size");
     if (byte === CR) this.state = "size-lf";
-    else if (byte === 0x3b || byte === 0x20 || byte === 0x09) this.state = "extension";
+    else if (byte === SEMICOLON) this.state = "extension";
+    else if (byte === 0x20 || byte === 0x09) this.state = "blank";
     else throw new HeadError(400, "malformed chunk size");
+  }
+
+  /** Blanks may stand between a size and its extension, and nothing else. */
+  private blankByte(byte: number): void {
+    this.lineBytes += 1;
+    if (byte === SEMICOLON) this.state = "extension";
+    else if ((byte !== 0x20 && byte !== 0x09) || this.lineBytes > MAX_LINE) throw new HeadError(400, "malformed chunk size");
   }
 
   private lineByte(byte: number, next: ChunkState, limit: number): void {
     this.lineBytes += 1;
-    if (byte === LF || byte === 0 || this.lineBytes > limit) throw new HeadError(400, "malformed chunk line");
     if (byte === CR) this.state = next;
+    else if (isControl(byte) || this.lineBytes > limit) throw new HeadError(400, "malformed chunk line");
   }
 
   private expect(byte: number, wanted: number): void {
     if (byte !== wanted) throw new HeadError(400, "malformed chunked body");
   }
 }
+
+const isControl = (byte: number) => (byte < 0x20 && byte !== 0x09) || byte === 0x7f;
 
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
