@@ -15,7 +15,9 @@ Beside these, the server and its builds heed the machine's own \`HTTPS_PROXY\`, 
 [bounds.md](bounds.md).
 `;
 
-const cell = (text: string) => text.replaceAll("|", "\\|").replace(/\S*<\S+>/g, (found) => `\`${found}\``);
+/** What has angle brackets is no markup. */
+const coded = (word: string) => (word.includes("<") ? `\`${word}\`` : word);
+const cell = (text: string) => text.replaceAll("|", "\\|").split(" ").map(coded).join(" ");
 
 function table(title: string, settings: readonly Setting[]): string {
   const rows = settings.map(
