@@ -24,6 +24,14 @@ export interface NetworkSpec {
   readonly internetAccess: boolean;
 }
 
+/** Privileges that a sandbox's own root and users do without; what is left out stays. */
+export interface Restrictions {
+  /** No program gains privileges by being started: neither set-user-id (sudo) nor file capabilities (ping) work. */
+  readonly noNewPrivileges?: boolean | undefined;
+  /** The sandbox's root looks into no process of another user: no CAP_SYS_PTRACE. Users still debug their own programs. */
+  readonly noPtrace?: boolean | undefined;
+}
+
 /** What we want. A driver enforces it and decides nothing; it validates it once more. */
 export interface SandboxSpec {
   readonly sandboxId: SandboxId;
@@ -33,6 +41,7 @@ export interface SandboxSpec {
   readonly hostname: string;
   readonly resources: ResourceLimits;
   readonly network: NetworkSpec;
+  readonly restrictions?: Restrictions;
   readonly agent: {
     /** Secret that `/init` of the agent asks for; handed over so that nothing but the agent and root inside can read it. */
     readonly initKey: string;

@@ -16,6 +16,9 @@ export interface BuildOptions {
   readonly readyCmd?: string;
   readonly cpus?: number;
   readonly memory?: number;
+  /** False: sandboxes of the template can't gain privileges (sudo). */
+  readonly newPrivileges?: boolean;
+  readonly ptrace?: boolean;
   readonly cache: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
@@ -33,13 +36,14 @@ export function build(name: string, folder: string, options: BuildOptions, conte
 /** Builds a template and shows how it goes. */
 export async function buildAs(
   name: string,
-  template: Template,
+  made: Template,
   options: Omit<BuildOptions, "file" | "buildArg" | "target">,
   context: CliContext,
 ): Promise<void> {
   const { tag: tags, cpus: cpuCount, memory: memoryMB, cache } = options;
   const secrets = Object.fromEntries((options.secret ?? []).map((text) => secretOf(text, context.config.env)));
   const target = { ...(await connection(context)), tags, secrets, cpuCount, memoryMB, skipCache: !cache, signal: context.signal };
+  const template = withOutcome(made, options);
   const view = new BuildView(context.output);
   try {
     const onUpload = view.upload.bind(view);
@@ -58,6 +62,14 @@ export async function buildAs(
     if (step === undefined) throw error;
     throw Object.assign(error as BuildError, { message: [`step ${step}: ${message}`, ...excerpt(at)].join("\n") });
   }
+}
+
+/** What the command line says of the template's sandboxes, over what its file says. */
+function withOutcome(template: Template, { startCmd, readyCmd, newPrivileges, ptrace }: Partial<BuildOptions>): Template {
+  const started = startCmd === undefined ? template : template.setStartCmd(startCmd);
+  const ready = readyCmd === undefined ? started : started.setReadyCmd(readyCmd);
+  const restrictions = { ...(newPrivileges === false && { noNewPrivileges: true }), ...(ptrace === false && { noPtrace: true }) };
+  return Object.keys(restrictions).length > 0 ? ready.restrict(restrictions) : ready;
 }
 
 /** `id=ID[,src=FILE][,env=VARIABLE]`: a file's text, or a variable of this program; without both the variable ID. */
@@ -94,14 +106,11 @@ function templateOf(folder: string, options: BuildOptions, context: CliContext):
   const path = named ?? FILES.map((name) => join(folder, name)).find((candidate) => existsSync(candidate));
   if (path === undefined) throw usageError(`there is no ${FILES.join(" and no ")} in ${folder}; name a file with --file`);
   if (!existsSync(path)) throw usageError(`there is no ${path}`);
-  let template = Template.fromDockerfile(readFileSync(path, "utf8"), {
+  return Template.fromDockerfile(readFileSync(path, "utf8"), {
     context: folder,
     file: path,
     args: options.buildArg,
     target: options.target,
     onNote: (text) => context.output.note(context.output.dim(`${path}, ${text}`)),
   });
-  if (options.startCmd !== undefined) template = template.setStartCmd(options.startCmd);
-  if (options.readyCmd !== undefined) template = template.setReadyCmd(options.readyCmd);
-  return template;
 }

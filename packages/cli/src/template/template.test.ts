@@ -35,12 +35,24 @@ async function template(...args: string[]): Promise<{ exitCode: number; stdout: 
 }
 
 test("build sends the Dockerfile's steps, shows the log, and prints the id alone", async () => {
-  const built = await template("build", "app:v1", "--build-arg", "V=2", "--tag", "x", "--memory", "512", "--ready-cmd", "true");
+  const built = await template(
+    "build",
+    "app:v1",
+    "--build-arg",
+    "V=2",
+    "--tag",
+    "x",
+    "--memory",
+    "512",
+    "--ready-cmd",
+    "true",
+    "--no-ptrace",
+  );
   expect([built.exitCode, built.stdout]).toEqual([0, "t1\n"]);
   expect(built.stderr).toContain("uploaded a.txt");
   expect(built.stderr).toContain("line 0\nline 1\nline 2\n");
   expect(fake.seen[0]?.body).toEqual({ name: "app:v1", tags: ["x"], memoryMB: 512 });
-  expect(fake.started).toMatchObject({ fromTemplate: "base", startCmd: "sleep $V", readyCmd: "true" });
+  expect(fake.started).toMatchObject({ fromTemplate: "base", startCmd: "sleep $V", readyCmd: "true", restrictions: { noPtrace: true } });
   expect((fake.started as { steps: unknown[] }).steps[2]).toEqual({
     type: "COPY",
     args: ["a.txt", "/srv/", "", ""],

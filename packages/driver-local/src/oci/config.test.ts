@@ -3,7 +3,7 @@ import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
 import { bundleConfig } from "./config.ts";
 import { seccompConfig } from "./seccomp/config.ts";
 
-const input = { hostname: "h", uidBase: 65_536, cgroupFolder: "/cg/x", memoryBytes: 1 << 30, maxProcesses: 100 };
+const input = { hostname: "h", uidBase: 65_536, cgroupFolder: "/cg/x", memoryBytes: 1 << 30, maxProcesses: 100, restrictions: {} };
 const hardLimits = { openFiles: 20_000, processes: 90_000, pendingSignals: 10_000, messageQueueBytes: 1_000_000 };
 const machine = { openFiles: 16_384, hardLimits, oomScoreAdj: 0, seccomp: seccompConfig("profile", "x64") };
 
@@ -11,6 +11,7 @@ interface Config {
   readonly process: {
     readonly env: readonly string[];
     readonly rlimits: unknown;
+    readonly noNewPrivileges: boolean;
     readonly oomScoreAdj?: number;
     readonly capabilities: Readonly<Record<string, readonly string[]>>;
   };
@@ -63,6 +64,14 @@ test("no privilege that reaches past a user namespace, in no set", () => {
       set.filter((cap) => /SYS_ADMIN|SYS_MODULE|SYS_RAWIO|NET_ADMIN|MKNOD|SYS_RESOURCE|BPF|PERFMON|DAC_READ_SEARCH/.test(cap)),
     ).toEqual([]);
   }
+});
+
+test("a template may do without new privileges and without ptrace", () => {
+  const restricted = (restrictions: object) => (bundleConfig({ ...input, restrictions }, machine) as Config).process;
+  expect(restricted({}).noNewPrivileges).toBe(false);
+  expect(restricted({ noNewPrivileges: true }).noNewPrivileges).toBe(true);
+  for (const set of Object.values(restricted({}).capabilities)) expect(set).toContain("CAP_SYS_PTRACE");
+  for (const set of Object.values(restricted({ noPtrace: true }).capabilities)) expect(set).not.toContain("CAP_SYS_PTRACE");
 });
 
 test("sysfs is read-only, and only the sandbox's own cgroup is not", () => {

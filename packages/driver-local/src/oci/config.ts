@@ -1,3 +1,4 @@
+import type { Restrictions } from "@boxyard/driver";
 import { ROOT_MOUNT } from "../rootfs/mounts.ts";
 import { RANGE_SIZE } from "../rootfs/uid-ranges.ts";
 import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
@@ -14,6 +15,7 @@ export interface BundleInput {
   readonly memoryBytes: number;
   /** Processes and threads that commands may have. */
   readonly maxProcesses: number;
+  readonly restrictions: Restrictions;
 }
 
 /** What differs from machine to machine. */
@@ -86,6 +88,8 @@ function rlimits(input: BundleInput, { openFiles, hardLimits }: MachineFacts) {
 
 /** The OCI runtime configuration (runtime-spec 1.0) of a sandbox. Cgroups are ours to make and to limit, so it names none. */
 export function bundleConfig(input: BundleInput, machine: MachineFacts): object {
+  const { noNewPrivileges = false, noPtrace } = input.restrictions;
+  const linuxCaps = LINUX_CAPS.filter((name) => !(noPtrace && name === "CAP_SYS_PTRACE"));
   const mapping = [{ containerID: 0, hostID: input.uidBase, size: RANGE_SIZE }];
   return {
     ociVersion: "1.0.0",
@@ -97,9 +101,9 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       args: ["/.boxyard/init", "--", "/.boxyard/agent"],
       env: Object.entries({ PATH, ...AGENT_ENVIRONMENT }).map(([name, value]) => `${name}=${value}`),
       cwd: "/",
-      capabilities: { bounding: LINUX_CAPS, effective: LINUX_CAPS, permitted: LINUX_CAPS },
-      // sudo must work inside; its powers end at the user namespace.
-      noNewPrivileges: false,
+      capabilities: { bounding: linuxCaps, effective: linuxCaps, permitted: linuxCaps },
+      // sudo works inside unless the template says otherwise; its powers end at the user namespace.
+      noNewPrivileges,
       rlimits: rlimits(input, machine),
       // Without CAP_SYS_RESOURCE nobody may go below what he inherited.
       oomScoreAdj: Math.max(OOM_SCORE_ADJ, machine.oomScoreAdj),

@@ -10,7 +10,10 @@ export const bundle: Step<CreateContext> = {
   async run({ parts, spec, cgroup, record }) {
     const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
     const config = bundleConfig(
-      { hostname: spec.hostname, uidBase: record.uidBase, cgroupFolder: cgroup.top, memoryBytes, maxProcesses },
+      {
+        ...{ hostname: spec.hostname, uidBase: record.uidBase, cgroupFolder: cgroup.top, memoryBytes, maxProcesses },
+        restrictions: spec.restrictions ?? {},
+      },
       parts.machine,
     );
     writeFileSync(join(parts.paths.sandbox(spec.sandboxId), "config.json"), JSON.stringify(config), { mode: 0o600 });

@@ -95,6 +95,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "DockerfileOpts",
       "CopyOpts",
       "RegistryAccess",
+      "TemplateRestrictions",
       "waitForPort",
       "waitForUrl",
       "waitForProcess",

@@ -3,7 +3,7 @@ export { BuildError, type BuildOpts } from "./build.ts";
 export { type CallSite, placeOf } from "./call-site.ts";
 export type { ExportedImage, ExportOpts, PushedImage, PushOpts, PushProgress, Sink } from "./image-out.ts";
 export { waitForFile, waitForPort, waitForProcess, waitForTimeout, waitForUrl } from "./ready.ts";
-export type { RegistryAccess, SecretMount } from "./steps.ts";
+export type { RegistryAccess, SecretMount, TemplateRestrictions } from "./steps.ts";
 export { Template } from "./template.ts";
 export type { BuildRef, BuildResources, NewBuild } from "./template-api.ts";
 export type { BuildLogEntry, BuildState, BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";

@@ -95,6 +95,14 @@ export type TemplateOrigin =
   /** Path of an OCI archive on this machine. */
   | { readonly fromArchive: string };
 
+/** Privileges that sandboxes of a template do without. What is left out stays as in the template that it is made from, else allowed. */
+export interface TemplateRestrictions {
+  /** No program gains privileges by being started: neither `sudo` nor file capabilities (`ping`) work. */
+  readonly noNewPrivileges?: boolean | undefined;
+  /** Root looks into no process of another user; users still debug their own programs. */
+  readonly noPtrace?: boolean | undefined;
+}
+
 /** Everything that makes a template. */
 export interface TemplateParts {
   readonly origin: TemplateOrigin;
@@ -103,6 +111,7 @@ export interface TemplateParts {
   readonly stages?: readonly TemplateStage[] | undefined;
   readonly startCmd?: string | undefined;
   readonly readyCmd?: string | undefined;
+  readonly restrictions?: TemplateRestrictions | undefined;
   /** Steps that follow are not taken from the cache. */
   readonly force: boolean;
   /** Who asked for the origin, and for the start and ready commands. */

@@ -85,7 +85,7 @@ export interface StartedSteps {
 export function startBuild(
   api: ApiClient,
   ref: BuildRef,
-  { startCmd, readyCmd, origin }: TemplateParts,
+  { startCmd, readyCmd, restrictions, origin }: TemplateParts,
   { stages, steps, secrets, force }: StartedSteps,
   options: RequestOptions,
 ): Promise<void> {
@@ -103,6 +103,7 @@ export function startBuild(
       force,
       ...(startCmd ? { startCmd } : {}),
       ...(readyCmd ? { readyCmd } : {}),
+      ...(restrictions ? { restrictions } : {}),
     },
     read: ignore,
   });

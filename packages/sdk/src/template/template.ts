@@ -17,7 +17,14 @@ import {
   pushTemplate,
   type Sink,
 } from "./image-out.ts";
-import { type RegistryAccess, shellWord, type TemplateParts, type TemplateStage, type TemplateStep } from "./steps.ts";
+import {
+  type RegistryAccess,
+  shellWord,
+  type TemplateParts,
+  type TemplateRestrictions,
+  type TemplateStage,
+  type TemplateStep,
+} from "./steps.ts";
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
 import type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts } from "./template-opts.ts";
@@ -168,6 +175,11 @@ export class Template {
   /** A shell command that ends with 0 when the sandbox is ready; see `waitForPort` and its like. */
   setReadyCmd(command: string): Template {
     return this.change({ readyCmd: command, startAt: callSite(import.meta.url) });
+  }
+
+  /** Takes privileges from the template's sandboxes: for programs that need none, one way less to become root inside. */
+  restrict(restrictions: TemplateRestrictions): Template {
+    return this.change({ restrictions });
   }
 
   /**

@@ -35,6 +35,7 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     initKey: newInitKey(),
     timeoutMs: wanted.timeoutMs,
     templateEnv: template.spec.env,
+    ...(template.spec.restrictions && { restrictions: template.spec.restrictions }),
   };
   return {
     id,

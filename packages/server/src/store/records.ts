@@ -1,5 +1,5 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
-import type { ImageRef, ResourceLimits } from "@boxyard/driver";
+import type { ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
 
 /** Why a sandbox ended; kept with its record. */
 export type EndCause =
@@ -35,6 +35,7 @@ export interface SandboxFacts {
   readonly timeoutMs: number;
   /** The template's environment, for a boot from the disk. */
   readonly templateEnv?: Readonly<Record<string, string>>;
+  readonly restrictions?: Restrictions;
 }
 
 /** `full`: memory and disk. `filesystem`: the disk alone. */
@@ -117,6 +118,8 @@ export interface TemplateSpec {
   readonly runAs?: RunAs;
   /** TCP ports that were listened on when the build had waited for the start command. */
   readonly ports?: readonly number[];
+  /** Privileges that its sandboxes do without. */
+  readonly restrictions?: Restrictions;
 }
 
 export interface RunAs {

@@ -160,6 +160,16 @@ export const BuildStage = z
   .openapi("TemplateBuildStage");
 export type BuildStage = z.infer<typeof BuildStage>;
 
+export const Restrictions = z
+  .object({ noNewPrivileges: z.boolean().optional(), noPtrace: z.boolean().optional() })
+  .strict()
+  .openapi("TemplateRestrictions", {
+    description:
+      "Privileges that sandboxes of the template do without. noNewPrivileges: neither set-user-id programs (sudo) nor file capabilities work; " +
+      "noPtrace: their root has no CAP_SYS_PTRACE. Left out: as the template has them that it is made from",
+  });
+export type Restrictions = z.infer<typeof Restrictions>;
+
 export const StartBuild = z
   .object({
     fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
@@ -179,6 +189,7 @@ export const StartBuild = z
       .string()
       .max(1 << 17)
       .optional(),
+    restrictions: Restrictions.optional(),
     secrets: z
       .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))
       .refine((secrets) => Object.keys(secrets).length <= MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)

@@ -86,6 +86,7 @@ export function specOf({ id, owner, incarnation, teamId, templateId, createdAt, 
     hostname: owner.kind === "build" ? "build" : id,
     resources: facts.resources,
     network: { internetAccess: settings.internetAccess },
+    ...(facts.restrictions && { restrictions: facts.restrictions }),
     agent: { initKey: facts.initKey },
     labels: { team: teamId, template: templateId, alias: facts.alias, createdAt: String(createdAt), ...build },
   };

@@ -1,4 +1,5 @@
 import type { Clock } from "@boxyard/core";
+import type { Restrictions } from "@boxyard/driver";
 import type { BuildRecord, TemplateSpec } from "../../store/index.ts";
 import { isOnlySleep, untilReady } from "../ready.ts";
 import { BuildFailure, shown } from "./build-failure.ts";
@@ -15,6 +16,11 @@ export const FINALIZE: Part = { step: "finalize", prefix: "finalize" };
 export interface Commands {
   readonly startCmd?: string;
   readonly readyCmd?: string;
+}
+
+/** What a template has of the one that it is made from, unless its own build says something else. */
+export interface Inherited extends Commands {
+  readonly restrictions?: Restrictions;
 }
 
 /** Starts what every sandbox of the template will start, and waits until it is ready, so that a template that can't start is never made. */
@@ -67,8 +73,14 @@ export async function tryStart(
 }
 
 /** What sandboxes start from. */
-export function specOf(state: BuildState, build: BuildRecord, { startCmd, readyCmd }: Commands): TemplateSpec {
-  return { ...build.resources, ...state, ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}) };
+export function specOf(state: BuildState, build: BuildRecord, { startCmd, readyCmd, restrictions }: Inherited): TemplateSpec {
+  return {
+    ...build.resources,
+    ...state,
+    ...(startCmd ? { startCmd } : {}),
+    ...(readyCmd ? { readyCmd } : {}),
+    ...(restrictions ? { restrictions } : {}),
+  };
 }
 
 /** A tar of the one file `/.e2b`, which tells programs what they run in (docs/contract/templates.md). */

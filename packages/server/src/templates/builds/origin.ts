@@ -2,7 +2,7 @@ import { isAppError, type TeamId } from "@boxyard/core";
 import { BuildFailure } from "./build-failure.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { StageOrder } from "./build-order.ts";
-import type { Commands } from "./finalize.ts";
+import type { Inherited } from "./finalize.ts";
 import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
 import type { Part, Session } from "./session.ts";
 import { type BuildState, imageOf } from "./state.ts";
@@ -17,7 +17,7 @@ export interface Origin {
   /** Made here, or on another server like this: ready for steps. */
   readonly isTemplate: boolean;
   /** Of the template whose start and ready command hold unless the build has its own. */
-  readonly inherited?: Commands;
+  readonly inherited?: Inherited;
 }
 
 export interface OriginContext {

@@ -42,7 +42,8 @@ export async function runBuild(
       hold.signal,
     );
     await session.keep(image);
-    return specOf({ ...open, image }, build, commands);
+    const restrictions = request.restrictions ?? main.inherited?.restrictions;
+    return specOf({ ...open, image }, build, { ...commands, ...(restrictions ? { restrictions } : {}) });
   } finally {
     await Promise.allSettled([facts, session.close()]);
   }

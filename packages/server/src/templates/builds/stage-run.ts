@@ -5,7 +5,7 @@ import type { Store } from "../../store/index.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { StageOrder } from "./build-order.ts";
 import { atPoint } from "./build-points.ts";
-import type { Commands } from "./finalize.ts";
+import type { Inherited } from "./finalize.ts";
 import { IMAGE_USER, type Origin, type OriginContext, originOf } from "./origin.ts";
 import type { RunCaches } from "./run-caches.ts";
 import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "./scripts.ts";
@@ -38,7 +38,7 @@ export class StageRun {
   private readonly session: Session;
   private readonly log: BuildLog;
   /** Start and ready command of the template that it begins with. */
-  inherited: Commands | undefined;
+  inherited: Inherited | undefined;
   private key = "";
   /** From here on nothing is taken from the cache. */
   private isForced: boolean;

@@ -1,3 +1,4 @@
+import { Restrictions } from "@boxyard/spec/platform";
 import { z } from "zod";
 import type { ImageFacts, ImageSettings } from "../../registry/index.ts";
 import type { TemplateSpec } from "../../store/index.ts";
@@ -11,7 +12,7 @@ const command = z
   .max(MAX_TEXT)
   .refine((text) => !text.includes("\0"))
   .optional();
-const Label = z.object({ version: z.literal(1), startCmd: command, readyCmd: command });
+const Label = z.object({ version: z.literal(1), startCmd: command, readyCmd: command, restrictions: Restrictions.optional() });
 const Place = z.object({
   user: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/),
   workdir: z
@@ -26,11 +27,12 @@ export interface TemplateFacts {
   readonly workdir: string;
   readonly startCmd?: string;
   readonly readyCmd?: string;
+  readonly restrictions?: Restrictions;
 }
 
 /** A template as an image that other platforms can run too: its start command is the image's. */
-export function imageOfTemplate({ image, env, user, workdir, startCmd, readyCmd }: TemplateSpec): ImageFacts {
-  const label = { version: 1, ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}) };
+export function imageOfTemplate({ image, env, user, workdir, startCmd, readyCmd, restrictions }: TemplateSpec): ImageFacts {
+  const label = { version: 1, ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(restrictions && { restrictions }) };
   const settings: ImageSettings = {
     user,
     workdir,
@@ -57,6 +59,6 @@ export function templateFactsOf({ labels, user, workdir }: ImageSettings): Templ
   }
   const [label, place] = [Label.safeParse(value), Place.safeParse({ user, workdir })];
   if (!label.success || !place.success) return undefined;
-  const { startCmd, readyCmd } = label.data;
-  return { ...place.data, ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}) };
+  const { startCmd, readyCmd, restrictions } = label.data;
+  return { ...place.data, ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(restrictions && { restrictions }) };
 }
