@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { processCpuMs } from "@boxyard/core/node";
-import { type AgentUnderTest, freePort, startAgent } from "../../e2e/agent/support/agent-under-test.ts";
+import type { AgentUnderTest } from "../../e2e/agent/support/agent-access.ts";
+import { freePort, startAgent } from "../../e2e/agent/support/agent-under-test.ts";
 import { asRoot } from "../../e2e/agent/support/files.ts";
 import type { StartMessage } from "../../e2e/agent/support/run.ts";
 import { cpuToListen } from "../lib/agent-start.ts";

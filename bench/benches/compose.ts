@@ -1,4 +1,5 @@
-import { type AgentUnderTest, startAgent } from "../../e2e/agent/support/agent-under-test.ts";
+import type { AgentUnderTest } from "../../e2e/agent/support/agent-access.ts";
+import { startAgent } from "../../e2e/agent/support/agent-under-test.ts";
 import { asRoot, postCompose } from "../../e2e/agent/support/files.ts";
 import { atMost, type Bench, type BenchResult, timesFaster } from "../lib/bench.ts";
 import { summarize } from "../lib/stats.ts";

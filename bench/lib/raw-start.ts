@@ -1,4 +1,4 @@
-import type { AgentUnderTest } from "../../e2e/agent/support/agent-under-test.ts";
+import type { AgentUnderTest } from "../../e2e/agent/support/agent-access.ts";
 import { callHeaders, envelope } from "../../e2e/agent/support/rpc.ts";
 import type { StartMessage } from "../../e2e/agent/support/run.ts";
 

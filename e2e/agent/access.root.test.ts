@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { initialise, startAgent } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, run, start } from "./support/run.ts";
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { rounds } from "./support/dice.ts";
 import { AGENT_PID, asRoot } from "./support/files.ts";
 import { unary } from "./support/rpc.ts";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answer, answersDuring, asRoot, content, expectError, openFiles, postCompose, put } from "./support/files.ts";
 
 setDefaultTimeout(60_000);

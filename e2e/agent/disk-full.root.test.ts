@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { asRoot, content, expectError, openFiles, postCompose, put, putForm } from "./support/files.ts";
 import { unary } from "./support/rpc.ts";
 import { run } from "./support/run.ts";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type EntryInfo, FileNotFoundError, type FilesystemEvent, FileType, InvalidArgumentError, NotEnoughSpaceError, Sandbox } from "e2b";
-import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { initialise, startAgent } from "./support/agent-under-test.ts";
 import { asRoot } from "./support/files.ts";
 
 /*

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { type AgentUnderTest, initialise, startAgent, testAlone } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { initialise, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answer, asRoot, download, expectError, postCompose, put } from "./support/files.ts";
 
 let agent: AgentUnderTest;

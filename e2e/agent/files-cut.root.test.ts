@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { asRoot, content, download, openFiles, put } from "./support/files.ts";
 
 /*

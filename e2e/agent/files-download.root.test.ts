@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
-import { type AgentUnderTest, initialise, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { initialise, startAgent } from "./support/agent-under-test.ts";
 import { asRoot, content, download, expectError, postCompose, put } from "./support/files.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { type Dice, mutate, rounds } from "./support/dice.ts";
 import { AGENT_PID, asRoot, download, openFiles, postCompose, put } from "./support/files.ts";
 import { stream, unary } from "./support/rpc.ts";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot, download, put } from "./support/files.ts";
 
 /*

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { asRoot, content, expectError, openFiles, put, putForm } from "./support/files.ts";
 
 /*

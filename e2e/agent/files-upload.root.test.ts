@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { type AgentUnderTest, authorised, startAgent, testAlone } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
+import { startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answer, asRoot, content, download, expectError, openFiles, put, putForm } from "./support/files.ts";
 
 setDefaultTimeout(30_000);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AgentUnderTest, initialise, startAgent, testAlone } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { initialise, startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answersDuring, asRoot, content, openFiles, put } from "./support/files.ts";
 import { type CallOptions, unary } from "./support/rpc.ts";
 import { collect, readUntil, start } from "./support/run.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type AgentUnderTest, authorised, initialise, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
+import { initialise, startAgent } from "./support/agent-under-test.ts";
 import { type OpenStream, unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
 

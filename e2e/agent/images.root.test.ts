@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type AgentUnderTest, type StartOptions, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { type StartOptions, startAgent } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, run, shell, start } from "./support/run.ts";
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot } from "./support/files.ts";
 import { envelope, openStream, unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, shell, start } from "./support/run.ts";

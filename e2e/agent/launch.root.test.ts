@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent, testAlone } from "./support/agent-under-test.ts";
 import { buildLaunch } from "./support/launch.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run as runIn, shell, start } from "./support/run.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type AgentUnderTest, authorised, startAgent } from "./support/agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot } from "./support/files.ts";
 import { collect, readUntil, run, shell, start } from "./support/run.ts";
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type AgentUnderTest, startAgent } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, connect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent, testAlone } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
 

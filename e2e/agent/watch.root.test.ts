@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
-import { type AgentUnderTest, startAgent, testAlone } from "./support/agent-under-test.ts";
+import type { AgentUnderTest } from "./support/agent-access.ts";
+import { startAgent, testAlone } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot, openFiles, postCompose, put, putForm } from "./support/files.ts";
 import { type CallOptions, stream, unary } from "./support/rpc.ts";
 

@@ -4,22 +4,13 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
+import type { AgentUnderTest } from "./agent-access.ts";
 import { readAgentSuiteConfig } from "./config.ts";
 import { buildLaunch } from "./launch.ts";
 import { startSandboxAgent } from "./sandbox-agent.ts";
 
 // Most tests take milliseconds; the machine may be busy with others.
 setDefaultTimeout(30_000);
-
-/** An agent and what a test may know of it. Tests speak HTTP to `baseUrl` and look at nothing else, so they run over real sandboxes too. */
-export interface AgentUnderTest {
-  readonly baseUrl: string;
-  /** Undefined: the agent asks for none. */
-  readonly token: string | undefined;
-  /** Undefined: the driver keeps it. */
-  readonly initKey: string | undefined;
-  stop(): Promise<void>;
-}
 
 export interface StartOptions {
   /** `open`: an `/init` that sets neither token nor user. `none`: none at all. Default: default user `user`, a random token. */
@@ -108,11 +99,6 @@ export async function initialise(agent: Pick<AgentUnderTest, "baseUrl" | "initKe
   const headers = { "X-Init-Key": agent.initKey ?? "" };
   const response = await fetch(`${agent.baseUrl}/init`, { method: "POST", headers, body: JSON.stringify(body) });
   if (response.status !== 204) throw new Error(`/init answered ${response.status}: ${await response.text()}`);
-}
-
-/** Headers of an authorised request. */
-export function authorised(agent: AgentUnderTest): Record<string, string> {
-  return agent.token === undefined ? {} : { "X-Access-Token": agent.token };
 }
 
 async function untilHealthy(baseUrl: string, child: Bun.Subprocess): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { type AgentUnderTest, authorised } from "./agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./agent-access.ts";
 import { run } from "./run.ts";
 
 /** Query members of `/files`; undefined ones are left out. */

@@ -1,4 +1,4 @@
-import { type AgentUnderTest, authorised } from "./agent-under-test.ts";
+import { type AgentUnderTest, authorised } from "./agent-access.ts";
 
 /** Connect's JSON codec by hand, so that the suite sees the wire and not what a client makes of it. */
 

@@ -1,4 +1,4 @@
-import type { AgentUnderTest } from "./agent-under-test.ts";
+import type { AgentUnderTest } from "./agent-access.ts";
 import { type CallOptions, type OpenStream, type Received, stream } from "./rpc.ts";
 
 /** What a process said and how it ended, from one stream of Start or Connect. */

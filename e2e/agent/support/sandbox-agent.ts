@@ -1,5 +1,5 @@
 import { bootPlatform } from "@boxyard/testkit";
-import type { AgentUnderTest } from "./agent-under-test.ts";
+import type { AgentUnderTest } from "./agent-access.ts";
 import { asRoot } from "./files.ts";
 
 /** The users that tests know beside those of the template. */

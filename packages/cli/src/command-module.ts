@@ -1,8 +1,11 @@
 import type { Command } from "commander";
 import type { CliContext } from "./context.ts";
 
+/** Makes the whole program, with the command that the words use. */
+export type BuildProgram = (words: readonly string[], context: CliContext) => Promise<Command>;
+
 /** What a file in `commands/` exports: it is loaded only when its command is used. */
 export interface CommandModule {
   /** Adds arguments, options, examples and actions to the command of this name. */
-  configure(command: Command, context: CliContext): void;
+  configure(command: Command, context: CliContext, build: BuildProgram): void;
 }

@@ -59,5 +59,5 @@ async function addCommand(program: Command, entry: CommandEntry, load: boolean, 
     .command(entry.name, { hidden: entry.hidden === true })
     .summary(entry.summary)
     .description(`${entry.summary}.`);
-  if (load) (await entry.load()).configure(command, context);
+  if (load) (await entry.load()).configure(command, context, buildProgram);
 }

@@ -6,7 +6,7 @@ import type { Logger } from "@boxyard/core/node";
 import type { ResourceLimits, SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
-import { createApp } from "./http/app.ts";
+import { type ApiServices, createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
 import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
@@ -29,29 +29,13 @@ import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/build-settings.ts";
-import type { Builds } from "./templates/builds/builds.ts";
-import type { Uploads } from "./templates/builds/uploads.ts";
-import type { Catalog } from "./templates/catalog.ts";
-import type { TemplateImages } from "./templates/images/template-images.ts";
 import { Templates } from "./templates/registry.ts";
 
 const CREATE_WAIT_MS = 30_000;
 
-/** What handlers may use. */
-export interface ServerContext {
-  readonly config: ServerConfig;
-  readonly logger: Logger;
-  readonly keys: Keys;
+/** The services of a running server. */
+export interface ServerContext extends ApiServices {
   readonly store: Store;
-  readonly templates: Templates;
-  readonly catalog: Catalog;
-  readonly builds: Builds;
-  readonly uploads: Uploads;
-  readonly templateImages: TemplateImages;
-  readonly sandboxes: SandboxService;
-  readonly tokens: Tokens;
-  /** Path of the installable package of the TypeScript client. */
-  readonly sdkPackage: () => Promise<string>;
 }
 
 export interface ServerOptions {

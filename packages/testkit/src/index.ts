@@ -6,6 +6,7 @@ export * from "./leaks/snapshot.ts";
 export * from "./platform/api.ts";
 export { type ProgramOptions, type ProgramResult, runProgram } from "./platform/child.ts";
 export type { Fault, FaultPoint } from "./platform/faults.ts";
-export { bootPlatform, type LogLine, type Platform, type PlatformOptions } from "./platform/platform.ts";
+export { bootPlatform, type PlatformOptions } from "./platform/platform.ts";
+export type { LogLine, Platform } from "./platform/running-platform.ts";
 export { startPostgres, type TestPostgres } from "./postgres.ts";
 export { type Capability, lacks } from "./requires.ts";

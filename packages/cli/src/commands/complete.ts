@@ -1,19 +1,18 @@
 import type { Command } from "commander";
+import type { BuildProgram } from "../command-module.ts";
 import { complete } from "../completion/candidates.ts";
 import { lookUp } from "../completion/lookup.ts";
 import type { CliContext } from "../context.ts";
 
 /** The shells' side of this is in `completion/scripts.ts`. */
-export function configure(command: Command, context: CliContext): void {
+export function configure(command: Command, context: CliContext, build: BuildProgram): void {
   command
     .argument("[words...]", "what follows the program's name, up to the cursor")
-    .action((words: string[]) => printCandidates(words, context));
+    .action((words: string[]) => printCandidates(words, context, build));
 }
 
-async function printCandidates(words: readonly string[], context: CliContext): Promise<void> {
-  // Loaded here: the program loads this file.
-  const { buildProgram } = await import("../program.ts");
-  const program = await buildProgram(words, context);
+async function printCandidates(words: readonly string[], context: CliContext, build: BuildProgram): Promise<void> {
+  const program = await build(words, context);
   const { candidates, files } = await complete(program, words, (kind) => lookUp(kind, context));
   const lines = candidates.map(({ word, summary }) => `${word}\t${summary.replaceAll(/\s+/g, " ")}`);
   if (files) lines.push(":files");

@@ -6,13 +6,12 @@ import { connection, isRemote } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { runRole } from "../server-control/roles.ts";
 import { buildAs } from "./build.ts";
-import type { RebuildOptions } from "./rebuild.ts";
 import { openRecipe } from "./recipe.ts";
 
 const ARCHIVE = /^rebuild-base-(\d+)\.tar(?:\.new)?$/;
 
 /** Builds `base` of this machine's packages, then hands it to the server as an archive. */
-export async function rebuildBase(options: Pick<RebuildOptions, "json">, context: CliContext): Promise<void> {
+export async function rebuildBase(options: { readonly json?: boolean }, context: CliContext): Promise<void> {
   const { config } = context;
   if (isRemote(config)) {
     const message = "base is built of the packages of the server's machine: run this there, without BOXYARD_API_URL";

@@ -18,6 +18,7 @@ import { addressOfLink, GROUP, groupFor, leaseIndex, leaseLink, makePlan, type P
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
+import { RUN_FOLDER } from "./run-folder.ts";
 import { type Holders, Unplugged } from "./unplugged.ts";
 
 export interface NetworksConfig {
@@ -35,7 +36,6 @@ export interface NetworksConfig {
   readonly resolvConf?: string;
 }
 
-export const RUN_FOLDER = "/run/boxyard";
 const RESOLV_CONF = "/etc/resolv.conf";
 /** A freed address is left alone for so long: most late packets and half-open connections are done by then. */
 const QUARANTINE_MS = 60_000;

@@ -4,10 +4,10 @@ import { close, hasErrno, inNetworkNamespace } from "../sys/libc.ts";
 import { Forwarding } from "./forwarding.ts";
 import { deleteLink, deleteLinkGroup, listLinks } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { RUN_FOLDER } from "./networks.ts";
 import { deleteTable } from "./nft.ts";
 import { GROUP, makePlan, type Plan } from "./plan.ts";
 import { dropNamespace, openNamespace } from "./router-namespace.ts";
+import { RUN_FOLDER } from "./run-folder.ts";
 import { ensureSysctl } from "./sysctl.ts";
 
 export interface ReleaseConfig {

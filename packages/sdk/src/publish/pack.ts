@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import type { ContextEntry } from "../template/files.ts";
+import type { ContextEntry } from "../template/copy-source.ts";
 import { writeTarGz } from "../template/tar.ts";
 import { buildPackage } from "./build.ts";
 

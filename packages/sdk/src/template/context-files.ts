@@ -13,7 +13,7 @@ import {
 import { basename, join, relative, sep } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { InvalidArgumentError } from "../errors.ts";
-import type { ContextEntry } from "./files.ts";
+import type { ContextEntry } from "./copy-source.ts";
 import { cleanPath, ignoreRules, isPattern, matcher } from "./patterns.ts";
 
 /** What a COPY or ADD of a Dockerfile takes out of the context. */

@@ -3,20 +3,8 @@ import { createReadStream, existsSync, readdirSync, readFileSync } from "node:fs
 import { join } from "node:path";
 import { InvalidArgumentError } from "../errors.ts";
 import { entryAt } from "./context-files.ts";
+import type { ContextEntry, CopySource } from "./copy-source.ts";
 import { cleanPath, ignoreRules, isPattern, matcher } from "./patterns.ts";
-import type { CopySource } from "./steps.ts";
-
-/** Something that a COPY takes along. */
-export interface ContextEntry {
-  /** Below the context, with slashes. */
-  readonly path: string;
-  readonly absolute: string;
-  readonly kind: "file" | "directory" | "symlink";
-  readonly mode: number;
-  readonly size: number;
-  /** Of a symlink. */
-  readonly target: string;
-}
 
 /** The entries that a COPY takes, in the order of their paths. Links are taken as links. */
 export function entriesOf({ context, source }: CopySource): ContextEntry[] {

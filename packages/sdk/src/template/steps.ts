@@ -1,5 +1,6 @@
 import type { CallSite } from "./call-site.ts";
 import type { ContextSources, SentSource } from "./context-files.ts";
+import type { CopySource } from "./copy-source.ts";
 import type { UrlSources } from "./url-files.ts";
 
 /** A secret of a build for one command: a file of the command's user, or a variable. */
@@ -56,14 +57,6 @@ export interface Step {
   readonly mounts?: readonly RunMount[] | undefined;
   /** How logs show it. */
   readonly text?: string | undefined;
-}
-
-/** Files of a COPY: which, and from where. */
-export interface CopySource {
-  /** Folder that paths begin at, and that `.dockerignore` is read from. */
-  readonly context: string;
-  /** A path below the context; `*`, `?` and `**` match. */
-  readonly source: string;
 }
 
 export type TemplateStep = Step & {
@@ -123,3 +116,6 @@ export interface TemplateParts {
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** A step as it is sent. */
+export type SentStep = Step & { readonly filesHash?: string };

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { ConflictError } from "../errors.ts";
-import type { ContextEntry } from "./files.ts";
+import type { ContextEntry } from "./copy-source.ts";
 
 const BLOCK = 512;
 const TYPES = { file: "0", symlink: "2", directory: "5" } as const;

@@ -2,9 +2,8 @@ import type { ApiClient } from "../connection/api-client.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { withQuery } from "../files/file-transfer.ts";
 import type { Page } from "../sandbox/sandbox-api.ts";
-import type { TemplateOrigin, TemplateParts } from "./steps.ts";
+import type { SentStep, TemplateOrigin, TemplateParts } from "./steps.ts";
 import { type BuildStatus, buildFromJson, type TemplateInfo, type TemplateTag, tagFromJson, templateFromJson } from "./template-info.ts";
-import type { SentStep } from "./upload.ts";
 
 const NO_TEMPLATE = "template_not_found";
 const templatePath = (id: string, rest = "") => `/templates/${encodeURIComponent(id)}${rest}`;

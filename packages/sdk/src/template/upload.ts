@@ -8,8 +8,9 @@ import { type RequestOptions, RequestScope } from "../connection/request-scope.t
 import { BoxyardError, ConnectionError, InvalidArgumentError } from "../errors.ts";
 import { placeOf } from "./call-site.ts";
 import { type SentSource, sourcesOf } from "./context-files.ts";
-import { type ContextEntry, entriesOf, hashOf } from "./files.ts";
-import type { RunMount, Step, TemplateStep } from "./steps.ts";
+import type { ContextEntry } from "./copy-source.ts";
+import { entriesOf, hashOf } from "./files.ts";
+import type { RunMount, SentStep, TemplateStep } from "./steps.ts";
 import { writeTarGz } from "./tar.ts";
 import { type UploadLink, uploadLink } from "./template-api.ts";
 import { urlEntries } from "./url-files.ts";
@@ -33,9 +34,6 @@ export interface UploadOpts extends RequestOptions {
   /** Called for each COPY as its files are packed and uploaded. */
   readonly onUpload?: ((state: UploadState) => void) | undefined;
 }
-
-/** A step as it is sent. */
-export type SentStep = Step & { readonly filesHash?: string };
 
 const UPLOAD_TIMEOUT_MS = 3_600_000;
 

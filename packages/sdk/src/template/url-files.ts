@@ -5,7 +5,7 @@ import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { InvalidArgumentError } from "../errors.ts";
 import type { SentSource } from "./context-files.ts";
-import type { ContextEntry } from "./files.ts";
+import type { ContextEntry } from "./copy-source.ts";
 
 /** What an ADD of addresses takes: a file from each, fetched by this program. */
 export interface UrlSources {

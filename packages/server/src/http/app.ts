@@ -1,9 +1,12 @@
 import { AppError } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
 import { agentDocument } from "@boxyard/spec/agent-api";
 import { platformDocument, routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
-import type { ServerContext } from "../context.ts";
+import type { ServerConfig } from "../config.ts";
+import type { Keys } from "../keys/keys.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
+import type { Templates } from "../templates/registry.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";
@@ -20,14 +23,24 @@ import { updateNetwork } from "./sandboxes/network.ts";
 import { pauseSandbox } from "./sandboxes/pause.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
+import type { SandboxServices } from "./sandboxes/services.ts";
 import { listSnapshots, notYetOf } from "./sandboxes/snapshots.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
-import { getSdkPackage, SDK_PACKAGE_PATH } from "./sdk-package.ts";
+import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package.ts";
 import { startPage } from "./start-page.ts";
 import { mountTemplates } from "./templates/index.ts";
+import type { TemplateServices } from "./templates/services.ts";
+
+/** What the platform API is made of; each handler gets the services of its resource. */
+export interface ApiServices extends SandboxServices, TemplateServices, SdkServices {
+  readonly config: ServerConfig;
+  readonly templates: Templates;
+  readonly keys: Keys;
+  readonly logger: Logger;
+}
 
 /** The platform API as a fetch handler. */
-export function createApp(context: ServerContext): Api {
+export function createApp(context: ApiServices): Api {
   const app = new Hono<{ Bindings: ApiCall }>();
   mount(
     app,

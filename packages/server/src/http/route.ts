@@ -3,8 +3,7 @@ import type { RouteConfig } from "@hono/zod-openapi";
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import { actAs, SERVER } from "../actor.ts";
-import type { ServerContext } from "../context.ts";
-import type { Caller } from "../keys/keys.ts";
+import type { Caller, Keys } from "../keys/keys.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
 import { parseAs, readJson } from "./body.ts";
 
@@ -26,9 +25,9 @@ export interface Input<B = undefined, Q = undefined> {
   readonly signal: AbortSignal;
 }
 
-/** Handles requests whose body and query have these types; one handler may serve several routes. */
-export type Handler<B = undefined, Q = undefined> = (input: Input<B, Q>, context: ServerContext) => Response | Promise<Response>;
-export type HandlerOf<R> = Handler<BodyOf<R>, QueryOf<R>>;
+/** Handles requests whose body and query have these types, by the services `C` of its resource; one handler may serve several routes. */
+export type HandlerWith<C, B = undefined, Q = undefined> = (input: Input<B, Q>, services: C) => Response | Promise<Response>;
+export type RouteHandler<C, R> = HandlerWith<C, BodyOf<R>, QueryOf<R>>;
 
 /** The platform API: its handlers find the call's body and connection in their environment. */
 export type Api = Hono<{ Bindings: ApiCall }>;
@@ -39,14 +38,19 @@ interface RequestParts {
 }
 
 /** Puts a route of the spec and its handler together: authenticate, read, parse, call. Nothing of a body is read for a caller who is not known. */
-export function mount<R extends RouteConfig>(app: Api, context: ServerContext, route: R, handler: HandlerOf<R>): void {
+export function mount<R extends RouteConfig, C extends { readonly keys: Keys }>(
+  app: Api,
+  services: C,
+  route: R,
+  handler: RouteHandler<C, R>,
+): void {
   const path = route.path.replaceAll(/\{([^{}]+)\}/g, ":$1");
   const request = route.request as RequestParts | undefined;
   const bodySchema = request?.body?.content["application/json"]?.schema;
   const maxBytes = maxBodyBytesOf(route);
   app.on(route.method.toUpperCase(), path, async (c: Context<{ Bindings: ApiCall }>) => {
     const caller = route.security
-      ? await context.keys.authenticate(c.req.header("x-api-key"))
+      ? await services.keys.authenticate(c.req.header("x-api-key"))
       : { teamId: "" as Caller["teamId"], keyId: "" };
     if (route.security) c.env.trust();
     const query = request?.query ? parseAs(request.query, c.req.query(), "query") : undefined;
@@ -63,6 +67,6 @@ export function mount<R extends RouteConfig>(app: Api, context: ServerContext, r
       header: (name: string) => c.req.header(name),
       signal: c.req.raw.signal,
     } as Input<BodyOf<R>, QueryOf<R>>;
-    return actAs(caller.keyId === "" ? SERVER : { kind: "key", id: caller.keyId }, () => handler(input, context));
+    return actAs(caller.keyId === "" ? SERVER : { kind: "key", id: caller.keyId }, () => handler(input, services));
   });
 }

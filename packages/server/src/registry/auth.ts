@@ -1,7 +1,7 @@
 import { AppError } from "@boxyard/core";
 import { z } from "zod";
 import { parseChallenge } from "./challenge.ts";
-import type { Login } from "./credentials.ts";
+import type { Login } from "./login.ts";
 import type { Transport } from "./transport.ts";
 
 const MAX_TOKEN_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from "@boxyard/core";
 import { Authenticator } from "./auth.ts";
-import type { Login } from "./credentials.ts";
+import type { Login } from "./login.ts";
 import type { ImageReference } from "./reference.ts";
 import type { RequestOptions, Transport } from "./transport.ts";
 

@@ -1,18 +1,8 @@
 import { AppError } from "@boxyard/core";
 import { z } from "zod";
 import { ecrLogin } from "./ecr.ts";
+import type { Login, RegistryCredentials } from "./login.ts";
 import type { Transport } from "./transport.ts";
-
-/** Credentials for a registry as a build's `fromImageRegistry` carries them (docs/contract/templates.md). Never logged, never kept. */
-export type RegistryCredentials =
-  | { readonly type: "registry"; readonly username: string; readonly password: string }
-  | { readonly type: "aws"; readonly awsAccessKeyId: string; readonly awsSecretAccessKey: string; readonly awsRegion: string }
-  | { readonly type: "gcp"; readonly serviceAccountJson: string };
-
-export interface Login {
-  readonly username: string;
-  readonly password: string;
-}
 
 /** User name Google's registries expect with a key file as the password. */
 const JSON_KEY_USER = "_json_key";

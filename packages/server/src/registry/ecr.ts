@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { AppError } from "@boxyard/core";
 import { z } from "zod";
-import type { Login, RegistryCredentials } from "./credentials.ts";
+import type { Login, RegistryCredentials } from "./login.ts";
 import type { Transport } from "./transport.ts";
 
 type AwsCredentials = Extract<RegistryCredentials, { type: "aws" }>;

@@ -1,8 +1,8 @@
 export * from "./archive-export.ts";
 export * from "./archive-import.ts";
-export type { RegistryCredentials } from "./credentials.ts";
 export { Downloads } from "./downloads.ts";
 export type { InstalledImage, InstallOptions, PullProgress } from "./install.ts";
+export type { RegistryCredentials } from "./login.ts";
 export * from "./pull.ts";
 export * from "./push.ts";
 export { type ProxySettings, parseListed, Reach, type ReachOptions } from "./reach.ts";

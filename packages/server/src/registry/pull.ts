@@ -1,7 +1,8 @@
 import { RegistryClient } from "./client.ts";
-import { loginOf, type RegistryCredentials } from "./credentials.ts";
+import { loginOf } from "./credentials.ts";
 import type { Downloads } from "./downloads.ts";
 import { type InstalledImage, type InstallOptions, installImage } from "./install.ts";
+import type { RegistryCredentials } from "./login.ts";
 import { type ImageReference, manifestName } from "./reference.ts";
 import { RegistrySource } from "./registry-source.ts";
 import type { Transport } from "./transport.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { callApi } from "./api.ts";
 import { clientEnv } from "./client-env.ts";
-import type { Platform } from "./platform.ts";
+import type { Platform } from "./running-platform.ts";
 
 /**
  * The server that runs on `dataDir`, which others may be using: nothing here starts or ends it, and disposing leaves it alone. A test ends

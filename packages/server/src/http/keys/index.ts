@@ -1,9 +1,16 @@
 import { type ApiKey, routes } from "@boxyard/spec/platform";
-import type { ServerContext } from "../../context.ts";
 import { KEY_PREFIX, KEY_VALUE_LENGTH, maskOf } from "../../keys/api-key.ts";
+import type { Keys } from "../../keys/keys.ts";
 import type { ApiKeyRecord } from "../../store/index.ts";
-import { type Api, type HandlerOf, mount } from "../route.ts";
+import { type Api, mount, type RouteHandler } from "../route.ts";
 import { json, noContent } from "../sandboxes/present.ts";
+
+/** What the handlers of API keys use. */
+interface KeyServices {
+  readonly keys: Keys;
+}
+
+type HandlerOf<R> = RouteHandler<KeyServices, R>;
 
 const createKey: HandlerOf<typeof routes.createKey> = async ({ body, caller }, { keys }) => {
   const { key, record } = await keys.create(caller, body.name);
@@ -28,8 +35,8 @@ function present(record: ApiKeyRecord): ApiKey {
   };
 }
 
-export function mountKeys(app: Api, context: ServerContext): void {
-  mount(app, context, routes.createKey, createKey);
-  mount(app, context, routes.listKeys, listKeys);
-  mount(app, context, routes.revokeKey, revokeKey);
+export function mountKeys(app: Api, services: KeyServices): void {
+  mount(app, services, routes.createKey, createKey);
+  mount(app, services, routes.listKeys, listKeys);
+  mount(app, services, routes.revokeKey, revokeKey);
 }

@@ -1,6 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
-import type { Handler } from "../route.ts";
 import { json, presentSandbox } from "./present.ts";
+import type { Handler } from "./services.ts";
 
 /** Both versions of connect. A running sandbox's lifetime is never shortened by it; a paused one is resumed. */
 export const connect: Handler<{ timeout: number; memory?: boolean | undefined }> = async ({ body, caller, param }, context) => {

@@ -1,6 +1,6 @@
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { Handler } from "../route.ts";
 import { json, presentSandbox } from "./present.ts";
+import type { Handler } from "./services.ts";
 
 /** `POST /sandboxes` and `POST /v2/sandboxes`, which differ by their schema only (docs/contract/platform.md). */
 export function createSandbox(version: "v1" | "v2"): Handler<NewSandbox> {

@@ -1,7 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import type { HandlerOf } from "../route.ts";
 import { json, presentDetail } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 export const getSandbox: HandlerOf<typeof routes.getSandbox> = ({ caller, param }, context) =>
   json(200, presentDetail(context.sandboxes.get(caller.teamId, parseSandboxId(param("sandboxID"))), context));

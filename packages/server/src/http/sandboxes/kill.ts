@@ -1,7 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import type { HandlerOf } from "../route.ts";
 import { noContent } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 /** Answers when nothing of the sandbox is left. */
 export const killSandbox: HandlerOf<typeof routes.killSandbox> = async ({ caller, param }, { sandboxes }) => {

@@ -4,8 +4,8 @@ import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
 import { parseTemplateReference } from "../../templates/reference.ts";
 import type { Templates } from "../../templates/registry.ts";
-import type { HandlerOf } from "../route.ts";
 import { json, presentListed } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 const invalid = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_query" });
 const RUNNING: ReadonlySet<string> = new Set(["running"]);
@@ -85,7 +85,7 @@ const hasMetadata = ({ settings }: SandboxRecord, wanted: [Readings, Readings][]
     keys.some((key) => Object.hasOwn(settings.metadata, key) && values.includes(settings.metadata[key] ?? "")),
   );
 
-function templateFilter(text: string | undefined, templates: Templates): (record: SandboxRecord) => boolean {
+function templateFilter(text: string | undefined, templates: Pick<Templates, "idsFor">): (record: SandboxRecord) => boolean {
   if (text === undefined || text === "") return () => true;
   const { name, tag } = parseTemplateReference(text);
   if (tag !== undefined) throw invalid("template: must not have a tag");

@@ -1,8 +1,8 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes, SandboxLogEntry } from "@boxyard/spec/platform";
 import type { SandboxLogLine } from "../../store/index.ts";
-import type { HandlerOf } from "../route.ts";
 import { json } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 export const getSandboxLogs: HandlerOf<typeof routes.getSandboxLogs> = async ({ query, caller, param }, { sandboxes }) => {
   const id = parseSandboxId(param("sandboxID"));

@@ -1,7 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import type { HandlerOf } from "../route.ts";
 import { json } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 export const getMetrics: HandlerOf<typeof routes.getMetrics> = ({ query, caller, param }, { sandboxes }) =>
   json(200, sandboxes.metricsOf(caller.teamId, parseSandboxId(param("sandboxID")), query));

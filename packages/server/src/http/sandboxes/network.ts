@@ -1,8 +1,8 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import { allowsInternet, egressLists } from "../../sandboxes/create-request.ts";
-import type { HandlerOf } from "../route.ts";
 import { noContent } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 /** Replaces every rule of what may leave the sandbox: what the body leaves out is as if never set. What may come in is not touched. */
 export const updateNetwork: HandlerOf<typeof routes.updateNetwork> = async ({ body, caller, param }, { sandboxes }) => {

@@ -1,8 +1,8 @@
 import { ENVD_VERSION } from "@boxyard/spec";
 import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
-import type { ServerContext } from "../../context.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
+import type { SandboxServices } from "./services.ts";
 
 /** Constant, kept because old clients demand it. */
 const CLIENT_ID = "boxyard";
@@ -14,7 +14,7 @@ export function json(status: number, body: unknown, headers: Record<string, stri
 export const noContent = (): Response => new Response(null, { status: 204 });
 
 /** What create and connect answer. Absent members are left out, never null. */
-export function presentSandbox(record: SandboxRecord, { tokens, config }: ServerContext): Sandbox {
+export function presentSandbox(record: SandboxRecord, { tokens, config }: SandboxServices): Sandbox {
   return {
     templateID: record.templateId,
     sandboxID: record.id,
@@ -46,7 +46,7 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
   };
 }
 
-export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes }: ServerContext): SandboxDetail {
+export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes }: SandboxServices): SandboxDetail {
   const { settings } = record;
   return {
     ...presentListed(record),

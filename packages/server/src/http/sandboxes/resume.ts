@@ -1,7 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import type { HandlerOf } from "../route.ts";
 import { json, presentSandbox } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 export const resumeSandbox: HandlerOf<typeof routes.resumeSandbox> = async ({ body, caller, param }, context) => {
   const wish = { seconds: body.timeout, memory: body.memory !== false };

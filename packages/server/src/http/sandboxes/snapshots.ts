@@ -1,6 +1,6 @@
 import { AppError, parseSandboxId } from "@boxyard/core";
-import type { Handler } from "../route.ts";
 import { json } from "./present.ts";
+import type { Handler } from "./services.ts";
 
 const notYet = (what: string) => new AppError("unimplemented", `This server cannot ${what} yet`, { reason: "not_yet" });
 

@@ -1,7 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import type { HandlerOf } from "../route.ts";
 import { noContent } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 /** The end becomes now + timeout exactly; it may come closer. Negative counts as 0. */
 export const setTimeout: HandlerOf<typeof routes.setTimeout> = async ({ body, caller, param }, { sandboxes }) => {

@@ -1,9 +1,9 @@
 import type { BuildInfo, LogLevel, routes } from "@boxyard/spec/platform";
 import { checkHash } from "../../templates/builds/uploads.ts";
 import { publicUrl } from "../public-url.ts";
-import type { HandlerOf } from "../route.ts";
 import { json, noContent } from "../sandboxes/present.ts";
 import { presentLine } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 const LOWEST: LogLevel = "debug";
 

@@ -1,7 +1,7 @@
 import type { routes, TemplateChange } from "@boxyard/spec/platform";
-import type { Handler, HandlerOf } from "../route.ts";
 import { json, noContent } from "../sandboxes/present.ts";
 import { namesOf } from "./present.ts";
+import type { Handler, HandlerOf } from "./services.ts";
 
 /** `PATCH /v2/templates/{id}`, and its older path. */
 export const updateTemplate: Handler<TemplateChange> = async ({ body, caller, param }, { catalog }) => {

@@ -1,7 +1,7 @@
 import type { routes } from "@boxyard/spec/platform";
-import type { HandlerOf } from "../route.ts";
 import { json } from "../sandboxes/present.ts";
 import { presentRequested } from "./present.ts";
+import type { HandlerOf } from "./services.ts";
 
 /** `POST /v3/templates` (docs/contract/templates.md, Create). */
 export const createTemplate: HandlerOf<typeof routes.createTemplate> = async ({ body, caller }, { catalog }) => {

@@ -1,6 +1,6 @@
 import type { routes } from "@boxyard/spec/platform";
 import { eventLines } from "../event-lines.ts";
-import type { HandlerOf } from "../route.ts";
+import type { HandlerOf } from "./services.ts";
 
 /** `POST /boxyard/templates/{id}/push`: the push lives as long as its request does. */
 export const pushTemplate: HandlerOf<typeof routes.pushTemplate> = ({ body, caller, param, signal }, { templateImages }) =>

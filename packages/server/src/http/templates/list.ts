@@ -1,10 +1,9 @@
 import type { routes } from "@boxyard/spec/platform";
-import type { ServerContext } from "../../context.ts";
 import type { Template } from "../../templates/registry.ts";
 import { pageAfter } from "../page.ts";
-import type { HandlerOf } from "../route.ts";
 import { json } from "../sandboxes/present.ts";
 import { presentBuild, presentListed } from "./present.ts";
+import type { HandlerOf, TemplateServices } from "./services.ts";
 
 /** `GET /templates`: all of the caller's, oldest first. */
 export const listTemplates: HandlerOf<typeof routes.listTemplates> = async ({ caller }, context) =>
@@ -36,7 +35,7 @@ export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query,
   return json(200, { ...presentListed(template, builds), builds: page.map(presentBuild) }, headers);
 };
 
-function presentAll(found: readonly Template[], { store }: ServerContext) {
+function presentAll(found: readonly Template[], { store }: TemplateServices) {
   return Promise.all(found.map(async (template) => presentListed(template, await store.templates.listBuilds(template.record.id))));
 }
 

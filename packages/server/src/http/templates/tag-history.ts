@@ -4,8 +4,8 @@ import type { TagAssignment as Presented, routes } from "@boxyard/spec/platform"
 import type { TagAssignment } from "../../store/index.ts";
 import { parseTag } from "../../templates/reference.ts";
 import { pageAfter } from "../page.ts";
-import type { HandlerOf } from "../route.ts";
 import { json } from "../sandboxes/present.ts";
+import type { HandlerOf } from "./services.ts";
 
 interface Group {
   readonly tag: string;

@@ -1,7 +1,7 @@
 import type { routes } from "@boxyard/spec/platform";
 import { parseTag } from "../../templates/reference.ts";
-import type { HandlerOf } from "../route.ts";
 import { json, noContent } from "../sandboxes/present.ts";
+import type { HandlerOf } from "./services.ts";
 
 export const assignTags: HandlerOf<typeof routes.assignTags> = async ({ body, caller }, { catalog }) => {
   const { tags, buildId } = await catalog.assignTags(caller.teamId, body.target, body.tags);

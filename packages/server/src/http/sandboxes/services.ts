@@ -1,0 +1,16 @@
+import type { ServerConfig } from "../../config.ts";
+import type { SandboxService } from "../../sandboxes/service.ts";
+import type { Tokens } from "../../sandboxes/tokens.ts";
+import type { Templates } from "../../templates/registry.ts";
+import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
+
+/** What the handlers of sandboxes use. */
+export interface SandboxServices {
+  readonly sandboxes: SandboxService;
+  readonly templates: Pick<Templates, "idsFor">;
+  readonly tokens: Tokens;
+  readonly config: Pick<ServerConfig, "domain">;
+}
+
+export type Handler<B = undefined, Q = undefined> = HandlerWith<SandboxServices, B, Q>;
+export type HandlerOf<R> = Handler<BodyOf<R>, QueryOf<R>>;

@@ -1,0 +1,28 @@
+import type { ApiCall, ApiReply } from "./api.ts";
+import type { Fault } from "./faults.ts";
+
+/** A running platform: the real server on the test data folder. Disposing it ends every sandbox, then the server. */
+export interface Platform extends AsyncDisposable {
+  readonly apiUrl: string;
+  readonly apiKey: string;
+  readonly dataDir: string;
+  readonly pid: number;
+  /** The variables that `boxyard env` prints, and nothing else but PATH and HOME: what a user's program would have. */
+  readonly env: Readonly<Record<string, string>>;
+  /** One call of the platform API; with the API key unless `headers` says otherwise. */
+  api(call: ApiCall): Promise<ApiReply>;
+  /** Ends the server and starts it again at the same address; sandboxes stay. */
+  restart(): Promise<void>;
+  /** Kills the server at once; `restart` brings it back. */
+  kill9(): Promise<void>;
+  /** Ends the server; sandboxes stay. */
+  stop(): Promise<void>;
+  /** The next faults of a server that was started with `faults`, each for once; they replace those that have not come. */
+  inject(...faults: readonly Fault[]): void;
+  /** Resolves when the server has ended by itself, or by a fault. */
+  died(): Promise<void>;
+  /** What the server has logged so far: one object for each line. */
+  log(): LogLine[];
+}
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
