@@ -162,8 +162,7 @@ export class Catalog {
 /** Tags that a build gets: the name's and those listed, each once; `default` when there is none. */
 function tagsOf(inName: string | undefined, listed: readonly string[], field: string): string[] {
   const parsed = listed.map((tag, i) => parseTag(tag, `tags.${i}`));
-  // `name:default` says no more than `name`.
-  const named = inName === undefined || inName === DEFAULT_TAG ? [] : [parseTag(inName, field)];
+  const named = inName === undefined ? [] : [parseTag(inName, field)];
   const tags = unique([...named, ...parsed]);
   return tags.length > 0 ? tags : [DEFAULT_TAG];
 }

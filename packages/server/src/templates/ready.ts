@@ -1,15 +1,101 @@
 import type { Clock } from "@boxyard/core";
+import { portScript, urlScript } from "./probe-scripts.ts";
 
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 2000;
+/** How often the wait is told of. */
+const TELL_EVERY_MS = 10_000;
+/** What a start command gets when nothing tells that it is ready (docs/contract/templates.md, Build). */
+const DEFAULT_WAIT_MS = 20_000;
+/** A create waits no longer for what nothing tells of: its client would not. */
+const MAX_CREATE_WAIT_MS = 30_000;
 
-/** A ready command that only waits says nothing about what it waits for: nobody waits for it. */
-export const isOnlySleep = (command: string) => /^\s*sleep\s+[\d.]+[smhd]?\s*$/.test(command);
+/** What tells that a sandbox is ready. */
+export type Ready =
+  /** The command, asked until it ends with 0; `what` is for people. */
+  | { readonly kind: "command"; readonly command: string; readonly what: string }
+  /** Some time has passed. */
+  | { readonly kind: "time"; readonly ms: number; readonly isTold: boolean }
+  | { readonly kind: "nothing" };
 
-/** Asks until the answer is yes: soon at first, every 2 s later. Rejects with the signal's reason. */
-export async function untilReady(ask: () => Promise<boolean>, clock: Clock, signal: AbortSignal): Promise<void> {
+export interface ReadyCommands {
+  readonly startCmd?: string | undefined;
+  readonly readyCmd?: string | undefined;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { "": 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Reads a template's ready command. Those that the SDKs make for ports and URLs are asked in a way that needs no program of the image. */
+export function readyOf({ startCmd, readyCmd }: ReadyCommands): Ready {
+  const text = readyCmd?.trim() ?? "";
+  if (text === "") return startCmd ? { kind: "time", ms: DEFAULT_WAIT_MS, isTold: false } : { kind: "nothing" };
+  const [, count, unit = ""] = /^sleep[ \t]+(\d{1,9}(?:\.\d{1,9})?)([smhd]?)$/.exec(text) ?? [];
+  if (count !== undefined) return { kind: "time", ms: Number(count) * (UNIT_MS[unit] ?? 1000), isTold: true };
+  return portOf(text) ?? urlOf(text) ?? { kind: "command", command: text, what: text };
+}
+
+/** `waitForPort` of the published SDKs, and of ours. */
+function portOf(text: string): Ready | undefined {
+  const [, theirs, ours] = /^(?:\[ -n "\$\(ss -Htuln sport = :(\d{1,5})\)" \]|ss -Htuln \| grep -q ':(\d{1,5}) ')$/.exec(text) ?? [];
+  const port = theirs ?? ours;
+  if (port === undefined) return undefined;
+  return { kind: "command", command: portScript([Number(port)]), what: `port ${port} to be listened on` };
+}
+
+const URL_FORMS = [
+  /^curl -s -o \/dev\/null -w "%\{http_code\}" (\S.*) \| grep -q "(\d{1,3})"$/,
+  /^\[ "\$\(curl -s -o \/dev\/null -w '%\{http_code\}' (\S.*)\)" = "(\d{1,3})" \]$/,
+];
+
+/** `waitForURL` of the published SDKs, and of ours. */
+function urlOf(text: string): Ready | undefined {
+  for (const form of URL_FORMS) {
+    const [, word, status] = form.exec(text) ?? [];
+    if (word !== undefined && status !== undefined && isOneWord(word))
+      return { kind: "command", command: urlScript(text, word, status), what: `${word} to answer with ${status}` };
+  }
+  return undefined;
+}
+
+/** True for a word of a shell that means itself: without quotes, or in single ones. */
+function isOneWord(text: string): boolean {
+  return text
+    .split(`'"'"'`)
+    .join("")
+    .split("'")
+    .every((part, i) => i % 2 === 1 || /^[\w@%+=:,./?~-]*$/.test(part));
+}
+
+/**
+ * What a new sandbox waits for: as its template's build did, but instead of for a time only until the ports are listened on that were when the
+ * build ended. `undefined`: for nothing.
+ */
+export function readyOfSandbox(commands: ReadyCommands, ports: readonly number[]): { ready: Ready; limitMs?: number } | undefined {
+  const ready = readyOf(commands);
+  if (ready.kind === "nothing") return undefined;
+  if (ready.kind === "command") return { ready };
+  const limitMs = Math.min(ready.ms, MAX_CREATE_WAIT_MS);
+  if (ports.length > 0) return { ready: { kind: "command", command: portScript(ports), what: `ports ${ports.join(", ")}` }, limitMs };
+  // Nothing is known that could be waited for, and nobody asked for the time.
+  return ready.isTold ? { ready: { ...ready, ms: limitMs } } : undefined;
+}
+
+/** Asks until the answer is yes: soon at first, every 2 s later. `tell` hears every ten seconds how long it has been. Rejects with the signal's reason. */
+export async function untilReady(
+  ask: () => Promise<boolean>,
+  clock: Clock,
+  signal: AbortSignal,
+  tell: (seconds: number) => void = () => {},
+): Promise<void> {
+  const begun = clock.monotonic();
+  let told = 0;
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
     if (await ask()) return;
+    const waited = clock.monotonic() - begun;
+    if (waited - told >= TELL_EVERY_MS) {
+      told = waited;
+      tell(Math.round(waited / 1000));
+    }
     await clock.sleep(waitMs, signal);
   }
 }

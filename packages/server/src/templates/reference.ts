@@ -26,6 +26,16 @@ export function parseTemplateReference(text: string, field = "templateID"): Temp
   return { ...(namespace === undefined ? {} : { namespace }), name, ...(tag === undefined ? {} : { tag }) };
 }
 
+/** Whether `parseTemplateReference` takes a text. */
+export function isTemplateReference(text: string): boolean {
+  try {
+    parseTemplateReference(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** A tag as it is kept. Throws `invalid_argument`, reason `invalid_tag`, that names `field`. */
 export function parseTag(text: string, field = "tags"): string {
   const tag = text.trim().toLowerCase();

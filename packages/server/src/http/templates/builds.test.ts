@@ -174,7 +174,7 @@ describe("a build", () => {
       fromImage: undefined,
       fromTemplate: "serving",
       startCmd: "serve",
-      readyCmd: "sleep 20",
+      readyCmd: "sleep 0.1",
     });
     expect([other.status, asked]).toEqual(["ready", 9]);
   });
@@ -223,13 +223,26 @@ describe("builds at once", () => {
     for (const of of all) expect((await bench.ended(of)).status).toBe("ready");
   });
 
+  test("of one template under other tags go on beside each other", async () => {
+    const release = held();
+    const [one, two] = [await bench.request("beside:v1"), await bench.request("beside:v2", { tags: ["latest"] })];
+    expect(two.templateID).toBe(one.templateID);
+    await bench.start(one, waiting("one"));
+    await bench.start(two, waiting("two"));
+    const three = await bench.request("beside:latest");
+    await bench.start(three, waiting("three"));
+    expect((await bench.ended(two)).reason.message).toBe("A newer build of the same template and tag was started");
+    release();
+    expect([(await bench.ended(one)).status, (await bench.ended(three)).status]).toEqual(["ready", "ready"]);
+  });
+
   test("of one template: the newer ends the older", async () => {
     const release = held();
     const old = await bench.request("newest");
     await bench.start(old, waiting("old"));
     const young = await bench.request("newest");
     await bench.start(young, waiting("young"));
-    expect((await bench.ended(old)).reason.message).toBe("A newer build of the same template was started");
+    expect((await bench.ended(old)).reason.message).toBe("A newer build of the same template and tag was started");
     release();
     expect((await bench.ended(young)).status).toBe("ready");
   });
@@ -335,6 +348,7 @@ describe("what a start refuses", () => {
     expect((await bench.start({ ...of, templateID: "nope" })).status).toBe(404);
     expect((await bench.start(of, { fromImage: undefined, fromTemplate: "nope" })).status).toBe(404);
     expect((await s.call("GET", `/templates/${of.templateID}/builds/nope/status`)).status).toBe(404);
+    for (const bad of ["No%20Such!", "a%3Ab%3Ac"]) expect((await s.call("GET", `/templates/${bad}/builds/${bad}/status`)).status).toBe(404);
     const others = await bench.request("others");
     expect((await bench.status({ templateID: of.templateID, buildID: others.buildID })).code).toBe(404);
   });

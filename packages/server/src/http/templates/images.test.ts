@@ -167,11 +167,11 @@ test("an exported archive has the length that was said, and comes in again as th
     from.readyCmd,
   ]);
   expect(to.image.layers.slice(0, from.image.layers.length)).toEqual([...from.image.layers]);
-  const own = await importArchive("own", bytes, { startCmd: "other", steps: [{ type: "WORKDIR", args: ["/srv"] }] });
+  const own = await importArchive("own", bytes, { startCmd: "other", readyCmd: "sleep 0.1", steps: [{ type: "WORKDIR", args: ["/srv"] }] });
   expect([own.status, specOf("own").startCmd, specOf("own").readyCmd, specOf("own").workdir]).toEqual([
     "ready",
     "other",
-    undefined,
+    "sleep 0.1",
     "/srv",
   ]);
   expect((await archive("app:nope")).status).toBe(404);

@@ -29,7 +29,7 @@ describe("POST /v3/templates: request (docs/contract/templates.md)", () => {
     ["a tag in the name", { name: "tagged:v1" }, ["tagged"], ["v1"]],
     ["a tag in the name and among the tags", { name: "tagged:v1", tags: ["v1", "v2"] }, ["tagged"], ["v1", "v2"]],
     ["tags alone", { name: "tagged", tags: ["a.b-c_d", "A.B-C_D"] }, ["tagged"], ["a.b-c_d"]],
-    ["`default` in the name, which says nothing", { name: "tagged:default", tags: ["x"] }, ["tagged"], ["x"]],
+    ["`default` in the name, as if it stood in `tags`", { name: "tagged:default", tags: ["x"] }, ["tagged"], ["default", "x"]],
     ["a name of 128 characters", { name: "n".repeat(128) }, ["n".repeat(128)], ["default"]],
     ["capitals and spaces", { name: "  UPPER " }, ["upper"], ["default"]],
     ["the caller's namespace", { name: "default/spaced" }, ["spaced"], ["default"]],

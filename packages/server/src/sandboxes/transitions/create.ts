@@ -2,7 +2,7 @@ import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
 import type { Step } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
 import type { SandboxRecord, TemplateSpec } from "../../store/index.ts";
-import { isOnlySleep, untilReady } from "../../templates/ready.ts";
+import { readyOfSandbox, untilReady } from "../../templates/ready.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
@@ -12,7 +12,7 @@ import { CREATE_MS } from "../new-record.ts";
 export const START_TAG = "start-command";
 
 /** Its environment stands below the user's; its start command is run. */
-export type CreateTemplate = Pick<TemplateSpec, "env" | "startCmd" | "readyCmd">;
+export type CreateTemplate = Pick<TemplateSpec, "env" | "startCmd" | "readyCmd" | "runAs" | "ports">;
 
 export interface CreateContext extends TransitionContext {
   readonly template: CreateTemplate;
@@ -44,14 +44,26 @@ const init: Step<CreateContext> = {
 const startCommand: Step<CreateContext> = {
   name: "startCommand",
   async run({ parts, sandbox, template }, _undo, signal) {
-    const { startCmd, readyCmd } = template;
+    const { startCmd, readyCmd, runAs, ports = [] } = template;
     if (!startCmd && !readyCmd) return;
-    const { user, workdir } = sandbox.record.facts;
+    const { user, workdir } = runAs ?? sandbox.record.facts;
     const agent = { address: addressOf(sandbox), accessToken: parts.tokens.access(sandbox.id) };
     const shell = (command: string) => ({ cmd: "/bin/bash", args: ["-l", "-c", command], user, cwd: workdir });
     if (startCmd) (await startProcess(agent, { ...shell(startCmd), tag: START_TAG }, {}, signal)).letGo();
-    if (!readyCmd || isOnlySleep(readyCmd)) return;
-    await untilReady(async () => (await runProcess(agent, shell(readyCmd), {}, signal)).exitCode === 0, parts.clock, signal);
+    const wait = readyOfSandbox({ startCmd, readyCmd }, ports);
+    if (!wait) return;
+    const { ready, limitMs } = wait;
+    if (ready.kind === "time") return parts.clock.sleep(ready.ms, signal);
+    if (ready.kind !== "command") return;
+    const until = async (stop: AbortSignal) =>
+      untilReady(async () => (await runProcess(agent, shell(ready.command), {}, stop)).exitCode === 0, parts.clock, stop);
+    if (limitMs === undefined) return until(signal);
+    // As long as the template says, and not a moment less for what it really waits for.
+    const over = AbortSignal.timeout(limitMs);
+    await until(AbortSignal.any([signal, over])).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (!over.aborted) throw error;
+    });
   },
 };
 

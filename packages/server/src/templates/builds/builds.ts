@@ -5,6 +5,7 @@ import { type Actor, actAs, currentActor } from "../../actor.ts";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
 import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
+import { isTemplateReference } from "../reference.ts";
 import type { Templates } from "../registry.ts";
 import { BuildFailure } from "./build-failure.ts";
 import type { BuildLayers } from "./build-layers.ts";
@@ -79,10 +80,12 @@ export class Builds {
   /** A build of a template that the team owns. Throws `not_found`. */
   async find(teamId: TeamId, templateText: string, buildId: string): Promise<BuildRecord> {
     const { templates, store } = this.deps;
+    const missing = () => new AppError("not_found", `Build '${buildId.slice(0, 100)}' not found`, { reason: "build_not_found" });
+    // A name that no template can have is one that none has.
+    if (!isTemplateReference(templateText)) throw missing();
     const { record } = templates.findOwn(teamId, templateText);
     const build = await store.templates.getBuild(buildId);
-    if (!build || build.templateId !== record.id)
-      throw new AppError("not_found", `Build '${buildId.slice(0, 100)}' not found`, { reason: "build_not_found" });
+    if (!build || build.templateId !== record.id) throw missing();
     return build;
   }
 
@@ -96,7 +99,7 @@ export class Builds {
     });
     if (build.status !== "waiting") throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
     const order = toOrder(build, teamId, request, this.deps);
-    if (this.jobs().filter((job) => job.order.teamId === teamId && job.order.build.templateId !== build.templateId).length >= maxPerTeam) {
+    if (this.jobs().filter((job) => job.order.teamId === teamId && !isReplaced(job.order.build, build)).length >= maxPerTeam) {
       throw new AppError("resource_exhausted", `${maxPerTeam} builds are queued or at work already; wait for one to end`, {
         reason: "too_many_builds",
         details: { retryAfter: 10 },
@@ -113,9 +116,10 @@ export class Builds {
 
   private enqueue(order: BuildOrder): void {
     const { store, clock } = this.deps;
-    const { id, templateId } = order.build;
+    const { id } = order.build;
     for (const job of this.jobs()) {
-      if (job.order.build.templateId === templateId) job.cancel.abort(new BuildFailure("A newer build of the same template was started"));
+      if (isReplaced(job.order.build, order.build))
+        job.cancel.abort(new BuildFailure("A newer build of the same template and tag was started"));
     }
     this.queue.push({
       order,
@@ -295,4 +299,9 @@ export class Builds {
       await clock.sleep(TIDY_EVERY_MS, signal).catch(() => {});
     }
   }
+}
+
+/** A newer build takes the place of those whose tags it would take; builds under other tags are versions that go on beside it. */
+function isReplaced(build: BuildRecord, by: BuildRecord): boolean {
+  return build.templateId === by.templateId && build.tags.some((tag) => by.tags.includes(tag));
 }

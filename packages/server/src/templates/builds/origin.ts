@@ -1,4 +1,5 @@
 import { isAppError, type TeamId } from "@boxyard/core";
+import type { RunAs } from "../../store/index.ts";
 import { BuildFailure } from "./build-failure.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { StageOrder } from "./build-order.ts";
@@ -43,7 +44,7 @@ export async function originOf(stage: StageOrder, part: Part, context: OriginCon
     session.pin.add(spec.image.layers);
     const { env, user, workdir } = spec;
     const state = { image: imageOf(spec.image.layers), env, user, workdir };
-    return { name: `${name}:${tag}`, state, isTemplate: true, ...(parent.inherits ? { inherited: spec } : {}) };
+    return { name: `${name}:${tag}`, state, isTemplate: true, ...(parent.inherits ? { inherited: inheritedOf(spec) } : {}) };
   }
   const name = fromArchive === undefined ? fromImage : `archive ${fromArchive.slice(0, 12)}`;
   const fetched = await fetchImage(name, stage, part, context, (images, pull) =>
@@ -54,7 +55,13 @@ export async function originOf(stage: StageOrder, part: Part, context: OriginCon
   await session.keep(image);
   const { user, workdir } = template ?? { user: IMAGE_USER, workdir: `/home/${IMAGE_USER}` };
   const state = { image, env, user, workdir };
-  return { name, state, isTemplate: template !== undefined, ...(template ? { inherited: template } : {}) };
+  return { name, state, isTemplate: template !== undefined, ...(template ? { inherited: inheritedOf(template) } : {}) };
+}
+
+/** What a template hands on. Its commands run as they do in itself, whatever user and directory the next one has. */
+function inheritedOf({ startCmd, readyCmd, runAs, user, workdir, restrictions }: Inherited & RunAs): Inherited {
+  const commands = { ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}), runAs: runAs ?? { user, workdir } };
+  return { ...commands, ...(restrictions ? { restrictions } : {}) };
 }
 
 async function fetchImage(

@@ -34,7 +34,7 @@ export async function runBuild(
     const main = new StageRun(order, context);
     const state = await main.run();
     const overrides = request.startCmd !== undefined || request.readyCmd !== undefined;
-    const commands = overrides ? pick(request) : pick(main.inherited ?? {});
+    const commands = overrides ? pick(request) : (main.inherited ?? {});
     const open = await finalize(main, state, commands, context);
     const image: ImageRef = await withinLimit(
       deps.driver,
@@ -64,10 +64,11 @@ async function finalize(main: StageRun, state: BuildState, commands: Commands, {
     image: await main.openUp(state.image, FINALIZE),
   }));
   if (commands.startCmd || commands.readyCmd) {
-    const texts = [commands.startCmd ?? "", commands.readyCmd ?? ""];
-    await main.cached("start", texts, "Trying the start command", FINALIZE, open, async () => {
-      await tryStart(open, commands, session, log, deps.clock);
-      return open;
+    const { startCmd = "", readyCmd = "", runAs = open } = commands;
+    const texts = [startCmd, readyCmd, runAs.user, runAs.workdir];
+    return await main.cached("start", texts, "Trying the start command", FINALIZE, open, async () => {
+      const ports = await tryStart(open, commands, { session, log, clock: deps.clock });
+      return ports.length > 0 ? { ...open, ports } : open;
     });
   }
   return open;

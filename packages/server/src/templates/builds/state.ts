@@ -7,6 +7,8 @@ export interface BuildState {
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
   readonly workdir: string;
+  /** Of the finished template: what its start command listens on. */
+  readonly ports?: readonly number[];
 }
 
 /** Raised when what steps do to the file system changes, so that older results are not used any more. */

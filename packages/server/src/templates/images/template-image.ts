@@ -1,7 +1,7 @@
 import { Restrictions } from "@boxyard/spec/platform";
 import { z } from "zod";
 import type { ImageFacts, ImageSettings } from "../../registry/index.ts";
-import type { TemplateSpec } from "../../store/index.ts";
+import type { RunAs, TemplateSpec } from "../../store/index.ts";
 
 /** Label of an image of ours under which stands, as JSON, what OCI has no word for. */
 const LABEL = "boxyard.template";
@@ -12,13 +12,19 @@ const command = z
   .max(MAX_TEXT)
   .refine((text) => !text.includes("\0"))
   .optional();
-const Label = z.object({ version: z.literal(1), startCmd: command, readyCmd: command, restrictions: Restrictions.optional() });
 const Place = z.object({
   user: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/),
   workdir: z
     .string()
     .max(4096)
     .regex(/^\/[^\0]*$/),
+});
+const Label = z.object({
+  version: z.literal(1),
+  startCmd: command,
+  readyCmd: command,
+  runAs: Place.optional(),
+  restrictions: Restrictions.optional(),
 });
 
 /** What an image says of the template that it was made of. */
@@ -28,11 +34,13 @@ export interface TemplateFacts {
   readonly startCmd?: string;
   readonly readyCmd?: string;
   readonly restrictions?: Restrictions;
+  readonly runAs?: RunAs;
 }
 
 /** A template as an image that other platforms can run too: its start command is the image's. */
-export function imageOfTemplate({ image, env, user, workdir, startCmd, readyCmd, restrictions }: TemplateSpec): ImageFacts {
-  const label = { version: 1, ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(restrictions && { restrictions }) };
+export function imageOfTemplate(spec: TemplateSpec): ImageFacts {
+  const { image, env, user, workdir, startCmd } = spec;
+  const label = { version: 1, ...labelled(spec) };
   const settings: ImageSettings = {
     user,
     workdir,
@@ -47,6 +55,13 @@ export function imageOfTemplate({ image, env, user, workdir, startCmd, readyCmd,
   return { layers: image.layers, settings };
 }
 
+type Labelled = z.infer<typeof Label>;
+
+/** The members of the label that a template has. */
+function labelled({ startCmd, readyCmd, runAs, restrictions }: Partial<Labelled>) {
+  return { ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(runAs && { runAs }), ...(restrictions && { restrictions }) };
+}
+
 /** What `imageOfTemplate` has put into an image; undefined for images of others, and for what does not look like ours. */
 export function templateFactsOf({ labels, user, workdir }: ImageSettings): TemplateFacts | undefined {
   const text = Object.hasOwn(labels, LABEL) ? labels[LABEL] : undefined;
@@ -59,6 +74,5 @@ export function templateFactsOf({ labels, user, workdir }: ImageSettings): Templ
   }
   const [label, place] = [Label.safeParse(value), Place.safeParse({ user, workdir })];
   if (!label.success || !place.success) return undefined;
-  const { startCmd, readyCmd, restrictions } = label.data;
-  return { ...place.data, ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(restrictions && { restrictions }) };
+  return { ...place.data, ...labelled(label.data) };
 }
