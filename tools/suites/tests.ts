@@ -4,7 +4,7 @@ import { addTallies, failedOne, type Suite, type SuiteContext, type Tally } from
 const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
 /** What the suite `hostile` runs, by name: so that an attack needs no entry anywhere, and no suite runs it twice. */
 const HOSTILE = ["e2e/isolation/**/*.test.ts", "{e2e,images,packages}/**/*.hostile.test.ts"];
-const NOT_E2E = /^e2e\/(agent|isolation)\/|\.hostile\.test\.ts$/;
+const NOT_E2E = /^e2e\/(agent|chaos|isolation)\/|\.hostile\.test\.ts$/;
 
 const noTest = (): Tally => failedOne("no test ran");
 
@@ -89,4 +89,13 @@ export const hostile: FileSuite = {
     const files = hostile.files(context.only);
     return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs: 60_000, limitMs: 240_000, env })) : noTest();
   },
+};
+
+export const chaos: FileSuite = {
+  name: "chaos",
+  proves: "sandboxes survive what kills the server at random (a minute; any length with BOXYARD_CHAOS_SECONDS)",
+  limitMs: 24 * 3_600_000,
+  needs: ["needs", "platform"],
+  files: (only) => testFiles(["e2e/chaos/**/*.test.ts"], only),
+  run: (context) => together(context, chaos.files(context.only), 60_000),
 };
