@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { CHECKOUT, readTestConfig, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "./support/platform.ts";
 
 const platform = usePlatform();
@@ -29,6 +29,20 @@ const LOGS: Readonly<Record<string, RegExp>> = { "template.ts": /^Build finished
 test("every example has its output written down here", () => {
   const programs = readdirSync(join(CHECKOUT, "examples")).filter((name) => name.endsWith(".ts"));
   expect(programs.sort()).toEqual(Object.keys(PRINTS).sort());
+});
+
+test("the commands of examples/README.md do what they say, as they stand", async () => {
+  const readme = readFileSync(join(CHECKOUT, "examples/README.md"), "utf8");
+  const commands = /```sh\n([\s\S]*?)```/
+    .exec(readme)?.[1]
+    ?.replace("bun-linux-x64", process.arch === "arm64" ? "bun-linux-aarch64" : "bun-linux-x64");
+  const { dataDir, apiUrl } = platform();
+  const env = { ...readTestConfig().env, BOXYARD_DATA: dataDir, BOXYARD_LISTEN: new URL(apiUrl).host };
+  const ended = await runProgram(["sh", "-ec", commands ?? "false"], { cwd: CHECKOUT, env });
+  expect({ exitCode: ended.exitCode, stdout: ended.stdout.split("\n").slice(-2) }).toEqual({
+    exitCode: 0,
+    stdout: ["the answer is 42", ""],
+  });
 });
 
 for (const [name, prints] of Object.entries(PRINTS)) {

@@ -33,6 +33,12 @@ test("on Bun: metrics come by themselves, and a port has a host name and a token
   const read = async () => (await fetch(page, { headers })).ok && (await fetch(page, { headers })).text();
   expect(await eventually("the port answers", read)).toBe("from inside");
   expect((await fetch(page)).status).toBe(403);
+  // Through the server's own address, where names are not resolved.
+  const answer = await sandbox.fetch(8000, "/page.txt?x=1", { headers: { "X-Mine": "1" } });
+  expect([answer.status, await answer.text()]).toEqual([200, "from inside"]);
+  expect((await sandbox.fetch(8001, "/")).status).toBe(502);
+  const { url, headers: routing } = sandbox.portAccess(8000);
+  expect(await (await fetch(`${url}/page.txt`, { headers: { ...routing } })).text()).toBe("from inside");
   const [sample] = await eventually("a sample", async () => (await sandbox.getMetrics()).length > 0 && sandbox.getMetrics());
   expect(sample?.memTotal).toBe(1024 * 1024 * 1024);
   expect(sample?.memUsed).toBeGreaterThan(0);

@@ -58,13 +58,16 @@ export const SANDBOXES: readonly Case[] = [
   ],
 
   [
-    "pause, forks and snapshots: a server that cannot yet says so, and the sandbox goes on",
+    "pause and resume keep files; forks and snapshots: a server that cannot yet says so, and the sandbox goes on",
     async ({ sdk, sandbox }) => {
-      for (const call of [() => sandbox.pause(), () => sandbox.fork(), () => sandbox.createSnapshot({ name: "mine" })]) {
+      for (const call of [() => sandbox.fork(), () => sandbox.createSnapshot({ name: "mine" })]) {
         assert.equal((await failure(call(), sdk.UnsupportedError)).code, "unimplemented");
       }
+      await sandbox.files.write("kept", "before\n");
+      assert.deepEqual([await sandbox.pause({ keepMemory: false }), await sandbox.isRunning()], [true, false]);
+      assert.equal((await sandbox.getInfo()).state, "paused");
       await sandbox.resume();
-      assert.equal((await sandbox.commands.run("echo on")).stdout, "on\n");
+      assert.equal((await sandbox.commands.run("cat kept")).stdout, "before\n");
     },
   ],
 ];

@@ -47,6 +47,7 @@ export type { GitChange, GitFileStatus, GitStatus } from "./git/git-status.ts";
 export { type ApiKeyInfo, ApiKeys, type NewApiKey } from "./keys/api-keys.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
 export { Paginator } from "./sandbox/paginator.ts";
+export type { PortAccess, PortFetchOpts } from "./sandbox/port-access.ts";
 export {
   type FileUrlOpts,
   type ForkResult,

@@ -2,33 +2,46 @@ import type { Command } from "commander";
 import { urlOfListen } from "../config.ts";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
+import { usageError } from "../errors.ts";
 import { shellQuote } from "../output/shell-quote.ts";
+
+interface EnvOptions {
+  readonly domain?: string;
+  readonly json?: boolean;
+}
+
+/** A host name, with a port if need be. */
+const DOMAIN = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/;
 
 export function configure(command: Command, context: CliContext): void {
   command
     .description("Print the variables that our SDK and the `e2b` clients need, as lines for a shell.")
+    .option("--domain <domain>", "domain whose names <port>-<sandbox>.<domain> lead to the server, as BOXYARD_DOMAIN of the server has it")
     .option("--json", "print them as a JSON object")
-    .addHelpText("after", '\nExamples:\n  $ eval "$(boxyard env)"\n  $ boxyard env --json')
-    .action((options: { json?: boolean }) => printEnv(options, context));
+    .addHelpText("after", '\nExamples:\n  $ eval "$(boxyard env)"\n  $ boxyard env --domain boxes.example.com\n  $ boxyard env --json')
+    .action((options: EnvOptions) => printEnv(options, context));
 }
 
-async function printEnv(options: { json?: boolean }, context: CliContext): Promise<void> {
+async function printEnv(options: EnvOptions, context: CliContext): Promise<void> {
   const { output } = context;
-  const variables = await clientVariables(context);
+  const variables = await clientVariables(options.domain, context);
   if (options.json) return output.json(variables);
   for (const [name, value] of Object.entries(variables)) await output.line(`export ${name}=${shellQuote(value)}`);
 }
 
-async function clientVariables(context: CliContext): Promise<Record<string, string>> {
+async function clientVariables(given: string | undefined, context: CliContext): Promise<Record<string, string>> {
   const { config } = context;
   const url = isRemote(config) ? (config.apiUrl as string) : await localUrl(context);
   const key = config.apiKey ?? (isRemote(config) ? "" : readApiKey(config.dataDir));
   const { host, hostname, port } = new URL(url);
   const isLoopback = hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
-  const domain = config.env.BOXYARD_DOMAIN || (isLoopback ? `localhost${port ? `:${port}` : ""}` : host);
+  const own = given ?? (config.env.BOXYARD_DOMAIN || undefined);
+  if (own !== undefined && !DOMAIN.test(own)) throw usageError(`'${own}' is no domain; give one like boxes.example.com`);
+  const domain = own ?? (isLoopback ? `localhost${port ? `:${port}` : ""}` : host);
   return {
     BOXYARD_API_URL: url,
     BOXYARD_API_KEY: key,
+    ...(own === undefined ? {} : { BOXYARD_DOMAIN: own }),
     E2B_API_URL: url,
     E2B_SANDBOX_URL: url,
     E2B_API_KEY: key,

@@ -48,19 +48,19 @@ export function configure(command: Command, context: CliContext): void {
 function configureLife(command: Command, context: CliContext): void {
   command
     .command("pause <sandbox>")
-    .description("Stop a sandbox and keep its state, to be resumed, where the server can.")
+    .description("Stop a sandbox and keep its state, to be resumed.")
     .option("--no-memory", "keep the disk only: a resume starts it anew")
     .action((id: string, options: { memory: boolean }) => actions.pause(id, options, context));
 
   command
     .command("resume <sandbox>")
-    .description("Go on with a paused sandbox, where the server can pause.")
+    .description("Go on with a paused sandbox.")
     .option("--timeout <seconds>", "lifetime from now, at least: seconds, or 15m, 2h", parseSeconds, 300)
     .action((id: string, options: { timeout: number }) => actions.resume(id, options, context));
 
   command
     .command("fork <sandbox>")
-    .description("Make running copies of a sandbox as it is now, and print their ids, where the server can.")
+    .description("Make running copies of a sandbox as it is now, and print their ids. This server answers that it cannot yet.")
     .option("--count <count>", "how many", parseCount, 1)
     .option("--timeout <seconds>", "lifetime of each: seconds, or 15m, 2h", parseSeconds, 300)
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox fork SANDBOX --count 3")

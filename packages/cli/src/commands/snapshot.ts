@@ -12,7 +12,9 @@ interface ListOptions {
 }
 
 export function configure(command: Command, context: CliContext): void {
-  command.description("Keep states of sandboxes, where the server can, and make sandboxes from them (`boxyard sandbox create SNAPSHOT`).");
+  command.description(
+    "Keep states of sandboxes, and make sandboxes from them (`boxyard sandbox create SNAPSHOT`). This server answers that it cannot yet.",
+  );
 
   command
     .command("create <sandbox>")

@@ -18,11 +18,15 @@ export function agentBaseUrl(config: ConnectionConfig): string {
   return config.sandboxUrl ?? config.apiUrl;
 }
 
+/** Headers that choose a sandbox and a port of it. */
+export function routingHeaders(sandboxId: string, port: number): Record<string, string> {
+  return { "Svc-Sandbox-Id": sandboxId, "Svc-Sandbox-Port": String(port) };
+}
+
 /** Headers that choose the sandbox and prove the right to use it. Headers that a user set for the API are never among them. */
 export function agentHeaders(address: AgentAddress): Record<string, string> {
   return {
-    "Svc-Sandbox-Id": address.sandboxId,
-    "Svc-Sandbox-Port": String(AGENT_PORT),
+    ...routingHeaders(address.sandboxId, AGENT_PORT),
     ...(address.accessToken ? { "X-Access-Token": address.accessToken } : {}),
   };
 }

@@ -21,6 +21,8 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "SandboxListOpts",
       "ListOptions",
       "FileUrlOpts",
+      "PortAccess",
+      "PortFetchOpts",
       "SandboxInfo",
       "SandboxState",
       "SandboxMetrics",
@@ -166,17 +168,11 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
   },
 ];
 
-const HEAD = `<!-- Written by packages/sdk/src/publish/write-reference.ts from the sources; edit the docstrings there. -->
-# @boxyard/sdk: reference
+const HEAD = `<!-- Written by packages/sdk/src/publish/write-reference.ts; edit tasks.md beside it for the tasks, and the docstrings for the reference. -->
+# @boxyard/sdk
 
-The TypeScript client, for Node from 20 on, browsers, Deno and Bun. Programs to start from are in [examples](../examples).
-
-\`\`\`ts
-import { Sandbox } from "@boxyard/sdk";
-
-await using sandbox = await Sandbox.create();
-const { stdout } = await sandbox.commands.run("echo hello");
-\`\`\`
+The TypeScript client, for Node from 20 on, browsers, Deno and Bun. First ten tasks as whole programs, then the reference. More programs are in
+[examples](../examples).
 
 In Node, Deno and Bun the server and the key come from \`BOXYARD_API_URL\` and \`BOXYARD_API_KEY\` (\`eval "$(boxyard env)"\`), in a browser
 from options. Where a runtime has no \`await using\`, call \`kill()\` in a \`finally\`.
@@ -226,6 +222,7 @@ function docstringBefore(text: string, at: number): string[] {
   return before.slice(before.lastIndexOf("/**")).split("\n");
 }
 
+const tasks = readFileSync(join(import.meta.dir, "tasks.md"), "utf8");
 const built = mkdtempSync(join(PACKAGE, ".reference-"));
 try {
   const folder = join(built, "package");
@@ -241,7 +238,7 @@ try {
     });
     return `## ${title}\n\n${entries.join("\n\n")}`;
   });
-  writeFileSync(OUTPUT, `${HEAD}\n${chapters.join("\n\n")}\n`);
+  writeFileSync(OUTPUT, `${HEAD}\n${tasks}\n${chapters.join("\n\n")}\n`);
 } finally {
   rmSync(built, { recursive: true, force: true });
 }

@@ -11,6 +11,7 @@ import { Files } from "../files/files.ts";
 import { Git } from "../git/git.ts";
 import { Pty } from "../pty/pty.ts";
 import { Paginator } from "./paginator.ts";
+import { fetchPort, type PortAccess, type PortFetchOpts, portAccess } from "./port-access.ts";
 import * as calls from "./sandbox-api.ts";
 import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
 import { signFileUrl } from "./signature.ts";
@@ -174,7 +175,7 @@ export class Sandbox {
 
   /**
    * Stops the sandbox and keeps its state, memory included, until {@link Sandbox.resume} or `Sandbox.connect`. False when it was paused already.
-   * An `UnsupportedError` where the server cannot do it, as with all that follows from it: resume, forks, snapshots.
+   * An `UnsupportedError` where the server cannot do it, as with what follows from it: forks, snapshots.
    */
   pause(opts: RequestOptions & snapshots.PauseOptions = {}): Promise<boolean> {
     return snapshots.pauseSandbox(this.api, this.sandboxId, opts, opts);
@@ -216,12 +217,31 @@ export class Sandbox {
     }
   }
 
+  /**
+   * A request to a port of the sandbox, as `fetch` makes it: the answer comes whatever its status is (502 while nothing listens on the port). It
+   * goes through the server's own address, so that it works where names below `localhost` or of a wildcard domain are not resolved.
+   *
+   * @param path - Path and query, from `/` on.
+   * @throws ConnectionError when the server does not answer, AbortError when `signal` aborts.
+   */
+  fetch(port: number, path: string, opts: PortFetchOpts = {}): Promise<Response> {
+    return fetchPort(this.portAccess(port), port, path, opts);
+  }
+
+  /** Base URL and headers by which any HTTP or WebSocket client reaches a port of the sandbox through the server's own address. */
+  portAccess(port: number): PortAccess {
+    return portAccess(this.address, port, this.trafficAccessToken);
+  }
+
   /** Host name under which a port of the sandbox is reached from outside; for `http://` in front where the API has it. */
   getHost(port: number): string {
     return `${port}-${this.sandboxId}.${this.domain ?? domainOf(this.api.config)}`;
   }
 
-  /** Base URL of a port of the sandbox, with the scheme of the API. */
+  /**
+   * Base URL of a port of the sandbox, with the scheme of the API, for browsers and for machines that resolve the name. Node and Python resolve no
+   * names below `localhost`: use {@link Sandbox.fetch} there, or a wildcard domain.
+   */
   getUrl(port: number): string {
     return `${new URL(this.api.config.apiUrl).protocol}//${this.getHost(port)}`;
   }

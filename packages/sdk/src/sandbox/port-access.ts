@@ -1,0 +1,39 @@
+import { type AgentAddress, routingHeaders } from "../connection/agent-connection.ts";
+import { describe } from "../connection/api-client.ts";
+import { AbortError, ConnectionError, InvalidArgumentError } from "../errors.ts";
+
+/** What a request to a port of a sandbox needs, whatever makes it. */
+export interface PortAccess {
+  /** Base URL, without a slash at the end: the server's own, so that no name has to be resolved. */
+  readonly url: string;
+  /** Headers that say which sandbox and which port is meant, and the token of a sandbox whose ports are not public. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Options of `sandbox.fetch`: those of the platform's own `fetch`. */
+export type PortFetchOpts = RequestInit;
+
+export function portAccess(address: AgentAddress, port: number, trafficAccessToken: string | undefined): PortAccess {
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new InvalidArgumentError(`port must be a whole number from 1 to 65535, not ${port}`, { code: "invalid_argument" });
+  }
+  const token: Record<string, string> = trafficAccessToken === undefined ? {} : { "e2b-traffic-access-token": trafficAccessToken };
+  return { url: address.baseUrl, headers: { ...routingHeaders(address.sandboxId, port), ...token } };
+}
+
+/** One request to a port of a sandbox. Every answer is a success, whatever its status. */
+export async function fetchPort(access: PortAccess, port: number, path: string, init: RequestInit): Promise<Response> {
+  if (!path.startsWith("/")) {
+    throw new InvalidArgumentError(`path must begin with '/', not '${path.slice(0, 100)}'`, { code: "invalid_argument" });
+  }
+  const headers = new Headers(init.headers);
+  for (const [name, value] of Object.entries(access.headers)) headers.set(name, value);
+  try {
+    return await fetch(access.url + path, { ...init, headers });
+  } catch (cause) {
+    const what = `fetch ${path.slice(0, 100)} from port ${port}`;
+    if (init.signal?.aborted) throw new AbortError(`${what}: aborted`, { code: "canceled", reason: "aborted", cause: init.signal.reason });
+    const message = `${what}: no answer from ${access.url} (${describe(cause)})`;
+    throw new ConnectionError(message, { code: "unavailable", reason: "network_failed", cause });
+  }
+}
