@@ -23,6 +23,7 @@ import { OciRuntime } from "./runtime/oci-runtime.ts";
 import { bootId } from "./runtime/process.ts";
 import type { LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
+import { readRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
 
 const AGENT_TIMEOUT_MS = 10_000;
@@ -84,6 +85,8 @@ export function assembleDriver(
     onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
   };
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
+  const limitOf = (name: string) => (isSandboxId(name) ? readRecord(paths.state(name))?.resources.diskBytes : undefined);
+  storage.watchGrowth({ limitOf, clock, logger: config.logger });
   return new LocalDriver(parts, fingerprint);
 }
 

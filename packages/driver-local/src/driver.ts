@@ -63,7 +63,7 @@ export class LocalDriver implements SandboxDriver {
     this.parts = parts;
     this.fingerprinter = fingerprinter;
     this.capabilities = { freeze: true, checkpoint: parts.criu ? "memory" : "disk", network: true, loopback: true, images: true };
-    this.images = new LocalImages(new LayerStore(parts.paths.root), {
+    this.images = new LocalImages(new LayerStore(parts.paths.root, (maxBytes) => parts.storage.withLimit(maxBytes, (limit) => limit)), {
       still: (handle, work) => this.whileStill(handle, work),
       standingOn: (digest) => sandboxesOn(parts.paths, digest),
     });

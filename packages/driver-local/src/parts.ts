@@ -1,4 +1,5 @@
-import type { SandboxId } from "@boxyard/core";
+import type { Clock, SandboxId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
 import type { NetworkSpec } from "@boxyard/driver";
 
 /** The parts that the driver is wired from; each lives in a folder of its own and knows nothing of the others. */
@@ -37,6 +38,13 @@ export interface PoolRoom {
   readonly diskFreeBytes: number;
 }
 
+export interface GrowthWatch {
+  /** What a volume of this name may hold; undefined when it is nobody's. */
+  readonly limitOf: (name: string) => number | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 export interface PoolStorage {
   /** The mounted pool. */
   readonly root: string;
@@ -51,6 +59,10 @@ export interface PoolStorage {
   /** Repeatable; succeeds when there is none. */
   destroyVolume(id: string): Promise<void>;
   usage(id: string): Promise<{ usedBytes: number }>;
+  /** From now on sandboxes and layers in the making get limits that the pool can hold (see `GrowthGuard`). Ends with `close`. */
+  watchGrowth(watch: GrowthWatch): void;
+  /** Makes a subvolume that may hold `limitBytes` when there is room; `make` gets the limit that it is to have now. */
+  withLimit<T>(limitBytes: number, make: (limitBytes: number) => T | Promise<T>): Promise<T>;
   /** Size of the pool, and what may still be written to it. */
   room(): PoolRoom;
   listVolumes(): Promise<readonly string[]>;

@@ -34,11 +34,14 @@ type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J,
 /** The layers of a mounted pool. Knows nothing of sandboxes. */
 export class LayerStore {
   private readonly dataDir: string;
+  private readonly quotaOf: ((maxBytes: number) => Promise<number>) | undefined;
   private readonly gate = new Gate(MAX_MAKING);
   private readonly seeds: InodeSeeds;
 
-  constructor(dataDir: string) {
+  /** `quotaOf`: what a layer may take of the pool which may have so many bytes; no limit without. */
+  constructor(dataDir: string, quotaOf?: (maxBytes: number) => Promise<number>) {
     this.dataDir = dataDir;
+    this.quotaOf = quotaOf;
     this.seeds = new InodeSeeds(dataDir);
   }
 
@@ -121,7 +124,10 @@ export class LayerStore {
     const making = await Making.begin(this.dataDir);
     try {
       const bounds = { maxBytes: maxBytes ?? DEFAULT_MAX_LAYER_BYTES, maxEntries: maxEntries ?? DEFAULT_MAX_LAYER_ENTRIES };
-      const digest = await runWorker({ ...job, folder: making.folder, ...bounds }, options);
+      const work = { ...job, folder: making.folder, ...bounds };
+      // The worker sets its tree's limit itself, and the driver's guard changes it from then on.
+      const quotaBytes = await this.quotaOf?.(bounds.maxBytes);
+      const digest = await runWorker(quotaBytes === undefined ? work : { ...work, quotaBytes }, options);
       await making.publish(digest);
       return this.get(digest);
     } finally {

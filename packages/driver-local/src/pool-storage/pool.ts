@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { fromErrno } from "@boxyard/core/node";
-import type { PoolRoom, PoolStorage } from "../parts.ts";
+import { DEFAULT_MAX_LAYER_BYTES } from "@boxyard/driver";
+import type { GrowthWatch, PoolRoom, PoolStorage } from "../parts.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import {
   createSubvolume,
@@ -12,11 +13,12 @@ import {
   subvolumeId,
 } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
+import { GrowthGuard } from "./growth-guard.ts";
 import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { mountPool, unmountPool } from "./mount.ts";
 import { digestHex, poolPaths, volumeName } from "./paths.ts";
 import { ReadyVolumes } from "./ready-volumes.ts";
-import { roomIn } from "./room.ts";
+import { growthIn, roomIn } from "./room.ts";
 
 /** Mounts the pool of `dataDir` (or takes over the mounted one) and cleans up after kernels that leave qgroups behind. */
 export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<PoolStorage> {
@@ -39,6 +41,7 @@ class BtrfsPool implements PoolStorage {
   private readonly qgroups: string;
   private readonly seeds: InodeSeeds;
   private readonly ready: ReadyVolumes;
+  private guard: GrowthGuard | undefined;
 
   constructor(dataDir: string, reserve: Reserve) {
     this.dataDir = dataDir;
@@ -63,8 +66,9 @@ class BtrfsPool implements PoolStorage {
     const name = volumeName(id);
     try {
       const seed = seedAbove(layers.map((digest) => this.seeds.endOf(this.layerPath(digest))));
-      if (seed === 0) createSubvolume(this.volumesRoot, name, limitBytes);
-      else await this.createAbove(seed, name, limitBytes);
+      await this.withLimit(limitBytes, (limit) =>
+        seed === 0 ? createSubvolume(this.volumesRoot, name, limit) : this.createAbove(seed, name, limit),
+      );
     } catch (error) {
       throw fromErrno(`create volume ${id}`, error);
     }
@@ -127,6 +131,20 @@ class BtrfsPool implements PoolStorage {
     }
   }
 
+  watchGrowth({ limitOf, clock, logger }: GrowthWatch): void {
+    const growers = () => [
+      ...readdirSync(this.volumesRoot).map((name) => ({ path: `${this.volumesRoot}/${name}`, limitBytes: () => limitOf(name) })),
+      ...treesInTheMaking(this.making).map((path) => ({ path, limitBytes: () => DEFAULT_MAX_LAYER_BYTES })),
+    ];
+    const growth = () => growthIn(this.dataDir, this.reserve);
+    this.guard = new GrowthGuard({ root: this.root, qgroups: this.qgroups, growth, growers, clock, logger });
+    this.guard.start();
+  }
+
+  async withLimit<T>(limitBytes: number, make: (limitBytes: number) => T | Promise<T>): Promise<T> {
+    return this.guard ? this.guard.add(limitBytes, make) : make(limitBytes);
+  }
+
   room(): PoolRoom {
     return roomIn(this.dataDir, this.reserve);
   }
@@ -163,11 +181,12 @@ class BtrfsPool implements PoolStorage {
   }
 
   async close(): Promise<void> {
+    await this.guard?.close();
     await this.ready.close();
   }
 
   async release(): Promise<void> {
-    await this.ready.close();
+    await this.close();
     await unmountPool(this.dataDir);
   }
 }

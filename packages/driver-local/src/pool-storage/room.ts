@@ -8,25 +8,47 @@ import { poolPaths } from "./paths.ts";
 const SECTOR = 512;
 /** An image of which so much is on the disk takes no more of it. */
 const ALLOCATED = 0.98;
+/** Shares of the reserve that are still free above it when growth is paused, and when it goes on (more, or it would stop and go with every file). */
+const PAUSE = 0.125;
+const RESUME = 0.375;
 
-/**
- * What may be written to the pool before it, or the disk below it, is down to its reserve. Data that the kernel has taken and not yet
- * written counts as written.
- */
-export function roomIn(dataDir: string, reserve: Reserve): PoolRoom {
-  const { root, image } = poolPaths(dataDir);
-  const pool = statfsSync(root);
-  const size = pool.blocks * pool.bsize;
-  const free = pool.bavail * pool.bsize - underWay(root) - poolReserve(size, reserve);
-  return { diskLimitBytes: size, diskFreeBytes: Math.max(0, Math.min(free, roomBelow(image, reserve))) };
+/** How much the pool may grow. */
+export interface Growth {
+  /** What may be written before the pool, or the disk below it, is down to its reserve. Negative below that. */
+  readonly bytes: number;
+  /** Growth is paused when it is less than this, */
+  readonly pauseBytes: number;
+  /** and goes on when it is at least this. */
+  readonly resumeBytes: number;
+  readonly reserveBytes: number;
+  /** Which of the two is the shorter. */
+  readonly what: "pool_full" | "host_disk_full";
 }
 
-/** Of the disk that holds the image. */
-function roomBelow(image: string, reserve: Reserve): number {
-  const { size, blocks } = statSync(image);
-  if (blocks * SECTOR > size * ALLOCATED) return Number.POSITIVE_INFINITY;
+/** Data that the kernel has taken and not yet written counts as written. */
+export function growthIn(dataDir: string, reserve: Reserve): Growth {
+  const { root, image } = poolPaths(dataDir);
+  const pool = statfsSync(root);
+  const ofPool = growth("pool_full", pool.bavail * pool.bsize - underWay(root), poolReserve(pool.blocks * pool.bsize, reserve));
+  if (isAllocated(image)) return ofPool;
   const disk = statfsSync(dirname(image));
-  return disk.bavail * disk.bsize - diskReserve(disk.blocks * disk.bsize, reserve);
+  const ofDisk = growth("host_disk_full", disk.bavail * disk.bsize, diskReserve(disk.blocks * disk.bsize, reserve));
+  return ofDisk.bytes - ofDisk.resumeBytes < ofPool.bytes - ofPool.resumeBytes ? ofDisk : ofPool;
+}
+
+export function roomIn(dataDir: string, reserve: Reserve): PoolRoom {
+  const { blocks, bsize } = statfsSync(poolPaths(dataDir).root);
+  return { diskLimitBytes: blocks * bsize, diskFreeBytes: Math.max(0, growthIn(dataDir, reserve).bytes) };
+}
+
+/** True when the image has its blocks: what happens on the disk below it does not matter then. */
+export function isAllocated(image: string): boolean {
+  const { size, blocks } = statSync(image);
+  return blocks * SECTOR > size * ALLOCATED;
+}
+
+function growth(what: Growth["what"], freeBytes: number, reserveBytes: number): Growth {
+  return { what, bytes: freeBytes - reserveBytes, pauseBytes: reserveBytes * PAUSE, resumeBytes: reserveBytes * RESUME, reserveBytes };
 }
 
 function underWay(root: string): number {

@@ -17,6 +17,8 @@ interface MakeJob {
   /** An empty folder in the pool; the worker makes `tree` (a subvolume) and `facts` in it. */
   readonly folder: string;
   readonly maxBytes: number;
+  /** What the tree may hold in the pool; the driver's guard changes it while the worker is at it. No limit without. */
+  readonly quotaBytes?: number;
   readonly maxEntries: number;
 }
 

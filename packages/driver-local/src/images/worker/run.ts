@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { createFromSeed } from "../../pool-storage/inode-seeds.ts";
 import { fsync, syncFileSystem } from "../../sys/at.ts";
-import { createSubvolume, snapshotSubvolume } from "../../sys/btrfs.ts";
+import { createSubvolume, setQgroupLimit, snapshotSubvolume, subvolumeId } from "../../sys/btrfs.ts";
 import { close, O, open } from "../../sys/libc.ts";
 import { claimUpper } from "../claim.ts";
 import { layOver } from "../merge.ts";
@@ -43,6 +43,7 @@ function runPack(job: Extract<Job, { kind: "commit" | "merge" }>, skeleton: Skel
   const from = job.kind === "commit" ? job.volume : (job.trees[0] as string);
   // A snapshot has everything written so far, also what is still in the page cache, and is on the disk when the call returns.
   snapshotSubvolume(from, job.folder, FILES.tree);
+  limitTree(job);
   send({ type: "copied" });
   return inTree(job.folder, (root) => {
     if (job.kind === "commit") claimUpper(root, job.uidBase, job.leaveOut);
@@ -54,6 +55,7 @@ function runPack(job: Extract<Job, { kind: "commit" | "merge" }>, skeleton: Skel
 async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: SkeletonWriter, send: Send): Promise<Made> {
   if (job.seed === undefined) createSubvolume(job.folder, FILES.tree);
   else createFromSeed(job.seed, job.folder, FILES.tree);
+  limitTree(job);
   // For a layer that says nothing of its root; whatever the umask is.
   chmodSync(`${job.folder}/${FILES.tree}`, 0o755);
   const root = open(`${job.folder}/${FILES.tree}`, O.RDONLY | O.DIRECTORY);
@@ -84,6 +86,10 @@ async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: Skelet
     close(kept);
     close(root);
   }
+}
+
+function limitTree({ folder, quotaBytes }: { readonly folder: string; readonly quotaBytes?: number }): void {
+  if (quotaBytes !== undefined) setQgroupLimit(folder, subvolumeId(`${folder}/${FILES.tree}`), quotaBytes);
 }
 
 function inFolder<T>(path: string, work: (fd: number) => T): T {

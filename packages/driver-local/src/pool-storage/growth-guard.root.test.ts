@@ -1,0 +1,101 @@
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, statfsSync } from "node:fs";
+import { join } from "node:path";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { exec, initAgent } from "../testing/exec.ts";
+import { never, TestMachine } from "../testing/machine.ts";
+
+/*
+ * A pool of 8 GiB, and sandboxes that may each write 7 GiB: what one takes must be missed neither by the others nor by the file system itself.
+ */
+
+setDefaultTimeout(120_000);
+const MIB = 2 ** 20;
+const LIMIT = 7 * 1024 * MIB;
+
+let machine: TestMachine;
+beforeAll(async () => {
+  machine = await TestMachine.make();
+}, 600_000);
+afterAll(() => machine?.dispose(), 60_000);
+afterEach(() => machine.destroyAll());
+
+async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }> {
+  const handle = await machine.boot(machine.spec({ diskBytes: LIMIT }));
+  const address = await machine.driver.address(handle);
+  await initAgent(address);
+  return { handle, address };
+}
+
+/** Bytes that are free in the pool. */
+function freeInPool(): number {
+  const { bavail, bsize } = statfsSync(join(machine.dataFolder, "pool"));
+  return bavail * bsize;
+}
+
+const TAKE =
+  "i=0; while fallocate -l 50M /srv/taken-$i; do i=$((i+1)); done; while fallocate -l 4M /srv/more-$i; do i=$((i+1)); done; true";
+
+/** Takes everything that is to be had, without writing a byte; returns what the last tries said. */
+async function takeAll(...takers: readonly { readonly address: AgentAddress }[]): Promise<string> {
+  let said = "";
+  await eventually(
+    "nothing more is to be had",
+    async () => {
+      said = (await Promise.all(takers.map(({ address }) => exec(address, TAKE, { timeoutMs: 50_000 }))))
+        .map(({ output }) => output)
+        .join("");
+      return (await machine.driver.capacity()).diskFreeBytes < PAUSED_BELOW;
+    },
+    { withinMs: 50_000 },
+  );
+  return said;
+}
+
+/** An eighth of the reserve of 512 MiB. */
+const PAUSED_BELOW = 64 * MIB;
+const WRITE = (mib: number) => `dd if=/dev/zero of=/srv/written bs=1M count=${mib} conv=fsync status=none && echo written`;
+
+test("sandboxes that take all they can get leave the pool its reserve, and a neighbour can still write", async () => {
+  const [neighbour, ...greedy] = [await boot(), await boot(), await boot(), await boot()];
+  expect(await takeAll(...greedy)).toContain("Disk quota exceeded");
+  expect(freeInPool()).toBeGreaterThan(128 * MIB);
+  expect((await exec(neighbour.address, WRITE(10))).output).toBe("written\n");
+  expect((await exec((greedy[0] as typeof neighbour).address, "echo still works; rm /srv/taken-0 && echo removed")).output).toBe(
+    "still works\nremoved\n",
+  );
+});
+
+test("growth goes on by itself when there is room again", async () => {
+  const [greedy, other] = [await boot(), await boot()];
+  await takeAll(greedy, other);
+  expect((await exec(other.address, WRITE(600))).output).not.toBe("written\n");
+  await machine.driver.destroy(greedy.handle);
+  await eventually("the other grows again", async () => (await exec(other.address, WRITE(600))).output === "written\n", {
+    withinMs: 50_000,
+    everyMs: 500,
+  });
+});
+
+test("a new sandbox gets no more than its share, and all of its limit when there is room", async () => {
+  const greedy = await boot();
+  await takeAll(greedy);
+  const { address } = await boot();
+  expect((await exec(address, "fallocate -l 2G /srv/big")).exitCode).not.toBe(0);
+  await machine.driver.destroy(greedy.handle);
+  await eventually("there is room", async () => (await exec(address, "fallocate -l 2G /srv/big")).exitCode === 0, {
+    withinMs: 50_000,
+    everyMs: 500,
+  });
+});
+
+test("a layer that would fill the pool fails while it is made, and leaves nothing", async () => {
+  const greedy = await boot();
+  await takeAll(greedy);
+  const tar = Bun.spawn(["sh", "-c", "truncate -s 900M big && tar c big && rm big"], { cwd: machine.dataFolder, stdout: "pipe" });
+  const importing = machine.driver.images.importLayer(tar.stdout, { signal: never });
+  await expect(importing).rejects.toMatchObject({ code: "resource_exhausted", reason: "disk_full" });
+  expect(readdirSync(join(machine.dataFolder, "pool/making"))).toEqual([]);
+  expect((await exec(greedy.address, "echo still works")).output).toBe("still works\n");
+});
