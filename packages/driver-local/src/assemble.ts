@@ -9,6 +9,8 @@ import { workingCriu } from "./checkpoint/criu.ts";
 import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
+import { MemoryGuard } from "./guard/guard.ts";
+import { runningSandboxes } from "./guard/running.ts";
 import { RUN_FOLDER } from "./network/index.ts";
 import type { HardLimits } from "./oci/config.ts";
 import { seccompConfig } from "./oci/seccomp/config.ts";
@@ -72,6 +74,7 @@ export function assembleDriver(
     cgroups,
     spareChildren,
     limits,
+    guard: new MemoryGuard({ running: () => runningSandboxes(parts), logger: config.logger }),
     uidRanges: new UidRanges(instance, new UidClaims(RUN_FOLDER, instance, bootId())),
     networks,
     storage,

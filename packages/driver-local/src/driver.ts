@@ -263,6 +263,7 @@ export class LocalDriver implements SandboxDriver {
   }
 
   async close(): Promise<void> {
+    this.parts.guard.close();
     this.parts.spareChildren.close();
     await this.parts.networks.close();
     await this.parts.storage.close();
@@ -273,6 +274,7 @@ export class LocalDriver implements SandboxDriver {
     if (left.length > 0) {
       throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
     }
+    this.parts.guard.close();
     this.parts.spareChildren.close();
     this.parts.uidRanges.release();
     await this.parts.networks.release();

@@ -5,6 +5,7 @@ import type { InstanceLimits } from "./cgroup/instance-limits.ts";
 import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
 import type { SpareChildren } from "./cgroup/spare-children.ts";
 import type { Criu } from "./checkpoint/criu.ts";
+import type { MemoryGuard } from "./guard/guard.ts";
 import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import type { UidRanges } from "./rootfs/uid-ranges.ts";
@@ -21,6 +22,8 @@ export interface LocalParts {
   readonly spareChildren: SpareChildren;
   /** What all sandboxes together may take. */
   readonly limits: InstanceLimits;
+  /** Looks after the machine's memory. */
+  readonly guard: Pick<MemoryGuard, "close">;
   readonly uidRanges: UidRanges;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
@@ -57,6 +60,6 @@ export interface StartContext {
   readonly record: SandboxRecord;
 }
 
-export function cgroupOf(parts: LocalParts, id: SandboxId): SandboxCgroup {
+export function cgroupOf(parts: Pick<LocalParts, "cgroups" | "clock">, id: SandboxId): SandboxCgroup {
   return new SandboxCgroup(parts.cgroups, id, parts.clock);
 }

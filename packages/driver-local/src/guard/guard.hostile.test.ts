@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import type { SandboxHandle } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { findHierarchies } from "../cgroup/hierarchies.ts";
+import { InstanceCgroups } from "../cgroup/instance.ts";
+import { DataPaths } from "../state/paths.ts";
+import { exec, initAgent, startUnread } from "../testing/exec.ts";
+import { TestMachine } from "../testing/machine.ts";
+import { type Guarded, MemoryGuard } from "./guard.ts";
+import { runningSandboxes } from "./running.ts";
+import { uncountedBytes } from "./socket-memory.ts";
+
+setDefaultTimeout(60_000);
+const MIB = 1 << 20;
+let machine: TestMachine;
+beforeAll(async () => {
+  machine = await TestMachine.make();
+}, 600_000);
+afterAll(() => machine?.dispose(), 60_000);
+
+/** Netlink sockets full of answers that nobody reads: some 200 KiB each. */
+const TAKE = (sockets: number) => `
+import socket, struct, time, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
+held = []
+for _ in range(${sockets}):
+    s = socket.socket(16, socket.SOCK_RAW, 0); s.bind((0, 0)); s.setblocking(False); held.append(s)
+    try:
+        for i in range(200): s.send(struct.pack("=IHHII", 4096, 999, 1, i, 0) + bytes(4080))
+    except BlockingIOError: pass
+print("holds", flush=True); time.sleep(600)
+`;
+
+async function attack(sockets: number): Promise<{ readonly handle: SandboxHandle; readonly pid: number }> {
+  const handle = await machine.boot();
+  const address = await machine.driver.address(handle);
+  await initAgent(address);
+  await exec(address, `cat > /tmp/take.py <<'END'\n${TAKE(sockets)}\nEND`);
+  await startUnread(address, "exec python3 /tmp/take.py");
+  return { handle, pid: machine.initPid(handle) };
+}
+
+test("a sandbox whose sockets take memory that no account holds is ended, one with a few is not", async () => {
+  const greedy = await attack(200);
+  const modest = await attack(20);
+  await eventually("the sockets are full", () => uncountedBytes(greedy.pid) > 34 * MIB && uncountedBytes(modest.pid) > 2 * MIB);
+  const killed: string[] = [];
+  const guarded = ({ handle, pid }: typeof greedy): Guarded => ({
+    ...{ id: handle.sandboxId, pid, memoryBytes: 256 * MIB },
+    kill: () => void killed.push(handle.sandboxId),
+  });
+  const left = { availableBytes: 4096 * MIB, totalBytes: 8192 * MIB };
+  const guard = new MemoryGuard({ running: () => [guarded(greedy), guarded(modest)], logger: silentLogger, memory: () => left });
+  try {
+    guard.look();
+    expect(killed).toEqual([]); // Nothing goes: nobody is looked at.
+    left.availableBytes -= 300 * MIB;
+    guard.look();
+    expect(killed).toEqual([greedy.handle.sandboxId]);
+    killed.length = 0;
+    left.availableBytes = 900 * MIB;
+    guard.look();
+    guard.look();
+    expect(killed).toEqual([greedy.handle.sandboxId, greedy.handle.sandboxId]); // As long as little is left.
+  } finally {
+    guard.close();
+  }
+  await machine.destroyAll();
+});
+
+test("the driver finds its sandboxes by their state files, and ends one as a kill does", async () => {
+  const handle = await machine.boot();
+  const { instance } = JSON.parse(readFileSync(join(machine.dataFolder, "instance.json"), "utf8")) as { instance: string };
+  const parts = {
+    paths: new DataPaths(machine.dataFolder),
+    cgroups: new InstanceCgroups(findHierarchies(), instance),
+    clock: systemClock,
+  };
+  const [found] = runningSandboxes(parts);
+  expect(found).toMatchObject({ id: handle.sandboxId, pid: machine.initPid(handle), memoryBytes: 256 * MIB });
+  const ended = machine.driver.wait(handle, AbortSignal.timeout(30_000));
+  found?.kill();
+  await ended;
+  expect(runningSandboxes(parts)).toEqual([]);
+});

@@ -1,0 +1,69 @@
+import type { SandboxId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import { memoryNow, uncountedBytes } from "./socket-memory.ts";
+
+/** A sandbox that runs, as the guard sees it. */
+export interface Guarded {
+  readonly id: SandboxId;
+  readonly pid: number;
+  readonly memoryBytes: number;
+  /** Ends every process of it. */
+  kill(): void;
+}
+
+export interface GuardParts {
+  readonly running: () => readonly Guarded[];
+  readonly logger: Pick<Logger, "error">;
+  /** Memory of the machine; another one in tests. */
+  readonly memory?: typeof memoryNow;
+}
+
+const LOOK_MS = 500;
+/** Of a sandbox's memory limit, what may wait in sockets that no account holds; and what every sandbox may. */
+const SHARE = 1 / 8;
+const LEAST_BYTES = 32 << 20;
+/** It looks into the sandboxes when so much of the machine's memory went since its last look, or when this share alone is left. */
+const DROP_BYTES = 256 << 20;
+const LOW = 1 / 8;
+
+/**
+ * Ends a sandbox that takes the machine's memory by way of sockets. The kernel gives no bound for these (`uncountedBytes`), so it is done
+ * from outside: twice a second the machine's memory is looked at, which is one small file, and only when it goes, the sandboxes' sockets.
+ */
+export class MemoryGuard {
+  private readonly parts: GuardParts;
+  private readonly timer: ReturnType<typeof setInterval>;
+  private availableBefore: number;
+
+  constructor(parts: GuardParts) {
+    this.parts = parts;
+    this.availableBefore = this.memory().availableBytes;
+    this.timer = setInterval(() => this.look(), LOOK_MS);
+    this.timer.unref();
+  }
+
+  private memory(): ReturnType<typeof memoryNow> {
+    return (this.parts.memory ?? memoryNow)();
+  }
+
+  /** One look; the timer's, or a test's. */
+  look(): void {
+    const { availableBytes, totalBytes } = this.memory();
+    const isGoing = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;
+    this.availableBefore = availableBytes;
+    if (!isGoing) return;
+    for (const sandbox of this.parts.running()) this.judge(sandbox);
+  }
+
+  private judge({ id, pid, memoryBytes, kill }: Guarded): void {
+    const allowedBytes = Math.max(LEAST_BYTES, Math.floor(memoryBytes * SHARE));
+    const takenBytes = uncountedBytes(pid);
+    if (takenBytes <= allowedBytes) return;
+    this.parts.logger.error({ sandboxId: id, takenBytes, allowedBytes }, "ended a sandbox: its sockets took memory that no account holds");
+    kill();
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+}
