@@ -29,6 +29,7 @@ import { readRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
 
 const AGENT_TIMEOUT_MS = 10_000;
+const CRIU_LIMIT_MS = 30_000;
 const MAX_OPEN_FILES = 16_384;
 
 export interface AssembledParts {
@@ -80,6 +81,7 @@ export function assembleDriver(
     storage,
     runtime: new OciRuntime(runtime, paths.runtime, clock),
     criu: workingCriu(config.dataFolder),
+    criuLimitMs: config.criuLimitMs ?? CRIU_LIMIT_MS,
     criuScript: paths.criuScript,
     guestFolder,
     clock,

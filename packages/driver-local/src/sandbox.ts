@@ -30,6 +30,8 @@ export interface LocalParts {
   readonly runtime: OciRuntime;
   /** What writes memory to disk; undefined where nothing can. */
   readonly criu: Criu | undefined;
+  /** How long one run of CRIU may take, milliseconds, beside the time for its memory. */
+  readonly criuLimitMs: number;
   /** What CRIU runs at each moment (see `MOMENT_SCRIPT`). */
   readonly criuScript: string;
   /** The guest bundle's folder. */

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import type { SandboxId } from "@boxyard/core";
 import { Generations } from "./checkpoint/generation.ts";
+import { endTracers } from "./checkpoint/tracers.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { readRecord, type SandboxRecord } from "./state/record.ts";
 
@@ -16,6 +17,7 @@ interface Removal {
 const endProcesses: Removal = {
   name: "endProcesses",
   async run(parts, id) {
+    endTracers(parts, id);
     await cgroupOf(parts, id).killAndWait();
     await parts.runtime.forget(id);
   },

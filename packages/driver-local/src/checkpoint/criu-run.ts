@@ -11,6 +11,9 @@ const POLL_MS = 1;
 const LONGEST_POLL_MS = 10;
 /** Enough of CRIU's log for a sentence. */
 const LOG_LINES = 4;
+const SIGKILL = 9;
+/** For a CRIU that was hung up on, to undo what it did. */
+const LAST_CHANCE_MS = 5_000;
 const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Moments at which CRIU waits for us; the rest it does by itself. */
@@ -26,6 +29,10 @@ export interface CriuRun {
   prepare?(program: ChildProgram): void;
   /** What is to be done at a moment. `pid` is the sandbox's init as the machine numbers it. When it throws, CRIU gives up and undoes. */
   at(moment: CriuMoment, pid: number): Promise<void>;
+  /** Longest time for all of it, milliseconds. */
+  readonly limitMs: number;
+  /** Called when it hangs, to let go on what it may wait for. */
+  onHang?(): void;
   /** What errors call it. */
   readonly verb: "checkpoint" | "restore";
 }
@@ -63,15 +70,42 @@ export async function runCriu(run: CriuRun): Promise<void> {
   });
   const moments = new Moments(run, questions.read, answers.write);
   try {
-    const ended = program.spawn();
+    let pid = 0;
+    const ended = program.spawn(undefined, (started) => {
+      pid = started;
+    });
     moments.listen();
-    const code = await ended;
+    const code = await Promise.race([ended, endLate(run, moments, () => pid, ended)]);
     await moments.end();
     if (code !== 0) throw failed(run, code);
   } finally {
     for (const fd of [answers.read, questions.read, questions.write]) close(fd);
     moments.hangUp();
   }
+}
+
+/**
+ * Ends a CRIU that hangs, in three steps, the last of which may leave the sandbox's processes broken: what it may wait for is let go on, our
+ * end of the talk is closed, it is killed. Its tracing ends with it, so the processes run again.
+ */
+async function endLate(run: CriuRun, moments: Moments, pid: () => number, ended: Promise<number>): Promise<number> {
+  const isOver = await Promise.race([ended.then(() => true), late(run.limitMs, ended)]);
+  if (isOver) return ended;
+  run.onHang?.();
+  moments.hangUp();
+  if (!(await Promise.race([ended.then(() => true), late(LAST_CHANCE_MS, ended)]))) trySyscall("kill", pid(), SIGKILL);
+  await ended;
+  throw new AppError("deadline_exceeded", `CRIU could not ${run.verb} the sandbox within ${run.limitMs} ms`, {
+    reason: `${run.verb}_failed`,
+  });
+}
+
+/** Resolves with false after so long; its timer does not outlive `ended`. */
+function late(ms: number, ended: Promise<number>): Promise<false> {
+  const { promise, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(() => resolve(false), ms);
+  void ended.finally(() => clearTimeout(timer)).catch(() => {});
+  return promise;
 }
 
 /** Our end of the talk. */
@@ -150,3 +184,9 @@ function failed({ verb, log }: CriuRun, code: number): AppError {
   const why = lines.length > 0 ? lines.join("; ") : "it said nothing";
   return new AppError("internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, { reason: `${verb}_failed` });
 }
+
+/** Much slower than any disk that a sandbox's memory should be on. */
+const BYTES_PER_MS = 40_000;
+
+/** How long a run may take that writes or reads at most so much memory. */
+export const limitFor = (baseMs: number, memoryBytes: number): number => baseMs + memoryBytes / BYTES_PER_MS;

@@ -5,7 +5,7 @@ import { GUEST_FOLDER } from "../rootfs/mounts.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
-import { runCriu } from "./criu-run.ts";
+import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
 import { watchedPaths } from "./watches.ts";
@@ -54,6 +54,8 @@ export async function dumpMemory(
     script: parts.criuScript,
     log,
     verb: "checkpoint",
+    limitMs: limitFor(parts.criuLimitMs, record.resources.memoryBytes),
+    onHang: () => cgroup.setFrozenBelow(frozenGroups, false),
     args: [
       ...["dump", "--tree", String(pid), "--images-dir", images, "--leave-running", "--ghost-limit", GHOST_LIMIT],
       ...COMMON_OPTIONS,

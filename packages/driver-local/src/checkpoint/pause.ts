@@ -6,6 +6,7 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
 import { dumpMemory } from "./dump.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
+import { endTracers } from "./tracers.ts";
 
 export const generationsOf = (parts: LocalParts, { sandboxId }: Pick<SandboxRecord, "sandboxId">) =>
   new Generations(parts.storage.generationsRoot, sandboxId);
@@ -63,7 +64,13 @@ export const pauseSteps: readonly Step<PauseContext>[] = [beginGeneration, stand
 
 /** How a paused sandbox gives back what it holds beside its generation and its volume. Each is repeatable. */
 const frees = [
-  { name: "endProcesses", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => cgroupOf(parts, sandboxId).killAndWait() },
+  {
+    name: "endProcesses",
+    run(parts: LocalParts, { sandboxId }: SandboxRecord) {
+      endTracers(parts, sandboxId);
+      return cgroupOf(parts, sandboxId).killAndWait();
+    },
+  },
   { name: "forget", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => parts.runtime.forget(sandboxId) },
   { name: "unplug", run: (parts: LocalParts, { lease }: SandboxRecord) => parts.networks.detach(lease) },
   { name: "removeCgroup", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => cgroupOf(parts, sandboxId).remove() },

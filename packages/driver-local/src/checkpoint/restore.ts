@@ -7,7 +7,7 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { SandboxRecord } from "../state/record.ts";
 import type { ChildProgram } from "../sys/child.ts";
 import { AT_FDCWD, close, MS } from "../sys/libc.ts";
-import { runCriu } from "./criu-run.ts";
+import { limitFor, runCriu } from "./criu-run.ts";
 import { COMMON_OPTIONS, noCriu } from "./dump.ts";
 import type { ExternalMount } from "./generation.ts";
 import { sourcePath } from "./mounts.ts";
@@ -53,6 +53,7 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
       script: parts.criuScript,
       log: join(restore.work, "restore.log"),
       verb: "restore",
+      limitMs: limitFor(parts.criuLimitMs, record.resources.memoryBytes),
       prepare: (program) => addStage(program, parts, record, { ...restore, userNsFd }),
       args: [
         ...["restore", "--images-dir", AT.images, "--work-dir", restore.work, "--root", AT.root, "--restore-detached"],

@@ -1,7 +1,7 @@
-import { rm } from "node:fs/promises";
 import { AppError, Cleanup, runSteps, type SandboxId, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
+import { upperOf } from "../rootfs/upper.ts";
 import { identify } from "../runtime/process.ts";
 import { type CreateContext, cgroupOf, type LocalParts } from "../sandbox.ts";
 import { readRecord, type SandboxRecord, writeRecord } from "../state/record.ts";
@@ -75,18 +75,15 @@ const restore: Step<ResumeContext> = {
   },
 };
 
-/** For a boot from the disk: what the sandbox reads of itself is made anew. */
-const clearFacts: Step<ResumeContext> = {
-  name: "clearFacts",
-  async run({ parts, spec, volume, oldAddress, record }) {
-    await rm(parts.paths.hostFacts(spec.sandboxId), { recursive: true, force: true });
-    changeAddress(`${volume}/upper`, oldAddress, record.lease.address);
-  },
+/** For a boot from the disk, before anything of it runs. */
+const readdress: Step<ResumeContext> = {
+  name: "readdress",
+  run: async ({ volume, oldAddress, record }) => changeAddress(upperOf(volume), oldAddress, record.lease.address),
 };
 
 export const restoreSteps: readonly Step<ResumeContext>[] = [claim, cgroup, restore, awaitAgent as Step<ResumeContext>];
 export const rebootSteps: readonly Step<ResumeContext>[] = [
-  ...[claim, cgroup, clearFacts, bundle, create, limits, network],
+  ...[claim, cgroup, readdress, bundle, create, limits, network],
   ...([start, awaitAgent] as Step<ResumeContext>[]),
 ];
 

@@ -19,7 +19,8 @@ export const bundle: Step<CreateContext> = {
     writeFileSync(join(parts.paths.sandbox(spec.sandboxId), "config.json"), JSON.stringify(config), { mode: 0o600 });
     const facts = parts.paths.hostFacts(spec.sandboxId);
     const limits = join(facts, "limits.json");
-    mkdirSync(facts);
+    // A paused sandbox that boots from its disk has them already.
+    mkdirSync(facts, { recursive: true });
     writeFileSync(limits, JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }));
     // Whatever the umask is: the sandbox's users read these.
     chmodSync(facts, 0o755);

@@ -97,8 +97,9 @@ export class ChildProgram {
    * Starts the list, which ends with `execute`, and resolves with the program's exit code; by signal: 128 + its number. `cgroup`: the v2
    * cgroup's folder to be born in (see `CAN_BE_BORN_IN_CGROUP`).
    */
-  async spawn(cgroup?: string): Promise<number> {
+  async spawn(cgroup?: string, onStarted?: (pid: number) => void): Promise<number> {
     const pid = this.parked ? await this.goOn(this.parked, cgroup ?? "") : this.startIn(cgroup);
+    onStarted?.(pid);
     const code = await waitForExit(pid);
     this.throwFailure();
     return code;

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { exec, initAgent } from "./exec.ts";
-import { TestMachine } from "./machine.ts";
+import { never, TestMachine } from "./machine.ts";
 
 /**
  * What root inside a sandbox can't do. Each test is an attack that a hostile program would try first.
  */
-export const isolationSuite = (runtime: RuntimeName) =>
-  describe(`a sandbox's root, ${runtime}`, () => {
+export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {}) =>
+  describe(`a sandbox's root, ${runtime}${isResumed ? ", after a resume" : ""}`, () => {
     setDefaultTimeout(60_000);
     let machine: TestMachine;
     let handle: SandboxHandle;
@@ -21,9 +21,15 @@ export const isolationSuite = (runtime: RuntimeName) =>
     beforeAll(async () => {
       devicesBefore = deviceNodes();
       machine = await TestMachine.make(runtime);
-      handle = await machine.boot();
+      const spec = machine.spec();
+      handle = await machine.boot(spec);
+      await initAgent(await machine.driver.address(handle));
+      if (isResumed) {
+        await machine.driver.pause(handle, { memory: true }, never);
+        handle = await machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
+        await initAgent(await machine.driver.address(handle));
+      }
       address = await machine.driver.address(handle);
-      await initAgent(address);
     }, 600_000);
     afterAll(() => machine?.dispose(), 60_000);
 

@@ -33,6 +33,8 @@ export class TestMachine {
   /** Faults of the driver that is opened next, and of the open one. */
   readonly faults: StepObserver = {};
   readonly folder: TestDataFolder;
+  /** For the driver that is opened next. */
+  criuLimitMs: number | undefined;
   private open: LocalDriver | undefined;
 
   private readonly runtime: RuntimeName | undefined;
@@ -81,10 +83,17 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    const { dataFolder, runtime, faults } = this;
+    const { dataFolder, runtime, faults, criuLimitMs } = this;
     // Looked up at each step: tests change them while the driver is open.
     const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
-    this.open = await openLocalDriver({ dataFolder, logger: silentLogger, observer, agentTimeoutMs, ...(runtime && { runtime }) });
+    this.open = await openLocalDriver({
+      dataFolder,
+      logger: silentLogger,
+      observer,
+      agentTimeoutMs,
+      ...(runtime && { runtime }),
+      ...(criuLimitMs && { criuLimitMs }),
+    });
   }
 
   /** PID 1 of a sandbox, as the machine numbers it. */

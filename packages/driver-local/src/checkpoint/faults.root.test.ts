@@ -1,0 +1,185 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { exec, initAgent, startUnread } from "../testing/exec.ts";
+import { never, TestMachine } from "../testing/machine.ts";
+import { criuFactsFile } from "./criu.ts";
+import { FREES, pauseSteps } from "./pause.ts";
+import { rebootSteps, restoreSteps } from "./resume.ts";
+
+/** Every step of a pause and of a resume fails once and is killed once: no sandbox is lost, nothing is left over, and the next call works. */
+describe("a pause or a resume that is cut off", () => {
+  setDefaultTimeout(60_000);
+  let machine: TestMachine;
+  let spec: SandboxSpec;
+  beforeAll(async () => {
+    machine = await TestMachine.make();
+  }, 600_000);
+  afterEach(async () => {
+    machine.faults.before = () => {};
+    machine.faults.after = () => {};
+    await machine.destroyAll();
+    expect(readdirSync(join(machine.dataFolder, "pool/generations"))).toEqual([]);
+  }, 60_000);
+  afterAll(() => machine?.dispose(), 60_000);
+
+  /** A sandbox with a loop that counts. */
+  const counting = async (): Promise<SandboxHandle> => {
+    spec = machine.spec();
+    const handle = await machine.boot(spec);
+    const address = await machine.driver.address(handle);
+    await initAgent(address);
+    await startUnread(address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    return handle;
+  };
+  const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), "cat /root/count")).output);
+  const goesOn = async (handle: SandboxHandle) => {
+    await initAgent(await machine.driver.address(handle));
+    const seen = await count(handle);
+    await eventually("the loop goes on", async () => (await count(handle)) > seen);
+  };
+  const pause = (handle: SandboxHandle, memory = true) => machine.driver.pause(handle, { memory }, never);
+  const resume = (incarnation: number, memory = true) => machine.driver.resume({ ...spec, incarnation }, { memory }, never);
+  /** Whatever the sandbox is now, as a restarted server finds out, it can be used, paused and resumed with its memory. */
+  const isUsable = async (handle: SandboxHandle, next: number) => {
+    const { driver } = machine;
+    if (await driver.generation(spec.sandboxId)) await driver.revert(spec.sandboxId);
+    else {
+      expect((await driver.recover(handle)).phase).toBe("running");
+      await driver.thaw(handle);
+      await goesOn(handle);
+      await pause(handle);
+    }
+    await goesOn(await resume(next));
+  };
+  const failAt = (when: "before" | "after", step: string) => {
+    machine.faults[when] = (name) => {
+      if (name !== step) return;
+      machine.faults[when] = () => {};
+      throw new Error("injected");
+    };
+  };
+  const dieAt = async (when: string, step: string, memory: boolean, of: SandboxSpec) => {
+    await machine.close();
+    const script = join(import.meta.dir, "../testing/die-at-pause.ts");
+    const argv = [process.execPath, script, machine.dataFolder, when, step, String(memory), JSON.stringify(of)];
+    const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
+    await child.exited;
+    expect(child.signalCode).toBe("SIGKILL");
+    await machine.reopen();
+  };
+
+  for (const when of ["before", "after"] as const) {
+    for (const step of pauseSteps.map(({ name }) => name)) {
+      test(`a pause that fails ${when} ${step} lets the sandbox run on`, async () => {
+        const handle = await counting();
+        failAt(when, step);
+        expect(String(await pause(handle).catch((e: unknown) => e))).toContain("injected");
+        expect([await machine.driver.generation(spec.sandboxId), (await machine.driver.inspect(handle)).phase]).toEqual([
+          undefined,
+          "running",
+        ]);
+        expect(existsSync(join(machine.dataFolder, "pool/generations", spec.sandboxId, "1"))).toBe(false);
+        await isUsable(handle, 2);
+      });
+    }
+
+    for (const step of [...pauseSteps.map(({ name }) => name), ...FREES]) {
+      test(`a pause that is killed ${when} ${step} is whole or was not`, async () => {
+        const handle = await counting();
+        await dieAt(when, step, true, spec);
+        await isUsable(handle, 2);
+      });
+    }
+
+    for (const step of FREES) {
+      test(`a pause that fails ${when} ${step}, after its generation was whole, is one`, async () => {
+        const handle = await counting();
+        failAt(when, step);
+        await pause(handle);
+        expect((await machine.driver.inspect(handle)).phase).toBe("paused");
+        await goesOn(await resume(2));
+      });
+    }
+
+    for (const memory of [true, false]) {
+      for (const step of (memory ? restoreSteps : rebootSteps).map(({ name }) => name)) {
+        test(`a resume ${memory ? "" : "from the disk "}that fails or is killed ${when} ${step} leaves it paused`, async () => {
+          const handle = await counting();
+          await pause(handle);
+          failAt(when, step);
+          expect(String(await resume(2, memory).catch((e: unknown) => e))).toContain("injected");
+          expect((await machine.driver.inspect(handle)).phase).toBe("paused");
+          await dieAt(when, step, memory, { ...spec, incarnation: 3 });
+          await isUsable(handle, 4);
+        });
+      }
+    }
+  }
+
+  describe("by a CRIU that", () => {
+    /** Another program in its place; `$CRIU` is the real one. */
+    const withCriu = async (text: string, work: () => Promise<void>) => {
+      const path = criuFactsFile(machine.dataFolder);
+      const before = readFileSync(path, "utf8");
+      const { criu } = JSON.parse(before) as { criu: { file: string; args: string[]; version: string } };
+      const real = [criu.file, ...criu.args].map((word) => `'${word}'`).join(" ");
+      const script = join(machine.dataFolder, "run", "other-criu");
+      writeFileSync(script, `#!/bin/bash\nreal() { ${real} "$@"; }\n${text}\n`, { mode: 0o755 });
+      writeFileSync(path, JSON.stringify({ ...JSON.parse(before), criu: { file: script, args: [], version: "4.2" } }));
+      machine.criuLimitMs = 3_000;
+      await machine.reopen();
+      try {
+        await work();
+      } finally {
+        writeFileSync(path, before);
+        machine.criuLimitMs = undefined;
+        await machine.reopen();
+      }
+    };
+    const failsAndRunsOn = async (handle: SandboxHandle) => {
+      expect((await pause(handle).catch((e: unknown) => e)) instanceof Error).toBe(true);
+      expect(await machine.driver.generation(spec.sandboxId)).toBeUndefined();
+      await goesOn(handle);
+    };
+
+    test.each([
+      ["fails at once", "exit 1"],
+      ["lies", "exit 0"],
+      ["hangs before it does anything", "exec sleep 1000"],
+      ["is killed early", 'real "$@" & sleep 0.02; kill -9 $!; wait; exit 1'],
+      [
+        "is killed while it writes",
+        'real "$@" & until grep -q . "${@: -1}" 2>/dev/null; do sleep 0.005; done; sleep 0.03; kill -9 $!; wait; exit 1',
+      ],
+      ["is killed late", 'real "$@" & sleep 0.12; kill -9 $!; wait; exit 1'],
+      ["writes half an image", 'real "$@"; rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
+    ])("%s: a pause fails, and the sandbox runs on", async (_how, text) => {
+      const handle = await counting();
+      await withCriu(text, () => failsAndRunsOn(handle));
+      await isUsable(handle, 2);
+    });
+
+    test.each([
+      ["fails at once", "exit 1"],
+      ["lies", "exit 0"],
+      ["hangs", "exec sleep 1000"],
+      ["is killed", 'real "$@" & sleep 0.15; kill -9 $!; wait; exit 1'],
+    ])("%s: a resume fails, and the sandbox stays paused", async (_how, text) => {
+      const handle = await counting();
+      await pause(handle);
+      await withCriu(text, async () => {
+        expect((await resume(2).catch((e: unknown) => e)) instanceof Error).toBe(true);
+      });
+      expect((await machine.driver.inspect(handle)).phase).toBe("paused");
+      await isUsable(handle, 3);
+    });
+  });
+
+  test("leaves no mount and no file of CRIU's", async () => {
+    expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain("/run/images");
+    expect(existsSync("/run/criu.kdat") && readFileSync("/run/criu.kdat").byteLength === 0).toBe(false);
+  });
+});

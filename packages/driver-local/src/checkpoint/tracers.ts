@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import type { SandboxId } from "@boxyard/core";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+
+const SIGKILL = "SIGKILL";
+
+/**
+ * Ends a CRIU that an earlier server started and that has seized processes of the sandbox, which are about to be ended: it would wait for
+ * them, and they for it.
+ */
+export function endTracers(parts: LocalParts, sandboxId: SandboxId): void {
+  const { criu } = parts;
+  const inside = cgroupOf(parts, sandboxId).processes();
+  const tracers = new Set(inside.map(tracerOf).filter((pid) => pid > 0 && !inside.includes(pid)));
+  for (const pid of tracers) {
+    if (!criu || !isCriu(pid, criu.file)) continue;
+    try {
+      process.kill(pid, SIGKILL);
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+function tracerOf(pid: number): number {
+  return Number(/^TracerPid:\s+(\d+)$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0);
+}
+
+/** Not a debugger of somebody who looks after the machine. */
+const isCriu = (pid: number, file: string): boolean => read(`/proc/${pid}/cmdline`).startsWith(`${file}\0`);
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,3 @@
+import { isolationSuite } from "./testing/isolation-suite.ts";
+
+isolationSuite("crun", { isResumed: true });

@@ -1,0 +1,22 @@
+import { silentLogger } from "@boxyard/core/node";
+import type { SandboxSpec } from "@boxyard/driver";
+import { openLocalDriver } from "../open.ts";
+import { never } from "./machine.ts";
+
+/**
+ * A program for tests: `die-at-pause.ts DATA_FOLDER before|after STEP MEMORY SPEC` pauses a running sandbox, or resumes one that is paused,
+ * and is killed at that step, as by `kill -9`.
+ */
+const [dataFolder, when, step, memory, text] = process.argv.slice(2);
+if (!dataFolder || !when || !step || !text) throw new Error("usage: die-at-pause.ts DATA_FOLDER before|after STEP MEMORY SPEC");
+
+const die = (name: string) => {
+  if (name === step) process.kill(process.pid, "SIGKILL");
+};
+const observer = when === "before" ? { before: die } : { after: die };
+const driver = await openLocalDriver({ dataFolder, logger: silentLogger, observer });
+const spec = JSON.parse(text) as SandboxSpec;
+const options = { memory: memory === "true" };
+const handle = { driver: driver.name, sandboxId: spec.sandboxId, incarnation: spec.incarnation };
+if (await driver.generation(spec.sandboxId)) await driver.resume(spec, options, never);
+else await driver.pause(handle, options, never);
