@@ -20,6 +20,32 @@ afterAll(async () => {
   await registry?.[Symbol.asyncDispose]();
 });
 
+test("device nodes of an image are left out, and the log says so", async () => {
+  const login = { username: LOGIN.username, password: LOGIN.password };
+  await pushTinyImage(
+    "nodes",
+    {},
+    {
+      host: registry.host,
+      login,
+      addFiles: async (tree) => {
+        const made = await runProgram(["sh", "-ec", 'mkdir "$1/dev"; mknod "$1/dev/console" c 5 1; mknod "$1/dev/sda" b 8 0', "sh", tree]);
+        expect(made.exitCode).toBe(0);
+      },
+    },
+  );
+  const options = { apiUrl: platform().apiUrl, apiKey: platform().apiKey };
+  const log: string[] = [];
+  const template = Template.fromImage(`${registry.host}/nodes`, { registry: { type: "registry", ...login } });
+  await template.build("nodes", { ...options, onLog: ({ message }) => void log.push(message) });
+  expect(log.join("\n")).toMatch(
+    /left out 2 device node\(s\) of a layer \("dev\/(sda|console)", "dev\/(sda|console)"\): sandboxes have their own/,
+  );
+  await using sandbox = await Sandbox.create("nodes", options);
+  expect((await sandbox.commands.run("test -c /dev/null && ls /dev/sda || echo none")).stdout).toBe("none\n");
+  await Template.delete("nodes", options).catch(() => {});
+}, 120_000);
+
 test("the published client builds on an image of a registry that asks for a login", async () => {
   const program = join(CHECKOUT, "e2e/clients/js/run.mjs");
   const env = { ...platform().env, IMAGE: `${registry.host}/tiny`, IMAGE_USER: LOGIN.username, IMAGE_PASSWORD: LOGIN.password };

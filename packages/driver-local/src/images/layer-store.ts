@@ -65,7 +65,7 @@ export class LayerStore {
   }
 
   async import(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo> {
-    const { signal, expectedDigest, onProgress } = options;
+    const { signal, expectedDigest, onProgress, onLeftOut } = options;
     signal.throwIfAborted();
     if (expectedDigest !== undefined && this.readFacts(expectedDigest) && this.has(expectedDigest)) {
       if (!("path" in source)) await source.cancel();
@@ -73,7 +73,7 @@ export class LayerStore {
     }
     const seed = await this.seedOver(options.above ?? []);
     const job = { kind: "import", ...(expectedDigest !== undefined && { expectedDigest }), ...(seed !== undefined && { seed }) } as const;
-    return this.make(job, options, { source, signal, ...(onProgress && { onProgress }) });
+    return this.make(job, options, { source, signal, ...(onProgress && { onProgress }), ...(onLeftOut && { onLeftOut }) });
   }
 
   /** Where a layer over these begins. One that is still to come counts as if it were short. */

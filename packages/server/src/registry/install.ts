@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import type { ImageRef, ImageStore } from "@boxyard/driver";
+import type { ImageRef, ImageStore, ImportLayerOptions } from "@boxyard/driver";
 import type { Pins } from "../images/pins.ts";
 import {
   badImage,
@@ -38,6 +38,8 @@ export interface InstallOptions {
   /** That of this machine by default. */
   readonly platform?: Platform;
   readonly onProgress?: (progress: PullProgress) => void;
+  /** Told of device nodes of a layer, which are left out. */
+  readonly onLeftOut?: NonNullable<ImportLayerOptions["onLeftOut"]>;
   /** Room left for layers on top: the image is merged down to `maxLayers` minus this. 8 by default. */
   readonly spareLayers?: number;
   /** Most bytes of one layer's tar; the driver's bound by default. */
@@ -136,12 +138,16 @@ async function fetchLayer(
   options: InstallOptions & { readonly above: readonly string[] },
   progress: Progress,
 ): Promise<void> {
-  const { above, images, signal, maxLayerBytes } = options;
+  const { above, images, signal, maxLayerBytes, onLeftOut } = options;
   if (await images.hasLayer(diffId)) return progress.bytes(descriptor.size);
   await using file = await source.blob(descriptor, { signal, onBytes: (bytes) => progress.bytes(bytes) });
   await images.importLayer(
     { path: file.path },
-    { signal, expectedDigest: diffId, above, ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }) },
+    {
+      ...{ signal, expectedDigest: diffId, above },
+      ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }),
+      ...(onLeftOut && { onLeftOut }),
+    },
   );
 }
 

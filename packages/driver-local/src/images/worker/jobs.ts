@@ -22,9 +22,16 @@ interface MakeJob {
   readonly maxEntries: number;
 }
 
+/** Device nodes of a tar that are not in the layer's tree, and some of their paths. */
+export interface LeftOut {
+  readonly count: number;
+  readonly examples: readonly string[];
+}
+
 /** One line of JSON from a worker. */
 export type Message =
   | { readonly type: "progress"; readonly bytesRead: number }
+  | ({ readonly type: "leftOut" } & LeftOut)
   /** A commit has its own copy: the sandbox may go on. */
   | { readonly type: "copied" }
   | { readonly type: "done"; readonly digest: string }

@@ -80,6 +80,7 @@ async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: Skelet
     }
     unpacker.finish();
     skeleton.finish();
+    if (unpacker.leftOut.count > 0) send({ type: "leftOut", ...unpacker.leftOut });
     return { digest, sizeBytes, replaced: unpacker.replaced };
   } finally {
     unpacker.close();

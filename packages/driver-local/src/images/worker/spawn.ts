@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { AppError, executableBuild, PROGRAM } from "@boxyard/core";
 import type { LayerSource } from "@boxyard/driver";
 import { close, O, open, pipe } from "../../sys/libc.ts";
-import type { Job, Message } from "./jobs.ts";
+import type { Job, LeftOut, Message } from "./jobs.ts";
 import { Lines } from "./lines.ts";
 
 const read = promisify(readCallback);
@@ -22,6 +22,7 @@ export interface WorkerOptions {
   /** What the worker reads from its standard input. */
   readonly source?: LayerSource;
   readonly onProgress?: (bytesRead: number) => void;
+  readonly onLeftOut?: (leftOut: LeftOut) => void;
   /** The worker has its own copy of what it works on. */
   readonly onCopied?: () => void;
 }
@@ -97,6 +98,7 @@ async function outcome(stdout: ReadableStream<Uint8Array>, options: WorkerOption
     for (const line of lines.push(bytes)) {
       const message = JSON.parse(line) as Message;
       if (message.type === "progress") options.onProgress?.(message.bytesRead);
+      else if (message.type === "leftOut") options.onLeftOut?.(message);
       else if (message.type === "copied") options.onCopied?.();
       else last = message;
     }

@@ -5,6 +5,7 @@ import {
   DOCKER_HUB,
   type Downloads,
   type InstalledImage,
+  type InstallOptions,
   importArchive,
   type PullProgress,
   parseImageReference,
@@ -41,8 +42,7 @@ export class RegistryImages implements ImageSource {
   async pull(reference: string, { access, signal, say, pin }: PullRequest): Promise<PulledImage> {
     const { registry, ...deps } = this.deps;
     const parsed = parseImageReference(reference, registry === undefined ? {} : { registry });
-    const onProgress = teller(say);
-    const wanted = { ...deps, reference: parsed, signal, onProgress, ...(access ? { credentials: access } : {}) };
+    const wanted = { ...deps, reference: parsed, signal, ...tellers(say), ...(access ? { credentials: access } : {}) };
     using installed = await pullImage(wanted).catch((error: unknown) => {
       throw parsed.registry === DOCKER_HUB ? withMirrorHint(error) : error;
     });
@@ -52,7 +52,7 @@ export class RegistryImages implements ImageSource {
   async unpack(path: string, { signal, say, pin }: PullRequest): Promise<PulledImage> {
     const { images, pins, folder } = this.deps;
     say("reading the archive");
-    using installed = await importArchive({ archive: Bun.file(path).stream(), images, pins, folder, signal, onProgress: teller(say) });
+    using installed = await importArchive({ archive: Bun.file(path).stream(), images, pins, folder, signal, ...tellers(say) });
     const template = templateFactsOf(installed.settings);
     return { ...taken(installed, pin), ...(template ? { template } : {}) };
   }
@@ -72,6 +72,16 @@ function withMirrorHint(error: unknown): unknown {
 function taken({ image, sourceDigest, settings }: InstalledImage, pin: Pin): PulledImage {
   pin.add(image.layers);
   return { digest: sourceDigest, layers: image.layers, env: settings.env };
+}
+
+type Tellers = Required<Pick<InstallOptions, "onProgress" | "onLeftOut">>;
+
+function tellers(say: (line: string) => void): Tellers {
+  const onLeftOut: Tellers["onLeftOut"] = ({ count, examples }) =>
+    say(
+      `left out ${count} device node(s) of a layer (${examples.join(", ")}${count > examples.length ? ", …" : ""}): sandboxes have their own`,
+    );
+  return { onProgress: teller(say), onLeftOut };
 }
 
 function teller(say: (line: string) => void): (progress: PullProgress) => void {
