@@ -18,8 +18,6 @@ export type SandboxState = keyof typeof MOVES;
 /** A state from which a sandbox can still go on: everything but `dead`. */
 export type LivingState = Exclude<SandboxState, "dead">;
 
-export const SANDBOX_STATES = Object.keys(MOVES) as readonly SandboxState[];
-
 export function canMove(from: SandboxState, to: SandboxState): boolean {
   return (MOVES[from] as readonly string[]).includes(to);
 }

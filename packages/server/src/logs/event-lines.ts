@@ -19,23 +19,25 @@ const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "released
 
 export type LogText = Pick<SandboxLogLine, "level" | "message" | "fields">;
 
-/** What an event means to the owner of its sandbox; undefined when it is nothing to tell. `ms`: how long the change took, if that is known. */
-export function lineOf(event: StoreEvent, record: SandboxRecord, ms: number | undefined): LogText | undefined {
-  const from = event.before?.state;
+/** Whether an event is something to tell the owner of its sandbox: most are not. */
+export function isTold({ action, before }: StoreEvent): boolean {
+  const from = before?.state;
+  if (action === "sandbox.running") return from === "creating" || from === "resuming";
+  if (action === "sandbox.paused") return from === "pausing";
+  // When the store did not take the beginning of the end, the end itself is the first that it tells.
+  return action === "sandbox.killing" || (action === "sandbox.dead" && from !== "killing");
+}
+
+/** What an event that `isTold` means to the owner. `ms`: how long the change took, if that is known. */
+export function lineOf(event: StoreEvent, record: SandboxRecord, ms: number | undefined): LogText {
   const took = ms === undefined ? {} : { ms: String(ms) };
-  if (event.action === "sandbox.running" && from === "creating") {
-    return { level: "info", message: `Sandbox started from template ${record.facts.alias}`, fields: { event: "started", ...took } };
-  }
-  if (event.action === "sandbox.running" && from === "resuming") {
-    return { level: "info", message: "Sandbox resumed", fields: { event: "resumed", ...took } };
-  }
-  if (event.action === "sandbox.paused" && from === "pausing") {
+  if (event.action === "sandbox.paused") {
     const what = record.settings.pauseMode === "filesystem" ? "with its disk only" : "with its memory";
     return { level: "info", message: `Sandbox paused ${what}`, fields: { event: "paused", ...took } };
   }
-  // When the store did not take the beginning of the end, the end itself is the first that it tells.
-  if (event.action === "sandbox.killing" || (event.action === "sandbox.dead" && from !== "killing")) return endLine(event.after?.reason);
-  return undefined;
+  if (event.action !== "sandbox.running") return endLine(event.after?.reason);
+  if (event.before?.state === "resuming") return { level: "info", message: "Sandbox resumed", fields: { event: "resumed", ...took } };
+  return { level: "info", message: `Sandbox started from template ${record.facts.alias}`, fields: { event: "started", ...took } };
 }
 
 function endLine(reason: unknown): LogText {

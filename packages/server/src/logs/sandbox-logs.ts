@@ -2,7 +2,7 @@ import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { EventReader } from "../event-reader.ts";
 import type { BuildLogLevel, SandboxLogLine, SandboxLogQuery, Store, StoreEvent } from "../store/index.ts";
-import { lineOf } from "./event-lines.ts";
+import { isTold, lineOf } from "./event-lines.ts";
 
 /** Lines kept of one sandbox. */
 const KEEP = 1000;
@@ -65,9 +65,9 @@ export class SandboxLogs {
     const lines: SandboxLogLine[] = [];
     for (const event of events.filter(({ action }) => action.startsWith("sandbox."))) {
       const ms = this.timeOf(event);
-      const record = await this.store.getSandbox(event.targetId as SandboxId);
-      const line = record?.owner.kind === "user" ? lineOf(event, record, ms) : undefined;
-      if (record && line) lines.push({ ...line, sandboxId: record.id, at: event.at, place: event.cursor });
+      const record = isTold(event) ? await this.store.getSandbox(event.targetId as SandboxId) : undefined;
+      if (record?.owner.kind !== "user") continue;
+      lines.push({ ...lineOf(event, record, ms), sandboxId: record.id, at: event.at, place: event.cursor });
     }
     await this.store.sandboxLogs.add(lines, KEEP);
   }

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test";
+import { Cleanup } from "./cleanup.ts";
+import { runSteps, type Step, type StepEvent, used } from "./steps.ts";
+
+interface Log {
+  readonly lines: string[];
+}
+
+const step = (name: string, deed: (signal: AbortSignal) => Promise<void> | void = () => {}): Step<Log> => ({
+  name,
+  async run({ lines }, undo, signal) {
+    undo.add(name, () => void lines.push(`undo ${name}`));
+    await deed(signal);
+    lines.push(name);
+  },
+});
+const never = new AbortController().signal;
+const no = () => {
+  throw new Error("no");
+};
+
+describe("steps", () => {
+  test("run in order, and leave their undo to the caller when all is done", async () => {
+    const log = { lines: [] as string[] };
+    const undo = new Cleanup();
+    await runSteps([step("a"), step("b")], log, undo, never);
+    expect(log.lines).toEqual(["a", "b"]);
+    await undo.run();
+    expect(log.lines).toEqual(["a", "b", "undo b", "undo a"]);
+  });
+
+  test("are undone in reverse when one fails, that one too, and none comes after it", async () => {
+    const log = { lines: [] as string[] };
+    await expect(runSteps([step("a"), step("b", no), step("c")], log, new Cleanup(), never)).rejects.toThrow("no");
+    expect(log.lines).toEqual(["a", "undo b", "undo a"]);
+  });
+
+  test.each(["before", "after"] as const)("are undone when an observer fails %s one", async (when) => {
+    const log = { lines: [] as string[] };
+    const observer = { [when]: (name: string) => (name === "b" ? no() : undefined) };
+    await expect(runSteps([step("a"), step("b"), step("c")], log, new Cleanup(), never, observer)).rejects.toThrow("no");
+    expect(log.lines).toEqual(when === "before" ? ["a", "undo a"] : ["a", "b", "undo b", "undo a"]);
+  });
+
+  test("are undone when their signal aborts between two of them", async () => {
+    const log = { lines: [] as string[] };
+    const stop = new AbortController();
+    const steps = [step("a", () => stop.abort(new Error("stopped"))), step("b")];
+    await expect(runSteps(steps, log, new Cleanup(), stop.signal)).rejects.toThrow("stopped");
+    expect(log.lines).toEqual(["a", "undo a"]);
+  });
+
+  test("tell of each its name, its error and what was used meanwhile", async () => {
+    const events: StepEvent[] = [];
+    let spent = 0;
+    const observer = { meter: () => ({ server: spent }), onStep: (event: StepEvent) => void events.push(event) };
+    const spending = step("a", () => {
+      spent += 5;
+    });
+    await runSteps([spending, step("b", no)], { lines: [] }, new Cleanup(), never, observer).catch(() => {});
+    expect(events).toMatchObject([
+      { name: "a", cpuMs: { server: 5 } },
+      { name: "b", cpuMs: { server: 0 }, error: expect.any(Error) },
+    ]);
+    expect(used({ a: 1 }, { a: 3, b: 2 })).toEqual({ a: 2, b: 2 });
+  });
+});
+
+describe("a clean-up", () => {
+  test("tries every entry, last first, and tells which failed", async () => {
+    const lines: string[] = [];
+    const undo = new Cleanup((name, error) => void lines.push(`${name} failed: ${(error as Error).message}`));
+    undo.add("a", () => void lines.push("a"));
+    undo.add("b", no);
+    undo.add("c", async () => void lines.push("c"));
+    await undo.run();
+    await undo.run();
+    expect(lines).toEqual(["c", "b failed: no", "a"]);
+  });
+
+  test("forgets its entries when the deed is done", async () => {
+    const lines: string[] = [];
+    const undo = new Cleanup();
+    undo.add("a", () => void lines.push("a"));
+    undo.disarm();
+    await undo.run();
+    expect(lines).toEqual([]);
+  });
+});
