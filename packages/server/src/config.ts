@@ -17,6 +17,7 @@ export interface ServerConfig {
   /** Clients and sandboxes that answer nothing for so long, though asked, are gone. */
   readonly peerTimeoutSeconds: number;
   readonly logLevel: string;
+  readonly logFormat: "auto" | "text" | "json";
   readonly maxSandboxes: number;
   /** Limits of all sandboxes together over what there is. */
   readonly overcommit: Overcommit;
@@ -112,6 +113,7 @@ const Env = z.object({
     .optional(),
   BOXYARD_PEER_TIMEOUT_SECONDS: count(3).max(7200, "must be at most 7200").default(60),
   BOXYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
+  BOXYARD_LOG_FORMAT: z.enum(["auto", "text", "json"]).default("auto"),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
@@ -160,6 +162,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     publicUrl: e.BOXYARD_PUBLIC_URL,
     peerTimeoutSeconds: e.BOXYARD_PEER_TIMEOUT_SECONDS,
     logLevel: e.BOXYARD_LOG_LEVEL,
+    logFormat: e.BOXYARD_LOG_FORMAT,
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
     maxCreates: e.BOXYARD_MAX_CREATES,

@@ -1,5 +1,5 @@
 import { AppError, EXIT_SETUP_NEEDED } from "@boxyard/core";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { CliContext } from "../context.ts";
 import { ensureServer, findServer } from "../server-control/ensure.ts";
 import { acquireLock } from "../server-control/lock.ts";
@@ -16,8 +16,20 @@ export function configure(command: Command, context: CliContext): void {
       "Start the server on this machine; on first use, set the machine up. In the foreground until Ctrl-C, or with -d in the background.",
     )
     .option("-d, --detach", "in the background; its log is $BOXYARD_DATA/server.log")
+    .addOption(
+      new Option("--log-format <format>", "lines of its log: text for people, or json; auto is text on a terminal").choices([
+        "auto",
+        "text",
+        "json",
+      ]),
+    )
     .addHelpText("after", "\nExamples:\n  $ boxyard up -d\n  $ BOXYARD_LISTEN=0.0.0.0:8080 boxyard up")
-    .action((options: { detach?: boolean }) => (options.detach ? upDetached(context) : upForeground(context)));
+    .action(async ({ detach, logFormat }: { detach?: boolean; logFormat?: string }) => {
+      const env = { ...context.config.env, ...(logFormat && { BOXYARD_LOG_FORMAT: logFormat }) };
+      const own = { ...context, config: { ...context.config, env } };
+      await (detach ? upDetached(own) : upForeground(own));
+      context.exitCode = own.exitCode;
+    });
 }
 
 async function upDetached(context: CliContext): Promise<void> {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
-import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync } from "node:fs";
+import { accessSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { AppError, EXIT_SETUP_NEEDED, systemClock } from "@boxyard/core";
+import { logLineAsText } from "@boxyard/core/node";
 import type { CliConfig } from "../config.ts";
 import { answers } from "./health.ts";
 import { selfCommand } from "./self-command.ts";
@@ -12,7 +13,9 @@ const POLL_MS = 10;
 /** How long a hanging server may take to end before it is killed. */
 const END_LIMIT_MS = 5000;
 const PROBE_LIMIT_MS = 5000;
-const LOG_LINES = 20;
+const LOG_LINES = 10;
+/** With this the server's program begins the line that says why it ends. */
+const OWN_WORDS = "boxyard serve: ";
 
 /**
  * Starts a server in a session of its own, its output in `server.log`, and waits until it answers. Undefined when it says that set-up is
@@ -20,6 +23,7 @@ const LOG_LINES = 20;
  */
 export async function startDetached(config: CliConfig, signal: AbortSignal): Promise<ServerFile | undefined> {
   const log = openSync(serverLogPath(config.dataDir), "a", 0o600);
+  const before = fstatSync(log).size;
   const [command, ...args] = selfCommand("serve");
   // stdin is nothing, the folder is /: a server must hold on to nothing of the terminal it was started from.
   const child = spawn(command, args, {
@@ -44,7 +48,7 @@ export async function startDetached(config: CliConfig, signal: AbortSignal): Pro
     await systemClock.sleep(POLL_MS, signal);
   }
   if (exitCode === EXIT_SETUP_NEEDED) return undefined;
-  const failure = startFailure(config, exitCode);
+  const failure = startFailure(config, exitCode, before);
   if (child.pid) await endHanging(child.pid, () => exitCode !== undefined);
   throw failure;
 }
@@ -58,22 +62,25 @@ async function endHanging(pid: number, hasEnded: () => boolean): Promise<void> {
   }
 }
 
-function startFailure(config: CliConfig, exitCode: number | undefined): AppError {
+/** The server's own last words are the reason; without any, the last lines of its log are shown. `before` is where the log of this start begins. */
+function startFailure(config: CliConfig, exitCode: number | undefined, before: number): AppError {
   const how = exitCode === undefined ? `did not answer within ${START_LIMIT_MS / 1000} s` : `ended with exit code ${exitCode}`;
-  const tail = logTail(config.dataDir);
-  const message = `the server ${how}${tail ? `. The end of ${serverLogPath(config.dataDir)}:\n${tail}` : ""}`;
-  return new AppError("unavailable", message, {
+  const lines = linesFrom(serverLogPath(config.dataDir), before);
+  const words = lines.findLast((line) => line.startsWith(OWN_WORDS))?.slice(OWN_WORDS.length);
+  const tail = lines.slice(-LOG_LINES).map((line) => `  ${logLineAsText(line)}`);
+  const more = tail.length > 0 ? `. The end of its log, ${serverLogPath(config.dataDir)}:\n${tail.join("\n")}` : "";
+  return new AppError("unavailable", `the server ${how}${words === undefined ? more : `: ${words}`}`, {
     reason: "server_start",
-    details: { hint: "`boxyard doctor` says what this machine lacks; `boxyard up` shows the server's output directly." },
+    details: { hint: `Its log is ${serverLogPath(config.dataDir)}. \`boxyard doctor\` says what this machine lacks.` },
   });
 }
 
-function logTail(dataDir: string): string {
+function linesFrom(path: string, offset: number): string[] {
   try {
-    const lines = readFileSync(serverLogPath(dataDir), "utf8").trimEnd().split("\n").slice(-LOG_LINES);
-    return lines.map((line) => `  ${line}`).join("\n");
+    const text = readFileSync(path).subarray(offset).toString();
+    return text.split("\n").filter((line) => line !== "");
   } catch {
-    return "";
+    return [];
   }
 }
 

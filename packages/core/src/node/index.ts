@@ -1,4 +1,5 @@
 export { ownCpuMs, pidsBelow, processCpuMs } from "./cpu.ts";
 export * from "./errno.ts";
+export { logLineAsText } from "./log-text.ts";
 export * from "./logger.ts";
 export { makePrivateFolder, PRIVATE_UMASK } from "./private-folder.ts";

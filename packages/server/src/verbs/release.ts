@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "@boxyard/core";
-import { createLogger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { openStore } from "../context.ts";
 import type { Machine } from "../machine.ts";
 import { lockDataFolder } from "../server-file.ts";
 import type { Store } from "../store/index.ts";
+import { serverLogger } from "./server-logger.ts";
 
 const AT_ONCE = 8;
 
@@ -14,7 +14,7 @@ const AT_ONCE = 8;
 export async function release(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   if (!existsSync(config.dataFolder)) return 0;
   const lock = lockDataFolder(config.dataFolder);
-  const logger = createLogger("server", { level: config.logLevel });
+  const logger = serverLogger(config);
   try {
     const driver = await machine.openDriver(logger);
     if (args.includes("--sandboxes")) {

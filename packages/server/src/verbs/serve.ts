@@ -1,11 +1,11 @@
 import { chmodSync, writeFileSync } from "node:fs";
-import { createLogger } from "@boxyard/core/node";
 import { buildId } from "../build-id.ts";
 import type { ServerConfig } from "../config.ts";
 import { startServer } from "../context.ts";
 import type { Machine } from "../machine.ts";
 import { lockDataFolder, makeDataFolder, removeServerFile, writeServerFile } from "../server-file.ts";
 import { BUILD_FOLDER, NO_BUILD_SETTINGS } from "../templates/builds/build-settings.ts";
+import { serverLogger } from "./server-logger.ts";
 
 /** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */
 const SETUP_NEEDED = 78;
@@ -20,7 +20,7 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
   }
   makeDataFolder(config.dataFolder);
   const lock = lockDataFolder(config.dataFolder);
-  const logger = createLogger("server", { level: config.logLevel });
+  const logger = serverLogger(config);
   const stop = untilSignal();
   goLast();
   // A fault in one request must not end the service of all the others.

@@ -132,6 +132,13 @@ export const SETTINGS = [
     meaning: "trace (every step of a create, with its CPU), debug, info, warn, error or silent.",
   },
   {
+    name: "BOXYARD_LOG_FORMAT",
+    form: "auto, text or json",
+    usedBy: "server",
+    default: "auto",
+    meaning: "Lines of the server's log: text for people, or JSON. auto is text on a terminal and JSON elsewhere, as in server.log.",
+  },
+  {
     name: "BOXYARD_MAX_SANDBOXES",
     form: "number",
     usedBy: "server",
