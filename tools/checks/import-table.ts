@@ -8,7 +8,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   "driver-local": ["core", "driver"],
   "driver-kubernetes": ["core", "driver"],
   agent: ["core", "spec"],
-  "agent-client": ["core", "driver"],
+  "agent-client": ["core", "spec", "driver"],
   http1: [],
   server: ["core", "spec", "driver", "agent-client", "http1"],
   sdk: ["spec"],

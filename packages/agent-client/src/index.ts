@@ -1,2 +1,4 @@
+export type { AgentAccess } from "./access.ts";
+export * from "./files.ts";
 export * from "./init.ts";
 export * from "./process.ts";

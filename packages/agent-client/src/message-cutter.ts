@@ -1,6 +1,7 @@
+import { ENVELOPE_HEADER_BYTES, envelopeLength } from "@boxyard/spec";
+
 /** The agent's own messages hold 64 KiB of output, in base64, at most. */
 export const MAX_MESSAGE_BYTES = 1 << 20;
-const HEADER_BYTES = 5;
 
 export interface Message {
   readonly flags: number;
@@ -12,7 +13,7 @@ export interface Message {
  * byte is copied once.
  */
 export class MessageCutter {
-  private readonly header = new Uint8Array(HEADER_BYTES);
+  private readonly header = new Uint8Array(ENVELOPE_HEADER_BYTES);
   private headerLength = 0;
   private body: Uint8Array | undefined;
   private bodyLength = 0;
@@ -22,8 +23,8 @@ export class MessageCutter {
     for (let at = 0; at < chunk.byteLength || this.isWhole; ) {
       if (!this.body) {
         at += this.fill(this.header, this.headerLength, chunk, at, (length) => (this.headerLength = length));
-        if (this.headerLength < HEADER_BYTES) return;
-        const length = new DataView(this.header.buffer).getUint32(1);
+        if (this.headerLength < ENVELOPE_HEADER_BYTES) return;
+        const length = envelopeLength(this.header);
         if (length > MAX_MESSAGE_BYTES) throw onTooLarge();
         this.body = new Uint8Array(length);
         this.bodyLength = 0;

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type AgentAccess, runProcess, startProcess } from "./process.ts";
+import type { AgentAccess } from "./access.ts";
+import { runProcess, startProcess } from "./process.ts";
 
 const REQUEST = { cmd: "true", args: [], user: "root" };
 

@@ -1,13 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError } from "@boxyard/core";
-import type { AgentAddress } from "@boxyard/driver";
+import { envelope, FLAG_END } from "@boxyard/spec";
+import { type AgentAccess, headersOf, urlOf } from "./access.ts";
 import { MessageCutter } from "./message-cutter.ts";
-
-/** A sandbox's agent, and the token that it was given. */
-export interface AgentAccess {
-  readonly address: AgentAddress;
-  readonly accessToken: string;
-}
 
 export interface ProcessRequest {
   readonly cmd: string;
@@ -45,8 +40,6 @@ export interface RunningProcess {
 const SLICE = { bytes: 64 << 10, messages: 128 };
 /** Of an answer that is a refusal. */
 const MAX_REFUSAL_BYTES = 64 << 10;
-const HEADER_BYTES = 5;
-const FLAG_END = 2;
 
 /**
  * Starts processes through the agent (Connect's JSON codec, docs/contract/agent.md, Protocol and Processes). Whatever answers may be hostile: each message has a limit,
@@ -89,43 +82,8 @@ export async function runProcess(
   }
 }
 
-export type FileContent = Blob | string;
-
-/** A file inside, as root may read it. Cancelling the stream ends the transfer. */
-export async function getFile(agent: AgentAccess, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-  const query = new URLSearchParams({ path, username: "root" });
-  const init = { headers: headersOf(agent, "root"), redirect: "manual", keepalive: false, timeout: false, signal } as RequestInit;
-  const response = await fetch(`${urlOf(agent)}/files?${query}`, init);
-  if (response.status === 200 && response.body) return response.body;
-  void response.body?.cancel().catch(() => {});
-  throw new AppError("internal", `The sandbox did not give a file (status ${response.status})`, { reason: "file_not_given" });
-}
-
-/** Writes a file inside, as root. */
-export async function putFile(agent: AgentAccess, path: string, content: FileContent, signal: AbortSignal): Promise<void> {
-  const query = new URLSearchParams({ path, username: "root" });
-  const response = await fetch(`${urlOf(agent)}/files?${query}`, {
-    method: "POST",
-    headers: { ...headersOf(agent, "root"), "Content-Type": "application/octet-stream" },
-    body: content,
-    redirect: "manual",
-    keepalive: false,
-    timeout: false,
-    signal,
-  } as RequestInit);
-  void response.body?.cancel().catch(() => {});
-  if (response.status !== 200) {
-    throw new AppError("internal", `The sandbox did not take a file (status ${response.status})`, { reason: "file_not_taken" });
-  }
-}
-
-const urlOf = ({ address }: AgentAccess) => `http://${address.host}:${address.agentPort}`;
 const lost = (cause?: unknown) =>
   new AppError("unavailable", "The sandbox ended, or its agent did, before the command did", { reason: "sandbox_lost", cause });
-
-function headersOf({ accessToken }: AgentAccess, user: string): Record<string, string> {
-  return { "X-Access-Token": accessToken, Authorization: `Basic ${Buffer.from(`${user}:`).toString("base64")}` };
-}
 
 async function post(agent: AgentAccess, request: ProcessRequest, signal: AbortSignal): Promise<Response> {
   const { cmd, args, envs = {}, cwd, user, tag, limitMs } = request;
@@ -140,7 +98,7 @@ async function post(agent: AgentAccess, request: ProcessRequest, signal: AbortSi
         "Connect-Protocol-Version": "1",
         ...(limitMs === undefined ? {} : { "Connect-Timeout-Ms": String(limitMs) }),
       },
-      body: envelope(JSON.stringify(message)),
+      body: envelope(0, JSON.stringify(message)),
       redirect: "manual",
       keepalive: false,
       timeout: false,
@@ -150,14 +108,6 @@ async function post(agent: AgentAccess, request: ProcessRequest, signal: AbortSi
     signal.throwIfAborted();
     throw lost(error);
   }
-}
-
-function envelope(json: string): Uint8Array<ArrayBuffer> {
-  const text = Buffer.from(json);
-  const bytes = Buffer.alloc(HEADER_BYTES + text.byteLength);
-  bytes.writeUInt32BE(text.byteLength, 1);
-  text.copy(bytes, HEADER_BYTES);
-  return new Uint8Array(bytes);
 }
 
 interface ProcessEvent {

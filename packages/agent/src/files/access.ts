@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import { fileSignatureText, signedFileText } from "@boxyard/spec";
 import { sameSecret } from "../access/token.ts";
 import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "../contracts.ts";
 
@@ -8,10 +9,10 @@ import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "
 
 export type Operation = "read" | "write";
 
-/** `v1_` + unpadded base64 of SHA-256 over `path:operation:user:token[:expiration]`, each as it stands in the query. */
-export function signatureOf(path: string, operation: Operation, user: string, token: string, expiration?: string): string {
-  const raw = `${path}:${operation}:${user}:${token}${expiration === undefined ? "" : `:${expiration}`}`;
-  return `v1_${new Bun.CryptoHasher("sha256").update(raw).digest("base64").replaceAll("=", "")}`;
+/** Signature of a file URL; each part as it stands in the query. */
+export function signatureOf(path: string, operation: Operation, user: string, accessToken: string, expiration?: string): string {
+  const text = signedFileText({ path, operation, user, accessToken, expiration });
+  return fileSignatureText(new Bun.CryptoHasher("sha256").update(text).digest("base64"));
 }
 
 const unauthorised = (message: string) => new AppError("unauthenticated", message, { reason: "bad_signature" });

@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import { envelope, FLAG_END } from "@boxyard/spec";
 import type { MethodKind, MethodTable } from "@boxyard/spec/agent";
 import type { BodyClaim } from "../body/budget.ts";
 import { type BodyRules, bodyRules, isSmall, readBody } from "../body/read-body.ts";
@@ -14,7 +15,7 @@ import {
 import { after } from "../timers.ts";
 import { traceOf } from "../trace.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
-import { envelope, FLAG_END, onlyEnvelope, readEnvelopes } from "./envelope.ts";
+import { onlyEnvelope, readEnvelopes } from "./envelope.ts";
 import { endOfStream, unaryError } from "./errors.ts";
 import { basicUser, checkProtocol, keepaliveOf, timeoutOf } from "./request.ts";
 import { serverStreamBody } from "./server-stream.ts";

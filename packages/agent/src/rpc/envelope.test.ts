@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { isAppError } from "@boxyard/core";
+import { envelope } from "@boxyard/spec";
 import { BodyBudget } from "../body/budget.ts";
 import { bodyRules } from "../body/read-body.ts";
-import { envelope, readEnvelopes } from "./envelope.ts";
+import { readEnvelopes } from "./envelope.ts";
 import { dataEnvelope } from "./process/data-envelope.ts";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);

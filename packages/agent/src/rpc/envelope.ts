@@ -1,28 +1,6 @@
 import { AppError } from "@boxyard/core";
+import { ENVELOPE_HEADER_BYTES, envelopeLength, FLAG_COMPRESSED } from "@boxyard/spec";
 import { type BodyRules, ChunkReader } from "../body/read-body.ts";
-
-/** Envelopes of the Connect protocol's streams: one byte of flags, four of length (big-endian), then JSON. */
-export const FLAG_COMPRESSED = 0x01;
-export const FLAG_END = 0x02;
-export const HEADER_BYTES = 5;
-
-const ENCODER = new TextEncoder();
-
-export function envelope(flags: number, json: string): Uint8Array {
-  const text = ENCODER.encode(json);
-  const bytes = new Uint8Array(HEADER_BYTES + text.length);
-  writeHeader(bytes, flags, text.length);
-  bytes.set(text, HEADER_BYTES);
-  return bytes;
-}
-
-export function writeHeader(bytes: Uint8Array, flags: number, length: number): void {
-  bytes[0] = flags;
-  bytes[1] = length >>> 24;
-  bytes[2] = length >>> 16;
-  bytes[3] = length >>> 8;
-  bytes[4] = length;
-}
 
 /**
  * Takes envelopes off a body as its chunks arrive, whatever their borders. Refuses compression, foreign flags, messages above
@@ -72,26 +50,22 @@ function endedWithin(): AppError {
 
 /** Size of the envelope that has begun, 0 while its header is not there. */
 function wholeBytes(parts: Parts): number {
-  const header = parts.peek(HEADER_BYTES);
-  return header ? HEADER_BYTES + lengthOf(header) : 0;
-}
-
-function lengthOf(header: Uint8Array): number {
-  return new DataView(header.buffer, header.byteOffset).getUint32(1);
+  const header = parts.peek(ENVELOPE_HEADER_BYTES);
+  return header ? ENVELOPE_HEADER_BYTES + envelopeLength(header) : 0;
 }
 
 function takeMessage(parts: Parts, maxBytes: number): Uint8Array | undefined {
-  const header = parts.peek(HEADER_BYTES);
+  const header = parts.peek(ENVELOPE_HEADER_BYTES);
   if (!header) return undefined;
   const flags = header[0] ?? 0;
   if (flags & FLAG_COMPRESSED) throw new AppError("unimplemented", "compressed messages are not supported", { reason: "compressed" });
   if (flags !== 0) throw new AppError("invalid_argument", `an envelope has unknown flags ${flags}`, { reason: "bad_envelope" });
-  const length = lengthOf(header);
+  const length = envelopeLength(header);
   if (length > maxBytes) {
     throw new AppError("resource_exhausted", `a message of ${length} bytes is more than the limit of ${maxBytes}`, { reason: "too_large" });
   }
-  if (parts.length < HEADER_BYTES + length) return undefined;
-  parts.take(HEADER_BYTES);
+  if (parts.length < ENVELOPE_HEADER_BYTES + length) return undefined;
+  parts.take(ENVELOPE_HEADER_BYTES);
   return parts.take(length);
 }
 

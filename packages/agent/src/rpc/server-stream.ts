@@ -1,9 +1,9 @@
+import { envelope, FLAG_END } from "@boxyard/spec";
 import type { MessageTable } from "@boxyard/spec/agent";
 import { EncodedEnvelope } from "../contracts.ts";
 import { after } from "../timers.ts";
 import type { CallTrace } from "../trace.ts";
 import { encodeMessage } from "./codec.ts";
-import { envelope, FLAG_END } from "./envelope.ts";
 import { endOfStream } from "./errors.ts";
 
 export interface ServerStreamOptions<O> {

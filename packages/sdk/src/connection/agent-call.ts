@@ -1,3 +1,4 @@
+import { basicUser } from "@boxyard/spec";
 import type { CallOptions } from "@connectrpc/connect";
 import { agentError } from "./agent-errors.ts";
 import { DEFAULT_REQUEST_TIMEOUT_MS } from "./config.ts";
@@ -35,9 +36,7 @@ export function scopeFor(context: CallContext, what: string, options: RequestOpt
 /** The agent takes the acting user from Basic authentication; the password is empty. */
 export function userHeader(user: string | undefined): Record<string, string> {
   if (user === undefined) return {};
-  let bytes = "";
-  for (const byte of new TextEncoder().encode(`${user}:`)) bytes += String.fromCharCode(byte);
-  return { Authorization: `Basic ${btoa(bytes)}` };
+  return { Authorization: basicUser(user) };
 }
 
 /** A call with one answer. */

@@ -97,14 +97,14 @@ test("a page says what is missing", async () => {
 });
 
 describe("signed file URLs that name no sandbox", () => {
-  const sign = (operation: string, more: Record<string, string> = {}) => {
+  const sign = (operation: "read" | "write", more: Record<string, string> = {}) => {
     const query = { path: "a b+c.txt", username: "user", ...more };
     const signature = fileSignature({
       path: query.path,
       operation,
       user: query.username,
-      token,
-      expiration: more.signature_expiration ?? null,
+      accessToken: token,
+      expiration: more.signature_expiration,
     });
     return `/files?${new URLSearchParams({ ...query, signature })}`;
   };
@@ -131,7 +131,7 @@ describe("signed file URLs that name no sandbox", () => {
   });
 
   test("are made as the contract's example", () => {
-    const example = { path: "hello.txt", operation: "read", user: "user", token: "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0", expiration: null };
+    const example = { path: "hello.txt", operation: "read" as const, user: "user", accessToken: "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0" };
     expect(fileSignature(example)).toBe("v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
   });
 });

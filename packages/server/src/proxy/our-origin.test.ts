@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { TestFront } from "../testing/front.ts";
 import { fileSignature } from "./signature.ts";
 
-const signature = fileSignature({ path: "x", operation: "read", user: "user", token: "token", expiration: null });
+const signature = fileSignature({ path: "x", operation: "read" as const, user: "user", accessToken: "token" });
 const SIGNED = `/files?${new URLSearchParams({ path: "x", username: "user", signature })}`;
 
 /** What a client gets of an answer with these fields, asked for by a signed URL. */

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { fileSignatureText, type SignedFile, signedFileText } from "@boxyard/spec";
 import type { Route, RouteTable } from "./route-table.ts";
 
 /** Operation that a method on `/files` stands for; undefined for others. */
@@ -7,10 +8,9 @@ function operationOf(method: string): "read" | "write" | undefined {
   return method === "POST" ? "write" : undefined;
 }
 
-/** Signature of a file URL as docs/contract/agent.md, Signed URLs has it. */
-export function fileSignature(parts: { path: string; operation: string; user: string; token: string; expiration: string | null }): string {
-  const raw = `${parts.path}:${parts.operation}:${parts.user}:${parts.token}${parts.expiration === null ? "" : `:${parts.expiration}`}`;
-  return `v1_${createHash("sha256").update(raw).digest("base64").replaceAll("=", "")}`;
+/** Signature of a file URL (docs/contract/agent.md, Signed URLs). */
+export function fileSignature(file: SignedFile): string {
+  return fileSignatureText(createHash("sha256").update(signedFileText(file)).digest("base64"));
 }
 
 /**
@@ -25,9 +25,9 @@ export function findSigned(routes: RouteTable, method: string, target: string): 
   if (!operation) return undefined;
   const path = query.get("path") ?? "";
   const user = query.get("username") ?? "";
-  const expiration = query.get("signature_expiration");
+  const expiration = query.get("signature_expiration") ?? undefined;
   for (const route of routes.all()) {
-    const wanted = Buffer.from(fileSignature({ path, operation, user, token: route.accessToken, expiration }));
+    const wanted = Buffer.from(fileSignature({ path, operation, user, accessToken: route.accessToken, expiration }));
     if (wanted.byteLength === given.byteLength && timingSafeEqual(wanted, given)) return route;
   }
   return undefined;

@@ -1,8 +1,8 @@
+import { ENVELOPE_HEADER_BYTES, envelope, writeEnvelopeHeader } from "@boxyard/spec";
 import { FilesystemEventTable, type GetWatcherEventsResponse, WatchDirResponseTable } from "@boxyard/spec/agent";
 import type { BodyClaim } from "../../body/budget.ts";
 import { EncodedEnvelope, EncodedMessage } from "../../contracts.ts";
 import { encodeMessage } from "../../rpc/codec.ts";
-import { envelope, HEADER_BYTES, writeHeader } from "../../rpc/envelope.ts";
 import { LIMITS } from "../limits.ts";
 import { TimeSlice } from "../time-slice.ts";
 import type { Watch } from "../watch/watch.ts";
@@ -30,13 +30,13 @@ export function nextEnvelopes({ queue, present }: Watch): EncodedEnvelope | unde
 /** Envelopes in a row, in one piece of memory. */
 function joined(texts: readonly string[]): Uint8Array {
   const lengths = texts.map((text) => Buffer.byteLength(text));
-  const bytes = Buffer.allocUnsafeSlow(lengths.reduce((sum, length) => sum + HEADER_BYTES + length, 0));
+  const bytes = Buffer.allocUnsafeSlow(lengths.reduce((sum, length) => sum + ENVELOPE_HEADER_BYTES + length, 0));
   let at = 0;
   for (const [i, text] of texts.entries()) {
     const length = lengths[i] ?? 0;
-    writeHeader(bytes.subarray(at, at + HEADER_BYTES), 0, length);
-    bytes.write(text, at + HEADER_BYTES);
-    at += HEADER_BYTES + length;
+    writeEnvelopeHeader(bytes.subarray(at, at + ENVELOPE_HEADER_BYTES), 0, length);
+    bytes.write(text, at + ENVELOPE_HEADER_BYTES);
+    at += ENVELOPE_HEADER_BYTES + length;
   }
   return bytes;
 }

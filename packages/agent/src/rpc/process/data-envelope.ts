@@ -1,7 +1,7 @@
+import { ENVELOPE_HEADER_BYTES, writeEnvelopeHeader } from "@boxyard/spec";
 import { EncodedEnvelope } from "../../contracts.ts";
 import type { OutputKind, OutputPiece } from "../../process/output-log.ts";
 import { base64Of } from "../codec.ts";
-import { HEADER_BYTES, writeHeader } from "../envelope.ts";
 
 /** What stands before the base64 of a data event, the same in Start's and Connect's answers. */
 const HEADS: Readonly<Record<OutputKind, Buffer>> = {
@@ -16,10 +16,10 @@ export function dataEnvelope(piece: OutputPiece): EncodedEnvelope {
   const head = HEADS[piece.kind];
   const text = base64Of(piece.bytes);
   const length = head.length + text.length + TAIL.length;
-  const bytes = Buffer.allocUnsafeSlow(HEADER_BYTES + length);
-  writeHeader(bytes, 0, length);
-  bytes.set(head, HEADER_BYTES);
-  bytes.write(text, HEADER_BYTES + head.length, "latin1");
-  bytes.set(TAIL, HEADER_BYTES + length - TAIL.length);
+  const bytes = Buffer.allocUnsafeSlow(ENVELOPE_HEADER_BYTES + length);
+  writeEnvelopeHeader(bytes, 0, length);
+  bytes.set(head, ENVELOPE_HEADER_BYTES);
+  bytes.write(text, ENVELOPE_HEADER_BYTES + head.length, "latin1");
+  bytes.set(TAIL, ENVELOPE_HEADER_BYTES + length - TAIL.length);
   return new EncodedEnvelope(bytes);
 }
