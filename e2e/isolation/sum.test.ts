@@ -126,3 +126,9 @@ test("everything in a sandbox is taken before the machine's own when memory ends
   expect(Number(scores.get("launch"))).toBe(600);
   expect(Math.min(...[...scores.values()].map(Number))).toBe(500);
 });
+
+test("what waits in TCP and UDP sockets of all sandboxes has a bound too, on cgroup v1 one of its own", () => {
+  const most = takenBySandboxes({ v1: "memory.kmem.tcp.limit_in_bytes", v2: "memory.max" });
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThanOrEqual(MEMORY);
+});

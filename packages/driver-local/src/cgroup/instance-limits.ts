@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { MachineSize } from "../reserve-for-machine.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
+import { SOCKET_SHARE } from "./limits.ts";
 import { memoryOf } from "./stats.ts";
 
 const KIB = 1024;
@@ -35,7 +36,7 @@ export function limitInstance({ hierarchies, folders }: InstanceCgroups, limits:
   let isSet = true;
   if (v1.memory) {
     const folder = join(v1.memory, name);
-    isSet = limitMemoryV1(folder, memory);
+    isSet = limitMemoryV1(folder, memory) && limitSocketsV1(folder, Math.floor(limits.memoryBytes * SOCKET_SHARE));
   } else {
     writeFileSync(join(top, "memory.max"), memory);
     writeOptional(join(top, "memory.swap.max"), "0");
@@ -56,6 +57,17 @@ function limitMemoryV1(folder: string, bytes: string): boolean {
       writeFileSync(memory, bytes);
     }
     writeOptional(withSwap, bytes);
+    return true;
+  } catch (error) {
+    if (hasErrno(error, "EBUSY")) return false;
+    throw error;
+  }
+}
+
+/** What waits in TCP and UDP sockets of all sandboxes: an account of its own on v1. */
+function limitSocketsV1(folder: string, bytes: number): boolean {
+  try {
+    writeOptional(join(folder, "memory.kmem.tcp.limit_in_bytes"), String(bytes));
     return true;
   } catch (error) {
     if (hasErrno(error, "EBUSY")) return false;

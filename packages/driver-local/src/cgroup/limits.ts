@@ -14,7 +14,7 @@ const MAX_DEPTH = 8;
 const OWN_PROCESSES = 64;
 
 /** Share of the memory limit that may wait in TCP and UDP sockets on v1, beside that limit: there they are no part of it, and had none. */
-const SOCKET_SHARE = 1 / 8;
+export const SOCKET_SHARE = 1 / 8;
 const LEAST_SOCKET_BYTES = 16 << 20;
 
 export interface CgroupFile {
