@@ -19,3 +19,14 @@ test("what a killed run left is removed, also when its pid is used again; a livi
   expect(sweepTemporaryDirectories(parent).sort()).toEqual([killed, pidUsedAgain].sort());
   expect([mine, killed, pidUsedAgain, foreign].map((path) => existsSync(path))).toEqual([true, false, false, true]);
 });
+
+test("a directory in which something is mounted stays whole", async () => {
+  const ended = Bun.spawn(["true"]);
+  await ended.exited;
+  const killed = join(parent, `boxyard-tests-${ended.pid}-2`);
+  mkdirSync(join(killed, "data/pool"), { recursive: true });
+  writeFileSync(join(killed, "file"), "left");
+  expect(sweepTemporaryDirectories(parent, [join(killed, "data/pool")])).toEqual([]);
+  expect(existsSync(join(killed, "file"))).toBe(true);
+  expect(sweepTemporaryDirectories(parent, [`${killed}0`])).toEqual([killed]);
+});

@@ -15,14 +15,25 @@ export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): st
   return path;
 }
 
-/** Removes the temporary directories of test runs that are over. Returns their paths. */
-export function sweepTemporaryDirectories(parent = tmpdir()): string[] {
+/**
+ * Removes the temporary directories of test runs that are over. Returns their paths. One in which something is still mounted stays: a server that
+ * outlived its run may work there.
+ */
+export function sweepTemporaryDirectories(parent = tmpdir(), mountPoints = mounted()): string[] {
   const old = readdirSync(parent).filter((name) => {
     const [, pid, start] = NAME.exec(name) ?? [];
-    return pid !== undefined && startOf(Number(pid)) !== start;
+    if (pid === undefined || startOf(Number(pid)) === start) return false;
+    return !mountPoints.some((point) => point.startsWith(`${join(parent, name)}/`));
   });
   for (const name of old) rmSync(join(parent, name), { recursive: true, force: true });
   return old.map((name) => join(parent, name));
+}
+
+/** Where something is mounted (proc(5), field 5 of `mountinfo`). */
+function mounted(): string[] {
+  return readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .map((line) => line.split(" ")[4] ?? "");
 }
 
 /** Start of a living process (proc(5), field 22 of `stat`); undefined when there is none. */
