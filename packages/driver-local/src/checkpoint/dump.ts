@@ -25,13 +25,19 @@ const GHOST_LIMIT = "1000G";
 /** An image without one of these is none, whatever CRIU says. */
 const ESSENTIAL = ["inventory.img", "pstree.img", "pagemap-1.img"];
 
+/** What a dump finds out beside the images. */
+export type Found = Pick<GenerationFile, "mounts" | "frozenGroups" | "needsKeptDisk">;
+
 export interface Dump {
   readonly images: string;
   readonly log: string;
   /** True: everything stays frozen afterwards. False: the sandbox runs on. */
   readonly freeze: boolean;
-  /** While nothing of the sandbox runs. */
-  whileStill?(): Promise<void>;
+  /**
+   * After the memory is written, while CRIU still holds everything: the disk of that moment has the names that CRIU gave to files that were
+   * deleted while open, which it takes away afterwards.
+   */
+  whileStill(): Promise<void>;
 }
 
 /**
@@ -42,7 +48,7 @@ export async function dumpMemory(
   parts: LocalParts,
   record: SandboxRecord & { readonly process: ProcessIdentity },
   { images, log, freeze, whileStill }: Dump,
-): Promise<Pick<GenerationFile, "mounts" | "frozenGroups">> {
+): Promise<Found> {
   const { criu } = parts;
   if (!criu) throw noCriu();
   const cgroup = cgroupOf(parts, record.sandboxId);
@@ -63,11 +69,10 @@ export async function dumpMemory(
       ...watchedPaths(cgroup.processes(), treesOf(parts, record)).flatMap((path) => ["--irmap-scan-path", path]),
     ],
     async at(moment) {
-      if (moment === "network-lock") {
-        cgroup.setFrozenBelow(frozenGroups, false);
-        await whileStill?.();
-      }
-      if (moment === "post-dump" && freeze) cgroup.beginFreeze();
+      if (moment === "network-lock") cgroup.setFrozenBelow(frozenGroups, false);
+      if (moment !== "post-dump") return;
+      if (freeze) cgroup.beginFreeze();
+      await whileStill();
     },
   });
   const missing = ESSENTIAL.find((name) => !existsSync(join(images, name)));
@@ -75,7 +80,11 @@ export async function dumpMemory(
   // A restore reads them as the sandbox's root, and before it is that; nobody else can walk to them.
   chmodSync(images, 0o755);
   for (const name of ["", ...readdirSync(images)]) chownSync(join(images, name), record.uidBase, record.uidBase);
-  return { mounts, frozenGroups: frozenGroups.filter((path) => path !== "user" && path !== "pty") };
+  return {
+    mounts,
+    frozenGroups: frozenGroups.filter((path) => path !== "user" && path !== "pty"),
+    needsKeptDisk: existsSync(join(images, "remap-fpath.img")),
+  };
 }
 
 function treesOf({ storage }: LocalParts, { sandboxId, layers = [] }: SandboxRecord) {

@@ -32,6 +32,8 @@ export interface GenerationFile {
   readonly guest: string;
   readonly diskUsedBytes: number;
   readonly mounts: readonly ExternalMount[];
+  /** The image holds names of deleted files that only the kept disk has: a resume with memory begins with that. */
+  readonly needsKeptDisk: boolean;
   /** Cgroups below the sandbox's own that its root had frozen. */
   readonly frozenGroups: readonly string[];
 }

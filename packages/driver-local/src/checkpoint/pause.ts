@@ -4,7 +4,7 @@ import { fromErrno } from "@boxyard/core/node";
 import type { Generation } from "@boxyard/driver";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
-import { dumpMemory } from "./dump.ts";
+import { dumpMemory, type Found } from "./dump.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
 import { endTracers } from "./tracers.ts";
 
@@ -18,7 +18,7 @@ export interface PauseContext {
   readonly generations: Generations;
   readonly file: GenerationFile;
   /** What the dump has found out. */
-  found: Pick<GenerationFile, "mounts" | "frozenGroups">;
+  found: Found;
 }
 
 /** Room for the new generation. */
@@ -39,16 +39,21 @@ const standStill: Step<PauseContext> = {
     undo.add("thaw", () => cgroup.thawAll(ctx.found.frozenGroups));
     if (ctx.memory) {
       const log = join(parts.paths.sandbox(record.sandboxId), "checkpoint.log");
-      ctx.found = await dumpMemory(parts, record, { images: generations.imagesOf(record.incarnation), log, freeze: true });
+      const images = generations.imagesOf(record.incarnation);
+      ctx.found = await dumpMemory(parts, record, { images, log, freeze: true, whileStill: () => keep(ctx) });
     }
     await cgroup.freeze(true);
   },
 };
 
 /** The disk as it stands: a later resume that fails goes back to it. */
+const keep = ({ parts, record, generations }: PauseContext) =>
+  parts.storage.keepVolume(record.sandboxId, generations.pathOf(record.incarnation), "disk");
+
+/** With memory that was done in the moment in which CRIU held everything. */
 const keepDisk: Step<PauseContext> = {
   name: "keepDisk",
-  run: ({ parts, record, generations }) => parts.storage.keepVolume(record.sandboxId, generations.pathOf(record.incarnation), "disk"),
+  run: async (ctx) => (ctx.memory ? undefined : keep(ctx)),
 };
 
 /** The marker, last: from here on the generation is whole. */
@@ -101,10 +106,10 @@ export async function pauseSandbox(
     record,
     memory,
     generations: generationsOf(parts, record),
-    found: { mounts: [], frozenGroups: [] },
+    found: { mounts: [], frozenGroups: [], needsKeptDisk: false },
     file: {
       ...{ version: 1, sandboxId, incarnation, memory, uidBase, process, createdAt: parts.clock.now() },
-      ...{ guest: parts.guestFolder, mounts: [], frozenGroups: [], diskUsedBytes: 0 },
+      ...{ guest: parts.guestFolder, mounts: [], frozenGroups: [], needsKeptDisk: false, diskUsedBytes: 0 },
     },
   };
   const undo = new Cleanup(parts.onUndoError);

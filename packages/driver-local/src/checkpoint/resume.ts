@@ -59,6 +59,7 @@ const restore: Step<ResumeContext> = {
   async run(ctx, undo, signal) {
     const { parts, spec, generation } = ctx;
     const work = parts.paths.sandbox(spec.sandboxId);
+    if (generation.needsKeptDisk) ctx.record = await resetDisk(parts, ctx.record, generation);
     const pid = await restoreMemory(parts, ctx.record, {
       ...{ work, volume: ctx.volume, layers: spec.image.layers, mounts: generation.mounts, guest: generation.guest },
       images: generationsOf(parts, ctx.record).imagesOf(generation.incarnation),
@@ -129,20 +130,23 @@ export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Pr
   const generation = generations?.whole();
   if (!record || !generations || !generation) throw notPaused(sandboxId);
   await freeSandbox(parts, record);
-  const { incarnation, process, diskUsedBytes } = generation;
+  const { incarnation, process } = generation;
   if (record.incarnation === incarnation) return generation;
-  const { resources } = record;
-  await parts.storage.resetVolume(sandboxId, generations.diskOf(incarnation), resources.diskBytes);
-  const diskBaseBytes = await chargedElsewhere(parts, sandboxId, diskUsedBytes);
-  const { ending: _, ...kept } = record;
-  await writeRecord(parts.paths.state(sandboxId), { ...kept, incarnation, process, ...(diskBaseBytes > 0 && { diskBaseBytes }) });
+  const { ending: _, ...kept } = await resetDisk(parts, record, generation);
+  await writeRecord(parts.paths.state(sandboxId), { ...kept, incarnation, process });
   return generation;
 }
 
-/** Simple quotas charge what a volume began with to the one that it was written in. */
-async function chargedElsewhere(parts: LocalParts, sandboxId: SandboxId, usedBytes: number): Promise<number> {
-  const counted = (await parts.storage.usage(sandboxId)).usedBytes;
-  return Math.max(0, usedBytes - counted);
+/**
+ * The disk becomes what the generation kept. Simple quotas charge what a volume began with to the one that it was written in, so the record
+ * has to know of it.
+ */
+async function resetDisk(parts: LocalParts, record: SandboxRecord, { incarnation, diskUsedBytes }: GenerationFile): Promise<SandboxRecord> {
+  const { sandboxId, resources } = record;
+  const kept = generationsOf(parts, record).diskOf(incarnation);
+  await parts.storage.resetVolume(sandboxId, kept, resources.diskBytes);
+  const diskBaseBytes = Math.max(0, diskUsedBytes - (await parts.storage.usage(sandboxId)).usedBytes);
+  return { ...record, diskBaseBytes };
 }
 
 function withProcess(record: SandboxRecord, pid: number): SandboxRecord {
