@@ -23,7 +23,7 @@ async function installOnce(kind: string, sources: readonly string[], install: (f
 }
 
 async function mustRun(argv: readonly string[], options: ProgramOptions): Promise<void> {
-  const ended = await runProgram(argv, { limitMs: 240_000, ...options });
+  const ended = await runProgram(argv, { limitMs: 480_000, ...options });
   if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")} failed:\n${ended.stdout}${ended.stderr}`);
 }
 
@@ -45,10 +45,23 @@ function installNpm(kind: string, from: string): Promise<string> {
   });
 }
 
+/** A folder whose `node_modules` holds the agent frameworks of docs/integrations.md. */
+export function npmFrameworks(): Promise<string> {
+  return installNpm("frameworks", join(CHECKOUT, "e2e/integrations/js"));
+}
+
+/** A Python with the agent frameworks of docs/integrations.md. */
+export function pythonFrameworks(): Promise<string> {
+  return installPython("python-frameworks", join(CHECKOUT, "e2e/integrations/requirements.txt"));
+}
+
 /** A Python with the published client. */
-export async function pythonClient(): Promise<string> {
-  const requirements = join(FOLDER, "python/requirements.txt");
-  const folder = await installOnce("python", [requirements], async (unfinished) => {
+export function pythonClient(): Promise<string> {
+  return installPython("python", join(FOLDER, "python/requirements.txt"));
+}
+
+async function installPython(kind: string, requirements: string): Promise<string> {
+  const folder = await installOnce(kind, [requirements], async (unfinished) => {
     // Scripts of a virtual environment name its folder, so it is made under a name that stays: only what pip installs is moved.
     await mustRun(["python3", "-m", "venv", join(unfinished, "tools")], {});
     const target = join(unfinished, "packages");
