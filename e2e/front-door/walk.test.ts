@@ -1,0 +1,127 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
+import { startRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
+import { pythonClient } from "../support/published.ts";
+
+/*
+ * A new user's walk: a fresh clone, the README from top to bottom, a project in TypeScript and one in Python outside of the checkout, and
+ * Dockerfiles that were written for Docker. Every command and program is copied out of the documents. The registry on loopback stands for
+ * Docker Hub; its images are our base template under their names.
+ */
+const config = readTestConfig();
+const work = mkdtempSync(join(tmpdir(), "boxyard-walk-"));
+const clone = join(work, "boxyard");
+const data = `${config.dataDir}-walk`;
+const registry = await startRegistry();
+const env = {
+  ...config.env,
+  BOXYARD_DATA: data,
+  BOXYARD_CACHE: config.cacheDir,
+  BOXYARD_LISTEN: "127.0.0.1:0",
+  BOXYARD_REGISTRY: `${registry.host}/library`,
+  BOXYARD_PRIVATE_REGISTRIES: `http://${registry.host}`,
+};
+/** What `eval "$(./boxyard env)"` sets in a shell. */
+let clientEnv: Record<string, string> = {};
+
+afterAll(async () => {
+  if (existsSync(data)) await sh("./boxyard uninstall --yes").catch(() => {});
+  await registry[Symbol.asyncDispose]();
+  rmSync(work, { recursive: true, force: true });
+}, 120_000);
+
+/** Runs a command of a document in the clone, as a person pastes it; throws with what it said when it fails. */
+async function sh(command: string, options: ProgramOptions = {}): Promise<string> {
+  const ended = await runProgram(["bash", "-ec", command], { cwd: clone, limitMs: 400_000, ...options, env: { ...env, ...options.env } });
+  if (ended.exitCode !== 0) throw new Error(`${command}\n${ended.stdout}${ended.stderr}`);
+  return ended.stdout;
+}
+
+/** The first code block of the README in this language that holds `part`. */
+function block(language: string, part: string): string {
+  const readme = readFileSync(join(clone, "README.md"), "utf8");
+  const blocks = [...readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(([, text = ""]) => text);
+  const found = blocks.find((text) => text.includes(part));
+  if (found === undefined) throw new Error(`README.md has no block in ${language} with ${part}`);
+  return found;
+}
+
+function project(name: string, files: Readonly<Record<string, string>>): string {
+  const folder = join(work, name);
+  mkdirSync(folder, { recursive: true });
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+test("a fresh clone runs the README's first command", async () => {
+  await sh(`git clone --quiet ${CHECKOUT} ${clone}`, { cwd: work });
+  expect(await sh(block("sh", "./boxyard run"))).toBe("42\n");
+  const printed = await sh(`${block("sh", "boxyard env")}env -0`);
+  const set = printed.split("\0").map((pair): [string, string] => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]);
+  clientEnv = Object.fromEntries(set.filter(([name]) => /^(BOXYARD|E2B)_(API|SANDBOX|DOMAIN)/.test(name)));
+  expect(Object.keys(clientEnv).length).toBeGreaterThanOrEqual(6);
+}, 420_000);
+
+test("the README's program runs in an empty TypeScript project, and in an empty Python one", async () => {
+  const install = block("sh", "npm install").replace("http://127.0.0.1:3000", clientEnv.BOXYARD_API_URL ?? "");
+  const cwd = project("typescript", { "hello.mjs": block("ts", "@boxyard/sdk") });
+  await sh(install, { cwd, env: clientEnv });
+  const said = "written from outside\nLinux\n\n";
+  expect(await sh("node hello.mjs", { cwd, env: clientEnv })).toBe(said);
+  const python = project("python", { "hello.py": block("python", "from e2b import Sandbox") });
+  expect(await sh(`${await pythonClient()} hello.py`, { cwd: python, env: clientEnv })).toBe(said);
+}, 300_000);
+
+const FLASK = {
+  "requirements.txt": "flask\n",
+  "app.py": 'from flask import Flask\napp = Flask(__name__)\n\n@app.get("/")\ndef hello():\n    return "hello from Flask\\n"\n',
+  Dockerfile: `FROM python:3.12-slim
+WORKDIR /app
+COPY requirements.txt .
+RUN --mount=type=cache,target=/root/.cache/pip pip install -r requirements.txt
+COPY . .
+EXPOSE 8000
+HEALTHCHECK CMD curl -fs http://localhost:8000/ || exit 1
+CMD ["flask", "run", "--host=0.0.0.0", "--port=8000"]
+`,
+};
+const NODE = {
+  "package.json": '{ "name": "app", "version": "1.0.0", "scripts": { "start": "node server.js" } }\n',
+  "server.js": 'require("http").createServer((_, res) => res.end("hello from Node\\n")).listen(8000);\n',
+  Dockerfile: `FROM node:22-slim AS build
+WORKDIR /app
+COPY package*.json ./
+RUN npm install --omit=dev
+
+FROM docker.io/library/node:22-slim
+WORKDIR /app
+ENV NODE_ENV=production
+COPY --from=build /app ./
+COPY . .
+EXPOSE 8000
+USER user
+CMD ["npm", "start"]
+`,
+};
+
+test.each([
+  ["flask", "python:3.12-slim", FLASK, "hello from Flask\n"],
+  ["node", "node:22-slim", NODE, "hello from Node\n"],
+] as const)(
+  "a %s project's Dockerfile for Docker makes a template that serves",
+  async (name, image, files, said) => {
+    await sh(`./boxyard template push base ${registry.host}/library/${image}`);
+    const folder = project(name, files);
+    await sh(`./boxyard template build walk-${name} ${folder} --ready-cmd 'curl -fs http://localhost:8000/'`);
+    expect(await sh(`./boxyard run -t walk-${name} -- curl -fs http://localhost:8000/`)).toBe(said);
+  },
+  400_000,
+);
+
+test("uninstall leaves nothing of it", async () => {
+  await sh("./boxyard uninstall --yes");
+  expect(existsSync(data)).toBe(false);
+}, 120_000);
