@@ -15,7 +15,7 @@ const COMMANDS: readonly (readonly [command: string, output: RegExp])[] = [
   ["echo '{\"a\": [1, 2]}' | jq -c .a", /^\[1,2\]$/m],
   ["zip -q h.zip haystack && unzip -p h.zip", /^needle$/m],
   ["less haystack | cat", /^needle$/m],
-  ["ps -o comm= -p $$", /bash/],
+  ["ps aux", /^USER/m],
   ["python3 -m venv v && v/bin/python -c 'print(6 * 7)'", /^42$/m],
 ];
 
