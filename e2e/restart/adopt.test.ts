@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
@@ -56,6 +58,19 @@ for (const [name, end] of Object.entries(ENDS)) {
     expect(await sandbox.client.isRunning()).toBe(true);
   });
 }
+
+test("sandboxes whose state files were damaged meanwhile go on as all others do", async () => {
+  await using one = await createSandbox(platform());
+  await using two = await createSandbox(platform());
+  await using other = await createSandbox(platform());
+  const fileOf = ({ id }: HeldSandbox) => join(platform().dataDir, "sandboxes", id, "state.json");
+  await platform().kill9();
+  writeFileSync(fileOf(one), readFileSync(fileOf(one), "utf8").slice(0, 100));
+  rmSync(fileOf(two));
+  mkdirSync(fileOf(two));
+  await platform().restart();
+  for (const sandbox of [one, two, other]) expect((await sandbox.asRoot("echo here")).stdout).toBe("here\n");
+});
 
 test("a sandbox whose time ran out while the server was away ends when it is back", async () => {
   const sandbox = await createSandbox(platform(), { timeoutMs: 3_000 });

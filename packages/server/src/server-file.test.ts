@@ -23,6 +23,13 @@ test("names the process so that another of the same pid is not taken for it", ()
   expect(existsSync(path)).toBe(false);
 });
 
+test("a damaged lock is told of as one", () => {
+  const damaged = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
+  writeFileSync(join(damaged, "server.lock"), "no database ".repeat(500));
+  expect(() => lockDataFolder(damaged)).toThrow(`${damaged}/server.lock is damaged`);
+  rmSync(damaged, { recursive: true });
+});
+
 test("one process at a time works on a folder; a killed one lets go", async () => {
   const lock = lockDataFolder(folder);
   expect(() => lockDataFolder(folder)).toThrow(`Another server is working on ${folder}`);

@@ -53,12 +53,23 @@ export function lockDataFolder(dataFolder: string): FolderLock {
     return { release: () => database?.close() };
   } catch (cause) {
     database?.close();
-    if ((cause as { code?: unknown }).code !== "SQLITE_BUSY") throw folderFault(dataFolder, cause);
+    const { code } = cause as { code?: unknown };
+    if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") throw badLock(dataFolder, cause);
+    if (code !== "SQLITE_BUSY") throw folderFault(dataFolder, cause);
     throw new AppError("already_exists", `Another server is working on ${dataFolder}; \`boxyard down\` ends it`, {
       reason: "server_running",
       cause,
     });
   }
+}
+
+/** It holds nothing, but a server that is at work might hold it: nobody but the operator can tell. */
+function badLock(dataFolder: string, cause: unknown): AppError {
+  const path = join(dataFolder, "server.lock");
+  return new AppError("failed_precondition", `${path} is damaged. It holds no data: when no server works on this folder, remove it`, {
+    reason: "bad_lock",
+    cause,
+  });
 }
 
 /** Makes the data folder if need be, and sees to it that it is root's alone. */

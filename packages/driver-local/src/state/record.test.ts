@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSandboxId } from "@boxyard/core";
-import { readRecord, type SandboxRecord, writeRecord } from "./record.ts";
+import { copyOf, readRecord, type SandboxRecord, writeRecord } from "./record.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -29,7 +29,7 @@ test("is read as it was written, and nothing else is left in the folder", async 
   await writeRecord(path, record);
   await writeRecord(path, { ...record, ending: "killed" });
   expect(readRecord(path)).toEqual({ ...record, ending: "killed" });
-  expect(readdirSync(folder)).toEqual(["state.json"]);
+  expect(readdirSync(folder).sort()).toEqual(["state.copy.json", "state.json"]);
 });
 
 test("is not taken for one when it is missing, torn, of another version or not ours", () => {
@@ -41,4 +41,48 @@ test("is not taken for one when it is missing, torn, of another version or not o
     writeFileSync(path, text);
     expect([text, readRecord(path)]).toEqual([text, undefined]);
   }
+});
+
+describe("a damaged file", () => {
+  const path = () => join(folder, "damaged", "state.json");
+  beforeEach(async () => {
+    rmSync(join(folder, "damaged"), { recursive: true, force: true });
+    mkdirSync(join(folder, "damaged"));
+    await writeRecord(path(), record);
+  });
+  const damages: [string, (file: string) => void][] = [
+    ["is torn", (file) => writeFileSync(file, readFileSync(file, "utf8").slice(0, 100))],
+    ["is empty", (file) => writeFileSync(file, "")],
+    ["says another thing", (file) => writeFileSync(file, readFileSync(file, "utf8").replace('"pid":5', '"pid":6'))],
+    ["is gone", (file) => rmSync(file)],
+    [
+      "is a folder",
+      (file) => {
+        rmSync(file);
+        mkdirSync(join(file, "in"), { recursive: true });
+      },
+    ],
+    [
+      "is a loop of links",
+      (file) => {
+        rmSync(file);
+        symlinkSync(file, file);
+      },
+    ],
+  ];
+  test.each(damages)(
+    "that %s costs nothing while the other is whole; both together give no record; it is written anew",
+    async (_, damage) => {
+      for (const file of [path(), copyOf(path())]) {
+        damage(file);
+        expect(readRecord(path())).toEqual(record);
+        await writeRecord(path(), record);
+      }
+      damage(path());
+      damage(copyOf(path()));
+      expect(readRecord(path())).toBeUndefined();
+      await writeRecord(path(), record);
+      expect(readRecord(path())).toEqual(record);
+    },
+  );
 });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
@@ -45,22 +46,44 @@ export async function writeAtomically(path: string, text: string, mode = 0o600):
   await rename(temporary, path);
 }
 
+/** The second copy of a record. A disk, or a person, damages one file: a sandbox must not end for that. */
+export const copyOf = (path: string): string => path.replace(/\.json$/, ".copy.json");
+
+/** Writes the record and its copy, each with a checksum. What stands in their place and can't be written over is moved aside. */
 export async function writeRecord(path: string, record: SandboxRecord): Promise<void> {
-  await writeAtomically(path, `${JSON.stringify(record)}\n`);
+  const body = JSON.stringify(record);
+  const text = `${JSON.stringify({ ...record, checksum: checksumOf(body) })}\n`;
+  await Promise.all([path, copyOf(path)].map((file) => writeOver(file, text)));
 }
 
-/** The record at `path`; undefined when there is none or it is not whole (a machine that lost power, an older version). */
-export function readRecord(path: string): SandboxRecord | undefined {
-  let text: string;
+async function writeOver(path: string, text: string): Promise<void> {
   try {
-    text = readFileSync(path, "utf8");
+    await writeAtomically(path, text);
   } catch (error) {
-    if (hasErrno(error, "ENOENT", "ENOTDIR")) return undefined;
-    throw error;
+    if (!hasErrno(error, "EISDIR", "ENOTEMPTY", "EEXIST")) throw error;
+    await rename(path, `${path}.${++writes}.damaged`);
+    await writeAtomically(path, text);
   }
+}
+
+const checksumOf = (body: string): string => createHash("sha256").update(body).digest("hex");
+
+/**
+ * The record at `path`, or its copy's when that one is damaged or can't be read; undefined when neither is whole (a machine that lost power,
+ * an older version). It never throws: one sandbox's bad file is that sandbox's problem.
+ */
+export function readRecord(path: string): SandboxRecord | undefined {
+  return readOne(path) ?? readOne(copyOf(path));
+}
+
+function readOne(path: string): SandboxRecord | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (!isObject(value)) return undefined;
+    const { checksum, ...record } = value;
+    // Records of earlier versions have none.
+    if (checksum !== undefined && checksum !== checksumOf(JSON.stringify(record))) return undefined;
+    return isRecord(record) ? record : undefined;
   } catch {
     return undefined;
   }
