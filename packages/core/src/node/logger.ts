@@ -1,4 +1,5 @@
 import pino from "pino";
+import { LogDestination } from "./log-destination.ts";
 import { logLineAsText } from "./log-text.ts";
 
 /** The one logger: lines on standard error, or to `file`. User environments, tokens and file contents are never logged. */
@@ -14,10 +15,17 @@ export interface LoggerOptions {
 }
 
 /** Lines for people on standard error. */
-const textOnStderr = { write: (line: string): void => void process.stderr.write(`${logLineAsText(line.trimEnd())}\n`) };
+function textOnStderr(): { write(line: string): void } {
+  const lines = new LogDestination(undefined);
+  return {
+    write: (line) =>
+      lines.write(`${logLineAsText(line.trimEnd())}
+`),
+  };
+}
 
 export function createLogger(name: string, options: LoggerOptions = {}): Logger {
-  const destination = options.format === "text" ? textOnStderr : pino.destination({ dest: options.file ?? 2, sync: true, mkdir: true });
+  const destination = options.format === "text" ? textOnStderr() : new LogDestination(options.file);
   return pino(
     {
       name,

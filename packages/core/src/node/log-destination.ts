@@ -1,0 +1,54 @@
+import { mkdirSync, openSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+const STDERR = 2;
+const EAGAIN_TRIES = 50;
+const EAGAIN_PAUSE_MS = 2;
+
+/**
+ * Where the lines of a log go: a file or standard error, written at once. Never throws, for a log must not end what it tells of: lines that
+ * cannot be written (a full disk, a reader that has gone) are dropped and counted, and the count is told as soon as a line can be written again.
+ */
+export class LogDestination {
+  private readonly fd: number;
+  private readonly writeTo: typeof writeSync;
+  /** Lines dropped since the last that was written. */
+  private dropped = 0;
+  private cause = "";
+
+  constructor(file: string | undefined, writeTo: typeof writeSync = writeSync) {
+    this.writeTo = writeTo;
+    if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
+    this.fd = file === undefined ? STDERR : openSync(file, "a", 0o600);
+  }
+
+  write(line: string): void {
+    try {
+      if (this.dropped > 0) this.writeAll(this.droppedLine());
+      this.dropped = 0;
+      this.writeAll(line);
+    } catch (error) {
+      this.dropped++;
+      this.cause = (error as { code?: string }).code ?? "unknown";
+    }
+  }
+
+  private droppedLine(): string {
+    const time = new Date().toISOString();
+    return `${JSON.stringify({ level: 40, time, dropped: this.dropped, cause: this.cause, msg: "lines of this log were dropped" })}\n`;
+  }
+
+  private writeAll(text: string): void {
+    const bytes = Buffer.from(text);
+    let tries = 0;
+    for (let written = 0; written < bytes.length; ) {
+      try {
+        written += this.writeTo(this.fd, bytes, written, bytes.length - written);
+      } catch (error) {
+        // A pipe whose reader is slow; for one that does not read at all nobody waits long.
+        if ((error as { code?: string }).code !== "EAGAIN" || ++tries > EAGAIN_TRIES) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, EAGAIN_PAUSE_MS);
+      }
+    }
+  }
+}
