@@ -91,7 +91,7 @@ export function assembleDriver(
   };
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
   const limitOf = (name: string) => (isSandboxId(name) ? readRecord(paths.state(name))?.resources.diskBytes : undefined);
-  storage.watchGrowth({ limitOf, clock, logger: config.logger });
+  storage.watchGrowth({ limitOf, isInUse: () => readdirSync(paths.sandboxes).some(isSandboxId), clock, logger: config.logger });
   return new LocalDriver(parts, fingerprint);
 }
 

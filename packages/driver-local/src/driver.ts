@@ -330,7 +330,12 @@ export class LocalDriver implements SandboxDriver {
 
   private async noteEnding(record: SandboxRecord): Promise<void> {
     if (record.ending) return;
-    await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, ending: "killed" });
+    try {
+      await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, ending: "killed" });
+    } catch (error) {
+      // A disk that takes no writes must not keep a sandbox alive; its end then counts as its own.
+      if (!hasErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) throw error;
+    }
   }
 }
 

@@ -31,7 +31,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
       guestFolder: guest,
       networks,
       storage,
-      fingerprint: () => fingerprint(dataFolder, { runtime: config.runtime }),
+      fingerprint: () => fingerprint(dataFolder, { runtime: config.runtime, reserve: config.reserve }),
     });
   } catch (error) {
     await networks.close();

@@ -49,6 +49,6 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     buildSettings: (folder, options) => machineBuildSettings(folder, settings(), options),
     authorities: (setting) => machineAuthorities(authorityPlaces(setting)),
     sdkPackage: () => sdkPackage(settings()),
-    fingerprint: () => fingerprint(settings().dataDir, { runtime: settings().runtime }),
+    fingerprint: () => fingerprint(settings().dataDir, settings()),
   };
 }

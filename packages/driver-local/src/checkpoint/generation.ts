@@ -100,8 +100,9 @@ export class Generations {
     await rm(folder, { recursive: true, force: true });
   }
 
-  /** All of them. Repeatable. */
+  /** All of them. Repeatable. Fails with EROFS while the pool takes no writes and something is left. */
   async removeAll(): Promise<void> {
+    if (!existsSync(this.folder)) return;
     for (const incarnation of this.incarnations()) await this.remove(incarnation);
     await rm(this.folder, { recursive: true, force: true });
   }

@@ -1,5 +1,6 @@
 import type { Fingerprint, FingerprintCheck } from "@boxyard/driver";
 import { networkChecks } from "../network/index.ts";
+import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/instance-file.ts";
 import { cgroupMode, controllers, quickCgroups } from "./checks/cgroups.ts";
@@ -31,9 +32,19 @@ export const CHECKS: readonly Check[] = [
   quickCgroups,
 ];
 
+export interface FingerprintOptions {
+  readonly runtime?: RuntimeName | undefined;
+  readonly reserve?: Reserve | undefined;
+}
+
 /** What this machine can do for the data folder, and how to mend what it can't. Works before set-up too. Changes nothing. */
-export async function fingerprint(dataDir: string, options: { readonly runtime?: RuntimeName | undefined } = {}): Promise<Fingerprint> {
-  const context: DoctorContext = { dataDir, instance: instanceOf(dataDir), runtime: options.runtime };
+export async function fingerprint(dataDir: string, options: FingerprintOptions = {}): Promise<Fingerprint> {
+  const context: DoctorContext = {
+    dataDir,
+    instance: instanceOf(dataDir),
+    runtime: options.runtime,
+    ...(options.reserve && { reserve: options.reserve }),
+  };
   const checks: FingerprintCheck[] = [];
   for (const check of CHECKS) checks.push(await lookAt(check, context));
   const { instance, network } = context.instance ?? {};

@@ -1,4 +1,5 @@
 import type { FingerprintCheck } from "@boxyard/driver";
+import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import type { InstanceFile } from "../setup/instance-file.ts";
 
@@ -7,6 +8,8 @@ export interface DoctorContext {
   readonly dataDir: string;
   /** Undefined before set-up. */
   readonly instance: InstanceFile | undefined;
+  /** What sandboxes leave to the machine. */
+  readonly reserve?: Reserve;
   /** The runtime asked for, if one is. */
   readonly runtime: RuntimeName | undefined;
 }

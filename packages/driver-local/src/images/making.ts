@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { isPoolReadOnly } from "../pool-storage/mount.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
 import { destroySubvolume, removeQgroup, subvolumeId } from "../sys/btrfs.ts";
 import { type FileLock, lockFile, tryLockFile } from "../sys/file-lock.ts";
@@ -100,6 +101,7 @@ export function takeAway(dataDir: string, digest: string): (() => void) | undefi
 
 /** Removes what killed processes have left: half-made layers, half-removed ones, facts without a layer. */
 export async function sweepMaking(dataDir: string): Promise<void> {
+  if (isPoolReadOnly(dataDir)) return;
   const paths = poolPaths(dataDir);
   const global = await lockFile(paths.layersLock);
   try {

@@ -19,6 +19,8 @@ export interface GrowthGuardParts {
   readonly qgroups: string;
   readonly growth: () => Growth;
   readonly growers: () => readonly Grower[];
+  /** Tries to make a pool writable again that the kernel has made read-only, if no sandbox is in the way. */
+  readonly recover: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -30,7 +32,7 @@ const SHARES = { least: 2, most: 8 } as const;
 const LAST = { least: MIB, most: 64 * MIB } as const;
 /** No disk takes more in a second: how long the room there is can last. */
 const FASTEST_BYTES_PER_MS = 8 * MIB;
-const LOOK_MS = { least: 50, most: 2_000, paused: 500 } as const;
+const LOOK_MS = { least: 50, most: 2_000, paused: 500, readOnly: 2_000 } as const;
 
 /**
  * Keeps a thin pool, and the disk below it, from filling up. Limits of sandboxes may exceed what there is, so each gets as limit what it holds and a
@@ -87,6 +89,7 @@ export class GrowthGuard {
     const wasPaused = this.isPaused;
     this.isPaused = growth.bytes < (wasPaused ? growth.resumeBytes : growth.pauseBytes);
     if (this.isPaused !== wasPaused) this.tell(growth);
+    if (growth.what === "pool_read_only") return LOOK_MS.readOnly;
     const growers = this.parts.growers();
     if (this.isPaused) this.pause(growers, growth);
     else this.share(growers, growth.bytes);
@@ -102,6 +105,7 @@ export class GrowthGuard {
       await clock.sleep(next, signal).catch(() => {});
       if (signal.aborted) return;
       try {
+        if (this.parts.growth().what === "pool_read_only") await this.parts.recover();
         next = this.look();
       } catch (error) {
         logger.error({ err: error }, "could not look after the growth of the pool");
@@ -112,7 +116,8 @@ export class GrowthGuard {
 
   private tell({ what }: Growth): void {
     const { logger } = this.parts;
-    if (this.isPaused) logger.warn({ reason: what }, "growth of sandboxes is paused: no more than the reserve is free");
+    if (what === "pool_read_only") logger.error({ reason: what }, "the pool takes no writes: the disk below it failed or was full");
+    else if (this.isPaused) logger.warn({ reason: what }, "growth of sandboxes is paused: no more than the reserve is free");
     else logger.info("growth of sandboxes goes on");
   }
 

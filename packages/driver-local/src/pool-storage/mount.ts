@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import { enableQuota, filesystemId } from "../sys/btrfs.ts";
@@ -19,6 +19,25 @@ export function isPoolMounted(dataDir: string): boolean {
   return existsSync(root) && statfsSync(root).type === BTRFS_MAGIC && isMountPoint(root);
 }
 
+/**
+ * True when the pool is mounted and takes no writes: btrfs does that for good when the disk below it has failed it. Mounted anew, with room on that
+ * disk, it is whole again.
+ */
+export function isPoolReadOnly(dataDir: string): boolean {
+  if (!isPoolMounted(dataDir)) return false;
+  return isReadOnly(poolPaths(dataDir).root);
+}
+
+export function isReadOnly(root: string): boolean {
+  try {
+    accessSync(root, constants.W_OK);
+    return false;
+  } catch (error) {
+    if (hasErrno(error, "EROFS")) return true;
+    throw error;
+  }
+}
+
 /** True when something is mounted exactly at `path`. */
 export function isMountPoint(path: string): boolean {
   // The kernel writes blanks, tabs, newlines and backslashes of a path in octal.
@@ -37,7 +56,10 @@ export async function mountPool(dataDir: string): Promise<void> {
   }
   const lock = await lockFile(paths.lock);
   try {
+    if (isPoolReadOnly(dataDir)) tryUnmount(paths.root);
     if (!isPoolMounted(dataDir)) mountImage(paths.image, paths.root);
+    // The disk below it is still full, or sandboxes hold it: what can be done without writing (ending them, releasing it) goes on.
+    if (isPoolReadOnly(dataDir)) return;
     // The rest repairs what a process killed right after the mount, or an older version, has left undone.
     mount("none", paths.root, null, MS.REMOUNT | MS.BIND | POOL_FLAGS);
     mount("none", paths.root, null, MS.SHARED);
@@ -52,6 +74,14 @@ export async function mountPool(dataDir: string): Promise<void> {
     throw fromErrno(`mount the storage pool ${paths.image}`, error);
   } finally {
     lock.release();
+  }
+}
+
+function tryUnmount(root: string): void {
+  try {
+    umount2(root);
+  } catch (error) {
+    if (!hasErrno(error, "EBUSY")) throw error;
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import { hasErrno } from "../sys/libc.ts";
 import { GrowthGuard } from "./growth-guard.ts";
 import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
-import { mountPool, unmountPool } from "./mount.ts";
+import { isPoolReadOnly, isReadOnly, mountPool, unmountPool } from "./mount.ts";
 import { digestHex, poolPaths, volumeName } from "./paths.ts";
 import { ReadyVolumes } from "./ready-volumes.ts";
 import { growthIn, roomIn } from "./room.ts";
@@ -24,8 +24,7 @@ import { growthIn, roomIn } from "./room.ts";
 export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<PoolStorage> {
   await mountPool(dataDir);
   const pool = new BtrfsPool(dataDir, reserve);
-  pool.removeStaleQgroups();
-  await pool.makeReady();
+  if (!isPoolReadOnly(dataDir)) await pool.tidy();
   return pool;
 }
 
@@ -56,8 +55,9 @@ class BtrfsPool implements PoolStorage {
     this.qgroups = `/sys/fs/btrfs/${filesystemId(this.root)}/qgroups`;
   }
 
-  /** What most sandboxes begin from: the first create should not wait for it. */
-  async makeReady(): Promise<void> {
+  async tidy(): Promise<void> {
+    this.removeStaleQgroups();
+    // What most sandboxes begin from: the first create should not wait for it.
     await this.seeds.get(1);
     this.ready.fill(1);
   }
@@ -93,7 +93,8 @@ class BtrfsPool implements PoolStorage {
       destroySubvolume(this.volumesRoot, name);
       removeQgroup(this.root, qgroup);
     } catch (error) {
-      if (!hasErrno(error, "ENOENT")) throw fromErrno(`destroy volume ${id}`, error);
+      // Nobody can remove anything there now. The volume is not listed either, until the pool is writable again.
+      if (!hasErrno(error, "ENOENT", "EROFS")) throw fromErrno(`destroy volume ${id}`, error);
     }
   }
 
@@ -131,13 +132,18 @@ class BtrfsPool implements PoolStorage {
     }
   }
 
-  watchGrowth({ limitOf, clock, logger }: GrowthWatch): void {
+  watchGrowth({ limitOf, isInUse, clock, logger }: GrowthWatch): void {
     const growers = () => [
       ...readdirSync(this.volumesRoot).map((name) => ({ path: `${this.volumesRoot}/${name}`, limitBytes: () => limitOf(name) })),
       ...treesInTheMaking(this.making).map((path) => ({ path, limitBytes: () => DEFAULT_MAX_LAYER_BYTES })),
     ];
+    const recover = async () => {
+      if (isInUse()) return;
+      await mountPool(this.dataDir);
+      if (!isPoolReadOnly(this.dataDir)) await this.tidy();
+    };
     const growth = () => growthIn(this.dataDir, this.reserve);
-    this.guard = new GrowthGuard({ root: this.root, qgroups: this.qgroups, growth, growers, clock, logger });
+    this.guard = new GrowthGuard({ root: this.root, qgroups: this.qgroups, growth, growers, recover, clock, logger });
     this.guard.start();
   }
 
@@ -150,6 +156,7 @@ class BtrfsPool implements PoolStorage {
   }
 
   async listVolumes(): Promise<readonly string[]> {
+    if (isReadOnly(this.root)) return [];
     return readdirSync(this.volumesRoot).sort();
   }
 
@@ -162,7 +169,7 @@ class BtrfsPool implements PoolStorage {
   }
 
   /** Kernels before 6.10 keep the qgroup of a deleted subvolume for ever, and we may die between the two calls of `destroyVolume`. */
-  removeStaleQgroups(): void {
+  private removeStaleQgroups(): void {
     // Read before the volumes, so that one made meanwhile is not taken for a stale one.
     const entries = readdirSync(this.qgroups);
     const live = new Set<string>();

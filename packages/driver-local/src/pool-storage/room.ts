@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { PoolRoom } from "../parts.ts";
 import { diskReserve, poolReserve, type Reserve } from "../reserve-for-machine.ts";
 import { filesystemId } from "../sys/btrfs.ts";
+import { isReadOnly } from "./mount.ts";
 import { poolPaths } from "./paths.ts";
 
 const SECTOR = 512;
@@ -22,12 +23,13 @@ export interface Growth {
   readonly resumeBytes: number;
   readonly reserveBytes: number;
   /** Which of the two is the shorter. */
-  readonly what: "pool_full" | "host_disk_full";
+  readonly what: "pool_full" | "host_disk_full" | "pool_read_only";
 }
 
 /** Data that the kernel has taken and not yet written counts as written. */
 export function growthIn(dataDir: string, reserve: Reserve): Growth {
   const { root, image } = poolPaths(dataDir);
+  if (isReadOnly(root)) return { what: "pool_read_only", bytes: 0, pauseBytes: 1, resumeBytes: 1, reserveBytes: 0 };
   const pool = statfsSync(root);
   const ofPool = growth("pool_full", pool.bavail * pool.bsize - underWay(root), poolReserve(pool.blocks * pool.bsize, reserve));
   if (isAllocated(image)) return ofPool;

@@ -44,9 +44,9 @@ export class TestMachine {
     this.runtime = runtime;
   }
 
-  /** `runtime`: what makes its sandboxes, crun mostly. */
-  static async make(runtime?: RuntimeName): Promise<TestMachine> {
-    const machine = new TestMachine(await makeTestDataFolder(), runtime);
+  /** `runtime`: what makes its sandboxes, crun mostly. `parent`: where its data folder lies; the temporary directory by default. */
+  static async make(runtime?: RuntimeName, parent?: string): Promise<TestMachine> {
+    const machine = new TestMachine(await makeTestDataFolder({ ...(parent !== undefined && { parent }) }), runtime);
     try {
       await machine.reopen();
       return machine;

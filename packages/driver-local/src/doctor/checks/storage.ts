@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
-import { freeBytes, isPoolMounted, MIN_POOL_BYTES, poolPaths, quotaMode } from "../../pool-storage/index.ts";
+import { freeBytes, growthIn, isPoolMounted, isPoolReadOnly, MIN_POOL_BYTES, poolPaths, quotaMode } from "../../pool-storage/index.ts";
 import { readDone } from "../../setup/stamp.ts";
 import { type Check, fail, ok, warn } from "../types.ts";
 
@@ -41,15 +41,24 @@ export const setUp: Check = {
 
 export const pool: Check = {
   name: "pool",
-  look({ dataDir }) {
+  look({ dataDir, reserve = {} }) {
     const { image, root } = poolPaths(dataDir);
     if (!existsSync(image)) return warn("there is none yet", SETUP);
     if (!isPoolMounted(dataDir)) return warn(`${image} is not mounted`, `${SETUP}, or start the server: both mount it`);
+    if (isPoolReadOnly(dataDir)) {
+      const fix = `Make room on the disk of ${image}, end the sandboxes that use it ('boxyard down --sandboxes'), and start the server`;
+      return fail(`${root} takes no writes: the disk below it failed or was full`, fix);
+    }
     const { bavail, blocks, bsize } = statfsSync(root);
     const found = `${gib(bavail * bsize)} of ${gib(blocks * bsize)} free, ${gib(statSync(image).blocks * 512)} taken on disk`;
     const mode = quotaMode(root);
     if (mode === undefined) return fail(`${root} has no quotas`, `${SETUP} turns them on`);
+    const { bytes, pauseBytes, what } = growthIn(dataDir, reserve);
+    if (bytes < pauseBytes) {
+      const fix = what === "host_disk_full" ? `Make room on the disk of ${image}` : "End sandboxes or remove templates";
+      return warn(`${found}; sandboxes can write no more (${what})`, fix);
+    }
     if (bavail * bsize < GIB) return warn(found, "End sandboxes or remove templates");
-    return ok(`${found}, ${mode} quotas`);
+    return ok(`${found}, ${mode} quotas; sandboxes may write ${gib(bytes)} more`);
   },
 };

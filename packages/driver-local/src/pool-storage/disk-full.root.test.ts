@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { pool as poolCheck } from "../doctor/checks/storage.ts";
+import { exec, initAgent } from "../testing/exec.ts";
+import { TestMachine } from "../testing/machine.ts";
+import { isPoolReadOnly } from "./mount.ts";
+
+/* A pool that may grow to 8 GiB on a disk of 2 GiB. */
+
+setDefaultTimeout(120_000);
+const MIB = 2 ** 20;
+const DISK_MIB = 2048;
+
+let folder: string;
+let machine: TestMachine;
+const run = (...argv: string[]) => {
+  const { exitCode, stderr } = Bun.spawnSync(argv);
+  if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
+};
+const disk = () => join(folder, "disk");
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "boxyard-disk-"));
+  mkdirSync(disk());
+  run("truncate", "-s", `${DISK_MIB}M`, join(folder, "image"));
+  run("mkfs.ext4", "-q", "-m", "0", join(folder, "image"));
+  run("mount", "-o", "loop", join(folder, "image"), disk());
+  machine = await TestMachine.make(undefined, disk());
+}, 600_000);
+afterAll(async () => {
+  rmSync(join(disk(), "ballast"), { force: true });
+  await machine?.dispose();
+  run("umount", disk());
+  rmSync(folder, { recursive: true });
+}, 60_000);
+
+async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }> {
+  const handle = await machine.boot(machine.spec({ diskBytes: 4096 * MIB }));
+  const address = await machine.driver.address(handle);
+  await initAgent(address);
+  return { handle, address };
+}
+
+function freeOnDisk(): number {
+  const { bavail, bsize } = statfsSync(disk());
+  return bavail * bsize;
+}
+
+const write = (mib: number) => `dd if=/dev/urandom of=/srv/written bs=1M count=${mib} conv=fsync && echo all of it`;
+
+test("sandboxes are stopped by name before the disk below the pool is full", async () => {
+  const [greedy, neighbour] = [await boot(), await boot()];
+  const { output } = await exec(greedy.address, write(DISK_MIB), { timeoutMs: 100_000 });
+  expect(output).toContain("Disk quota exceeded");
+  expect(freeOnDisk()).toBeGreaterThan(128 * MIB);
+  expect(isPoolReadOnly(machine.dataFolder)).toBe(false);
+  expect((await exec(neighbour.address, write(4))).output).toContain("all of it");
+  for (const { handle } of [greedy, neighbour]) await machine.driver.destroy(handle);
+});
+
+test("when others fill that disk: creates are refused, doctor says why, sandboxes can be ended, and all goes on when there is room", async () => {
+  const { address, handle } = await boot();
+  run("sh", "-c", `fallocate -l ${freeOnDisk() - 64 * 1024} ${disk()}/ballast`);
+  await eventually(
+    "the pool takes no writes",
+    async () => {
+      await exec(address, `${write(64)}; sync`, { timeoutMs: 20_000 }).catch(() => {});
+      return isPoolReadOnly(machine.dataFolder);
+    },
+    { withinMs: 60_000 },
+  );
+  expect((await machine.driver.capacity()).diskFreeBytes).toBe(0);
+  const line = await poolCheck.look({ dataDir: machine.dataFolder, instance: undefined, runtime: undefined });
+  expect(line).toMatchObject({ status: "fail", fix: expect.stringContaining("Make room on the disk") });
+  await machine.driver.destroy(handle);
+  expect(await machine.driver.list()).toEqual([]);
+  rmSync(join(disk(), "ballast"));
+  await eventually("the pool is mounted anew", () => !isPoolReadOnly(machine.dataFolder), { withinMs: 30_000 });
+  await machine.destroyAll();
+  const again = await boot();
+  expect((await exec(again.address, write(4))).output).toContain("all of it");
+  await machine.driver.destroy(again.handle);
+});
+
+test("a pool that takes no writes can be released, and opened again", async () => {
+  const { handle } = await boot();
+  run("mount", "-o", "remount,ro", join(machine.dataFolder, "pool"));
+  expect(isPoolReadOnly(machine.dataFolder)).toBe(true);
+  // As 'down --sandboxes' does, in a process of its own.
+  await machine.reopen();
+  await machine.driver.destroy(handle);
+  await machine.driver.release();
+  await machine.reopen();
+  await machine.destroyAll();
+  const again = await boot();
+  expect((await exec(again.address, "echo works")).output).toBe("works\n");
+});
