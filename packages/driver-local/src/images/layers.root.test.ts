@@ -225,7 +225,7 @@ describe("a hostile tar", () => {
 
   test("cannot write through its own links but into itself", async () => {
     mkdirSync(outside, { recursive: true });
-    const up = "../".repeat(20);
+    const up = "../".repeat(8);
     const tree = await importTree(
       link("abs", outside),
       link("rel", `${up}${outside}`),
