@@ -30,6 +30,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },
   { name: "up", summary: "Start the server on this machine", load: () => import("./up.ts") },
   { name: "down", summary: "Stop the server on this machine", load: () => import("./down.ts") },
+  { name: "service", summary: "Run the server as a service of systemd", load: () => import("./service.ts") },
   { name: "env", summary: "Print the variables that clients need", load: () => import("./env.ts") },
   { name: "setup", summary: "Set this machine up (also done on first use)", load: () => import("./setup.ts") },
   { name: "uninstall", summary: "Remove everything from this machine", load: () => import("./uninstall.ts") },

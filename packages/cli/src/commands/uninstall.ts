@@ -5,6 +5,10 @@ import type { CliContext } from "../context.ts";
 import { canAsk, confirm } from "../output/confirm.ts";
 import { runRole } from "../server-control/roles.ts";
 import { stopServer } from "../server-control/stop.ts";
+import { isInstalled, removeUnit } from "../service/systemd.ts";
+
+/** The name that `boxyard service install` gives a unit unless told otherwise. */
+const SERVICE = "boxyard";
 
 export function configure(command: Command, context: CliContext): void {
   command
@@ -33,6 +37,7 @@ async function uninstall(options: { yes?: boolean }, context: CliContext): Promi
     const message = `this would end every sandbox and remove every template, key and log in ${config.dataDir}`;
     throw new AppError("failed_precondition", message, { reason: "not_confirmed", details });
   }
+  if (isInstalled(SERVICE, config)) removeUnit(SERVICE, config);
   await stopServer(config.dataDir, signal);
   const exitCode = await runRole(config, "uninstall", [], "progress");
   if (exitCode !== 0) {

@@ -1,0 +1,96 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readTestConfig, runProgram } from "@boxyard/testkit";
+import { BOXYARD } from "./support.ts";
+
+const config = readTestConfig();
+const folder = mkdtempSync(join(tmpdir(), "boxyard-service-"));
+const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, BOXYARD_LISTEN: "127.0.0.1:0" };
+
+afterAll(async () => {
+  await runProgram([BOXYARD, "down", "--sandboxes"], { env });
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/**
+ * Stands in for systemctl: runs what the unit's Exec lines say with the settings of its EnvironmentFile, and ends the main process alone, as
+ * KillMode=process has it. systemd itself cannot run here; systemd-analyze checks the unit.
+ */
+const SYSTEMCTL = `#!/bin/sh
+set -e
+unit=/etc/systemd/system/boxyard.service
+state=${folder}/state
+line() { sed -n "s/^$1=//p" "$unit"; }
+case "$*" in
+  daemon-reload) ;;
+  "enable --now boxyard.service")
+    set -a; . "$(line EnvironmentFile)"; set +a
+    eval "$(line ExecStartPre)" >&2
+    eval "setsid $(line ExecStart) >>$state/log 2>&1 </dev/null &"
+    touch $state/enabled
+    until grep -q 'server started' $state/log; do sleep 0.1; done ;;
+  "disable --now boxyard.service")
+    [ -e $state/enabled ] || exit 1
+    rm $state/enabled
+    kill "$(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' ${config.dataDir}/server.json)"
+    while [ -e ${config.dataDir}/server.json ]; do sleep 0.1; done ;;
+  "is-active boxyard.service") [ -e ${config.dataDir}/server.json ] && echo active || { echo inactive; exit 3; } ;;
+  "is-enabled boxyard.service") [ -e $state/enabled ] ;;
+  *) echo "unexpected: $*" >&2; exit 9 ;;
+esac
+`;
+
+/** Commands of a script on a machine that systemd seems to run, whose units are this test's own; all in a mount namespace that ends with it. */
+function onSystemdMachine(script: string) {
+  mkdirSync(join(folder, "bin"), { recursive: true });
+  mkdirSync(join(folder, "state"), { recursive: true });
+  mkdirSync(join(folder, "units"), { recursive: true });
+  writeFileSync(join(folder, "bin/systemctl"), SYSTEMCTL, { mode: 0o755 });
+  const mounts = `mount --bind ${folder}/units /etc/systemd/system; mount -t tmpfs none /run/systemd; mkdir /run/systemd/system`;
+  const whole = `set -e; mkdir -p /run/systemd; ${mounts}; export PATH=${folder}/bin:$PATH; ${script}`;
+  return runProgram(["unshare", "--mount", "sh", "-c", whole], { env, limitMs: 120_000 });
+}
+
+test("service install starts the server from a unit, which systemd finds in order; sandboxes outlive remove", async () => {
+  const ended = await onSystemdMachine(`
+    ${BOXYARD} service status || echo "rc $?"
+    ${BOXYARD} service install
+    ${BOXYARD} service status
+    cp /etc/systemd/system/boxyard.service ${folder}/seen.service
+    stat -c %a ${config.dataDir}/service.env
+    systemd-analyze verify ${folder}/seen.service
+    id=$(${BOXYARD} sandbox create)
+    ${BOXYARD} service remove
+    test -e ${config.dataDir}/service.env || echo "nothing left: $(ls /etc/systemd/system)"
+    ${BOXYARD} service status || echo "rc $?"
+    ${BOXYARD} exec $id -- echo "still there"
+  `);
+  const lines = ended.stdout.trimEnd().split("\n");
+  expect({ exitCode: ended.exitCode, lines }).toEqual({
+    exitCode: 0,
+    lines: [
+      `There is no service boxyard for ${config.dataDir}.`,
+      "rc 4",
+      expect.stringMatching(/^The service boxyard is installed; the server runs at http:\/\/127\.0\.0\.1:\d+\.$/),
+      "service  boxyard: active, starts at boot",
+      "unit     /etc/systemd/system/boxyard.service",
+      expect.stringMatching(/^server {3}http:\/\/127\.0\.0\.1:\d+ \(pid \d+\)$/),
+      "600",
+      "The service boxyard is removed. Sandboxes run on; `boxyard up -d` starts a server by hand.",
+      "nothing left: ",
+      `There is no service boxyard for ${config.dataDir}.`,
+      "rc 4",
+      "still there",
+    ],
+  });
+  expect(ended.stderr).not.toContain("seen.service:");
+  expect(readFileSync(join(folder, "seen.service"), "utf8")).toMatch(/^KillMode=process\nDelegate=yes$/m);
+}, 150_000);
+
+test("without systemd it says so, and shows the unit all the same", async () => {
+  const none = await runProgram([BOXYARD, "service", "install"], { env });
+  expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining("error: systemd does not run this machine\n")]);
+  expect((await runProgram([BOXYARD, "service", "install", "--print"], { env })).stdout).toContain("[Service]\n");
+}, 60_000);

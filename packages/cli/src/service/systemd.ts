@@ -1,0 +1,83 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import type { CliConfig } from "../config.ts";
+import { selfCommand } from "../server-control/self-command.ts";
+import { environmentText, unitText } from "./unit.ts";
+
+const UNIT_FOLDER = "/etc/systemd/system";
+/** There while systemd is the machine's init (sd_booted(3)). */
+const BOOTED = "/run/systemd/system";
+const LIMIT_MS = 35 * 60_000;
+
+export const unitPath = (name: string): string => join(UNIT_FOLDER, `${name}.service`);
+
+/** Settings may hold the password of a database: only root reads them. */
+export const environmentPath = (config: CliConfig): string => join(config.dataDir, "service.env");
+
+export function requireSystemd(): void {
+  if (existsSync(BOOTED)) return;
+  const details = { hint: "`boxyard service install --print` shows the unit; other service managers run `boxyard up` in the foreground." };
+  throw new AppError("failed_precondition", "systemd does not run this machine", { reason: "no_systemd", details });
+}
+
+/** The unit for this data folder, as it would be installed. */
+export function unitFor(config: CliConfig): string {
+  const [setup, serve] = [selfCommand("setup"), selfCommand("serve")];
+  return unitText({ setup, serve, dataDir: config.dataDir, environmentFile: environmentPath(config) });
+}
+
+/** True when the unit of this name is ours and for this data folder. */
+export function isInstalled(name: string, config: CliConfig): boolean {
+  try {
+    return readFileSync(unitPath(name), "utf8").includes(`EnvironmentFile=${environmentPath(config).replaceAll("%", "%%")}\n`);
+  } catch {
+    return false;
+  }
+}
+
+/** Writes unit and settings, then starts the service, now and at every boot. What fails leaves no unit behind. */
+export function installUnit(name: string, config: CliConfig): void {
+  if (existsSync(unitPath(name)) && !isInstalled(name, config)) {
+    const details = { hint: "Choose another with --name." };
+    throw new AppError("already_exists", `${unitPath(name)} is of something else`, { reason: "unit_taken", details });
+  }
+  try {
+    writeWhole(environmentPath(config), environmentText(config.env, config.dataDir), 0o600);
+    writeWhole(unitPath(name), unitFor(config), 0o644);
+    systemctl("daemon-reload");
+    systemctl("enable", "--now", `${name}.service`);
+  } catch (error) {
+    removeUnit(name, config);
+    throw error;
+  }
+}
+
+/** Ends the service and takes its files away. Sandboxes go on. Repeatable. */
+export function removeUnit(name: string, config: CliConfig): void {
+  // One that was never enabled, or is half there, is taken away all the same.
+  ask("disable", "--now", `${name}.service`);
+  rmSync(unitPath(name), { force: true });
+  rmSync(environmentPath(config), { force: true });
+  ask("daemon-reload");
+}
+
+function writeWhole(path: string, text: string, mode: number): void {
+  const temporary = `${path}.${process.pid}`;
+  writeFileSync(temporary, text, { mode });
+  renameSync(temporary, path);
+}
+
+/** What systemctl says to a question, and whether it means yes. */
+export function ask(...args: string[]): { readonly yes: boolean; readonly said: string } {
+  const { status, stdout, stderr, error } = spawnSync("systemctl", args, { encoding: "utf8", timeout: LIMIT_MS });
+  return { yes: status === 0, said: (error?.message ?? `${stdout}${stderr}`).trim() };
+}
+
+function systemctl(...args: string[]): void {
+  const { yes, said } = ask(...args);
+  if (yes) return;
+  const details = { hint: "`journalctl -u boxyard` and `boxyard doctor` say more." };
+  throw new AppError("internal", `systemctl ${args.join(" ")} failed: ${said}`, { reason: "systemctl", details });
+}
