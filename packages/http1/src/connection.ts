@@ -1,8 +1,7 @@
 import type { Socket } from "bun";
-import type { ResponseHead } from "./head.ts";
-import type { HeadMemory } from "./head-memory.ts";
 import { type Borrowed, moveInKernel } from "./kernel-relay.ts";
 import { isPeerLost, keepAlive } from "./lost-peer.ts";
+import type { ResponseReader } from "./response-reader.ts";
 
 /** What a connection tells its owner. */
 export interface ConnectionOwner {
@@ -35,7 +34,7 @@ export class Connection {
   /** Called once it is closed; the owner may be another one by then. */
   onClosed: (() => void) | undefined;
   /** For readers of answers. */
-  answers: HeadMemory<ResponseHead> | undefined;
+  answers: ResponseReader | undefined;
   private socket: Socket<Connection> | undefined;
   private queue: Uint8Array[] = [];
   private queuedBytes = 0;

@@ -15,7 +15,7 @@ const MAX_INTERIM = 32;
 /** What is understood of these pieces of a connection, and its end, as the answer to a request of `method`; undefined when it is refused. */
 export function recordAnswer(pieces: readonly Buffer[], method: string): readonly SeenAnswer[] | undefined {
   const seen: SeenAnswer[] = [];
-  const reader = new ResponseReader(method);
+  const reader = new ResponseReader();
   let scanner: BodyScanner | undefined;
   let decoder: ChunkedDecoder | undefined;
   let isUntilEnd = false;
@@ -33,7 +33,7 @@ export function recordAnswer(pieces: readonly Buffer[], method: string): readonl
   const take = (bytes: Buffer): void => {
     if (bytes.byteLength === 0) return;
     if (!scanner) {
-      const head = reader.read(bytes, undefined);
+      const head = reader.read(bytes, method);
       if (!head) return;
       if (head.status === 101) throw new Error("nobody asked for an upgrade");
       if (seen.length > MAX_INTERIM) throw new Error("too many interim answers");

@@ -43,7 +43,6 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private connected = false;
   private isConnecting = false;
   private early: Buffer[] = [];
-  private readonly reader: ResponseReader;
   private response: ResponseHead | undefined;
   private scanner: BodyScanner | undefined;
   /** For a client of HTTP/1.0, which knows no chunks. */
@@ -59,7 +58,6 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   /** `edit`: what the client gets of the sandbox's answers; all of them by default. */
   constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool, edit?: ResponseEdit) {
     this.edit = edit;
-    this.reader = new ResponseReader(request.method);
     this.request = request;
     this.client = client;
     this.route = route;
@@ -216,9 +214,12 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   private onResponseHead(bytes: Buffer): void {
     if (this.port === AGENT_PORT) this.route.agentAnswers += 1;
-    const response = this.reader.read(bytes, this.upstream);
+    const { upstream } = this;
+    if (!upstream) return;
+    upstream.answers ??= new ResponseReader();
+    const response = upstream.answers.read(bytes, this.request.method);
     if (!response) return;
-    const { rest } = this.reader;
+    const { rest } = upstream.answers;
     if (response.status === 101) this.openTunnel(response, rest);
     else if (response.status < 200) this.passInterim(response, rest);
     else this.beginResponse(response, rest);
