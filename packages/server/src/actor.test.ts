@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
+import { TestServer } from "./testing/test-server.ts";
+
+test("events say who did it: the holder of a key by what was asked for, the server by what comes of itself", async () => {
+  await using s = await TestServer.start();
+  const { store } = s.server.context;
+  const [key] = await store.listKeys();
+  const byKey = { kind: "key", id: key?.id };
+  const byServer = { kind: "server" };
+  const [killed, ended, expired] = [await s.create(), await s.create(), await s.create()];
+  await s.call("DELETE", `/sandboxes/${killed.sandboxID}`);
+  await s.world.stop(ended.sandboxID, { reason: "agent_exited" });
+  await s.call("POST", `/sandboxes/${expired.sandboxID}/timeout`, { timeout: 0 });
+  await eventually("all have ended", () => s.server.engine.sandboxes.size === 0);
+  const events = await store.events.read(0, 1000);
+  const told = (id: string) => events.filter(({ targetId }) => targetId === id).map(({ action, actor }) => [action, actor]);
+  const made = [
+    ["sandbox.creating", byKey],
+    ["sandbox.running", byKey],
+  ];
+  const end = (actor: object) => [
+    ["sandbox.killing", actor],
+    ["sandbox.dead", actor],
+  ];
+  expect(told(killed.sandboxID)).toEqual([...made, ...end(byKey)] as never);
+  expect(told(ended.sandboxID)).toEqual([...made, ...end(byServer)] as never);
+  expect(told(expired.sandboxID)).toEqual([...made, ["sandbox.changed", byKey], ...end(byServer)] as never);
+});
