@@ -1,6 +1,6 @@
 /* For tests that run the real server with faults between its steps. */
 export { localMachine } from "./local-machine.ts";
 export { pointsOf } from "./sandboxes/engine/transition.ts";
-export { TRANSITIONS } from "./sandboxes/transitions/index.ts";
+export { TRANSITIONS, type TransitionName } from "./sandboxes/transitions/index.ts";
 export { BUILD_POINTS } from "./templates/builds/build-points.ts";
 export { run } from "./verbs/index.ts";

@@ -1,5 +1,5 @@
 import { createSteps as driverCreate, startSteps as driverStart, REMOVALS } from "@boxyard/driver-local/faults";
-import { BUILD_POINTS as buildSteps, pointsOf, TRANSITIONS } from "@boxyard/server/faults";
+import { BUILD_POINTS as buildSteps, pointsOf, TRANSITIONS, type TransitionName } from "@boxyard/server/faults";
 import type { FaultPoint } from "./faults.ts";
 
 const at = (layer: FaultPoint["layer"], steps: readonly string[]) => steps.map((step) => ({ layer, step }));
@@ -14,11 +14,12 @@ const WITHIN: Readonly<Record<string, readonly string[]>> = {
 
 const inOrder = (steps: readonly string[]) => steps.flatMap((step) => [...at("server", [step]), ...at("driver", WITHIN[step] ?? [])]);
 
-/** Every step of a create, of the server's and of the driver's, in the order in which they come. */
-export const CREATE_POINTS = inOrder(pointsOf(TRANSITIONS.create));
+/** Every step of each transition of a sandbox, of the server's and of the driver's, in the order in which they come. */
+export const TRANSITION_POINTS = Object.fromEntries(
+  Object.entries(TRANSITIONS).map(([name, transition]) => [name, inOrder(pointsOf(transition))]),
+) as Readonly<Record<TransitionName, ReturnType<typeof inOrder>>>;
 
-/** Every step of a kill. */
-export const KILL_POINTS = inOrder(pointsOf(TRANSITIONS.kill));
+export const { create: CREATE_POINTS, kill: KILL_POINTS } = TRANSITION_POINTS;
 
 /** Every kind of step of a template's build. */
 export const BUILD_POINTS = at("server", buildSteps);

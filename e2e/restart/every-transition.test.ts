@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type ApiReply, eventually } from "@boxyard/testkit";
+import { TRANSITION_POINTS } from "@boxyard/testkit/fault-points";
+import { keptSandboxes } from "../support/ours.ts";
+import { usePlatform } from "../support/platform.ts";
+import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+
+/*
+ * The real server, with the real driver, is killed as by `kill -9` before each step of every transition that keeps a sandbox, and each step fails
+ * once: the sandbox and what runs in it are there afterwards, and can be used and killed. Creates and kills are in every-step.test.ts.
+ */
+
+const platform = usePlatform({ faults: true });
+
+type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill">;
+type Ask = (path: string) => Promise<ApiReply>;
+
+/** How each transition is asked for, and what comes before it. A transition without its line does not compile. */
+const WAYS: Readonly<Record<Kept, { readonly first?: (ask: Ask) => Promise<ApiReply>; readonly ask: (ask: Ask) => Promise<ApiReply> }>> = {
+  pause: { ask: (ask) => ask("pause") },
+  resume: { first: (ask) => ask("pause"), ask: (ask) => ask("resume") },
+};
+
+/** One process that counts: its memory must survive. */
+const COUNT = `
+import itertools, os, time
+for i in itertools.count(1):
+    with open("/tmp/count.new", "w") as file: file.write(f"{os.getpid()} {i}")
+    os.rename("/tmp/count.new", "/tmp/count")
+    time.sleep(0.05)
+`;
+
+let sandbox: HeldSandbox;
+let before: [pid: number, count: number];
+const ask: Ask = (verb) => platform().api({ method: "POST", path: `/sandboxes/${sandbox.id}/${verb}`, body: {} });
+const counted = async () => (await sandbox.asRoot("cat /tmp/count")).stdout.split(" ").map(Number) as [number, number];
+
+beforeEach(async () => {
+  sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
+  await sandbox.client.files.write("/tmp/count.py", COUNT);
+  const command = await sandbox.client.commands.run("exec python3 /tmp/count.py", { background: true, timeoutMs: 0 });
+  await command.disconnect();
+  await eventually("it counts", async () => (await counted())[1] > 2);
+  before = await counted();
+});
+afterEach(async () => {
+  await platform().api({ method: "DELETE", path: `/sandboxes/${sandbox.id}` });
+  await eventually("nothing is kept", () => keptSandboxes(platform()).length === 0);
+});
+
+const stateNow = async () => ((await platform().api({ path: `/sandboxes/${sandbox.id}` })).body as { state?: string }).state;
+
+/** The sandbox is there, comes to run, and the very process that counted goes on from where it was. */
+async function goesOn(): Promise<void> {
+  expect(["running", "paused"]).toContain(String(await stateNow()));
+  const { status } = await platform().api({ method: "POST", path: `/v2/sandboxes/${sandbox.id}/connect`, body: { timeout: 600 } });
+  expect([200, 201]).toContain(status);
+  const [pid, count] = await counted();
+  expect(pid).toBe(before[0]);
+  expect(count).toBeGreaterThanOrEqual(before[1]);
+  await eventually("it goes on counting", async () => (await counted())[1] > count);
+}
+
+for (const [name, { first, ask: transition }] of Object.entries(WAYS) as [Kept, (typeof WAYS)[Kept]][]) {
+  describe(name, () => {
+    for (const point of TRANSITION_POINTS[name]) {
+      test(`that the server is killed in before ${point.layer}'s ${point.step} loses nothing`, async () => {
+        if (first) expect((await first(ask)).status).toBeLessThan(300);
+        platform().inject({ ...point, when: "before", act: "die" });
+        const answer = transition(ask).catch(() => undefined);
+        await platform().died();
+        expect(await answer).toBeUndefined();
+        await platform().restart();
+        await goesOn();
+      }, 60_000);
+
+      test(`that fails before ${point.layer}'s ${point.step} loses nothing, and works the next time`, async () => {
+        if (first) expect((await first(ask)).status).toBeLessThan(300);
+        const from = await stateNow();
+        platform().inject({ ...point, when: "before", act: "internal" });
+        expect((await transition(ask)).status).toBeGreaterThanOrEqual(500);
+        // What is done already when the store does not take it is not undone.
+        const isDone = point.step === `${name} result` && (await stateNow()) !== from;
+        if (!isDone) {
+          expect(await stateNow()).toBe(from);
+          expect((await transition(ask)).status).toBeLessThan(300);
+        }
+        await goesOn();
+      }, 60_000);
+    }
+  });
+}
