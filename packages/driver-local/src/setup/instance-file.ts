@@ -9,6 +9,8 @@ export interface InstanceFile {
   /** Address range of its sandboxes. */
   readonly network: string;
   readonly poolSizeBytes: number;
+  /** UUID of the pool's file system; undefined before it was made. Another one is another pool, without the templates of this one. */
+  readonly poolId?: string;
 }
 
 const path = (dataDir: string): string => `${dataDir}/instance.json`;

@@ -60,6 +60,7 @@ test("the data folder holds what everybody expects, secrets for root alone", () 
     instance: instanceName(dataDir),
     network: expect.stringMatching(/^\d+\.\d+\.0\.0\/16$/),
     poolSizeBytes: 8 * 1024 ** 3,
+    poolId: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
   });
   expect(statSync(`${dataDir}/instance.json`).mode & 0o777).toBe(0o600);
   expect(statSync(dataDir).mode & 0o777).toBe(0o700);
@@ -164,3 +165,20 @@ test("a folder that was copied elsewhere is set up anew, under a name of its own
     rmSync(copy, { recursive: true });
   }
 });
+
+test("a pool that was lost is made again, and that it is another one is told, with what to do", async () => {
+  const { dataDir, config } = data;
+  await unmountPool(dataDir);
+  rmSync(poolPaths(dataDir).image);
+  expect(await isSetUp(config)).toBe(false);
+  const results: string[] = [];
+  await runSetup(config, { ...silentReporter, begin: () => ({ progress() {}, result: (text) => void results.push(text) }) });
+  expect(results.join("\n")).toContain("this is another pool than before: rebuild your templates");
+  expect(await isSetUp(config)).toBe(true);
+  // `base` is there again.
+  const template = JSON.parse(readFileSync(`${dataDir}/templates/base.json`, "utf8"));
+  expect(readdirSync(poolPaths(dataDir).layers)).toEqual(template.image.layers.map((layer: string) => layer.slice(7)));
+  const again = recorder();
+  await runSetup(config, again);
+  expect(again.ran).toEqual([]);
+}, 120_000);

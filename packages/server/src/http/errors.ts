@@ -15,6 +15,7 @@ const PUBLIC_REASONS = new Set([
   "sandbox_capacity_unavailable",
   "sandbox_placement_timeout",
   "sandbox_create_failed",
+  "template_files_missing",
   "store_full",
   "store_unavailable",
   "no_such_route",

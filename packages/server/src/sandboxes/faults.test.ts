@@ -89,6 +89,15 @@ describe("a create that fails leaves nothing", () => {
     await nothingLeft(s);
   });
 
+  test("when the template's files are missing, and what to do is said", async () => {
+    await using s = await TestServer.start();
+    s.world.images.add(`sha256:${"0".repeat(64)}`);
+    const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+    expect([reply.status, reply.body.error_code]).toEqual([404, "template_files_missing"]);
+    expect(reply.body.message).toContain("rebuild the template");
+    await nothingLeft(s);
+  });
+
   test("when its client goes away", async () => {
     await using s = await TestServer.start();
     s.world.faults.add("start", { kind: "delay", delayMs: 100 });

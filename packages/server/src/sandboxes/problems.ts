@@ -22,6 +22,11 @@ export function createFailure(error: unknown, how: CreateEnd): AppError {
   if (how.caller.aborted) return new AppError("canceled", "The client has gone", { reason: "client_gone", cause: error });
   // Ours already, and truer than that there is no room.
   if (error instanceof AppError && error.reason.startsWith("store_")) return error;
+  if (isAppError(error, "image_not_found")) {
+    const message =
+      "The files of this template are not on this machine any more (its storage pool was lost or replaced): rebuild the template";
+    return new AppError("not_found", message, { reason: "template_files_missing", cause: error });
+  }
   const left = how.isRemoved ? "nothing of it is left" : "what is left of it is being removed";
   if (isTimeout(error) || isAppError(error, "deadline_exceeded")) {
     return new AppError("deadline_exceeded", `The sandbox did not start in time; ${left}`, {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { freeBytes, growthIn, isPoolMounted, isPoolReadOnly, MIN_POOL_BYTES, poolPaths, quotaMode } from "../../pool-storage/index.ts";
 import { readDone } from "../../setup/stamp.ts";
+import { filesystemId } from "../../sys/btrfs.ts";
 import { type Check, fail, ok, warn } from "../types.ts";
 
 const GIB = 1024 ** 3;
@@ -41,10 +42,16 @@ export const setUp: Check = {
 
 export const pool: Check = {
   name: "pool",
-  look({ dataDir, reserve = {} }) {
+  look({ dataDir, instance, reserve = {} }) {
     const { image, root } = poolPaths(dataDir);
     if (!existsSync(image)) return warn("there is none yet", SETUP);
     if (!isPoolMounted(dataDir)) return warn(`${image} is not mounted`, `${SETUP}, or start the server: both mount it`);
+    if (instance?.poolId !== undefined && instance.poolId !== filesystemId(root)) {
+      return fail(
+        `${image} is another pool than the one that was set up: its templates are missing`,
+        `Put the old one back, or run ${SETUP}`,
+      );
+    }
     if (isPoolReadOnly(dataDir)) {
       const fix = `Make room on the disk of ${image}, end the sandboxes that use it ('boxyard down --sandboxes'), and start the server`;
       return fail(`${root} takes no writes: the disk below it failed or was full`, fix);

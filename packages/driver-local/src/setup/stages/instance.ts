@@ -16,11 +16,13 @@ export const instance: Stage = {
     return file !== undefined && (hasSandboxes(dataDir) || isRangeFree(file));
   },
   async run(config, report) {
+    const poolId = readInstance(config.dataDir)?.poolId;
     const file = {
       version: 1,
       instance: instanceName(config.dataDir),
       network: networkOf(config),
       poolSizeBytes: poolSizeOf(config),
+      ...(poolId !== undefined && { poolId }),
     } as const;
     writeInstance(config.dataDir, file);
     report.result(`${file.instance}, ${file.network}`);

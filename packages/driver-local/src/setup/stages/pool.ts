@@ -1,15 +1,19 @@
 import { existsSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { isPoolMounted, makePoolImage, mountPool, poolPaths } from "../../pool-storage/index.ts";
+import { filesystemId } from "../../sys/btrfs.ts";
 import { findProgram, runCommand } from "../../sys/run.ts";
-import { readInstance } from "../instance-file.ts";
+import { readInstance, writeInstance } from "../instance-file.ts";
 import type { Stage } from "../types.ts";
+
+const REPLACED =
+  "this is another pool than before: rebuild your templates ('boxyard template rebuild', for each), 'base' is made again by itself";
 
 export const pool: Stage = {
   name: "pool",
   title: "storage pool",
   key: () => "1",
-  isDone: ({ dataDir }) => isPoolMounted(dataDir),
+  isDone: ({ dataDir }) => isPoolMounted(dataDir) && readInstance(dataDir)?.poolId === filesystemId(poolPaths(dataDir).root),
   async run({ dataDir }, report) {
     const { image } = poolPaths(dataDir);
     await loadModules();
@@ -19,9 +23,19 @@ export const pool: Stage = {
       await makePoolImage(image, size);
     }
     await mountPool(dataDir);
-    report.result(`up to ${(statSync(image).size / 1024 ** 3).toFixed(0)} GiB in ${image}`);
+    const replaced = noteIdentity(dataDir);
+    report.result(`up to ${(statSync(image).size / 1024 ** 3).toFixed(0)} GiB in ${image}${replaced ? `; ${REPLACED}` : ""}`);
   },
 };
+
+/** Writes down which pool this is. True when it is another than before: what the old one held is not in it. */
+function noteIdentity(dataDir: string): boolean {
+  const file = readInstance(dataDir);
+  const poolId = filesystemId(poolPaths(dataDir).root);
+  if (!file || file.poolId === poolId) return false;
+  writeInstance(dataDir, { ...file, poolId });
+  return file.poolId !== undefined;
+}
 
 /** Where these are not built into the kernel they are loaded at first use, but not all of them by themselves. */
 async function loadModules(): Promise<void> {
