@@ -29,7 +29,7 @@ import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/build-settings.ts";
-import { Templates } from "./templates/registry.ts";
+import { Templates } from "./templates/templates.ts";
 
 const CREATE_WAIT_MS = 30_000;
 

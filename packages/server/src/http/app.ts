@@ -6,7 +6,7 @@ import { Hono } from "hono";
 import type { ServerConfig } from "../config.ts";
 import type { Keys } from "../keys/keys.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
-import type { Templates } from "../templates/registry.ts";
+import type { Templates } from "../templates/templates.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";

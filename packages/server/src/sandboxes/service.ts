@@ -3,7 +3,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox, SandboxMetric } from "@boxyard/spec/platform";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
 import type { SandboxLogLine, SandboxLogQuery, SandboxRecord, SandboxSettings, Store } from "../store/index.ts";
-import type { Templates } from "../templates/registry.ts";
+import type { Templates } from "../templates/templates.ts";
 import type { Admission } from "./admission.ts";
 import type { CapacityGate } from "./capacity-gate.ts";
 import type { CreateGate } from "./create-gate.ts";

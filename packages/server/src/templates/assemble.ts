@@ -19,7 +19,7 @@ import { RunCaches } from "./builds/run-caches.ts";
 import { MAX_UPLOAD_BYTES, UPLOAD_PATH, Uploads } from "./builds/uploads.ts";
 import { Catalog, DEFAULT_CPU_COUNT } from "./catalog.ts";
 import { TemplateImages } from "./images/template-images.ts";
-import type { Templates } from "./registry.ts";
+import type { Templates } from "./templates.ts";
 
 export interface TemplateServicesDeps {
   readonly config: ServerConfig;

@@ -2,7 +2,7 @@ import { AppError, type Clock, newBuildId, newTemplateId, type TeamId, type Temp
 import type { NewTemplate } from "@boxyard/spec/platform";
 import type { BuildRecord, Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
 import { parseTag, parseTemplateReference } from "./reference.ts";
-import { DEFAULT_DISK_MB, DEFAULT_TAG, type Template, type Templates } from "./registry.ts";
+import { DEFAULT_DISK_MB, DEFAULT_TAG, type Template, type Templates } from "./templates.ts";
 
 export const DEFAULT_CPU_COUNT = 2;
 const DEFAULT_MEMORY_MB = 1024;

@@ -3,7 +3,7 @@ import type { ListV2Query, routes } from "@boxyard/spec/platform";
 import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
 import { parseTemplateReference } from "../../templates/reference.ts";
-import type { Templates } from "../../templates/registry.ts";
+import type { Templates } from "../../templates/templates.ts";
 import { json, presentListed } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 

@@ -1,7 +1,7 @@
 import type { ServerConfig } from "../../config.ts";
 import type { SandboxService } from "../../sandboxes/service.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
-import type { Templates } from "../../templates/registry.ts";
+import type { Templates } from "../../templates/templates.ts";
 import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 
 /** What the handlers of sandboxes use. */

@@ -1,5 +1,5 @@
 import type { routes } from "@boxyard/spec/platform";
-import type { Template } from "../../templates/registry.ts";
+import type { Template } from "../../templates/templates.ts";
 import { pageAfter } from "../page.ts";
 import { json } from "../sandboxes/present.ts";
 import { presentBuild, presentListed } from "./present.ts";

@@ -2,7 +2,7 @@ import { ENVD_VERSION } from "@boxyard/spec";
 import type { BuildLogEntry, ListedBuild, ListedTemplate, RequestedTemplate } from "@boxyard/spec/platform";
 import type { BuildLogLine, BuildRecord, TemplateRecord } from "../../store/index.ts";
 import { mainVersion } from "../../templates/catalog.ts";
-import { DEFAULT_DISK_MB, type Template } from "../../templates/registry.ts";
+import { DEFAULT_DISK_MB, type Template } from "../../templates/templates.ts";
 
 const iso = (at: number) => new Date(at).toISOString();
 /** With the namespace, so that they mean the same to everybody (docs/contract/templates.md). */

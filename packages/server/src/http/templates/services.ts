@@ -4,7 +4,7 @@ import type { Builds } from "../../templates/builds/builds.ts";
 import type { Uploads } from "../../templates/builds/uploads.ts";
 import type { Catalog } from "../../templates/catalog.ts";
 import type { TemplateImages } from "../../templates/images/template-images.ts";
-import type { Templates } from "../../templates/registry.ts";
+import type { Templates } from "../../templates/templates.ts";
 import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 
 /** What the handlers of templates, tags and builds use. */

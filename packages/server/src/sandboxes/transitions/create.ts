@@ -21,7 +21,7 @@ export interface CreateContext extends TransitionContext {
 const create: Step<CreateContext> = {
   name: "create",
   async run({ parts, sandbox }, _undo, signal) {
-    await parts.driver.create(specOf(sandbox.record), signal);
+    await parts.driver.create(driverSpecOf(sandbox.record), signal);
   },
 };
 
@@ -89,7 +89,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
 };
 
 /** The driver's view of a sandbox; its labels hold what a server that lost its store would want to know. */
-export function specOf({ id, owner, incarnation, teamId, templateId, createdAt, facts, settings }: SandboxRecord): SandboxSpec {
+export function driverSpecOf({ id, owner, incarnation, teamId, templateId, createdAt, facts, settings }: SandboxRecord): SandboxSpec {
   const build = owner.kind === "build" ? { build: owner.id } : {};
   return {
     sandboxId: id,

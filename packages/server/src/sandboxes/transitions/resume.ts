@@ -1,7 +1,7 @@
 import type { InitBody } from "@boxyard/agent-client";
 import { AppError, isAppError, type Step } from "@boxyard/core";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
-import { initBodyOf, specOf } from "./create.ts";
+import { driverSpecOf, initBodyOf } from "./create.ts";
 
 /** Much memory from a slow disk, and the agent's answer. */
 const RESUME_MS = 5 * 60_000;
@@ -22,7 +22,7 @@ const bringBack: Step<ResumeContext> = {
     undo.add("revert", async () => {
       if (sandbox.state === "resuming") await parts.driver.revert(sandbox.id);
     });
-    await parts.driver.resume(specOf(sandbox.record), { memory }, signal);
+    await parts.driver.resume(driverSpecOf(sandbox.record), { memory }, signal);
   },
 };
 

@@ -2,7 +2,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import { type Collected, collectLayers } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
 import type { CachedResult, Store } from "../../store/index.ts";
-import type { Templates } from "../registry.ts";
+import type { Templates } from "../templates.ts";
 import type { BuildState } from "./state.ts";
 
 export interface BuildLayersDeps {

@@ -6,7 +6,7 @@ import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
 import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
 import { isTemplateReference } from "../reference.ts";
-import type { Templates } from "../registry.ts";
+import type { Templates } from "../templates.ts";
 import { BuildFailure } from "./build-failure.ts";
 import type { BuildLayers } from "./build-layers.ts";
 import { BuildLog } from "./build-log.ts";

@@ -92,7 +92,11 @@ async function waitFor(ready: Ready, ask: Ask, { session, log, clock }: Trial, s
 }
 
 /** What sandboxes start from. */
-export function specOf(state: BuildState, build: BuildRecord, { startCmd, readyCmd, runAs, restrictions }: Inherited): TemplateSpec {
+export function templateSpecOf(
+  state: BuildState,
+  build: BuildRecord,
+  { startCmd, readyCmd, runAs, restrictions }: Inherited,
+): TemplateSpec {
   const isElsewhere = runAs !== undefined && (runAs.user !== state.user || runAs.workdir !== state.workdir);
   return {
     ...build.resources,

@@ -1,7 +1,7 @@
 import type { TeamId } from "@boxyard/core";
 import type { StartBuild, TemplateStep } from "@boxyard/spec/platform";
 import type { BuildRecord, TemplateVersion } from "../../store/index.ts";
-import type { Templates } from "../registry.ts";
+import type { Templates } from "../templates.ts";
 import type { BuildOrder, StageOrder } from "./build-order.ts";
 import { checkStep } from "./check-step.ts";
 import { refuse } from "./refuse.ts";

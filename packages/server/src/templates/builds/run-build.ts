@@ -4,7 +4,7 @@ import type { BuildRecord, TemplateSpec } from "../../store/index.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { BuildOrder } from "./build-order.ts";
 import { atPoint } from "./build-points.ts";
-import { type Commands, FINALIZE, factsTar, specOf, tryStart } from "./finalize.ts";
+import { type Commands, FINALIZE, factsTar, templateSpecOf, tryStart } from "./finalize.ts";
 import { masker } from "./secrets.ts";
 import { Session } from "./session.ts";
 import { type StageContext, type StageDeps, StageRun } from "./stage-run.ts";
@@ -43,7 +43,7 @@ export async function runBuild(
     );
     await session.keep(image);
     const restrictions = request.restrictions ?? main.inherited?.restrictions;
-    return specOf({ ...open, image }, build, { ...commands, ...(restrictions ? { restrictions } : {}) });
+    return templateSpecOf({ ...open, image }, build, { ...commands, ...(restrictions ? { restrictions } : {}) });
   } finally {
     await Promise.allSettled([facts, session.close()]);
   }

@@ -14,7 +14,7 @@ import {
   streamOf,
   type Transport,
 } from "../../registry/index.ts";
-import type { Templates } from "../registry.ts";
+import type { Templates } from "../templates.ts";
 import { imageOfTemplate } from "./template-image.ts";
 import { Turns } from "./turns.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { systemClock, type TeamId } from "@boxyard/core";
 import type { Store, TemplateRecord } from "../store/index.ts";
-import { Templates } from "./registry.ts";
+import { Templates } from "./templates.ts";
 
 const TEAM = "team-1" as TeamId;
 
