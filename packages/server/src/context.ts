@@ -27,6 +27,7 @@ import { SandboxService } from "./sandboxes/service.ts";
 import { Sweep } from "./sandboxes/sweep.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
+import { checkStoreIdentity } from "./store-identity.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
@@ -101,6 +102,11 @@ export async function startServer({
   sdkPackage = noSdkPackage,
 }: ServerOptions): Promise<RunningServer> {
   const { store, lock } = await openLocked(config, clock);
+  await checkStoreIdentity(store, config.dataFolder, driver).catch(async (error: unknown) => {
+    await store.close();
+    await lock.release();
+    throw error;
+  });
   const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
