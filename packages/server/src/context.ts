@@ -79,12 +79,17 @@ export async function openStore({ dataFolder, databaseUrl }: ServerConfig): Prom
   return SqlStore.open(place, nodeIdOf(dataFolder), openSealer(dataFolder));
 }
 
-async function openLocked(config: ServerConfig, clock: Clock): Promise<{ store: Store; lock: StoreLock }> {
+/** The store of this folder's sandboxes, for this server alone. */
+async function openLocked(config: ServerConfig, clock: Clock, driver: SandboxDriver): Promise<{ store: Store; lock: StoreLock }> {
   const store = await openStore(config);
+  let lock: StoreLock | undefined;
   try {
-    return { store, lock: await store.lock(`${hostname()}, ${config.dataFolder}, process ${process.pid}`, clock) };
+    lock = await store.lock(`${hostname()}, ${config.dataFolder}, process ${process.pid}`, clock);
+    await checkStoreIdentity(store, config.dataFolder, driver);
+    return { store, lock };
   } catch (error) {
     await store.close();
+    await lock?.release();
     throw error;
   }
 }
@@ -101,12 +106,7 @@ export async function startServer({
   authorities = NO_AUTHORITIES,
   sdkPackage = noSdkPackage,
 }: ServerOptions): Promise<RunningServer> {
-  const { store, lock } = await openLocked(config, clock);
-  await checkStoreIdentity(store, config.dataFolder, driver).catch(async (error: unknown) => {
-    await store.close();
-    await lock.release();
-    throw error;
-  });
+  const { store, lock } = await openLocked(config, clock, driver);
   const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
