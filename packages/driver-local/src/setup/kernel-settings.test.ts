@@ -3,14 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { raiseSettings, restoreKernelSettings, settingsTooLow } from "./kernel-settings.ts";
-import type { SetupConfig } from "./types.ts";
 
 let folder: string;
-let config: SetupConfig;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "boxyard-kernel-"));
-  config = { dataDir: folder, cacheDir: folder, env: {} };
   mkdirSync(`${folder}/fs/inotify`, { recursive: true });
   write("max_user_instances", 128);
   write("max_user_watches", 2_000_000);
@@ -22,32 +19,41 @@ const write = (name: string, value: number) => writeFileSync(`${folder}/fs/inoti
 const read = (name: string) => Number(readFileSync(`${folder}/fs/inotify/${name}`, "utf8"));
 
 test("raises what is too low, leaves the rest, and puts back what it changed", () => {
-  expect(raiseSettings(config, folder)).toEqual([{ name: "fs.inotify.max_user_instances", before: 128, after: 131_072 }]);
+  expect(raiseSettings(folder, folder)).toEqual([{ name: "fs.inotify.max_user_instances", before: 128, after: 131_072 }]);
   expect([read("max_user_instances"), read("max_user_watches")]).toEqual([131_072, 2_000_000]);
   expect(settingsTooLow(folder)).toEqual([]);
-  expect(raiseSettings(config, folder)).toEqual([]);
-  restoreKernelSettings(config, folder);
-  restoreKernelSettings(config, folder);
+  expect(raiseSettings(folder, folder)).toEqual([]);
+  restoreKernelSettings(folder, folder);
+  restoreKernelSettings(folder, folder);
   expect([read("max_user_instances"), read("max_user_watches")]).toEqual([128, 2_000_000]);
 });
 
 test("a setting that this kernel does not have is passed over", () => {
   rmSync(`${folder}/fs/inotify/max_user_instances`);
-  expect(raiseSettings(config, folder)).toEqual([]);
-  restoreKernelSettings(config, folder);
+  expect(raiseSettings(folder, folder)).toEqual([]);
+  restoreKernelSettings(folder, folder);
 });
 
 test("a value that somebody else has changed since stays his", () => {
-  raiseSettings(config, folder);
+  raiseSettings(folder, folder);
   write("max_user_instances", 500_000);
-  restoreKernelSettings(config, folder);
+  restoreKernelSettings(folder, folder);
   expect(read("max_user_instances")).toBe(500_000);
 });
 
 test("after a reboot the first value is still the one that is put back", () => {
-  raiseSettings(config, folder);
+  raiseSettings(folder, folder);
   write("max_user_instances", 128);
-  raiseSettings(config, folder);
-  restoreKernelSettings(config, folder);
+  raiseSettings(folder, folder);
+  restoreKernelSettings(folder, folder);
+  expect(read("max_user_instances")).toBe(128);
+});
+
+test("what one server has raised, the last one puts back, whichever that is", () => {
+  const record = join(folder, "shared");
+  raiseSettings(record, folder);
+  // Another server finds nothing to change; the first one's data folder is gone by now.
+  raiseSettings(record, folder);
+  restoreKernelSettings(record, folder);
   expect(read("max_user_instances")).toBe(128);
 });

@@ -28,8 +28,11 @@ export function uninstall(config: SetupConfig, runFolder = RUN_FOLDER): string[]
   if (!own) return [`${dataDir} is no data folder of Boxyard's on this machine; nothing was removed.`];
   const kept: string[] = [];
   const others = serversIn(runFolder).filter((instance) => instance !== own.instance);
-  if (others.length === 0) restoreKernelSettings(config);
-  else kept.push(`The kernel's settings stay as they are: ${others.length} other Boxyard server(s) on this machine need them.`);
+  if (others.length === 0) {
+    // An earlier version kept the record in the data folder.
+    for (const folder of [runFolder, dataDir]) restoreKernelSettings(folder);
+    if (existsSync(runFolder)) removeEmpty(runFolder);
+  } else kept.push(`The kernel's settings stay as they are: ${others.length} other Boxyard server(s) on this machine need them.`);
   for (const name of readdirSync(dataDir)) if (OURS.test(name)) rmSync(`${dataDir}/${name}`, { recursive: true, force: true });
   for (const name of LAST) rmSync(`${dataDir}/${name}`, { force: true });
   if (!removeEmpty(dataDir)) kept.push(`Not ours, and left: ${readdirSync(dataDir).join(", ")} in ${dataDir}.`);

@@ -6,8 +6,8 @@ export const kernel: Stage = {
   title: "kernel settings",
   key: () => "1",
   isDone: () => settingsTooLow().length === 0,
-  async run(config, report) {
-    const changes = raiseSettings(config);
+  async run(_config, report) {
+    const changes = raiseSettings();
     report.result(changes.length === 0 ? "nothing to change" : changes.map(({ name, after }) => `${name}=${after}`).join(", "));
   },
 };
