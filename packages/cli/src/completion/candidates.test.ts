@@ -21,7 +21,7 @@ async function after(...words: string[]): Promise<string[]> {
 }
 
 test("commands and subcommands, by what is typed of them", async () => {
-  expect(await after("s")).toEqual(["shell", "sandbox", "snapshot", "setup"]);
+  expect(await after("s")).toEqual(["shell", "sandbox", "snapshot", "service", "setup"]);
   expect(await after("")).not.toContain("__complete");
   expect(await after("sandbox", "")).toEqual(expect.arrayContaining(["create", "list", "info", "kill", "pause", "resume", "fork", "logs"]));
   expect(await after("sandbox", "li")).toEqual(["list"]);

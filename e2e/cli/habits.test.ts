@@ -1,0 +1,64 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readTestConfig, runProgram } from "@boxyard/testkit";
+import { usePlatform } from "../support/platform.ts";
+import { BOXYARD, sandboxOf } from "./support.ts";
+import { Terminal } from "./tmux.ts";
+
+const platform = usePlatform();
+const folder = mkdtempSync(join(tmpdir(), "boxyard-habits-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("run -it and exec -it are terminals", async () => {
+  await using sandbox = await sandboxOf(platform());
+  await using terminal = await Terminal.open(platform().env, { cols: 100, rows: 30 });
+  await terminal.type(`${BOXYARD} run -it -- sh -c 'tty; stty size; exit 4'; echo "ended with $?"`);
+  await terminal.shows(/^\/dev\/pts\/\d+\n30 100\nended with 4$/m);
+  await terminal.type(`clear; ${BOXYARD} exec -it ${sandbox.id} -- sh -c 'tty; read line; echo "it read $line"'; echo "ended with $?"`);
+  await terminal.shows(/^\/dev\/pts\/\d+$/m);
+  await terminal.type("words");
+  await terminal.shows(/^it read words\nended with 0$/m);
+}, 60_000);
+
+test("template delete asks on a terminal, and does nothing without a yes", async () => {
+  await using terminal = await Terminal.open(platform().env, { cols: 100, rows: 30 });
+  await terminal.type(`${BOXYARD} template delete base; echo "ended with $?"`);
+  await terminal.shows(/Delete base with all builds and tags\? \[y\/N\]/);
+  await terminal.type("n");
+  await terminal.shows(/^error: nothing has been done\nended with 1$/m);
+  expect((await platform().api({ path: "/templates/aliases/base" })).status).toBe(200);
+}, 60_000);
+
+test("uninstall without root fails and says why", async () => {
+  const asNobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", process.execPath];
+  const main = join(import.meta.dir, "../../packages/cli/src/main.ts");
+  const env = { ...readTestConfig().env, BOXYARD_DATA: platform().dataDir };
+  const ended = await runProgram([...asNobody, main, "uninstall", "--yes"], { env });
+  expect([ended.exitCode, ended.stdout]).toEqual([1, ""]);
+  expect(ended.stderr).toStartWith("error: only root can take this machine's network, mounts and cgroups back\n");
+  expect((await fetch(`${platform().apiUrl}/health`)).status).toBe(200);
+}, 60_000);
+
+test("commands that only look start no server, and set nothing up", async () => {
+  const dataDir = join(folder, "data");
+  const env = { ...readTestConfig().env, BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0" };
+  for (const args of [
+    ["ls"],
+    ["sandbox", "list"],
+    ["template", "list"],
+    ["key", "list"],
+    ["snapshot", "list"],
+    ["sandbox", "info", "x"],
+    ["ps", "x"],
+  ]) {
+    const ended = await runProgram([BOXYARD, ...args], { env });
+    expect([args, ended.exitCode, ended.stderr]).toEqual([
+      args,
+      1,
+      "error: no server is running on this machine\n`boxyard up -d` starts one.\n",
+    ]);
+  }
+  expect(existsSync(dataDir)).toBe(false);
+}, 60_000);
