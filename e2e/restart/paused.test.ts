@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
+import { usePlatform } from "../support/platform.ts";
+import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+
+const platform = usePlatform();
+
+const COUNT = "i=0; while :; do i=$((i+1)); echo $i; echo $i > /tmp/count; sleep 0.1; done";
+const countOf = async (sandbox: HeldSandbox) => Number((await sandbox.asRoot("cat /tmp/count")).stdout);
+const stateOf = async (id: string) => ((await platform().api({ path: `/sandboxes/${id}` })).body as { state?: string }).state;
+
+const ENDS: Record<string, () => Promise<void>> = {
+  "a restart": () => platform().restart(),
+  "kill -9": async () => {
+    await platform().kill9();
+    await platform().restart();
+  },
+};
+
+for (const [name, end] of Object.entries(ENDS)) {
+  test(`after ${name} of the server a paused sandbox is paused, and goes on where it was`, async () => {
+    await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
+    const command = await sandbox.client.commands.run(COUNT, { background: true, timeoutMs: 0 });
+    await command.disconnect();
+    await eventually("it counts", async () => (await countOf(sandbox)) > 2);
+    expect(await sandbox.client.pause()).toBe(true);
+
+    await end();
+
+    expect(await stateOf(sandbox.id)).toBe("paused");
+    await sandbox.client.connect();
+    const seen = await countOf(sandbox);
+    await eventually("it counts on", async () => (await countOf(sandbox)) > seen);
+    let output = "";
+    const again = await sandbox.client.commands.connect(command.pid, {
+      onStdout: (text) => {
+        output += text;
+      },
+    });
+    const numbers = () => output.trim().split("\n").map(Number);
+    await eventually("its output arrives", () => numbers().length > 3);
+    // None is missing since its first client left, and none comes twice.
+    expect(numbers()).toEqual(numbers().map((_, index) => (numbers()[0] as number) + index));
+    expect(await again.kill()).toBe(true);
+  });
+
+  test(`after ${name} of the server a sandbox can be paused that runs on`, async () => {
+    await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
+    await end();
+    await sandbox.asRoot("echo kept > /root/file");
+    expect(await sandbox.client.pause()).toBe(true);
+    await sandbox.client.connect();
+    expect((await sandbox.asRoot("cat /root/file")).stdout).toBe("kept\n");
+  });
+}
+
+test("a pause in the midst of an upload and of a command's output breaks both off, and loses nothing that had arrived", async () => {
+  await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
+  const command = await sandbox.client.commands.run("yes 'a line of output' | head -c 50000000 | sha256sum", {
+    background: true,
+    timeoutMs: 0,
+  });
+  const endless = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      controller.enqueue(new Uint8Array(65_536));
+      await Bun.sleep(5);
+    },
+  });
+  const upload = sandbox.client.files.write("/root/never", endless, { user: "root" }).then(
+    () => "done",
+    () => "broken off",
+  );
+  await sandbox.asRoot("echo whole > /root/whole");
+  expect(await sandbox.client.pause()).toBe(true);
+  expect(await upload).toBe("broken off");
+  await sandbox.client.connect();
+  expect((await sandbox.asRoot("cat /root/whole; ls /root/never 2>&1 | wc -l")).stdout).toBe("whole\n1\n");
+  const again = await sandbox.client.commands.connect(command.pid).catch(() => undefined);
+  if (again) expect((await again.wait()).exitCode).toBe(0);
+});
+
+test("a sandbox is killed while it is being paused, and while it is being resumed: nothing is left of it", async () => {
+  for (const isPaused of [false, true]) {
+    const sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
+    if (isPaused) await sandbox.client.pause();
+    const path = `/sandboxes/${sandbox.id}/${isPaused ? "resume" : "pause"}`;
+    const change = platform().api({ method: "POST", path, body: {} });
+    await eventually("it changes", async () => isPaused || (await stateOf(sandbox.id)) === "paused");
+    expect((await platform().api({ method: "DELETE", path: `/sandboxes/${sandbox.id}` })).status).toBe(204);
+    expect([201, 204, 404, 409, 503]).toContain((await change).status);
+    expect(await stateOf(sandbox.id)).toBeUndefined();
+  }
+});
