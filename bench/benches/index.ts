@@ -7,6 +7,7 @@ import { create100 } from "./create-100.ts";
 import { createCold } from "./create-cold.ts";
 import { files } from "./files.ts";
 import { idle } from "./idle.ts";
+import { pause } from "./pause.ts";
 import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
 import { sdk } from "./sdk.ts";
@@ -27,6 +28,7 @@ export const benches: readonly Bench[] = [
   transfer,
   files,
   compose,
+  pause,
   proxy,
   adopt,
   sdk,
@@ -39,6 +41,5 @@ export const benches: readonly Bench[] = [
 /** Promises that nothing here measures, and why. */
 export const UNMEASURED: Readonly<Record<number, string>> = {
   1: "not measured: there is no warm pool yet",
-  9: "not measured: there is no pause yet",
   12: "not measured: there are no snapshots and forks yet",
 };

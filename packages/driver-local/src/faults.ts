@@ -1,5 +1,5 @@
 /* For tests that put faults between the driver's steps. */
-export { FREES, pauseSteps } from "./checkpoint/pause.ts";
-export { rebootSteps, restoreSteps } from "./checkpoint/resume.ts";
+export { pauseSteps } from "./checkpoint/pause.ts";
+export { restoreSteps } from "./checkpoint/resume.ts";
 export { createSteps, startSteps } from "./steps/index.ts";
 export { REMOVALS } from "./teardown.ts";

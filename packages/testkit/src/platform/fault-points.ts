@@ -1,11 +1,4 @@
-import {
-  createSteps as driverCreate,
-  startSteps as driverStart,
-  FREES,
-  pauseSteps,
-  REMOVALS,
-  restoreSteps,
-} from "@boxyard/driver-local/faults";
+import { createSteps as driverCreate, startSteps as driverStart, pauseSteps, REMOVALS, restoreSteps } from "@boxyard/driver-local/faults";
 import { BUILD_POINTS as buildSteps, pointsOf, TRANSITIONS, type TransitionName } from "@boxyard/server/faults";
 import type { FaultPoint } from "./faults.ts";
 
@@ -17,7 +10,7 @@ const WITHIN: Readonly<Record<string, readonly string[]>> = {
   "create create": names(driverCreate),
   "create start": names(driverStart),
   "kill destroy": REMOVALS,
-  "pause keep": [...names(pauseSteps), ...FREES],
+  "pause keep": names(pauseSteps),
   "resume bringBack": names(restoreSteps),
 };
 
@@ -28,7 +21,7 @@ export const TRANSITION_POINTS = Object.fromEntries(
   Object.entries(TRANSITIONS).map(([name, transition]) => [name, inOrder(pointsOf(transition))]),
 ) as Readonly<Record<TransitionName, ReturnType<typeof inOrder>>>;
 
-export const { create: CREATE_POINTS, kill: KILL_POINTS, pause: PAUSE_POINTS, resume: RESUME_POINTS } = TRANSITION_POINTS;
+export const { create: CREATE_POINTS, kill: KILL_POINTS } = TRANSITION_POINTS;
 
 /** Every kind of step of a template's build. */
 export const BUILD_POINTS = at("server", buildSteps);

@@ -1,0 +1,71 @@
+import { Sandbox } from "@boxyard/sdk";
+import type { Platform } from "@boxyard/testkit";
+import { atMost, type Bench, type BenchResult } from "../lib/bench.ts";
+import { type Summary, summarize } from "../lib/stats.ts";
+
+const ROUNDS = 10;
+const LARGE_ROUNDS = 3;
+const TOUCHED_MIB = 512;
+/** Touches memory that no page of is like another, and says when it is done. */
+const TOUCH = `exec python3 -c 'import os, time; m = os.urandom(${TOUCHED_MIB} << 20); open("/tmp/touched", "w"); time.sleep(1e6)'`;
+
+interface Times {
+  readonly pause: Summary;
+  /** Until the call returns. */
+  readonly resume: Summary;
+  /** Until the first command's result. */
+  readonly first: Summary;
+}
+
+export const pause: Bench = {
+  name: "pause",
+  promises: [9],
+  what: `pause to disk and resume, of a small sandbox and of one that has touched ${TOUCHED_MIB} MiB (--count)`,
+  async run(platform, count = ROUNDS): Promise<BenchResult> {
+    const small = await timesOf(platform, count, async () => {});
+    const large = await timesOf(platform, Math.min(count, LARGE_ROUNDS), async (sandbox) => {
+      await sandbox.commands.run(TOUCH, { background: true, timeoutMs: 0 });
+      while (!(await sandbox.files.exists("/tmp/touched"))) await Bun.sleep(50);
+    });
+    return {
+      series: { ...named("small", small), ...named(`${TOUCHED_MIB} MiB touched`, large) },
+      verdicts: [
+        atMost("pause of a small one, p50", small.pause.p50, 200),
+        atMost("resume of a small one, p50", small.resume.p50, 250),
+        atMost(`pause with ${TOUCHED_MIB} MiB touched, p50`, large.pause.p50, 1_000),
+        atMost(`resume with ${TOUCHED_MIB} MiB touched, p50`, large.resume.p50, 500),
+      ],
+      notes: ["a wake from frozen processes is not there yet: every resume reads the image"],
+    };
+  },
+};
+
+const named = (what: string, { pause: paused, resume, first }: Times): Record<string, Summary> => ({
+  [`pause, ${what}`]: paused,
+  [`resume, ${what}`]: resume,
+  [`resume to the first command's result, ${what}`]: first,
+});
+
+async function timesOf(platform: Platform, rounds: number, prepare: (sandbox: Sandbox) => Promise<void>): Promise<Times> {
+  const [paused, resumed, first]: [number[], number[], number[]] = [[], [], []];
+  const sandbox = await Sandbox.create({ apiUrl: platform.apiUrl, apiKey: platform.apiKey, timeoutMs: 600_000 });
+  try {
+    await prepare(sandbox);
+    for (let round = 0; round < rounds; round++) {
+      const [a, b] = [performance.now(), await timed(() => sandbox.pause())];
+      paused.push(b - a);
+      const [c, d] = [performance.now(), await timed(() => sandbox.resume())];
+      resumed.push(d - c);
+      first.push((await timed(() => sandbox.commands.run("true"))) - c);
+    }
+  } finally {
+    await sandbox.kill();
+  }
+  return { pause: summarize(paused), resume: summarize(resumed), first: summarize(first) };
+}
+
+/** When it was done. */
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  await work();
+  return performance.now();
+}
