@@ -5,7 +5,7 @@ const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 2000;
 /** How often the wait is told of. */
 const TELL_EVERY_MS = 10_000;
-/** What a start command gets when nothing tells that it is ready (docs/contract/templates.md, Build). */
+/** What a start command gets when nothing tells that it is ready (docs/contract/templates.md, End of a build). */
 const DEFAULT_WAIT_MS = 20_000;
 /** A create waits no longer for what nothing tells of: its client would not. */
 const MAX_CREATE_WAIT_MS = 30_000;
