@@ -199,6 +199,7 @@ test("what cannot be taken over is refused, with its line", () => {
     ["RUN x", "line 1 (RUN): FROM must come first"],
     ["FROM a AS x\nFROM b AS X", "line 2 (FROM): there are two stages 'x'"],
     ["FROM scratch", "line 1 (FROM): not supported"],
+    ["FROM scratch AS a\nRUN x\nFROM b\nCOPY --from=a /x /y", "line 2 (RUN): not supported: RUN after FROM scratch"],
     ["FROM --platform=linux/mips x", "line 1 (FROM): not supported: images for linux/mips"],
     ["FROM a b", "it is FROM image [AS name]"],
     ["FROM a AS 1", "'1' cannot be the name of a stage"],

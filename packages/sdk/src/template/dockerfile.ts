@@ -106,24 +106,21 @@ function from(file: FileFacts, instruction: Instruction, index: number, known: R
   const platform = reader.known(flags.get("platform") ?? "");
   const own = file.globals.get("TARGETPLATFORM");
   const parent = /^\d+$/.test(image) ? undefined : known.get(image.toLowerCase());
-  const refusal = refusalOf(instruction, image, platform, own);
+  const refusal = refusalOf(instruction, platform, own);
   return new DockerfileStage(file, { line: instruction.line, name: lower, origin: originOf(image), refusal }, parent);
 }
 
 /** Found out only when the stage is needed. */
-function refusalOf(
-  instruction: Instruction,
-  image: string,
-  platform: string | undefined,
-  own: string | undefined,
-): (() => never) | undefined {
+function refusalOf(instruction: Instruction, platform: string | undefined, own: string | undefined): (() => never) | undefined {
   const refuse = (what: string) => () => {
     throw unsupported(instruction, what);
   };
-  if (image === "scratch") return refuse("an empty image: nothing could run in it");
   if (platform && platform !== own) return refuse(`images for ${platform}; sandboxes run those for ${own}`);
   return undefined;
 }
+
+/** `FROM scratch`: other stages may take files out of it. */
+const isEmpty = ({ origin }: DockerfileStage) => origin !== undefined && "fromImage" in origin && origin.fromImage === "scratch";
 
 function originOf(image: string): TemplateOrigin {
   return image.startsWith(TEMPLATES) ? { fromTemplate: image.slice(TEMPLATES.length) } : { fromImage: image };
@@ -134,7 +131,10 @@ type Handler = (stage: DockerfileStage, instruction: Instruction, stages: Readon
 const HANDLERS: Readonly<Record<string, Handler>> = {
   ARG: argument,
   ENV: environment,
-  RUN: run,
+  RUN(stage, instruction, stages) {
+    if (isEmpty(stage)) throw unsupported(instruction, "RUN after FROM scratch: there is no program in an empty image");
+    run(stage, instruction, stages);
+  },
   COPY: copyOrAdd,
   ADD: copyOrAdd,
   WORKDIR(stage, instruction) {
@@ -274,6 +274,9 @@ function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, DockerfileS
     }
   };
   need(wanted);
+  if (isEmpty(wanted)) {
+    throw unsupported({ line: wanted.line, name: "FROM", rest: "", heredocs: [] }, "an empty image: nothing could run in it");
+  }
   const at = wanted.at(wanted.line);
   for (const { line } of wanted.triggers) {
     wanted.file.onNote(`line ${line}: ONBUILD has no effect on a template, only on later stages of the file`);

@@ -10,6 +10,8 @@ export interface StageOrder {
   /** What it builds on, unless that is an image from elsewhere. */
   readonly parent?: { readonly version: TemplateVersion; readonly inherits: boolean };
   readonly fromImage?: string;
+  /** Begins with nothing (`FROM scratch`): its steps run on `parent`, whose files are no part of what comes of it. */
+  readonly isEmpty?: true;
   readonly access?: RegistryAccess;
   /** Hash of an archive that was uploaded. */
   readonly fromArchive?: string;

@@ -52,6 +52,10 @@ function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet
   if (fromTemplate !== undefined) {
     return { ...stage, parent: { version: templates.resolve(teamId, fromTemplate, `${at}fromTemplate`), inherits: true } };
   }
+  if (fromImage === "scratch") {
+    if (at === "") throw refuse("fromImage: nothing could run in an empty image; only a stage can begin with 'scratch'");
+    return { ...stage, isEmpty: true, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
+  }
   // The reference's own base image: ours has the same in it, and needs no registry.
   if (fromImage !== undefined && BASE_IMAGE.test(fromImage)) {
     return { ...stage, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };

@@ -11,7 +11,7 @@ import type { RunCaches } from "./run-caches.ts";
 import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "./scripts.ts";
 import { secretsKey } from "./secrets.ts";
 import type { Part, Session } from "./session.ts";
-import { type BuildState, chainKey, firstKey } from "./state.ts";
+import { type BuildState, chainKey, firstKey, imageOf } from "./state.ts";
 import { runStep } from "./steps.ts";
 
 export type StageDeps = OriginContext["deps"] & {
@@ -58,9 +58,10 @@ export class StageRun {
     this.inherited = origin.inherited;
     // Nothing runs in it: it is copied out of as it is.
     if (name !== undefined && steps.length === 0) return origin.state;
-    let state = await this.base(origin, part);
+    const base = await this.base(origin, part);
+    let state = base;
     for (const [i, step] of steps.entries()) state = await this.step(step, i, state);
-    return state;
+    return this.stage.isEmpty ? { ...state, image: imageOf(state.image.layers.slice(base.image.layers.length)) } : state;
   }
 
   /** What `make` came to at another time, if all of it is still here; else what it comes to now. `kind` and `args` are what it depends on. */
