@@ -24,7 +24,7 @@ const withBelow = (command: Command): Command[] => [command, ...command.commands
 /** Words of the last `boxyard …` of an example, up to where its command, a pipe or a remark begins; a quoted text is one word. */
 function wordsOf(example: string): string[] {
   const plain = example.replaceAll(/'[^']*'/g, "QUOTED").replaceAll(/[()"]/g, " ");
-  const [, rest = ""] = /.*boxyard (.*)$/.exec(plain.replace(/(\S) {3,}.*$/, "$1")) ?? [];
+  const [, rest = ""] = /.*(?<!\w)boxyard (.*)$/.exec(plain.replace(/(\S) {3,}.*$/, "$1")) ?? [];
   const words = rest.trim().split(/\s+/);
   const end = words.findIndex((word) => ["--", "|", "<", ">", "&&"].includes(word));
   return end < 0 ? words : words.slice(0, end);

@@ -25,7 +25,7 @@ const KINDS: Readonly<Record<string, Kind>> = { sandbox: "sandbox", template: "t
 /** Either a local path or SANDBOX:PATH. */
 const PLACES: readonly string[] = ["source", "target"];
 /** What nobody but the user can know. */
-const FREE: readonly string[] = ["name", "seconds", "KEY=VALUE", "count", "port", "address", "text", "tag", "pid", "MiB"];
+const FREE: readonly string[] = ["name", "seconds", "KEY=VALUE", "count", "port", "address", "text", "tag", "pid", "MiB", "domain"];
 
 /** What may stand in place of the last word of `words`, which are what follows the program's name; the last may be empty. */
 export async function complete(program: Command, words: readonly string[], look: Lookup): Promise<Completion> {
