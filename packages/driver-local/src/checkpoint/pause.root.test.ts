@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
+import { unmountPool } from "../pool-storage/index.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 
@@ -49,6 +52,52 @@ describe("pause and resume", () => {
       `cat /root/file; cat /proc/[0-9]*/comm | grep -c sleep; grep -c '${address.host} test' /etc/hosts`,
     );
     expect(output).toBe("kept\n0\n1\n");
+  });
+
+  test("after a reboot it goes on where it was", async () => {
+    const spec = machine.spec();
+    const handle = await machine.boot(spec);
+    const before = await machine.driver.address(handle);
+    await initAgent(before);
+    await startUnread(before, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    await eventually("it counts", async () => Number((await exec(before, "cat /root/count")).output) > 3);
+    await machine.driver.pause(handle, { memory: true }, never);
+    // What a reboot does: no process, no mount, and what the state file says of processes is of another boot.
+    await machine.close();
+    await unmountPool(machine.dataFolder);
+    const state = join(machine.dataFolder, "sandboxes", spec.sandboxId, "state.json");
+    const marker = () => join(machine.dataFolder, "pool/generations", spec.sandboxId, "1/generation.json");
+    const ofAnotherBoot = (path: string) => writeFileSync(path, readFileSync(path, "utf8").replace(/"bootId":"[^"]*"/, '"bootId":"other"'));
+    ofAnotherBoot(state);
+    await machine.reopen();
+    ofAnotherBoot(marker());
+    expect((await machine.driver.recover(handle)).phase).toBe("paused");
+    const resumed = await machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
+    const address = await machine.driver.address(resumed);
+    await initAgent(address);
+    const count = async () => Number((await exec(address, "cat /root/count")).output);
+    const seen = await count();
+    await eventually("it goes on", async () => (await count()) > seen);
+  });
+
+  test("a sandbox whose memory is nearly used up is paused whole, or runs on", async () => {
+    const { driver } = machine;
+    const spec = machine.spec({ memoryBytes: 192 << 20 });
+    const handle = await machine.boot(spec);
+    const address = await driver.address(handle);
+    await initAgent(address);
+    const hold =
+      "import os, time; m = [os.urandom(1 << 20) for _ in range(150)]; open('/root/held', 'w').write(str(sum(p[0] for p in m))); time.sleep(1e6)";
+    await startUnread(address, `exec python3 -c "${hold}"`);
+    await eventually("it holds much", async () => (await exec(address, "cat /root/held")).output !== "");
+    const paused = await driver.pause(handle, { memory: true }, never).then(
+      () => true,
+      () => false,
+    );
+    const now = paused ? await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never) : handle;
+    await initAgent(await driver.address(now));
+    expect((await exec(await driver.address(now), "cat /proc/[0-9]*/comm | grep -c python3")).output).toBe("1\n");
+    expect((await driver.stats(now)).oomKills).toBe(0);
   });
 
   test("what real programs have open, lock and share is there again, ten times in a row", async () => {
