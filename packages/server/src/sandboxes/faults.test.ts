@@ -53,7 +53,7 @@ describe("a create that fails leaves nothing", () => {
   test("when the driver has no such image", async () => {
     await using s = await TestServer.start();
     s.world.images.add("sha256:other");
-    expect((await s.call("POST", "/sandboxes", { templateID: "base" })).status).toBe(500);
+    expect((await s.call("POST", "/sandboxes", { templateID: "base" })).status).toBe(404);
     await nothingLeft(s);
   });
 
