@@ -78,10 +78,10 @@ export class Generations {
   /** Makes it whole: once this resolves, a crash of the machine does not lose it. */
   async complete(file: GenerationFile): Promise<void> {
     const folder = this.pathOf(file.incarnation);
-    await flush(folder);
     const aside = join(folder, `${MARKER}.new`);
     await writeFile(aside, `${JSON.stringify(file)}\n`, { mode: 0o600 });
-    await flush(aside);
+    // Images, disk and text are on the disk before the text has its name.
+    await flush(folder);
     await rename(aside, join(folder, MARKER));
     await flush(folder);
     // What an earlier resume went on from.

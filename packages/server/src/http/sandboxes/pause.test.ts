@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { SandboxId } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
+import { Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
 let s: TestServer;
@@ -58,6 +59,19 @@ describe("pause", () => {
     s.world.faults.add("pause", { kind: "fail", when: "after" });
     expect((await post("pause", {})).status).toBe(204);
     expect((await detail()).state).toBe("paused");
+  });
+
+  test("with memory, where only the disk can be kept, is 503 with the reason, and the sandbox runs on", async () => {
+    await using place = new Place();
+    place.world.checkpoint = "disk";
+    const other = await place.boot();
+    const { sandboxID } = await other.create();
+    const path = `/sandboxes/${sandboxID}`;
+    const { status, headers, body } = await other.call("POST", `${path}/pause`, {});
+    expect([status, headers.get("should-retry")]).toEqual([503, "false"]);
+    expect(body.message).toContain("Memory cannot be kept here");
+    expect((await other.call("GET", path)).body.state).toBe("running");
+    expect((await other.call("POST", `${path}/pause`, { memory: false })).status).toBe(204);
   });
 
   test("does not keep it from being removed, with all that was kept", async () => {
