@@ -41,6 +41,18 @@ test("create, list, exec with its exit code, info and kill", async () => {
   await eventually("the sandbox is not listed any more", async () => !(await ids()).includes(id));
 }, 120_000);
 
+test("pause, the list of paused ones, resume", async () => {
+  const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", "base", "--detach"])).stdout)?.[0] ?? "";
+  expect((await cli(["sandbox", "exec", id, "--", "sh", "-c", "(sleep 1000 > /dev/null 2>&1 &) ; echo kept > /tmp/kept"])).exitCode).toBe(0);
+  expect((await cli(["sandbox", "pause", id])).exitCode).toBe(0);
+  const paused = await cli(["sandbox", "list", "--state", "paused", "--format", "json"]);
+  expect((JSON.parse(paused.stdout) as { sandboxId: string }[]).map((entry) => entry.sandboxId)).toContain(id);
+  expect((await cli(["sandbox", "resume", id])).exitCode).toBe(0);
+  const ran = await cli(["sandbox", "exec", id, "--", "sh", "-c", "cat /tmp/kept; cat /proc/[0-9]*/comm | grep -c sleep"]);
+  expect(ran.stdout).toBe("kept\n1\n");
+  expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+}, 120_000);
+
 test("logs of a sandbox, as they stand and followed to its end", async () => {
   const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", "base", "--detach"])).stdout)?.[0] ?? "";
   const now = await cli(["sandbox", "logs", id]);
