@@ -43,7 +43,9 @@ test("create, list, exec with its exit code, info and kill", async () => {
 
 test("pause, the list of paused ones, resume", async () => {
   const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", "base", "--detach"])).stdout)?.[0] ?? "";
-  expect((await cli(["sandbox", "exec", id, "--", "sh", "-c", "(sleep 1000 > /dev/null 2>&1 &) ; echo kept > /tmp/kept"])).exitCode).toBe(0);
+  expect((await cli(["sandbox", "exec", id, "--", "sh", "-c", "(sleep 1000 > /dev/null 2>&1 &) ; echo kept > /tmp/kept"])).exitCode).toBe(
+    0,
+  );
   expect((await cli(["sandbox", "pause", id])).exitCode).toBe(0);
   const paused = await cli(["sandbox", "list", "--state", "paused", "--format", "json"]);
   expect((JSON.parse(paused.stdout) as { sandboxId: string }[]).map((entry) => entry.sandboxId)).toContain(id);

@@ -15,12 +15,17 @@ export class Admission {
 
   /** Throws `resource_exhausted` when there is no place. */
   admit(record: SandboxRecord): Sandbox {
-    if (record.owner.kind === "user" && this.engine.sandboxes.ofUsers().length >= this.maxSandboxes) {
-      throw new AppError("resource_exhausted", `The maximum number of sandboxes (${this.maxSandboxes}) exists already`, {
-        reason: "too_many_sandboxes",
-        details: { retryAfter: 5 },
-      });
-    }
+    if (record.owner.kind === "user") this.checkPlace();
     return this.engine.add(record);
+  }
+
+  /** Throws `resource_exhausted` when no paused sandbox can be resumed for want of a place: paused ones hold none. */
+  checkPlace(): void {
+    const holders = this.engine.sandboxes.ofUsers().filter(({ state }) => state !== "paused");
+    if (holders.length < this.maxSandboxes) return;
+    throw new AppError("resource_exhausted", `The maximum number of sandboxes (${this.maxSandboxes}) exists already`, {
+      reason: "too_many_sandboxes",
+      details: { retryAfter: 5 },
+    });
   }
 }

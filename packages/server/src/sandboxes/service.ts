@@ -142,6 +142,7 @@ export class SandboxService {
   }
 
   private async runResume(sandbox: Sandbox, input: ResumeInput): Promise<SandboxRecord> {
+    if (sandbox.state === "paused") this.parts.admission.checkPlace();
     try {
       return await this.parts.engine.run(sandbox, resume, input);
     } catch (error) {

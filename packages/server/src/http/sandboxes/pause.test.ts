@@ -132,6 +132,19 @@ describe("resume", () => {
     }
   });
 
+  test("needs a place, which a paused one does not hold", async () => {
+    await using small = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "1" } });
+    const [first, create] = [(await small.create()).sandboxID, () => small.call("POST", "/v2/sandboxes", { templateID: "base" })];
+    expect((await create()).status).toBe(429);
+    expect((await small.call("POST", `/sandboxes/${first}/pause`, {})).status).toBe(204);
+    const second = await create();
+    expect(second.status).toBe(201);
+    const connect = () => small.call("POST", `/v2/sandboxes/${first}/connect`, {});
+    expect([(await connect()).status, (await small.call("GET", `/sandboxes/${first}`)).body.state]).toEqual([429, "paused"]);
+    await small.call("DELETE", `/sandboxes/${second.body.sandboxID}`);
+    expect((await connect()).status).toBe(201);
+  });
+
   test("a connect during a pause waits for it, and resumes", async () => {
     s.world.faults.add("pause", { kind: "delay", delayMs: 50 });
     const pausing = post("pause", {});
