@@ -73,15 +73,15 @@ export interface RunningServer {
   close(graceMs?: number): Promise<void>;
 }
 
-/** Opens the store of a data folder. */
-export async function openStore({ dataFolder, databaseUrl }: ServerConfig): Promise<Store> {
-  const place = databaseUrl === undefined ? { file: join(dataFolder, "boxyard.db") } : { url: databaseUrl };
+/** Opens the store of a data folder; `exclusive` for the one process that works on it, which then cannot be harmed through a shared index. */
+export async function openStore({ dataFolder, databaseUrl }: ServerConfig, exclusive = false): Promise<Store> {
+  const place = databaseUrl === undefined ? { file: join(dataFolder, "boxyard.db"), exclusive } : { url: databaseUrl };
   return SqlStore.open(place, nodeIdOf(dataFolder), openSealer(dataFolder));
 }
 
 /** The store of this folder's sandboxes, for this server alone. */
 async function openLocked(config: ServerConfig, clock: Clock, driver: SandboxDriver): Promise<{ store: Store; lock: StoreLock }> {
-  const store = await openStore(config);
+  const store = await openStore(config, true);
   let lock: StoreLock | undefined;
   try {
     lock = await store.lock(`${hostname()}, ${config.dataFolder}, process ${process.pid}`, clock);

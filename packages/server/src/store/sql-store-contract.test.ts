@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,5 +48,22 @@ test("says what is wrong with a store that can't be opened", async () => {
       message: expect.stringContaining(`The store ${file} can't be opened`),
     });
   }
+  await rm(dir, { recursive: true });
+});
+
+test("a store that is opened for one process alone maps no file that others could cut short", async () => {
+  const dir = await folder();
+  const file = join(dir, "boxyard.db");
+  const store = await SqlStore.open({ file, exclusive: true }, "node");
+  await store.ensureTeam("a", "A");
+  expect(existsSync(`${file}-wal`)).toBe(true);
+  expect(readdirSync(dir)).not.toContain("boxyard.db-shm");
+  const other = new SQL({ adapter: "sqlite", filename: file });
+  await expect((async () => other`SELECT * FROM teams`)()).rejects.toThrow("locked");
+  await other.close();
+  await store.close();
+  // Closed, it can be opened in either way again.
+  const again = await SqlStore.open({ file }, "node");
+  await again.close();
   await rm(dir, { recursive: true });
 });

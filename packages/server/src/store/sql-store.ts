@@ -19,7 +19,8 @@ import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 const PRUNED_AT_ONCE = 1000;
 
 /** Where a store is. */
-export type StorePlace = { readonly file: string } | { readonly url: string };
+/** `exclusive`: no other process opens the file meanwhile. */
+export type StorePlace = { readonly file: string; readonly exclusive?: boolean } | { readonly url: string };
 
 /** Names a store for people; an address without what is secret in it. */
 function nameOf(place: StorePlace): string {
@@ -58,6 +59,8 @@ export class SqlStore implements Store {
     const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
     try {
       if ("file" in place) {
+        // Before WAL: then SQLite keeps the WAL's index in its own memory. A mapped index file that is cut short ends the process (SIGBUS).
+        if (place.exclusive) await sql.unsafe("PRAGMA locking_mode = EXCLUSIVE");
         await sql.unsafe("PRAGMA journal_mode = WAL");
         await sql.unsafe("PRAGMA synchronous = NORMAL");
         await sql.unsafe("PRAGMA busy_timeout = 5000");

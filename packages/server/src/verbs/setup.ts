@@ -1,18 +1,35 @@
-import { systemClock } from "@boxyard/core";
+import { isAppError, systemClock } from "@boxyard/core";
 import type { ServerConfig } from "../config.ts";
 import { openStore } from "../context.ts";
 import { ensureFirstKey } from "../keys/keys.ts";
 import type { Machine } from "../machine.ts";
+import { type FolderLock, lockDataFolder } from "../server-file.ts";
 
 /** Makes the machine ready, then the first API key, which is shown this once. Returns the exit code. */
 export async function setup(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   await machine.setUp(args);
-  const store = await openStore(config);
+  const lock = lockUnlessServerRuns(config.dataFolder);
+  // A running server has made the first key, and keeps the store to itself.
+  if (!lock) return 0;
+  const store = await openStore(config).catch((error: unknown) => {
+    lock.release();
+    throw error;
+  });
   try {
     const { path, key, created } = await ensureFirstKey(store, config.dataFolder, systemClock.now());
     if (created) console.error(`setup: your API key is ${key} (kept in ${path}, readable by root)`);
   } finally {
     await store.close();
+    lock.release();
   }
   return 0;
+}
+
+function lockUnlessServerRuns(dataFolder: string): FolderLock | undefined {
+  try {
+    return lockDataFolder(dataFolder);
+  } catch (error) {
+    if (isAppError(error) && error.reason === "server_running") return undefined;
+    throw error;
+  }
 }
