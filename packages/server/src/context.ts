@@ -19,6 +19,7 @@ import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { CapacityGate } from "./sandboxes/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create-gate.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
+import type { EngineParts } from "./sandboxes/engine/parts.ts";
 import { Idempotency } from "./sandboxes/idempotency.ts";
 import { Liveness, livenessSettings } from "./sandboxes/liveness.ts";
 import { type Adoption, adoptAll } from "./sandboxes/restart.ts";
@@ -117,10 +118,10 @@ export async function startServer({
   const routes = new RouteTable((route) => front?.forget(route));
   const sandboxLogs = new SandboxLogs(store, clock, logger);
   const events = new Events(logger, sandboxLogs);
-  const engine = new Engine({ store, driver, clock, routes, agent, tokens, events, authorities, ...(observer ? { observer } : {}) });
+  const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
+  const engine = engineOf({ store, driver, clock, routes, agent, tokens, events, authorities, capacity }, observer);
   const admission = new Admission(engine, config.maxSandboxes);
   const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
-  const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
   const making = { engine, admission, capacity, clock };
   const { catalog, builds, uploads, templateImages } = await assembleTemplates({
     config,
@@ -201,6 +202,8 @@ async function noSdkPackage(): Promise<never> {
 }
 
 const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
+const engineOf = (parts: EngineParts, observer?: StepObserver): Engine => new Engine({ ...parts, ...(observer && { observer }) });
+
 function* limitsOf({ sandboxes }: Engine): Iterable<ResourceLimits> {
   for (const { record } of sandboxes.all()) yield record.facts.resources;
 }

@@ -1,9 +1,12 @@
+import type { AppError } from "@boxyard/core";
 import { ownResponse, REASONS, type RequestHead } from "@boxyard/http1";
 import { escapeHtml, htmlPage, PAGE_HEADERS } from "../html-page.ts";
 
 /** Answers that the proxy gives itself. Texts that clients compare are exact (docs/contract/routing.md). */
 export interface ProxyProblem {
   readonly status: number;
+  /** Seconds after which the same request may do; 1 for a 429. */
+  readonly retryAfter?: number;
   readonly body: Readonly<Record<string, unknown>> & { readonly message: string };
   /** The same for a person: what is missing, and what to do. */
   readonly page: { readonly title: string; readonly text: string };
@@ -84,6 +87,13 @@ export const problems = {
       text: `The sandbox ${id} answers ${limit} requests at once, and there are as many. Try again in a moment.`,
     },
   }),
+  /** `refusal` says what is short, which is for those who have a key: the sandbox's visitors learn only that they may come again. */
+  noRoom: (id: string, { reason, details }: AppError): ProxyProblem => ({
+    status: 503,
+    retryAfter: Number(details.retryAfter),
+    body: { ...ids(id), message: "The sandbox is paused, and there is no room to resume it now", error_code: reason, code: 503 },
+    page: { title: "Sandbox paused", text: `The sandbox ${id} is paused, and there is no room to resume it now. Try again in a moment.` },
+  }),
   badSignature: (): ProxyProblem => ({
     status: 401,
     body: { code: 401, message: "invalid signature" },
@@ -121,19 +131,21 @@ export function plainResponse(status: number, text: string, close: boolean, head
   return ownResponse(status, [["Content-Type", "text/plain; charset=utf-8"], ...CORS], `${text}\n`, { close, head });
 }
 
-export function jsonResponse(status: number, body: unknown, close: boolean, head = false): Uint8Array {
-  const extra: [string, string][] = status === 429 ? [["Retry-After", "1"]] : [];
-  return ownResponse(status, [["Content-Type", "application/json; charset=utf-8"], ...extra, ...CORS], JSON.stringify(body), {
-    close,
-    head,
-  });
+export function jsonResponse(status: number, body: unknown, close: boolean, head = false, retryAfter?: number): Uint8Array {
+  const fields = [["Content-Type", "application/json; charset=utf-8"] as const, ...retry(status, retryAfter), ...CORS];
+  return ownResponse(status, fields, JSON.stringify(body), { close, head });
+}
+
+function retry(status: number, seconds = status === 429 ? 1 : undefined): (readonly [string, string])[] {
+  return seconds === undefined ? [] : [["Retry-After", String(seconds)]];
 }
 
 /** JSON for programs, a page for people. */
 export function problemResponse(request: RequestHead, problem: ProxyProblem, close: boolean): Uint8Array {
   const head = request.method === "HEAD";
-  if (!wantsPage(request)) return jsonResponse(problem.status, problem.body, close, head);
-  return ownResponse(problem.status, [...PAGE_HEADERS, ...CORS], page(problem), { close, head });
+  const { status, body, retryAfter } = problem;
+  if (!wantsPage(request)) return jsonResponse(status, body, close, head, retryAfter);
+  return ownResponse(status, [...PAGE_HEADERS, ...retry(status, retryAfter), ...CORS], page(problem), { close, head });
 }
 
 const BROWSER = /mozilla|chrome|safari|firefox|edge|opera|msie/i;

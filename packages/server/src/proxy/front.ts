@@ -175,8 +175,12 @@ export class Front implements ClientHost {
     const problem = refusalToWake(request, sleeper, port);
     if (problem) return this.refuse(request, client, problem);
     client.trust();
-    const exchange = new WakingExchange(client, (found) => this.toSandbox(request, client, found, sandboxId, port));
-    exchange.start(sleeper.wake().then(() => routes.find(sandboxId)));
+    const exchange = new WakingExchange(client);
+    const goOn = (noRoom: AppError | undefined) =>
+      noRoom
+        ? this.refuse(request, client, problems.noRoom(sandboxId, noRoom))
+        : this.toSandbox(request, client, routes.find(sandboxId), sandboxId, port);
+    exchange.start(sleeper.wake().then((noRoom) => () => goOn(noRoom)));
     return exchange;
   }
 

@@ -1,4 +1,4 @@
-import type { SandboxId } from "@boxyard/core";
+import type { AppError, SandboxId } from "@boxyard/core";
 import type { ConnectInside } from "@boxyard/http1";
 
 /** Where one incarnation of a sandbox is reached, and what hangs on it. */
@@ -23,8 +23,8 @@ export interface Route {
 
 /** A paused sandbox that a request resumes. */
 export interface Sleeper extends Pick<Route, "sandboxId" | "accessToken" | "trafficToken"> {
-  /** Resolves when it runs, or when it cannot be resumed; never rejects. */
-  wake(): Promise<void>;
+  /** Resolves when it runs, or when it cannot be resumed, with the refusal if the machine has no room for it; never rejects. */
+  wake(): Promise<AppError | undefined>;
 }
 
 export interface Flight {

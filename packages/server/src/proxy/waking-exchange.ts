@@ -1,27 +1,24 @@
 import type { ClientConnection, Connection, Exchange } from "@boxyard/http1";
-import type { Route } from "./route-table.ts";
 
 /**
- * A request for a sandbox that is being resumed because of it: it waits, with what has come of its body, and then goes on as the exchange that
- * `goOn` makes, as if the sandbox had been there.
+ * A request for a sandbox that is being resumed because of it: it waits, with what has come of its body, and then goes on as if the sandbox
+ * had been there.
  */
 export class WakingExchange implements Exchange {
   private readonly client: ClientConnection;
-  private readonly goOn: (route: Route | undefined) => Exchange;
   private readonly early: Buffer[] = [];
   private isBodyEnded = false;
   private isGone = false;
   private exchange: Exchange | undefined;
 
-  constructor(client: ClientConnection, goOn: (route: Route | undefined) => Exchange) {
+  constructor(client: ClientConnection) {
     this.client = client;
-    this.goOn = goOn;
   }
 
-  /** `waking` must not reject: no route, and the client is told that there is no sandbox. */
-  start(waking: Promise<Route | undefined>): void {
+  /** `waking` must not reject: it gives what makes the exchange that the request goes on as, be it a refusal. */
+  start(waking: Promise<() => Exchange>): void {
     this.client.pauseBody();
-    void waking.then((route) => this.awake(route));
+    void waking.then((goOn) => this.awake(goOn));
   }
 
   get bodyTarget(): Connection | undefined {
@@ -55,11 +52,11 @@ export class WakingExchange implements Exchange {
     this.exchange?.onClientClosed();
   }
 
-  private awake(route: Route | undefined): void {
+  private awake(goOn: () => Exchange): void {
     // The sandbox runs all the same: the next request finds it.
     if (this.isGone) return;
     this.client.resumeBody();
-    const exchange = this.goOn(route);
+    const exchange = goOn();
     this.exchange = exchange;
     for (const bytes of this.early) exchange.onBody(bytes);
     this.early.length = 0;

@@ -16,7 +16,7 @@ export interface CapacityGateParts {
 }
 
 const MIB = 2 ** 20;
-/** What a new sandbox must find free, if its limit is not smaller: enough to start and to do something. */
+/** What a sandbox that starts must find free, if its limit is not smaller: enough to start and to do something. */
 const LEAST = { memoryBytes: 256 * MIB, diskBytes: 256 * MIB, processes: 64 } as const;
 /** What it has taken when it is there, until the driver's account says how much it is. */
 const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
@@ -24,7 +24,7 @@ const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
 const FRESH_MS = 500;
 const RETRY_AFTER_S = 5;
 
-/** What a sandbox that is being created is expected to take; the driver's next answer has it in its account. */
+/** What a sandbox that is being created or resumed is expected to take; the driver's next answer has it in its account. */
 interface Claim {
   memoryBytes: number;
   diskBytes: number;
@@ -32,7 +32,7 @@ interface Claim {
 }
 
 /**
- * Refuses creates that would not fit. Two questions: do all limits together stay within the over-commit, and is enough free now? Limits that the
+ * Refuses creates and resumes that would not fit. Two questions: do all limits together stay within the over-commit, and is enough free now? Limits that the
  * machine enforces on the sum hold whatever this says; it keeps those who are here from paying for one who comes.
  */
 export class CapacityGate {
@@ -46,8 +46,16 @@ export class CapacityGate {
 
   /** Runs `work`, which makes a sandbox of these limits. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when it would not fit. */
   async run<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
+    this.refuseOvercommit(await this.look(), wanted);
+    return this.start(wanted, work);
+  }
+
+  /**
+   * Runs `work`, which starts a sandbox of these limits: one that is among `limits` already, as a paused one is, or one that `run` has let in.
+   * Throws as `run` does when not enough is free now.
+   */
+  async start<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
     const capacity = await this.look();
-    this.refuseOvercommit(capacity, wanted);
     const claim = {
       memoryBytes: Math.min(wanted.memoryBytes, LEAST.memoryBytes),
       diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
@@ -96,6 +104,11 @@ export class CapacityGate {
     if (processes > capacity.processesFree) throw refusal("processes", "BOXYARD_RESERVE_PROCESSES");
     if (diskBytes > capacity.diskFreeBytes) throw refusal("disk space of the pool", "BOXYARD_RESERVE_POOL and BOXYARD_RESERVE_DISK");
   }
+}
+
+/** True for a refusal of this gate. */
+export function isNoRoom(error: unknown): error is AppError {
+  return error instanceof AppError && error.reason === "sandbox_capacity_unavailable";
 }
 
 function refusal(what: string, settings: string): AppError {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { SandboxId } from "@boxyard/core";
+import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
@@ -151,6 +152,58 @@ describe("resume", () => {
     await eventually("it pauses", async () => (await detail()).state === "paused");
     expect((await post("connect", { timeout: 60 })).status).toBe(201);
     expect((await pausing).status).toBe(204);
+  });
+});
+
+describe("without room", () => {
+  const roomy = new FakeWorld().capacity;
+  /** The server believes the driver's last answer for a moment. */
+  const fill = async () => {
+    s.world.capacity = { ...roomy, memoryFreeBytes: 0 };
+    await eventually("creates are refused", async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 503);
+  };
+  const untouched = async () => {
+    expect([(await detail()).state, fake().phase, s.world.faults.calls.includes("resume")]).toEqual(["paused", "paused", false]);
+  };
+
+  test.each([
+    ["connect", { timeout: 60 }],
+    ["resume", { timeout: 60 }],
+  ])("a %s is refused as a create is, and the sandbox stays paused", async (verb, body) => {
+    await post("pause", {});
+    await fill();
+    const refused = await post(verb, body);
+    expect([refused.status, refused.headers.get("retry-after"), refused.body.error_code]).toEqual([
+      503,
+      "5",
+      "sandbox_capacity_unavailable",
+    ]);
+    expect(refused.body.message).toContain("BOXYARD_RESERVE_MEMORY");
+    await untouched();
+    s.world.capacity = roomy;
+    await eventually("there is room again", async () => (await post(verb, body)).status === 201);
+  });
+
+  test("a request that would wake it is told when to come again", async () => {
+    id = (await s.create({ autoPause: true, autoResume: { enabled: true } })).sandboxID;
+    await post("pause", {});
+    await fill();
+    const ask = () => fetch(`${s.url}/echo`, { headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": "8000" } });
+    for (const answer of await Promise.all([ask(), ask()])) {
+      expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(await answer.json()).toMatchObject({ code: 503, error_code: "sandbox_capacity_unavailable", sandboxID: id });
+    }
+    await untouched();
+    s.world.capacity = roomy;
+    await eventually("it is woken", async () => (await ask()).status !== 503);
+    expect((await detail()).state).toBe("running");
+  });
+
+  test("what all were promised counts a paused one once: it may come back", async () => {
+    await post("pause", {});
+    s.world.capacity = { ...roomy, memoryLimitBytes: 1 };
+    await eventually("creates are refused", async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 503);
+    expect((await post("connect", { timeout: 60 })).status).toBe(201);
   });
 });
 

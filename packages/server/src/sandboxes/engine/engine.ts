@@ -1,6 +1,7 @@
 import { AppError, type SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
+import { isNoRoom } from "../capacity-gate.ts";
 import { sandboxNotFound } from "../problems.ts";
 import { type Answer, answerFor } from "../transitions/adopt.ts";
 import { kill } from "../transitions/kill.ts";
@@ -145,8 +146,9 @@ export class Engine {
     input: Input,
     options: RunOptions,
   ): Promise<SandboxRecord> {
+    const work = () => runTransition(this.parts, sandbox, transition, input, this.write, options);
     try {
-      await runTransition(this.parts, sandbox, transition, input, this.write, options);
+      await (transition.needsRoom ? this.parts.capacity.start(sandbox.record.facts.resources, work) : work());
     } catch (error) {
       if (transition.onFailure === "remove") await this.remove(sandbox, "create_failed").catch(() => {});
       if (transition.onFailure === "retry") sandbox.retryAt = this.parts.clock.monotonic() + RETRY_MS;
@@ -167,13 +169,17 @@ export class Engine {
     await this.pauseAtEnd(sandbox, pauseAs === "full");
   }
 
-  /** One resume for all who wait: the others find it running when it is their turn. */
-  private async wake(sandbox: Sandbox): Promise<void> {
-    await sandbox.queue.run(async () => {
+  /** One resume for all who wait: the others find it running when it is their turn. Gives the refusal when there is no room for it. */
+  private wake(sandbox: Sandbox): Promise<AppError | undefined> {
+    return sandbox.queue.run(async () => {
       if (sandbox.state !== "paused" || this.isClosed) return;
       const timeoutMs = Math.max(sandbox.record.facts.timeoutMs, LEAST_WAKE_MS);
-      // What went wrong is logged by the transition, and it stays paused.
-      await this.perform(sandbox, resume, { timeoutMs, memory: true }, {}).catch(() => {});
+      try {
+        await this.perform(sandbox, resume, { timeoutMs, memory: true }, {});
+      } catch (error) {
+        // What went wrong is logged by the transition, and it stays paused.
+        return isNoRoom(error) ? error : undefined;
+      }
     });
   }
 

@@ -5,6 +5,7 @@ import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
 import type { Authorities } from "../authorities.ts";
+import type { CapacityGate } from "../capacity-gate.ts";
 import type { Tokens } from "../tokens.ts";
 
 /** What the engine and the steps of its transitions work with. */
@@ -17,6 +18,8 @@ export interface EngineParts {
   readonly tokens: Tokens;
   readonly events: Events;
   readonly authorities: Authorities;
+  /** Asked before a paused sandbox starts again. (A new one is let in before it is one.) */
+  readonly capacity: Pick<CapacityGate, "start">;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
 }

@@ -1,4 +1,4 @@
-import { isAppError, type SandboxId } from "@boxyard/core";
+import { type AppError, isAppError, type SandboxId } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 import { actAs, SERVER } from "../../actor.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
@@ -11,8 +11,8 @@ const WATCH_RETRY_MS = 1000;
 export interface ReachEvents {
   /** The time of a sandbox has come. */
   due(id: SandboxId): void;
-  /** A request has come for a paused sandbox that is resumed by that. Never rejects. */
-  wanted(sandbox: Sandbox): Promise<void>;
+  /** A request has come for a paused sandbox that is resumed by that. Gives the refusal when there is no room for it; never rejects. */
+  wanted(sandbox: Sandbox): Promise<AppError | undefined>;
   /** The processes of an incarnation have ended by themselves. Resolves when the sandbox is removed. */
   ended(sandbox: Sandbox, incarnation: Incarnation, cause: EndCause): Promise<void>;
 }

@@ -35,6 +35,8 @@ export interface Transition<Input, Context extends TransitionContext> {
   readonly limitMs?: number;
   /** Goes on when the store does not take the intended state. Only a removal: what is being removed must not live on for a full disk. */
   readonly ignoresStore?: boolean;
+  /** It starts again what took nothing: it begins only when enough of the machine is free. */
+  readonly needsRoom?: boolean;
   prepare(base: TransitionContext, input: Input): Context;
   /** What the record gets together with `via`. */
   intent?(context: Context): RecordChange;

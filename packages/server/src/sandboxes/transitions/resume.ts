@@ -1,5 +1,6 @@
 import type { InitBody } from "@boxyard/agent-client";
 import { AppError, isAppError, type Step } from "@boxyard/core";
+import { isNoRoom } from "../capacity-gate.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
 
@@ -45,6 +46,7 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   to: "running",
   onFailure: "return",
   limitMs: RESUME_MS,
+  needsRoom: true,
   prepare: (base, input) => ({ ...base, ...input }),
   intent: ({ sandbox }) => ({ incarnation: sandbox.record.incarnation + 1 }),
   steps: [bringBack, init],
@@ -70,6 +72,7 @@ function bodyOf({ parts, sandbox, memory }: ResumeContext): InitBody {
 
 /** What a caller is told when a resume fails. The sandbox stays paused, so trying again is safe. */
 export function resumeFailure(error: unknown): AppError {
+  if (isNoRoom(error)) return error;
   if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
   const full = isAppError(error, "resource_exhausted");
   const message = `The sandbox could not be resumed and stays paused: ${error instanceof AppError ? error.message : "the server's log says why"}`;
