@@ -127,7 +127,7 @@ describe("a pause or a resume that is cut off", () => {
       const { criu } = JSON.parse(before) as { criu: { file: string; args: string[]; version: string } };
       const real = [criu.file, ...criu.args].map((word) => `'${word}'`).join(" ");
       const script = join(machine.dataFolder, "run", "other-criu");
-      writeFileSync(script, `#!/bin/bash\nreal() { ${real} "$@"; }\n${text}\n`, { mode: 0o755 });
+      writeFileSync(script, `#!/bin/bash\nreal() { exec ${real} "$@"; }\n${text}\n`, { mode: 0o755 });
       writeFileSync(path, JSON.stringify({ ...JSON.parse(before), criu: { file: script, args: [], version: "4.2" } }));
       machine.criuLimitMs = 3_000;
       await machine.reopen();
@@ -152,7 +152,7 @@ describe("a pause or a resume that is cut off", () => {
       ["is killed early", 'real "$@" & sleep 0.02; kill -9 $!; wait; exit 1'],
       ["is killed while it writes", 'real "$@" & sleep 0.07; kill -9 $!; wait; exit 1'],
       ["is killed late", 'real "$@" & sleep 0.12; kill -9 $!; wait; exit 1'],
-      ["writes half an image", 'real "$@"; rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
+      ["writes half an image", '(real "$@"); rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
     ])("%s: a pause fails, and the sandbox runs on", async (_how, text) => {
       const handle = await counting();
       await withCriu(text, () => failsAndRunsOn(handle));
