@@ -53,11 +53,15 @@ test("a template is built, listed, tagged, used, and removed", async () => {
   const build = `/templates/${requested.templateID}/builds/${requested.buildID}`;
   const steps = [{ type: "RUN", args: ["printf 'a line of \\000 and more\\n'; echo built > /home/user/made"] }];
   expect((await call("POST", `/v2${build}`, { fromImage: "e2bdev/base", steps })).status).toBe(202);
-  await eventually("it is ready", async () => {
-    const { body } = await call("GET", `${build}/status`);
-    if (body.status === "error") throw new Error(JSON.stringify(body));
-    return body.status === "ready";
-  });
+  await eventually(
+    "it is ready",
+    async () => {
+      const { body } = await call("GET", `${build}/status`);
+      if (body.status === "error") throw new Error(JSON.stringify(body));
+      return body.status === "ready";
+    },
+    { withinMs: 60_000 },
+  );
   expect((await call("POST", "/templates/tags", { target: name, tags: ["v1"] })).status).toBe(201);
   expect((await call("GET", `/templates/${name}/tags`)).body).toHaveLength(2);
   {
@@ -66,7 +70,7 @@ test("a template is built, listed, tagged, used, and removed", async () => {
   }
   expect((await call("DELETE", `/templates/${name}`)).status).toBe(204);
   expect((await call("GET", "/v2/templates")).body.map((template: { aliases: string[] }) => template.aliases[0])).not.toContain(name);
-}, 60_000);
+}, 120_000);
 
 test("keys are made, listed and revoked", async () => {
   const { status, body } = await call("POST", "/api-keys", { name: "pg" });
@@ -121,3 +125,31 @@ function descriptorsOf(pid: number): number {
     return 0;
   }
 }
+
+test("a database that hangs stops neither kill nor expiry, and learns of both when it goes on", async () => {
+  const killed = await createSandbox(platform);
+  const expiring = await createSandbox(platform, { timeoutMs: 4_000 });
+  postgres.hang();
+  try {
+    expect((await call("DELETE", `/sandboxes/${killed.id}`)).status).toBe(204);
+    await eventually("the machine holds nothing of either", () => keptSandboxes(platform).length === 0, { withinMs: 60_000 });
+    const refused = await call("POST", "/v2/sandboxes", { templateID: "base" });
+    expect([refused.status, refused.body.code]).toEqual([503, 503]);
+  } finally {
+    postgres.proceed();
+  }
+  await eventually("creates work again", async () => {
+    const { status, body } = await call("POST", "/v2/sandboxes", { templateID: "base" });
+    return status === 201 && (await call("DELETE", `/sandboxes/${body.sandboxID}`)).status === 204;
+  });
+  const sql = new SQL(url);
+  const stateOf = async (id: string) => (await sql`SELECT state FROM sandboxes WHERE id = ${id}`)[0]?.state as string;
+  await eventually(
+    "the store knows of both ends",
+    async () => (await stateOf(killed.id)) === "dead" && (await stateOf(expiring.id)) === "dead",
+    {
+      withinMs: 60_000,
+    },
+  );
+  await sql.close();
+}, 180_000);

@@ -41,7 +41,7 @@ export const contract: FileSuite = {
 export const root: FileSuite = {
   name: "root",
   proves: "the parts that need Linux and root do their job on the real kernel",
-  limitMs: 720_000,
+  limitMs: 1_800_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
   run: (context) => oneByOne(context, root.files(context.only), 60_000, 240_000),
@@ -54,7 +54,7 @@ const IN_SANDBOX =
 export const agent: FileSuite = {
   name: "agent",
   proves: "the agent keeps its contract, line by line, by itself and in a real sandbox",
-  limitMs: 720_000,
+  limitMs: 1_200_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only, /\.hostile\.test\.ts$/),
   run: async (context) => {
@@ -70,7 +70,7 @@ export const agent: FileSuite = {
 export const e2e: FileSuite = {
   name: "e2e",
   proves: "real clients get what the interface promises, through the front door",
-  limitMs: 1_500_000,
+  limitMs: 2_700_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
   run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 240_000),

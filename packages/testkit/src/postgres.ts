@@ -13,6 +13,9 @@ export interface TestPostgres extends AsyncDisposable {
   /** Ends it at once, as a crash would, and breaks all connections; `start` brings it back at the same address. */
   crash(): Promise<void>;
   start(): Promise<void>;
+  /** Stops every process of it (SIGSTOP), as on a machine that hangs; connections stay open and nothing answers. `proceed` lets it go on. */
+  hang(): void;
+  proceed(): void;
 }
 
 const USER = "boxyard";
@@ -84,7 +87,32 @@ class PostgresProcess implements TestPostgres {
     await child.exited;
   }
 
+  hang(): void {
+    for (const pid of this.processes()) process.kill(pid, "SIGSTOP");
+  }
+
+  proceed(): void {
+    for (const pid of this.processes()) process.kill(pid, "SIGCONT");
+  }
+
+  /** The first process of the database, and those that it has started. */
+  private processes(): number[] {
+    const first = this.child?.pid;
+    if (first === undefined) return [];
+    const parentOf = (pid: string) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+        return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+      } catch {
+        return 0; // It has ended meanwhile.
+      }
+    };
+    const started = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === first);
+    return [first, ...started.map(Number)];
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.proceed();
     await this.crash();
     rmSync(this.folder, { recursive: true, force: true });
     rmSync(`${this.folder}.log`, { force: true });

@@ -1,4 +1,4 @@
-import { SerialQueue } from "@boxyard/core";
+import { AppError, SerialQueue } from "@boxyard/core";
 import type { SQL } from "bun";
 import { currentActor } from "../actor.ts";
 import type { NewEvent } from "./event.ts";
@@ -72,24 +72,30 @@ async function perform<T>(open: OpenTransaction, work: (session: Transaction) =>
   return result;
 }
 
-/** PostgreSQL: transactions run on connections of their own. */
+/** How long a database may take for a statement or a transaction of the server's: they read or write a few rows. */
+const ANSWER_MS = 5000;
+
+/** PostgreSQL: transactions run on connections of their own. A database that hangs is given up after `answerMs` milliseconds. */
 export class PostgresSession implements Session {
   readonly sql: SQL;
   readonly committed = new EventSignal();
   private readonly raw: SQL;
+  private readonly answerMs: number;
 
-  constructor(raw: SQL) {
+  constructor(raw: SQL, answerMs = ANSWER_MS) {
     this.raw = raw;
-    this.sql = intercepted(raw, (statement) => statement());
+    this.answerMs = answerMs;
+    this.sql = intercepted(raw, (statement) => within(answerMs, statement()));
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     let open: OpenTransaction | undefined;
     try {
-      const result = (await this.raw.begin((tx) => {
+      const transaction = this.raw.begin((tx) => {
         open = new OpenTransaction(tx, this.committed);
         return perform(open, work);
-      })) as T;
+      });
+      const result = (await within(this.answerMs, transaction)) as T;
       if (open?.hasEvents) this.committed.notify();
       return result;
     } catch (error) {
@@ -150,6 +156,25 @@ export class SqliteSession implements Session {
     } finally {
       this.pending -= 1;
     }
+  }
+}
+
+/**
+ * What `answer` gives, or `unavailable` (reason `store_unavailable`) after `ms` milliseconds. What was asked for may still take place later: as
+ * with an answer that got lost, the caller does not know.
+ */
+async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new AppError("unavailable", `The server's store did not answer within ${ms / 1000} s`, { reason: "store_unavailable" });
+    timer = setTimeout(() => reject(error), ms);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+    // A failure that comes after the limit has nobody to tell.
+    answer.catch(() => {});
   }
 }
 

@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { AppError, isAppError } from "@boxyard/core";
 
 /** Codes of what keeps a store from working, in SQLite and in PostgreSQL (its documentation, appendix A). */
 const FULL = /^(SQLITE_FULL|53100)$/;
@@ -33,4 +33,9 @@ export function storeFault(error: unknown, where = "The server's store"): AppErr
     return fault("store_denied", `${where} can't be opened: ${said}; see to it that it is there and that this server may use it`);
   if (is(AWAY)) return fault("store_unavailable", `${where} can't be reached: ${said}`);
   return undefined;
+}
+
+/** True for what `storeFault` makes, and for a database that does not answer in time. */
+export function isStoreFault(error: unknown): boolean {
+  return isAppError(error) && /^store_(full|broken|denied|unavailable)$/.test(error.reason ?? "");
 }
