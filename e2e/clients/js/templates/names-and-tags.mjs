@@ -24,7 +24,10 @@ export default async function (client) {
     assert.deepEqual([assigned.tags, assigned.buildId], [["stable", "default"], two.buildId]);
     assert.equal(await inside(client, `default/${name}`, "cat v"), "two\n");
     assert.equal(await inside(client, `${one.templateId}:stable`, "cat v"), "two\n");
-    await Template.removeTags(name, "v1");
+    // A build's id means that build, whatever tags move to.
+    assert.equal(await inside(client, `${name}:${one.buildId}`, "cat v"), "one\n");
+    assert.equal((await Template.assignTags(`${name}:${one.buildId}`, "first")).buildId, one.buildId);
+    await Template.removeTags(name, ["v1", "first"]);
     await Template.removeTags(name, ["stable"]);
     assert.deepEqual(await tagsOf(name), ["default", "v2"]);
     await assert.rejects(Sandbox.create(`${name}:v1`), client.SandboxError);

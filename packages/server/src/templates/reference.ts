@@ -26,6 +26,9 @@ export function parseTemplateReference(text: string, field = "templateID"): Temp
   return { ...(namespace === undefined ? {} : { namespace }), name, ...(tag === undefined ? {} : { tag }) };
 }
 
+/** Whether what stands in a tag's place is the id of a build: no tag looks like one. */
+export const isBuildId = (tag: string): boolean => UUID.test(tag);
+
 /** Whether `parseTemplateReference` takes a text. */
 export function isTemplateReference(text: string): boolean {
   try {
@@ -41,6 +44,6 @@ export function parseTag(text: string, field = "tags"): string {
   const tag = text.trim().toLowerCase();
   const refuse = (why: string) => new AppError("invalid_argument", `${field}: '${text.slice(0, 200)}' ${why}`, { reason: "invalid_tag" });
   if (!TAG.test(tag)) throw refuse("is not a tag: 1 to 128 letters, digits, '-', '_' or '.'");
-  if (UUID.test(tag)) throw refuse("cannot be a tag, because it looks like the id of a build");
+  if (isBuildId(tag)) throw refuse("cannot be a tag, because it looks like the id of a build");
   return tag;
 }

@@ -5,7 +5,7 @@ import type { Logger } from "@boxyard/core/node";
 import { z } from "zod";
 import { DEFAULT_TEAM } from "../keys/keys.ts";
 import type { Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
-import { parseTemplateReference, type TemplateReference } from "./reference.ts";
+import { isBuildId, parseTemplateReference, type TemplateReference } from "./reference.ts";
 
 export const DEFAULT_TAG = "default";
 export const DEFAULT_DISK_MB = 10240;
@@ -43,7 +43,16 @@ export function templateNotFound(text: string): AppError {
 }
 
 function tagNotFound({ record }: Template, tag: string): AppError {
+  if (isBuildId(tag)) {
+    const text = `no tag of template '${record.name ?? record.id}' points to a build '${tag}'; files of builds without a tag are removed`;
+    return new AppError("not_found", text, { reason: "build_not_found" });
+  }
   return new AppError("not_found", `tag '${tag}' does not exist for template '${record.name ?? record.id}'`, { reason: "tag_not_found" });
+}
+
+/** The version that a tag means, or the id of a build in a tag's place (docs/contract/templates.md, Names and tags). */
+function versionAt({ versions }: Template, tag: string): TemplateVersion | undefined {
+  return versions.find((version) => (isBuildId(tag) ? version.buildId : version.tag) === tag);
 }
 
 /** The templates there are, in memory as in the store: names are looked up with every create. */
@@ -84,13 +93,13 @@ export class Templates {
 
   /**
    * The template that a name or id means to a team: its own first, then public ones. Throws `not_found` (reason `template_not_found`; of a
-   * reference with a tag that the template does not have `tag_not_found`); that another team has a private one of that name is none of the
+   * reference with a tag that the template does not have `tag_not_found`, with a build that no tag points to `build_not_found`); that another team has a private one of that name is none of the
    * caller's business.
    */
   find(teamId: TeamId, text: string, field?: string): Template {
     const found = this.findAnyTag(teamId, text, field);
     const { tag } = parseTemplateReference(text, field);
-    if (tag !== undefined && tag !== DEFAULT_TAG && !found.versions.some((version) => version.tag === tag)) throw tagNotFound(found, tag);
+    if (tag !== undefined && tag !== DEFAULT_TAG && !versionAt(found, tag)) throw tagNotFound(found, tag);
     return found;
   }
 
@@ -120,11 +129,11 @@ export class Templates {
     return found;
   }
 
-  /** The version that a reference means. Throws `not_found` (reasons `template_not_found`, `tag_not_found`) or `invalid_argument`. */
+  /** The version that a reference means. Throws `not_found` (reasons as of `find`) or `invalid_argument`. */
   resolve(teamId: TeamId, text: string, field?: string): TemplateVersion {
     const { tag = DEFAULT_TAG } = parseTemplateReference(text, field);
     const template = this.find(teamId, text, field);
-    const found = template.versions.find((version) => version.tag === tag);
+    const found = versionAt(template, tag);
     if (!found) throw tagNotFound(template, tag);
     return found;
   }

@@ -101,3 +101,21 @@ test("`default` moves back to an older build, and a bare name means that one the
   expect([meant().buildId, meant().spec.env.N]).toEqual([older.of.buildID, "1"]);
   expect((await s.call("GET", "/templates/back")).body.buildID).toBe(older.of.buildID);
 });
+
+test("a build's id stands in a tag's place: for a create, another tag and a template of it; not when no tag points to it", async () => {
+  const bench = new BuildBench(s);
+  const good = (await bench.build("rolled", { steps: [{ type: "ENV", args: ["N", "1"] }] })).of;
+  await s.call("POST", "/templates/tags", { target: "rolled", tags: ["kept"] });
+  const newer = (await bench.build("rolled", { steps: [{ type: "ENV", args: ["N", "2"] }] })).of;
+  const sandbox = await s.create({ templateID: `rolled:${good.buildID.toUpperCase()}` });
+  expect((await s.call("GET", `/sandboxes/${sandbox.sandboxID}`)).body.templateID).toBe(good.templateID);
+  expect(await bench.build("of-rolled", { fromImage: undefined, fromTemplate: `rolled:${good.buildID}` })).toMatchObject({
+    status: "ready",
+  });
+
+  const moved = await s.call("POST", "/templates/tags", { target: `rolled:${good.buildID}`, tags: ["default"] });
+  expect([moved.status, moved.body]).toEqual([201, { tags: ["default"], buildID: good.buildID }]);
+  const orphan = await s.call("POST", "/templates/tags", { target: `rolled:${newer.buildID}`, tags: ["default"] });
+  expect([orphan.status, orphan.body.message]).toEqual([404, expect.stringContaining(`no tag of template 'rolled' points to a build`)]);
+  expect((await s.call("POST", "/v2/sandboxes", { templateID: `app:${good.buildID}` })).status).toBe(404);
+});
