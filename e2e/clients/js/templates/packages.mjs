@@ -17,6 +17,6 @@ export default async function (client) {
       name,
       "hello -t; python3 -c 'import six, idna; print(six.PY3)'; ls node_modules; sudo ls /etc/sudoers.d; env | grep -ci boxyard; sudo find / -xdev -path /proc -prune -o -name '*boxyard*' -print 2>/dev/null | grep -v '^/.boxyard' || true",
     );
-    assert.equal(seen, "hello, world\nTrue\nis-number\nREADME\nuser\n0\n");
+    assert.equal(seen, "hello, world\nTrue\nis-number\nREADME\nauthorities\nuser\n0\n");
   });
 }
