@@ -35,24 +35,64 @@ for _ in range(${sockets}):
 print("holds", flush=True); time.sleep(600)
 `;
 
-async function attack(sockets: number): Promise<{ readonly handle: SandboxHandle; readonly pid: number }> {
+/** The same for raw sockets of IPv6: each gets what is sent to ::1. */
+const TAKE_BY_RAW = (sockets: number) => `
+import socket, time, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
+held = [socket.socket(socket.AF_INET6, socket.SOCK_RAW, 253) for _ in range(${sockets})]
+for _ in range(8): held[0].sendto(bytes(60000), ("::1", 0))
+print("holds", flush=True); time.sleep(600)
+`;
+
+/** Sockets that hold nothing, in a table that takes the kernel seconds to write down. */
+const MANY = `
+import socket, time, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
+held = [socket.socket(socket.AF_INET, socket.SOCK_RAW, 200) for _ in range(8000)]
+time.sleep(600)
+`;
+
+async function attack(sockets: number, program = TAKE(sockets)): Promise<{ readonly handle: SandboxHandle; readonly pid: number }> {
   const handle = await machine.boot();
   const address = await machine.driver.address(handle);
   await initAgent(address);
-  await exec(address, `cat > /tmp/take.py <<'END'\n${TAKE(sockets)}\nEND`);
+  await exec(address, `cat > /tmp/take.py <<'END'\n${program}\nEND`);
   await startUnread(address, "exec python3 /tmp/take.py");
   return { handle, pid: machine.initPid(handle) };
 }
+
+const guardedInto = (killed: string[], { handle, pid }: { readonly handle: SandboxHandle; readonly pid: number }): Guarded => ({
+  ...{ id: handle.sandboxId, pid, memoryBytes: 256 * MIB },
+  kill: () => void killed.push(handle.sandboxId),
+});
+
+test("raw sockets of IPv6 count too, and too many sockets to look at; a sandbox that can't be looked at saves no other", async () => {
+  const byRaw = await attack(200, TAKE_BY_RAW(200));
+  const many = await attack(0, MANY);
+  await eventually("the sockets are there", () => {
+    const [raw6, raw] = [`/proc/${byRaw.pid}/net/raw6`, `/proc/${many.pid}/net/raw`].map((path) => readFileSync(path, "utf8").split("\n"));
+    const isFull = raw6?.some((row) => Number.parseInt(row.trim().split(/\s+/)[4]?.split(":")[1] ?? "", 16) > 180_000);
+    return isFull === true && (raw?.length ?? 0) > 8000;
+  });
+  const killed: string[] = [];
+  const broken: Guarded = { ...guardedInto(killed, many), pid: byRaw.pid, kill: () => expect.unreachable() };
+  const running = () => [broken, guardedInto(killed, byRaw), guardedInto(killed, many)];
+  const guard = new MemoryGuard({ running, logger: silentLogger, memory: () => ({ availableBytes: 1, totalBytes: 8 * MIB }) });
+  try {
+    guard.look();
+    expect(killed).toEqual([byRaw.handle.sandboxId, many.handle.sandboxId]);
+  } finally {
+    guard.close();
+  }
+  await machine.destroyAll();
+});
 
 test("a sandbox whose sockets take memory that no account holds is ended, one with a few is not", async () => {
   const greedy = await attack(200);
   const modest = await attack(20);
   await eventually("the sockets are full", () => uncountedBytes(greedy.pid) > 34 * MIB && uncountedBytes(modest.pid) > 2 * MIB);
   const killed: string[] = [];
-  const guarded = ({ handle, pid }: typeof greedy): Guarded => ({
-    ...{ id: handle.sandboxId, pid, memoryBytes: 256 * MIB },
-    kill: () => void killed.push(handle.sandboxId),
-  });
+  const guarded = (of: typeof greedy) => guardedInto(killed, of);
   const left = { availableBytes: 4096 * MIB, totalBytes: 8192 * MIB };
   const guard = new MemoryGuard({ running: () => [guarded(greedy), guarded(modest)], logger: silentLogger, memory: () => left });
   try {

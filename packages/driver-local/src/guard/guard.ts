@@ -38,7 +38,7 @@ export class MemoryGuard {
   constructor(parts: GuardParts) {
     this.parts = parts;
     this.availableBefore = this.memory().availableBytes;
-    this.timer = setInterval(() => this.look(), LOOK_MS);
+    this.timer = setInterval(() => this.contained(() => this.look()), LOOK_MS);
     this.timer.unref();
   }
 
@@ -52,14 +52,24 @@ export class MemoryGuard {
     const isGoing = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;
     this.availableBefore = availableBytes;
     if (!isGoing) return;
-    for (const sandbox of this.parts.running()) this.judge(sandbox);
+    for (const sandbox of this.parts.running()) this.contained(() => this.judge(sandbox), sandbox.id);
+  }
+
+  /** What fails with one sandbox must not save the others. */
+  private contained(work: () => void, sandboxId?: SandboxId): void {
+    try {
+      work();
+    } catch (error) {
+      this.parts.logger.error({ sandboxId, err: error }, "could not look at the memory that sockets take");
+    }
   }
 
   private judge({ id, pid, memoryBytes, kill }: Guarded): void {
     const allowedBytes = Math.max(LEAST_BYTES, Math.floor(memoryBytes * SHARE));
     const takenBytes = uncountedBytes(pid);
     if (takenBytes <= allowedBytes) return;
-    this.parts.logger.error({ sandboxId: id, takenBytes, allowedBytes }, "ended a sandbox: its sockets took memory that no account holds");
+    const taken = Number.isFinite(takenBytes) ? { takenBytes } : { sockets: "too many to be looked at" };
+    this.parts.logger.error({ sandboxId: id, ...taken, allowedBytes }, "ended a sandbox: its sockets took memory that no account holds");
     kill();
   }
 

@@ -13,11 +13,21 @@ const FILES: Readonly<Record<string, string>> = {
   "/proc/7/net/raw": `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
    1: 00000000:0001 00000000:0000 07 00000000:00000010 00:00000000 00000000     0        0 99 2 0000000000000000 0
 `,
+  "/proc/7/net/raw6": `  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+  253: 00000000000000000000000000000000:00FD 00000000000000000000000000000000:0000 07 00000000:00030D40 00:00000000 00000000     0        0 99 2 0000000000000000 0
+`,
   "/proc/meminfo": "MemTotal:       1000 kB\nMemFree:  1 kB\nMemAvailable:    500 kB\n",
 };
 
 test("what waits in netlink, packet and raw sockets is added up from the kernel's tables", () => {
-  expect(uncountedBytes(7, (path) => FILES[path] ?? "")).toBe(212_992 + 1000 + 768 + 16);
+  expect(uncountedBytes(7, (path) => FILES[path] ?? "")).toBe(212_992 + 1000 + 768 + 16 + 200_000);
+});
+
+test("more sockets than can be looked at without holding the server up count as too many, whatever waits in them", () => {
+  const many = FILES["/proc/7/net/raw"] + "   1: 00000000:0001 00000000:0000 07 00000000:00000000\n".repeat(10_000);
+  for (const name of ["netlink", "packet", "raw", "raw6"]) {
+    expect(uncountedBytes(7, (path) => (path.endsWith(`/${name}`) ? many : (FILES[path] ?? "")))).toBe(Number.POSITIVE_INFINITY);
+  }
 });
 
 test("a process that has ended holds nothing; this one's tables can be read", () => {
