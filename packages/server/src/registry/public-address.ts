@@ -1,13 +1,23 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { BLOCKED_NETWORKS } from "@boxyard/core";
 
-/** IPv6 networks that are not the public internet's, or that carry an IPv4 address in a form that nobody needs (RFC 4291, 4193, 3056, 4380). */
-const BLOCKED_IPV6 = ["::/96", "100::/64", "2001::/32", "2002::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"];
-/** Where IPv6-only networks show the IPv4 internet (RFC 6052): as the address at its end. */
-const NAT64 = "64:ff9b::/96";
+/** IPv6 networks that are not the public internet's, or that carry an IPv4 address in a form that nobody needs (RFC 4291, 7915, 8215, 4193, 3056, 4380). */
+const BLOCKED_IPV6 = [
+  "::/96",
+  "::ffff:0:0:0/96",
+  "64:ff9b:1::/48",
+  "100::/64",
+  "2001::/32",
+  "2002::/16",
+  "fc00::/7",
+  "fe80::/10",
+  "fec0::/10",
+  "ff00::/8",
+];
+/** How the URL parser writes IPv4 addresses inside of IPv6 ones (RFC 4291, 2.5.5.2), and where IPv6-only networks show the IPv4 internet (RFC 6052). */
+const IPV4_AT_END = /^\[(?:::ffff|64:ff9b:):([0-9a-f:]*)\]$/;
 
 const blocked = listOf([...BLOCKED_NETWORKS, ...BLOCKED_IPV6]);
-const nat64 = listOf([NAT64]);
 
 function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
@@ -23,14 +33,16 @@ export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
   if (version === 4) return !blocked.check(address, "ipv4");
-  if (nat64.check(address, "ipv6")) return isPublicAddress(embedded(address));
-  return !blocked.check(address, "ipv6");
+  const plain = plainAddress(address);
+  return isIPv4(plain) ? isPublicAddress(plain) : !blocked.check(plain, "ipv6");
 }
 
-/** The IPv4 address in the last 32 bits. */
-function embedded(address: string): string {
-  // Written out by the URL parser: without dots, the last two groups always there unless they are 0.
-  const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":");
-  const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || "0", 16));
+/** The one spelling of an address: an IPv4 address inside of an IPv6 one leads where the IPv4 address leads. What is no address stays as it is. */
+export function plainAddress(address: string): string {
+  if (isIP(address) !== 6 || address.includes("%")) return address;
+  const { hostname } = new URL(`http://[${address}]`);
+  const groups = IPV4_AT_END.exec(hostname)?.[1]?.split(":");
+  if (groups === undefined || groups.length > 2) return hostname.slice(1, -1);
+  const [high = 0, low = 0] = ["0", ...groups].slice(-2).map((group) => Number.parseInt(group || "0", 16));
   return [high >> 8, high & 255, low >> 8, low & 255].join(".");
 }

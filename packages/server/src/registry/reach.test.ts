@@ -20,6 +20,15 @@ const addressesOf = (of: Reach, url: string, from?: string) => of.addressesOf(ne
 test.each([
   ...["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0.0.0.0", "10.1.2.3", "172.31.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254"],
   ...["168.63.129.16", "224.0.0.1", "255.255.255.255", "203.0.113.50", "[::1]", "[::]", "[fe80::1]", "[fd00::1]", "[ff02::1]"],
+  ...[
+    "[::ffff:203.0.113.50]",
+    "[64:ff9b::203.0.113.50]",
+    "[::ffff:0:127.0.0.1]",
+    "[64:ff9b:1::7f00:1]",
+    "[64:ff9b::]",
+    "localhost.",
+    "a.localhost.",
+  ],
   ...["[::ffff:10.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::a00:1]", "[2002:7f00:1::]", "localhost", "a.localhost"],
 ])("%s is no public address", async (host) => {
   const lookup = names({ localhost: ["127.0.0.1"], "a.localhost": ["::1"] });
@@ -34,6 +43,13 @@ test("a name is as its addresses are, and only the public ones are used", async 
   expect(await addressesOf(reach({ lookup }), "https://good.test/")).toEqual(["203.0.113.7", "2001:db8::7"]);
   expect(await addressesOf(reach({ lookup }), "https://both.test/")).toEqual(["203.0.113.7"]);
   await expect(addressesOf(reach({ lookup }), "https://bad.test/")).rejects.toMatchObject(refused);
+  // The machine's own addresses in another spelling.
+  for (const own of ["::ffff:203.0.113.50", "64:ff9b::cb00:7132"]) {
+    await expect(addressesOf(reach({ lookup: names({ "own.test": [own] }) }), "https://own.test/")).rejects.toMatchObject(refused);
+  }
+  expect(await addressesOf(reach({ lookup: names({ "six.test": ["64:ff9b::808:808"] }) }), "https://six.test/")).toEqual([
+    "64:ff9b::808:808",
+  ]);
   await expect(addressesOf(reach({ lookup }), "https://none.test/")).rejects.toMatchObject({ reason: "registry_unreachable" });
 });
 

@@ -2,7 +2,7 @@ import { lookup as lookupName } from "node:dns/promises";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { AppError } from "@boxyard/core";
-import { isPublicAddress } from "./public-address.ts";
+import { isPublicAddress, plainAddress } from "./public-address.ts";
 import { isLoopback } from "./reference.ts";
 
 /** Addresses of a host name; none if there is no such name. */
@@ -68,7 +68,8 @@ export class Reach {
     const entry = this.entryOf(url);
     if (entry && this.entryOf(new URL(`https://${from}/`)) && url.protocol === (entry.plain ? "http:" : "https:")) return undefined;
     if (url.protocol !== "https:") throw this.refused(url, "it is not spoken to with TLS");
-    const host = url.hostname.replace(/^\[|\]$/g, "");
+    // A dot at the end changes nothing of what a name means.
+    const host = url.hostname.replace(/^\[|\]$|\.$/g, "");
     const isName = isIP(host) === 0;
     if (isName ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host)) throw this.refused(url, "it is no public address");
     if (this.proxyOf(url) !== undefined) return undefined;
@@ -102,7 +103,7 @@ export class Reach {
   }
 
   protected isPublic(address: string): boolean {
-    return isPublicAddress(address) && !this.ownAddresses().includes(address);
+    return isPublicAddress(address) && !this.ownAddresses().map(plainAddress).includes(plainAddress(address));
   }
 
   private entryOf(url: URL): Listed | undefined {
