@@ -44,7 +44,7 @@ export const root: FileSuite = {
   limitMs: 1_800_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
-  run: (context) => oneByOne(context, root.files(context.only), 60_000, 240_000),
+  run: (context) => oneByOne(context, root.files(context.only), 60_000, 600_000),
 };
 
 /** What tells of the agent as users meet it: compiled, in a sandbox of the default template, behind the server. The others start agents of their own. */

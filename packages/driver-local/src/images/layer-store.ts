@@ -29,6 +29,9 @@ export interface VolumeFacts {
 /** Runs `work` with the volume at rest; it may change again once that has settled. */
 export type Still = <T>(work: (facts: VolumeFacts) => Promise<T>) => Promise<T>;
 
+/** What the file system itself may need beside a layer's bytes: inodes, directories, extents. The bytes are counted while the layer is made. */
+const FILE_SYSTEM_BYTES = 64 << 20;
+
 type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "folder" | "maxBytes" | "maxEntries"> : never;
 
 /** The layers of a mounted pool. Knows nothing of sandboxes. */
@@ -126,7 +129,7 @@ export class LayerStore {
       const bounds = { maxBytes: maxBytes ?? DEFAULT_MAX_LAYER_BYTES, maxEntries: maxEntries ?? DEFAULT_MAX_LAYER_ENTRIES };
       const work = { ...job, folder: making.folder, ...bounds };
       // The worker sets its tree's limit itself, and the driver's guard changes it from then on.
-      const quotaBytes = await this.quotaOf?.(bounds.maxBytes);
+      const quotaBytes = await this.quotaOf?.(bounds.maxBytes + FILE_SYSTEM_BYTES);
       const digest = await runWorker(quotaBytes === undefined ? work : { ...work, quotaBytes }, options);
       await making.publish(digest);
       return this.get(digest);
