@@ -7,7 +7,7 @@ import { stopServer } from "../server-control/stop.ts";
 export function configure(command: Command, context: CliContext): void {
   command
     .description("Stop the server on this machine. Sandboxes run on, and the next server takes them over.")
-    .option("--sandboxes", "also end every sandbox, and let go of everything the machine holds for them")
+    .option("--sandboxes", "also end every sandbox, paused ones too, and let go of everything the machine holds for them")
     .addHelpText("after", "\nExamples:\n  $ boxyard down\n  $ boxyard down --sandboxes")
     .action((options: { sandboxes?: boolean }) => down(options, context));
 }

@@ -98,13 +98,13 @@ export function configure(command: Command, context: CliContext): void {
   command
     .command("tag <template> <tag...>")
     .description("Make tags point to the build that a template, or one of its tags, points to.")
-    .option("--remove", "take the tags away instead; their builds stay")
+    .option("--remove", "take the tags away instead, as `untag` does")
     .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
     .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
 
   command
     .command("untag <template> <tag...>")
-    .description("Take tags away from a template; their builds stay.")
+    .description("Take tags away from a template. A build that no tag points to any more can't be started, and its files are removed.")
     .addHelpText("after", "\nExamples:\n  $ boxyard template untag my-app v1")
     .action((target: string, tags: string[]) => actions.tag(target, tags, { remove: true }, context));
 
