@@ -64,6 +64,12 @@ describe("the real documents", () => {
     expect(listed.toSorted()).toEqual([...used].toSorted());
   });
 
+  test("every test that docs/operations.md names exists", () => {
+    const named = [...read("docs/operations.md").matchAll(/`((?:packages|e2e)\/[\w./-]+)`/g)].map((match) => match[1] ?? "");
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
   test("every test that SECURITY.md names exists", () => {
     const references = testReferences(read("SECURITY.md"), "e2e/isolation");
     expect(references.length).toBeGreaterThan(10);
