@@ -51,7 +51,11 @@ function probe(dialect: Dialect, file: string | undefined): RuntimeProbe {
   if (file === undefined) return { dialect, file, version: "", problem: `${name} is not installed` };
   const { status, stdout, error } = spawnSync(file, ["--version"], { encoding: "utf8", timeout: PROBE_MS });
   const version = stdout?.split("\n", 1)[0]?.trim() ?? "";
-  // Linked to a library that is missing, for another processor, …
-  const problem = status === 0 ? undefined : `${file} does not run (${error ? error.message : `status ${status}`})`;
-  return { dialect, file, version, problem };
+  return { dialect, file, version, problem: problem() };
+
+  function problem(): string | undefined {
+    // Linked to a library that is missing, for another processor, …
+    if (status !== 0) return `${file} does not run (${error ? error.message : `status ${status}`})`;
+    return dialect.filters.test(stdout) ? undefined : `${file} was built without seccomp`;
+  }
 }

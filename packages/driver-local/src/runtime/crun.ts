@@ -9,6 +9,8 @@ export const crun: Dialect = {
   options: ["--cgroup-manager=disabled"],
   env: { _LIBCONTAINER_CLONED_BINARY: "1" },
 
+  filters: / \+SECCOMP( |$)/m,
+
   /** A crun that does not know the annotation (or not any more) has no such text in it, and gets the profile. */
   seccompForm: (file) => (readFileSync(file).includes(BPF_ANNOTATION) ? "bpf" : "profile"),
 

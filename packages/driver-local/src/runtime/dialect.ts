@@ -22,6 +22,8 @@ export interface Dialect {
   readonly options: readonly string[];
   /** Its environment, beside PATH. */
   readonly env: Readonly<Record<string, string>>;
+  /** In what `--version` prints: filters of system calls are built in. One built without them may start a sandbox with none, and say nothing. */
+  readonly filters: RegExp;
   /** How the program `file` takes the filter of system calls. */
   seccompForm(file: string): SeccompForm;
   /** Mounts that the runtime, and it alone, finds in the machine's own tree. */

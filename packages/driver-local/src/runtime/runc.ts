@@ -17,6 +17,7 @@ export const runc: Dialect = {
   options: ["--rootless=true"],
   env: {},
 
+  filters: /^libseccomp: /m,
   seccompForm: () => "profile",
 
   addMounts(program, { cgroup }) {

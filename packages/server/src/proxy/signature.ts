@@ -8,6 +8,9 @@ function operationOf(method: string): "read" | "write" | undefined {
   return method === "POST" ? "write" : undefined;
 }
 
+/** What any path, user or time can have (PATH_MAX of Linux): who has no key shall not have more of it hashed for every sandbox. */
+const MAX_BYTES = { path: 4096, other: 256 } as const;
+
 /** Signature of a file URL (docs/contract/agent.md, Signed URLs). */
 export function fileSignature(file: SignedFile): string {
   return fileSignatureText(createHash("sha256").update(signedFileText(file)).digest("base64"));
@@ -26,6 +29,7 @@ export function findSigned(routes: RouteTable, method: string, target: string): 
   const path = query.get("path") ?? "";
   const user = query.get("username") ?? "";
   const expiration = query.get("signature_expiration") ?? undefined;
+  if (Buffer.byteLength(path) > MAX_BYTES.path || Buffer.byteLength(user + (expiration ?? "")) > MAX_BYTES.other) return undefined;
   for (const route of routes.all()) {
     const wanted = Buffer.from(fileSignature({ path, operation, user, accessToken: route.accessToken, expiration }));
     if (wanted.byteLength === given.byteLength && timingSafeEqual(wanted, given)) return route;
