@@ -56,6 +56,15 @@ test("limits of all sandboxes together stay within the over-commit", async () =>
   expect(disk.gate.run(WANTED, made)).rejects.toThrow("BOXYARD_DISK_OVERCOMMIT");
 });
 
+test("of two that come at once and would exceed the over-commit together, one is refused", async () => {
+  const { gate, state } = gateOver({}, { memory: 2, disk: 100 }, 15);
+  const count = async () => {
+    state.living += 1;
+  };
+  const both = await Promise.allSettled([gate.run(WANTED, count), gate.run(WANTED, count)]);
+  expect([both.map(({ status }) => status).sort(), state.living]).toEqual([["fulfilled", "rejected"], 16]);
+});
+
 test("creates under way, and those since the driver was asked, count as what they are expected to take", async () => {
   const { gate, clock, state } = gateOver({ memoryFreeBytes: GIB / 2 });
   const underWay = Promise.withResolvers<string>();

@@ -46,8 +46,9 @@ export class CapacityGate {
 
   /** Runs `work`, which makes a sandbox of these limits. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when it would not fit. */
   async run<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
-    this.refuseOvercommit(await this.look(), wanted);
-    return this.start(wanted, work);
+    const capacity = await this.look();
+    this.refuseOvercommit(capacity, wanted);
+    return this.claimed(capacity, wanted, work);
   }
 
   /**
@@ -55,7 +56,11 @@ export class CapacityGate {
    * Throws as `run` does when not enough is free now.
    */
   async start<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
-    const capacity = await this.look();
+    return this.claimed(await this.look(), wanted, work);
+  }
+
+  /** Nothing runs between the question and the beginning of `work`, from which on a new sandbox is among `limits`. */
+  private async claimed<T>(capacity: Capacity, wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
     const claim = {
       memoryBytes: Math.min(wanted.memoryBytes, LEAST.memoryBytes),
       diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
