@@ -23,7 +23,7 @@ export interface NewBuild extends BuildRef {
 export interface BuildResources {
   /** Processors of its sandboxes, a whole number of at least 1. Default: the server's, 2. */
   readonly cpuCount?: number | undefined;
-  /** Memory of its sandboxes in MiB, an even number. Default: the server's, 1024. */
+  /** Memory of its sandboxes in MiB, a whole number of at least 128. Default: the server's, 1024. */
   readonly memoryMB?: number | undefined;
 }
 
