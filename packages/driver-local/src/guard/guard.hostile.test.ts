@@ -66,6 +66,33 @@ const guardedInto = (killed: string[], { handle, pid }: { readonly handle: Sandb
   kill: () => void killed.push(handle.sandboxId),
 });
 
+/** Locks on bytes that don't touch each other: 40 MB. */
+const LOCK = `
+import fcntl, os, resource, struct, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
+held = [os.open("/tmp/held-%d" % i, os.O_RDWR | os.O_CREAT) for i in range(220)]
+for file in held:
+    for at in range(1000): fcntl.fcntl(file, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 2 * at, 1, 0))
+open("/tmp/done", "w").close(); time.sleep(600)
+`;
+
+test("a sandbox whose locks on files take memory that no account holds is ended, its neighbour is not", async () => {
+  const greedy = await attack(0, LOCK);
+  const modest = await attack(20);
+  const address = await machine.driver.address(greedy.handle);
+  await eventually("the locks are there", async () => (await exec(address, "test -e /tmp/done")).exitCode === 0);
+  const killed: string[] = [];
+  const running = () => [guardedInto(killed, modest), guardedInto(killed, greedy)];
+  const guard = new MemoryGuard({ running, logger: silentLogger, memory: () => ({ availableBytes: 1, totalBytes: 8 * MIB }) });
+  try {
+    guard.look();
+    expect(killed).toEqual([greedy.handle.sandboxId]);
+  } finally {
+    guard.close();
+  }
+  await machine.destroyAll();
+});
+
 test("raw sockets of IPv6 count too, and too many sockets to look at; a sandbox that can't be looked at saves no other", async () => {
   const byRaw = await attack(200, TAKE_BY_RAW(200));
   const many = await attack(0, MANY);

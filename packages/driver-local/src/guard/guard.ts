@@ -1,5 +1,6 @@
 import type { SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import { mostLocking } from "./file-locks.ts";
 import { memoryNow, uncountedBytes } from "./socket-memory.ts";
 
 /** A sandbox that runs, as the guard sees it. */
@@ -27,7 +28,7 @@ const DROP_BYTES = 256 << 20;
 const LOW = 1 / 8;
 
 /**
- * Ends a sandbox that takes the machine's memory by way of sockets. The kernel gives no bound for these (`uncountedBytes`), so it is done
+ * Ends a sandbox that takes the machine's memory by way of sockets or of locks on files. The kernel gives no bound for these (`uncountedBytes`, `mostLocking`), so it is done
  * from outside: twice a second the machine's memory is looked at, which is one small file, and only when it goes, the sandboxes' sockets.
  */
 export class MemoryGuard {
@@ -52,7 +53,18 @@ export class MemoryGuard {
     const isGoing = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;
     this.availableBefore = availableBytes;
     if (!isGoing) return;
-    for (const sandbox of this.parts.running()) this.contained(() => this.judge(sandbox), sandbox.id);
+    const running = this.parts.running();
+    for (const sandbox of running) this.contained(() => this.judge(sandbox), sandbox.id);
+    this.contained(() => this.judgeLocks(running));
+  }
+
+  /** One a look: with it most of the locks have gone, or the next look finds the next. */
+  private judgeLocks(running: readonly Guarded[]): void {
+    const pid = mostLocking(running.map((sandbox) => sandbox.pid));
+    const found = running.find((sandbox) => sandbox.pid === pid);
+    if (!found) return;
+    this.parts.logger.error({ sandboxId: found.id }, "ended a sandbox: its locks on files took memory that no account holds");
+    found.kill();
   }
 
   /** What fails with one sandbox must not save the others. */

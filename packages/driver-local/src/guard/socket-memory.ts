@@ -1,5 +1,5 @@
-import { closeSync, openSync, readSync } from "node:fs";
 import { hasErrno } from "../sys/libc.ts";
+import { readUpTo } from "./read-up-to.ts";
 
 /**
  * Memory that waits in sockets and that no cgroup holds, on any kernel: what netlink, packet and raw sockets have received. Each takes the
@@ -22,18 +22,6 @@ const readProc: Read = (path) => {
     throw error;
   }
 };
-
-function readUpTo(path: string, most: number): string {
-  const fd = openSync(path, "r");
-  try {
-    const bytes = Buffer.allocUnsafe(most);
-    let used = 0;
-    for (let count = -1; count !== 0 && used < most; used += count) count = readSync(fd, bytes, used, most - used, null);
-    return bytes.toString("latin1", 0, used);
-  } finally {
-    closeSync(fd);
-  }
-}
 
 /** Sum of a column of one of the tables in /proc/<pid>/net, found by its name in the first line. */
 function sum(table: string, column: (heads: readonly string[]) => number, value: (text: string) => number): number {
