@@ -27,6 +27,11 @@ test("template: build with its steps shown, use, list, info, tag, delete", async
   const { tags } = JSON.parse((await boxyard(platform(), ["template", "info", "cli-e2e", "--json"])).stdout);
   expect(tags.map(({ tag }: { tag: string }) => tag).sort()).toEqual(["default", "stable"]);
   expect((await boxyard(platform(), ["run", "-t", "cli-e2e:stable", "--", "true"])).exitCode).toBe(0);
+  // What `info` shows for people can be pasted: a tag's build, by its whole id.
+  const shown = (await boxyard(platform(), ["template", "info", "cli-e2e"])).stdout;
+  const [, buildId = ""] = /^(?:tags)? +stable \((\S+)\)$/m.exec(shown) ?? [];
+  expect((await boxyard(platform(), ["template", "tag", `cli-e2e:${buildId}`, "pinned"])).stderr).toBe("set pinned\n");
+  expect((await boxyard(platform(), ["run", "-t", `cli-e2e:${buildId}`, "--", "cat", "/a.txt"])).stdout).toBe(`a ${nonce}\n`);
   expect((await boxyard(platform(), ["template", "delete", "cli-e2e"])).stdout).toBe("cli-e2e\n");
 }, 90_000);
 

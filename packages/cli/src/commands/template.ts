@@ -97,7 +97,9 @@ export function configure(command: Command, context: CliContext): void {
 
   command
     .command("tag <template> <tag...>")
-    .description("Make tags point to the build that a template, or one of its tags, points to.")
+    .description(
+      "Make tags point to a build: that of a template (NAME), of one of its tags (NAME:TAG), or one by its id (NAME:BUILD, which `info` shows).",
+    )
     .option("--remove", "take the tags away instead, as `untag` does")
     .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
     .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));

@@ -1,4 +1,4 @@
-import { Template, type TemplateInfo } from "@boxyard/sdk/template";
+import { Template, type TemplateInfo, type TemplateTag } from "@boxyard/sdk/template";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
@@ -45,7 +45,7 @@ export async function info(name: string, options: Json, context: CliContext): Pr
     ["template", found.templateId],
     ["names", found.names.join(" ") || "-"],
     ["status", found.buildStatus],
-    ["tags", tags.map(({ tag, buildId }) => `${tag} (${buildId.slice(0, 8)})`).join(" ") || "-"],
+    ...tagRows(tags),
     ["build", found.buildId],
     ["builds", String(found.buildCount)],
     ["cpus", String(found.cpuCount)],
@@ -58,6 +58,12 @@ export async function info(name: string, options: Json, context: CliContext): Pr
     ["sandboxes so far", String(found.useCount)],
   ];
   await context.output.line(table(rows));
+}
+
+/** One row for each tag, with the whole id of its build: `NAME:BUILD` means that build. */
+function tagRows(tags: readonly TemplateTag[]): string[][] {
+  if (tags.length === 0) return [["tags", "-"]];
+  return tags.map(({ tag, buildId }, i) => [i === 0 ? "tags" : "", `${tag} (${buildId})`]);
 }
 
 export async function tag(target: string, tags: readonly string[], options: { remove?: boolean }, context: CliContext): Promise<void> {
