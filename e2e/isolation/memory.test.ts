@@ -106,6 +106,32 @@ print(sent, account, "v1" if os.path.exists(v1) else "v2")
   if (version === "v1") expect(Number(sent)).toBeLessThan(goal);
 }, 90_000);
 
+test("locks on files name their process, by which the server finds who takes memory with them", async () => {
+  await using sandbox = await createSandbox(platform());
+  const { stdout } = await python(
+    sandbox,
+    `
+import errno, fcntl, struct
+file = open("/tmp/locked", "w")
+def attempt(name, command, kind):
+    try: fcntl.fcntl(file, command, struct.pack("hhqqi4x", kind, 0, 0, 1, 0)); print(name, "done")
+    except OSError as e: print(name, errno.errorcode[e.errno])
+attempt("process", fcntl.F_SETLK, fcntl.F_WRLCK)
+attempt("process waits", fcntl.F_SETLKW, fcntl.F_UNLCK)
+attempt("open file", 37, fcntl.F_WRLCK)
+attempt("open file waits", 38, fcntl.F_WRLCK)
+fcntl.flock(file, fcntl.LOCK_EX); print("flock done")
+`,
+  );
+  expect(stdout.trim().split("\n")).toEqual([
+    "process done",
+    "process waits done",
+    "open file EINVAL",
+    "open file waits EINVAL",
+    "flock done",
+  ]);
+});
+
 test("asynchronous I/O, whose contexts the machine counts together, does not exist", async () => {
   await using sandbox = await createSandbox(platform());
   const { stdout } = await python(

@@ -129,6 +129,16 @@ const PRCTLS = [
 ];
 /** PR_SET_PTRACER, PR_SET_VMA. */
 const NAMED_PRCTLS = [0x5961_6d61, 0x5356_4d41];
+/**
+ * Flags, duplicates, locks of a process, owners and signals; leases, notices, questions, locks to cancel, pipes, seals, hints of use. The most
+ * frequent first.
+ */
+const FCNTLS = [
+  3, 4, 1, 2, 0, 1030, 6, 7, 5, 8, 9, 10, 11, 15, 16, 17, 1024, 1025, 1026, 1027, 1028, 1029, 1031, 1032, 1033, 1034, 1035, 1036, 1037,
+  1038,
+];
+/** GETLK, SETLK and SETLKW of an open file: no account holds locks, and these name no process, so that nobody could tell whose they are. */
+const OPEN_FILE_LOCKS = [36, 37, 38];
 /** Strict mode, and the questions what there is. Not among them: a filter. */
 const SECCOMP_OPERATIONS = [0, 2, 3];
 
@@ -141,5 +151,7 @@ export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   personality: { clauses: [allow(is(0, ...PERSONALITIES))], otherwise: EPERM },
   // EINVAL is what a kernel without filters says, and what programs that can do without one look for.
   prctl: { clauses: [allow(is(0, ...PRCTLS, ...NAMED_PRCTLS))], otherwise: EINVAL },
+  // EINVAL is what a kernel without them says, and what programs that can take the others look for.
+  fcntl: { clauses: [allow(is(1, ...FCNTLS)), refuse(EINVAL, is(1, ...OPEN_FILE_LOCKS))], otherwise: EINVAL },
   seccomp: { clauses: [allow(is(0, ...SECCOMP_OPERATIONS))], otherwise: EINVAL },
 };

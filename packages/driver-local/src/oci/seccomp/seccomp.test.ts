@@ -134,6 +134,11 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     expect(call("seccomp", 2)).toBe("allow");
   });
 
+  test("locks of an open file, which name no process, are refused as by a kernel that has none", () => {
+    for (const command of [36, 37, 38, 99]) expect(call("fcntl", 3, command)).toBe(22);
+    for (const command of [0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1033]) expect(call("fcntl", 3, command)).toBe("allow");
+  });
+
   test("a runtime that compiles the profile by itself comes to the same verdicts", () => {
     const levels = [0, 1, 6, 17, 41, 58, 136, 255, 263, 270, 284, 999];
     const numbers = Array.from({ length: 60 }, (_, i) => i);
@@ -148,6 +153,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
       personality: [[0], [8], [0x4_0000], [0x40_0000], [0xffff_ffff]],
       prctl: numbers.map((option) => [option]),
       seccomp: [[0], [1], [2], [3]],
+      fcntl: [...numbers, ...numbers.map((number) => 1024 + number)].map((command) => [3, command]),
     };
     expect(Object.keys(grids).toSorted()).toEqual(SYSCALLS.conditional.map(({ name }) => name).toSorted());
     for (const [name, grid] of Object.entries(grids)) {

@@ -10,7 +10,7 @@ const ALLOWED = `
   close_range:436:436 connect:42:203 copy_file_range:326:285 creat:85: dup:32:23 dup2:33: dup3:292:24 epoll_create:213:
   epoll_create1:291:20 epoll_ctl:233:21 epoll_pwait:281:22 epoll_pwait2:441:441 epoll_wait:232: eventfd:284: eventfd2:290:19 execve:59:221
   execveat:322:281 exit:60:93 exit_group:231:94 faccessat:269:48 faccessat2:439:439 fadvise64:221:223 fallocate:285:47 fchdir:81:50
-  fchmod:91:52 fchmodat:268:53 fchmodat2:452:452 fchown:93:55 fchownat:260:54 fcntl:72:25 fdatasync:75:83 fgetxattr:193:10
+  fchmod:91:52 fchmodat:268:53 fchmodat2:452:452 fchown:93:55 fchownat:260:54 fdatasync:75:83 fgetxattr:193:10
   flistxattr:196:13 flock:73:32 fork:57: fremovexattr:199:16 fsetxattr:190:7 fstat:5:80 fstatfs:138:44 fsync:74:82 ftruncate:77:46
   futex:202:98 futex_waitv:449:449 futimesat:261: get_robust_list:274:100 get_thread_area:211: getcpu:309:168 getcwd:79:17 getdents:78:
   getdents64:217:61 getegid:108:177 geteuid:107:175 getgid:104:176 getgroups:115:158 getitimer:36:102 getpeername:52:205 getpgid:121:155
@@ -61,6 +61,7 @@ const REFUSED = `
 /** Allowed by what they are asked for: `policy.ts`. */
 const CONDITIONAL = `
   socket:41:198 socketpair:53:199 setsockopt:54:208 getsockopt:55:209 personality:135:92 clone:56:220 prctl:157:167 seccomp:317:277
+  fcntl:72:25
 `;
 
 export type Arch = "x64" | "arm64";
