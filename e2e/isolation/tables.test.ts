@@ -81,6 +81,22 @@ print(sender, sent)
     expect(inUse?.slice(1)).toEqual(["0", "0"]);
   });
 
+  test("no IPv6 flow label is leased, of which the machine has one number for all", async () => {
+    await using sandbox = await createSandbox(platform());
+    const { stdout } = await python(
+      sandbox,
+      `
+import errno, socket, struct
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(41, socket.IPV6_V6ONLY, 1)
+request = socket.inet_pton(socket.AF_INET6, "::1") + bytes(4) + struct.pack("=BBHHHI", 0, 1, 1, 60, 60, 0)
+try: s.setsockopt(41, 32, request); print("leased")
+except OSError as e: print(errno.errorcode[e.errno])
+`,
+    );
+    expect(stdout).toBe("ENOPROTOOPT\n");
+  });
+
   test("no neighbour is looked for, in the one table that all namespaces share", async () => {
     await using sandbox = await createSandbox(platform());
     const { stdout } = await python(

@@ -82,6 +82,9 @@ const SOCKET_OPTIONS = [
 ];
 /** NODELAY to QUICKACK, CONGESTION, THIN_…, USER_TIMEOUT, FASTOPEN …, INQ. Not among them: ULP, which is TLS inside the kernel; REPAIR, MD5. */
 const TCP_OPTIONS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 23, 24, 25, 30, 34, 36];
+/** IPV6_FLOWLABEL_MGR leases flow labels, of which the whole machine has 4,096. */
+const FLOW_LABELS = 32;
+const IPV6_OPTIONS = Array.from({ length: 80 }, (_, i) => i + 1).filter((option) => option !== FLOW_LABELS);
 /** Membership, auxiliary data, original device. */
 const PACKET_OPTIONS = [1, 2, 8, 9];
 /** RX_RING, VERSION, TX_RING, FANOUT, TX_HAS_OFF: rings are memory on nobody's account. */
@@ -92,7 +95,8 @@ const PACKET_STATISTICS = 6;
 
 const setsockopt: ConditionalCall = {
   clauses: [
-    allow(is(1, SOL.IP, SOL.UDP, SOL.IPV6, SOL.ICMPV6, SOL.RAW, SOL.NETLINK)),
+    allow(is(1, SOL.IP, SOL.UDP, SOL.ICMPV6, SOL.RAW, SOL.NETLINK)),
+    allow(is(1, SOL.IPV6), is(2, ...IPV6_OPTIONS)),
     allow(is(1, SOL.TCP), is(2, ...TCP_OPTIONS)),
     allow(is(1, SOL.PACKET), is(2, ...PACKET_OPTIONS)),
     allow(is(1, SOL.SOCKET), is(2, ...SOCKET_OPTIONS)),

@@ -116,6 +116,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
       expect([level, option, call("setsockopt", 3, level, option)]).toEqual([level, option, "allow"]);
     }
     expect(call("setsockopt", 3, 6, 31)).toBe(92);
+    expect(call("setsockopt", 3, 41, 32)).toBe(92);
     expect(call("setsockopt", 3, 999, 1)).toBe(92);
     expect(call("getsockopt", 3, 1, 4)).toBe("allow");
   });
