@@ -14,7 +14,7 @@ describe("errors", () => {
   test.each([
     ["GET", "/sandboxes", undefined, { "X-API-Key": "" }, 401, "The API key is missing: send it in the header X-API-Key"],
     ["GET", "/sandboxes", undefined, { "X-API-Key": "e2b_00" }, 401, "Invalid API key: it is not one of this server's"],
-    ["PATCH", "/v2/sandboxes", undefined, {}, 405, "PATCH is not allowed here; GET, POST is"],
+    ["PATCH", "/v2/sandboxes", undefined, {}, 405, "PATCH is not allowed here, only GET, POST"],
     ["GET", `/sandboxes/${UNKNOWN}`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
     ["DELETE", `/sandboxes/${UNKNOWN}`, undefined, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],
     ["POST", `/sandboxes/${UNKNOWN}/timeout`, { timeout: 1 }, {}, 404, `Sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`],

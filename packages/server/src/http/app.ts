@@ -81,7 +81,7 @@ export function createApp(context: ApiServices): Api {
     }
     const allow = allowedMethods(app, c.req.path);
     if (allow.length === 0) throw new AppError("not_found", `There is nothing at ${c.req.path.slice(0, 200)}`, { reason: "no_such_route" });
-    throw new AppError("unimplemented", `${c.req.method} is not allowed here; ${allow.join(", ")} is`, {
+    throw new AppError("unimplemented", `${c.req.method} is not allowed here, only ${allow.join(", ")}`, {
       reason: "method_not_allowed",
       details: { allow: allow.join(", ") },
     });
