@@ -27,9 +27,9 @@ test("bench --trace shows each step of a create and of commands with its time an
   const { traces } = JSON.parse(await bench("--trace", "--json", "--count", "4")) as { traces: Record<string, Trace[]> };
   const [create] = traces["create-cold"] ?? [];
   expect(create?.steps.map(({ step }) => step)).toEqual([
-    "server record",
+    "server intent",
     ...["rootfs", "cgroup", "bundle", "create", "limits", "network", "start", "awaitAgent"].map((step) => `driver ${step}`),
-    ...["init", "startCommand", "run"].map((step) => `server ${step}`),
+    ...["init", "startCommand", "result"].map((step) => `server ${step}`),
     "outside of these: SDK, HTTP, gaps",
     "the whole",
   ]);
@@ -59,5 +59,5 @@ test("bench --list names every promise, those that nothing measures yet too", as
     .match(/^\| \d+ (?=\|)/gm)
     ?.map((cell) => Number(cell.slice(2)));
   expect([...promises].sort((a, b) => a - b)).toEqual(specified ?? []);
-  expect(lines.find((line) => line.includes("promise 9"))).toContain("not measured");
+  expect(lines.find((line) => line.includes("promise 12"))).toContain("not measured");
 });
