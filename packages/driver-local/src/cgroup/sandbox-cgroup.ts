@@ -1,5 +1,5 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
 import { namesIn, openAt, rmdirAt, statAt, TYPE, typeOf } from "../sys/at.ts";
@@ -131,7 +131,9 @@ export class SandboxCgroup {
 
   /** Paths, from the top, of the groups below it that are frozen for themselves. */
   frozenBelow(): string[] {
-    return this.groupsBelow().filter((path) => readFileSync(join(this.top, path, "cgroup.freeze"), "utf8").trim() === "1");
+    return this.groupsBelow().filter((path) =>
+      orGone(() => readFileSync(join(this.top, path, "cgroup.freeze"), "utf8").trim() === "1", false),
+    );
   }
 
   /** Every process of the sandbox, as the machine numbers them. */
@@ -150,11 +152,15 @@ export class SandboxCgroup {
     });
   }
 
-  private groupsBelow(): string[] {
-    if (!existsSync(this.top)) return [];
-    return readdirSync(this.top, { recursive: true, withFileTypes: true })
+  /** Groups come and go while this looks: the agent removes the group of each command that has ended. */
+  private groupsBelow(path = ""): string[] {
+    const entries = orGone(() => readdirSync(join(this.top, path), { withFileTypes: true }), []);
+    return entries
       .filter((entry) => entry.isDirectory())
-      .map((entry) => relative(this.top, join(entry.parentPath, entry.name)));
+      .flatMap((entry) => {
+        const below = join(path, entry.name);
+        return [below, ...this.groupsBelow(below)];
+      });
   }
 
   /** Kills everything and resolves when nothing runs any more. Repeatable. */
@@ -257,4 +263,14 @@ function groupsIn(folder: number): string[] {
 export function makeCgroup(folder: string): void {
   mkdirSync(folder);
   chmodSync(folder, 0o755);
+}
+
+/** What `read` gives, or `otherwise` when the group has been removed meanwhile. */
+function orGone<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ENODEV")) return otherwise;
+    throw error;
+  }
 }

@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type SandboxId, systemClock } from "@boxyard/core";
+import { InstanceCgroups } from "./instance.ts";
+import { SandboxCgroup } from "./sandbox-cgroup.ts";
+
+const ID = "i0123456789abcdefghij" as SandboxId;
+const ROUNDS = 2000;
+
+test("groups that are made and removed meanwhile do not disturb a look at those below", async () => {
+  const unified = mkdtempSync(join(tmpdir(), "boxyard-cgroup-"));
+  const cgroup = new SandboxCgroup(new InstanceCgroups({ unified, v1: {} }, "test"), ID, systemClock);
+  mkdirSync(join(cgroup.top, "user/frozen"), { recursive: true });
+  for (const group of ["user", "user/frozen"]) writeFileSync(join(cgroup.top, group, "cgroup.freeze"), group === "user" ? "0\n" : "1\n");
+  // As commands do that come and go.
+  const churn = "while :; do for i in 1 2 3 4 5 6 7 8; do mkdir -p c$i/d; echo 1 > c$i/d/cgroup.freeze; done; rm -r c?; done";
+  const child = Bun.spawn(["sh", "-c", churn], { cwd: join(cgroup.top, "user"), stdout: "ignore", stderr: "ignore" });
+  try {
+    for (let round = 0; round < ROUNDS; round++) {
+      expect(cgroup.frozenBelow()).toContain("user/frozen");
+      cgroup.processes();
+    }
+  } finally {
+    child.kill("SIGKILL");
+    await child.exited;
+    rmSync(unified, { recursive: true, force: true });
+  }
+  expect(existsSync(unified)).toBe(false);
+});
