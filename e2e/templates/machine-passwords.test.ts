@@ -23,7 +23,9 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const sha = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("hex");
+// A name of its own, or the cache of an earlier run in the same data folder answers with that run's passwords.
 const DOCKERFILE = `FROM boxyard/base
+ENV BUILT_FOR=${NAME}
 RUN env > /environment; cat /proc/*/environ > /all-environments 2>/dev/null; true
 USER user
 RUN sed -n 's/^index-url=//p' "$PIP_CONFIG_FILE" | tr -d '\\n' | sha256sum | cut -c 1-64 > ~/index

@@ -223,14 +223,18 @@ export class Engine {
 
   private async store(sandbox: Sandbox, change: SandboxChange, before: SandboxRecord): Promise<void> {
     const { store } = this.parts;
-    const { storedState } = sandbox;
-    if (storedState === undefined) {
+    const { storedStates } = sandbox;
+    if (storedStates === undefined) {
       // Even when this fails the record may be there: the answer can get lost.
-      sandbox.storedState = sandbox.record.state;
+      sandbox.storedStates = [sandbox.record.state];
       return store.insertSandbox(sandbox.record);
     }
-    const done = await store.updateSandbox(sandbox.id, [storedState], change, before);
-    if (change.state !== undefined) sandbox.storedState = change.state;
+    const to = change.state === undefined ? [] : [change.state];
+    const done = await store.updateSandbox(sandbox.id, storedStates, change, before).catch((error: unknown) => {
+      sandbox.storedStates = [...new Set([...storedStates, ...to])];
+      throw error;
+    });
+    if (to.length > 0) sandbox.storedStates = to;
     // What is being removed may have no record: its insertion failed.
     if (!done && !sandbox.isEnding) {
       throw new AppError("internal", "The store has no record of the sandbox", { reason: "record_lost" });

@@ -34,8 +34,11 @@ export class Sandbox {
   /** Undefined while nothing of it runs: paused, or being removed. */
   incarnation: Incarnation | undefined;
   readonly queue = new SerialQueue();
-  /** The state that the store holds, as far as this server knows; undefined before the record is inserted. */
-  storedState: SandboxState | undefined;
+  /**
+   * The states that the store may hold: more than one after a write whose answer was lost, since it may still have taken place. Undefined before
+   * the record is inserted.
+   */
+  storedStates: readonly SandboxState[] | undefined;
   /** Monotonic time before which a failed removal is not tried again. */
   retryAt = 0;
   /** True while the driver could not say after a restart what became of it; the sweep asks again. */
@@ -46,7 +49,7 @@ export class Sandbox {
   /** `isStored`: the record comes from the store; a new one is inserted by its first transition. */
   constructor(record: SandboxRecord, driverName: string, isStored: boolean) {
     this.record = record;
-    this.storedState = isStored ? record.state : undefined;
+    this.storedStates = isStored ? [record.state] : undefined;
     this.driverName = driverName;
   }
 
