@@ -32,7 +32,7 @@ const HOLD = `
 import sys, time
 held = [bytearray(b"x") * (1 << 20) for _ in range(int(sys.argv[1]))]
 open("/tmp/held", "w").close()
-time.sleep(30)
+time.sleep(150)
 `;
 
 /** Starts a program that takes `mib` MiB and keeps them; true once it has them, false when it was ended before. */
@@ -44,7 +44,9 @@ async function hold(sandbox: HeldSandbox, mib: number): Promise<boolean> {
     ended = true;
   };
   command.wait().then(end, end);
-  await eventually("the memory is held, or the program ended", async () => ended || (await sandbox.client.files.exists("/tmp/held")));
+  // At the edge of what all may have, the kernel first reclaims pages of programs, which then run slowly; a question of the client may fail.
+  const isHeld = () => sandbox.client.files.exists("/tmp/held").catch(() => false);
+  await eventually("the memory is held, or the program ended", async () => ended || (await isHeld()), { withinMs: 100_000 });
   return !ended;
 }
 
@@ -60,7 +62,7 @@ test("sandboxes that are within their own limits can't take more memory together
   expect(left).toContain("0");
   expect((await platform().api({ path: "/sandboxes" })).status).toBe(200);
   for (const sandbox of [first, second]) expect((await sandbox.asRoot("echo works")).stdout).toBe("works\n");
-}, 120_000);
+}, 240_000);
 
 test("a create that would not fit is refused with 503 and Retry-After, and works when there is room again", async () => {
   {
@@ -87,7 +89,7 @@ test("a create that would not fit is refused with 503 and Retry-After, and works
     if (status === 201) await platform().api({ method: "DELETE", path: `/sandboxes/${(body as { sandboxID: string }).sandboxID}` });
     return status === 201;
   });
-}, 120_000);
+}, 240_000);
 
 const BOMB = `
 import os, time
@@ -108,7 +110,7 @@ test("fork bombs in several sandboxes can't take more processes together than ar
   const made = await Promise.all([first, second].map(async (sandbox) => Number((await python(sandbox, BOMB)).stdout)));
   expect(made.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(PROCESSES);
   expect((await platform().api({ path: "/sandboxes" })).status).toBe(200);
-}, 120_000);
+}, 240_000);
 
 test("everything in a sandbox is taken before the machine's own when memory ends, commands before the agent", async () => {
   await using sandbox = await createSandbox(platform());

@@ -73,7 +73,7 @@ export const e2e: FileSuite = {
   limitMs: 2_700_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
-  run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 240_000),
+  run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 600_000),
 };
 
 export const hostile: FileSuite = {
@@ -87,7 +87,7 @@ export const hostile: FileSuite = {
     const { installed, config } = context;
     const env = installed ? { BOXYARD_TEST_INSTALLED: config.dataDir } : {};
     const files = hostile.files(context.only);
-    return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs: 60_000, limitMs: 240_000, env })) : noTest();
+    return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs: 60_000, limitMs: 600_000, env })) : noTest();
   },
 };
 
