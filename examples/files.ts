@@ -2,7 +2,7 @@ import { Sandbox } from "@boxyard/sdk";
 
 await using sandbox = await Sandbox.create();
 
-// Every change below the folder is seen once the watch has begun.
+// Every change below the directory is seen once the watch has begun.
 const seen: string[] = [];
 await sandbox.files.makeDir("data");
 await using _watch = await sandbox.files.watchDir("data", ({ type, name }) => void seen.push(`${type} ${name}`));

@@ -7,9 +7,9 @@ export const ROOT = resolve(import.meta.dir, "..");
 export interface ToolsConfig {
   /** True on a machine where no skip is allowed but those of docs/skips.md, and any leak fails the run. */
   readonly ci: boolean;
-  /** Data folder of the checkout's own platform; the tests use `test` in it. */
+  /** Data directory of the checkout's own platform; the tests use `test` in it. */
   readonly dataDir: string;
-  /** The test platform's data folder. */
+  /** The test platform's data directory. */
   readonly testDataDir: string;
   /** Built images and bundles, kept from run to run. */
   readonly cacheDir: string;

@@ -30,10 +30,10 @@ export const agent: Bench = {
   promises: [3, 5],
   what: "the agent alone: CPU until it listens and answers, private memory, a command beside fork and exec of the same in the same place",
   async run(): Promise<BenchResult> {
-    const folder = mkdtempSync(join(tmpdir(), "boxyard-bench-agent-"));
+    const directory = mkdtempSync(join(tmpdir(), "boxyard-bench-agent-"));
     try {
-      const executable = await compileAgent(join(folder, "agent"));
-      const listen = await measureListen(executable, join(folder, "empty"));
+      const executable = await compileAgent(join(directory, "agent"));
+      const listen = await measureListen(executable, join(directory, "empty"));
       const { cpu, memory } = await measureStarts(executable);
       const running = await startAgent({ executable });
       try {
@@ -57,7 +57,7 @@ export const agent: Bench = {
         await running.stop();
       }
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   },
 };
@@ -73,10 +73,10 @@ async function compileAgent(executable: string): Promise<string> {
   return executable;
 }
 
-async function measureListen(executable: string, emptyFolder: string): Promise<Summary> {
-  mkdirSync(emptyFolder);
+async function measureListen(executable: string, emptyDirectory: string): Promise<Summary> {
+  mkdirSync(emptyDirectory);
   const cpu: number[] = [];
-  for (let run = 0; run < STARTS; run++) cpu.push(await cpuToListen(executable, emptyFolder, await freePort()));
+  for (let run = 0; run < STARTS; run++) cpu.push(await cpuToListen(executable, emptyDirectory, await freePort()));
   return summarize(cpu);
 }
 

@@ -20,31 +20,31 @@ export const files: Bench = {
   async run(platform): Promise<BenchResult> {
     const { apiUrl, apiKey } = platform;
     await using sandbox = await Sandbox.create({ apiUrl, apiKey });
-    const folder = join(platform.dataDir, "pool", `bench-${process.pid}`);
-    mkdirSync(folder);
+    const directory = join(platform.dataDir, "pool", `bench-${process.pid}`);
+    mkdirSync(directory);
     try {
-      await using bare = await program(join(import.meta.dir, "../lib/bare-files.ts"), folder);
+      await using bare = await program(join(import.meta.dir, "../lib/bare-files.ts"), directory);
       const bareUrl = `http://127.0.0.1:${bare.port}`;
-      await run(["truncate", "-s", String(GIB), join(folder, "source")]);
+      await run(["truncate", "-s", String(GIB), join(directory, "source")]);
       await sandbox.commands.run(`truncate -s ${GIB} source`);
       const inside = join(platform.dataDir, "pool/sandboxes", sandbox.sandboxId, "upper/home/user");
       const [down, up] = [await sandbox.downloadUrl("source"), await sandbox.uploadUrl("sent")];
       const before = await peakMemoryMiB(platform.pid);
       const series: Record<string, number[]> = { "bare download": [], download: [], "bare upload": [], upload: [] };
       for (let round = 0; round < ROUNDS; round++) {
-        await forget([join(folder, "source"), join(inside, "source")]);
+        await forget([join(directory, "source"), join(inside, "source")]);
         series["bare download"]?.push(await curl([`${bareUrl}/source`]));
         series.download?.push(await curl([down]));
-        series["bare upload"]?.push(await curl([...RAW, "-T", join(folder, "source"), `${bareUrl}/sent`]));
-        rmSync(join(folder, "sent"));
-        series.upload?.push(await curl([...RAW, "-T", join(folder, "source"), up]));
+        series["bare upload"]?.push(await curl([...RAW, "-T", join(directory, "source"), `${bareUrl}/sent`]));
+        rmSync(join(directory, "sent"));
+        series.upload?.push(await curl([...RAW, "-T", join(directory, "source"), up]));
         await sandbox.files.remove("sent");
       }
       const grown = Math.round((await peakMemoryMiB(platform.pid)) - before);
       const memory = { promise: "memory of the server for it ≤ 64 MiB", measured: `${grown} MiB`, kept: grown <= 64 };
       return { ...judge(series, memory), notes: [] };
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   },
 };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { silentLogger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import { openLocalDriver } from "@boxyard/driver-local";
-import { makeTestDataFolder } from "@boxyard/driver-local/setup";
+import { makeTestDataDir } from "@boxyard/driver-local/setup";
 import type { Bench, BenchResult, Verdict } from "../lib/bench.ts";
 import { makeBigImage, mustRun } from "../lib/big-image.ts";
 import { type Summary, summarize } from "../lib/stats.ts";
@@ -18,10 +18,10 @@ export const templateUnpack: Bench = {
   what: "a layer of 500 MB unpacked, checked and written down, beside GNU tar on the same disk",
   async run(): Promise<BenchResult> {
     using image = makeBigImage();
-    await using folder = await makeTestDataFolder();
-    const driver = await openLocalDriver({ dataFolder: folder.dataDir, logger: silentLogger });
+    await using directory = await makeTestDataDir();
+    const driver = await openLocalDriver({ dataDir: directory.dataDir, logger: silentLogger });
     try {
-      const pool = join(folder.dataDir, "pool");
+      const pool = join(directory.dataDir, "pool");
       const series: Record<string, Summary> = {};
       const verdicts: Verdict[] = [];
       for (const [kind, path] of [

@@ -5,16 +5,16 @@ import { ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
 const DEADLINE_MS = 10_000;
 
 /** CPU milliseconds of a compiled agent from its exec until it listens. It runs by itself, outside of any sandbox, and starts nothing. */
-export async function cpuToListen(executable: string, emptyFolder: string, port: number): Promise<number> {
+export async function cpuToListen(executable: string, emptyDirectory: string, port: number): Promise<number> {
   const agent = Bun.spawn([executable], {
     env: {
       ...ENGINE_SETTINGS,
       BOXYARD_INIT_KEY: "x",
       BOXYARD_AGENT_HOST: "127.0.0.1",
       BOXYARD_AGENT_PORT: String(port),
-      BOXYARD_AGENT_CGROUP: emptyFolder,
-      BOXYARD_AGENT_CGROUP_V1: emptyFolder,
-      BOXYARD_AGENT_HOST_DIR: emptyFolder,
+      BOXYARD_AGENT_CGROUP: emptyDirectory,
+      BOXYARD_AGENT_CGROUP_V1: emptyDirectory,
+      BOXYARD_AGENT_HOST_DIR: emptyDirectory,
     },
     stdio: ["ignore", "ignore", "inherit"],
   });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const MIB = 1 << 20;
-const FOLDERS = 100;
+const DIRECTORIES = 100;
 const SMALL_FILES = 10_000;
 const LARGE_FILES = 100;
 /** Together they make 500 MB. */
@@ -22,10 +22,10 @@ export function addBigFiles(tree: string): void {
   const noise = new Uint8Array(8 * MIB);
   // Every second run of 4 KiB is noise, so that it packs as programs do.
   for (let at = 0; at < noise.length; at += 8192) crypto.getRandomValues(noise.subarray(at, at + 4096));
-  for (let i = 0; i < FOLDERS; i++) mkdirSync(join(tree, `opt/files/${i}`), { recursive: true });
+  for (let i = 0; i < DIRECTORIES; i++) mkdirSync(join(tree, `opt/files/${i}`), { recursive: true });
   const put = (name: string, size: number, i: number) => {
     const from = (i * 4999) % (noise.length - size);
-    writeFileSync(join(tree, `opt/files/${i % FOLDERS}`, name), noise.subarray(from, from + size));
+    writeFileSync(join(tree, `opt/files/${i % DIRECTORIES}`, name), noise.subarray(from, from + size));
   };
   for (let i = 0; i < SMALL_FILES; i++) put(`small-${i}`, SMALL_BYTES, i);
   for (let i = 0; i < LARGE_FILES; i++) put(`large-${i}`, LARGE_BYTES, i);
@@ -33,17 +33,22 @@ export function addBigFiles(tree: string): void {
 
 /** A layer of them. */
 export function makeBigImage(): BigImage {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-big-image-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-big-image-"));
   try {
-    const tree = join(folder, "tree");
+    const tree = join(directory, "tree");
     addBigFiles(tree);
-    const tar = join(folder, "layer.tar");
+    const tar = join(directory, "layer.tar");
     mustRun(["tar", "-C", tree, "--owner=0", "--group=0", "-cf", tar, "."]);
     rmSync(tree, { recursive: true });
     mustRun(["gzip", "-k", "-1", tar]);
-    return { tar, gzip: `${tar}.gz`, bytes: Bun.file(tar).size, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+    return {
+      tar,
+      gzip: `${tar}.gz`,
+      bytes: Bun.file(tar).size,
+      [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),
+    };
   } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
     throw error;
   }
 }

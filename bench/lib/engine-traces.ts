@@ -40,10 +40,10 @@ export async function engineTraces(): Promise<EngineTraces> {
   };
 }
 
-function below(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return [...folders.flatMap(({ name }) => below(join(folder, name))), folder];
+function below(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  const directories = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [...directories.flatMap(({ name }) => below(join(directory, name))), directory];
 }
 
 /** What `now` has and `before` had not. */

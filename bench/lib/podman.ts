@@ -12,8 +12,8 @@ export async function baseTree(platform: Platform): Promise<string> {
   const template = (await Bun.file(join(platform.dataDir, "templates/base.json")).json()) as { image: { layers: string[] } };
   const layer = (template.image.layers.at(-1) ?? "").replace("sha256:", "");
   const layers = join(platform.dataDir, "pool/layers");
-  const folder = readdirSync(layers).find((name) => name.includes(layer)) ?? layer;
-  return join(layers, folder);
+  const directory = readdirSync(layers).find((name) => name.includes(layer)) ?? layer;
+  return join(layers, directory);
 }
 
 export const hasPodman = (): boolean => existsSync("/usr/bin/podman");

@@ -12,13 +12,13 @@ import { collect, firstPid, readUntil, run, shell, start } from "./support/run.t
 
 // The real guest bundle, in root file systems that hold next to nothing. It brings its loader and libc along and must need nothing else.
 
-let folder = "";
-const bundle = () => join(folder, "bundle");
+let directory = "";
+const bundle = () => join(directory, "bundle");
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-any-image-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-any-image-"));
   await buildGuest(bundle(), { env: process.env });
 }, 60_000);
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 async function inImage(fill: string, user: string | null, body: (agent: AgentUnderTest) => Promise<void>): Promise<void> {
   const agent = await startAgent({ image: { bundle: bundle(), fill }, passwd: user === null ? null : "" });
@@ -108,7 +108,7 @@ describe("the agent runs in any image", () => {
 
   test("musl, as Alpine is laid out: its loader, its programs, sh and no bash", async () => {
     const program = '#include <stdio.h>\\nint main(void) { puts("from musl"); return 0; }\\n';
-    const musl = `${BUSYBOX} && ln -s busybox bin/sh && ${USER} && mkdir -p lib && cp /usr/lib/*-linux-musl/libc.so lib/ld-musl-$(uname -m).so.1 && printf '${program}' > ${folder}/hello.c && musl-gcc -o bin/hello ${folder}/hello.c`;
+    const musl = `${BUSYBOX} && ln -s busybox bin/sh && ${USER} && mkdir -p lib && cp /usr/lib/*-linux-musl/libc.so lib/ld-musl-$(uname -m).so.1 && printf '${program}' > ${directory}/hello.c && musl-gcc -o bin/hello ${directory}/hello.c`;
     await inImage(musl, "user", async (agent) => {
       await everything(agent);
       expect((await collect(await start(agent, { process: { cmd: "/bin/hello" } }))).stdout).toBe("from musl\n");

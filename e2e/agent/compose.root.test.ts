@@ -19,7 +19,7 @@ const PREPARE = `
 let agent: AgentUnderTest;
 beforeAll(async () => {
   agent = await startAgent({ prepareAlone: PREPARE });
-  await asRoot(agent, "mkdir /home/user/folder && mkfifo /home/user/fifo");
+  await asRoot(agent, "mkdir /home/user/directory && mkfifo /home/user/fifo");
 });
 afterAll(() => agent.stop());
 
@@ -211,7 +211,7 @@ describe("400", () => {
   });
 
   test("source path is not a regular file", async () => {
-    for (const source of ["folder", "fifo", "/dev/null"])
+    for (const source of ["directory", "fifo", "/dev/null"])
       await expectError(await compose([source], "x"), 400, `source path is not a regular file: ${source}`);
   });
 
@@ -227,8 +227,8 @@ describe("400", () => {
 
   test("a destination that is a directory or has a file among its parents", async () => {
     await make({ ok: "x" });
-    await expectError(await compose(["ok"], "folder"), 400, /directory/);
-    await expectError(await compose(["ok"], "folder/"), 400, /directory/);
+    await expectError(await compose(["ok"], "directory"), 400, /directory/);
+    await expectError(await compose(["ok"], "directory/"), 400, /directory/);
     await expectError(await compose(["ok"], "/dev/null"), 400, /not a regular file/);
     await make({ "a-file": "x" });
     await expectError(await compose(["ok"], "a-file/below"), 400, /not a directory/);
@@ -247,8 +247,8 @@ describe("other failures", () => {
     await expectError(await compose(["first", "missing"], "not/made"), 404, "source file not found: missing");
     await expectError(await compose(["first", "missing/deep"], "not/made"), 404, "source file not found: missing/deep");
     expect([await exists("/home/user/first"), await exists("/home/user/not")]).toEqual([true, false]);
-    await expectError(await compose(["missing", "folder"], "x"), 404, /missing/);
-    await expectError(await compose(["folder", "missing"], "x"), 400, /folder/);
+    await expectError(await compose(["missing", "directory"], "x"), 404, /missing/);
+    await expectError(await compose(["directory", "missing"], "x"), 400, /directory/);
   });
 
   test("order of checks (docs/contract/agent.md): body, sources, destination, user, each source in turn, then what is at the destination", async () => {
@@ -257,9 +257,9 @@ describe("other failures", () => {
     await expectError(await postCompose(agent, { ...bad, source_paths: ["missing"] }), 400, "destination is required");
     await expectError(await postCompose(agent, { ...bad, source_paths: ["missing"], destination: "~other/x" }), 401, /looking up user/);
     await expectError(await compose(["missing"], "~other/x"), 400, /cannot expand/);
-    await expectError(await compose(["folder", "missing", "d"], "d"), 400, "source path is not a regular file: folder");
+    await expectError(await compose(["directory", "missing", "d"], "d"), 400, "source path is not a regular file: directory");
     await expectError(await compose(["missing", "d"], "d"), 404, "source file not found: missing");
-    await expectError(await compose(["missing"], "folder"), 404, "source file not found: missing");
+    await expectError(await compose(["missing"], "directory"), 404, "source file not found: missing");
   });
 
   testAlone("500 where the file system refuses; sources stay", async () => {
@@ -321,7 +321,7 @@ describe("other failures", () => {
     for (let i = 0; i < 20; i++)
       await Promise.all([
         compose(["k1", "missing"], "k"),
-        compose(["k1"], "folder"),
+        compose(["k1"], "directory"),
         compose(["k1", "k2"], "/home/ro/in/x"),
         compose([], "k"),
       ]);

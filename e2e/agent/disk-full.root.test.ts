@@ -30,7 +30,7 @@ afterAll(() => agent.stop());
 
 const TOO_MUCH = new Uint8Array(2 * ROOM);
 
-for (const [what, folder, message] of [
+for (const [what, directory, message] of [
   ["a quota that is used up", "/home/quotas/box", /not enough disk space available \(quota\)/],
   ["a file system without room", "/home/full", /not enough disk space available/],
 ] as const) {
@@ -38,41 +38,44 @@ for (const [what, folder, message] of [
     const refused = async (response: Response) => expectError(response, 507, message);
 
     test("uploads of every kind; the old file is intact, and nothing is left of the new one", async () => {
-      const old = `${folder}/old`;
+      const old = `${directory}/old`;
       expect((await put(agent, old, "before")).status).toBe(200);
       await refused(await put(agent, old, TOO_MUCH));
-      await refused(await put(agent, `${folder}/chunked`, new Blob([TOO_MUCH]).stream()));
-      await refused(await putForm(agent, [[`${folder}/form`, "x".repeat(TOO_MUCH.length)]]));
+      await refused(await put(agent, `${directory}/chunked`, new Blob([TOO_MUCH]).stream()));
+      await refused(await putForm(agent, [[`${directory}/form`, "x".repeat(TOO_MUCH.length)]]));
       const bomb = new Uint8Array(gzipSync(TOO_MUCH));
-      await refused(await put(agent, `${folder}/gzip`, bomb, { headers: { "Content-Encoding": "gzip" } }));
-      expect([await content(agent, old), await asRoot(agent, `ls -A ${folder}`)]).toEqual(["before", "old"]);
+      await refused(await put(agent, `${directory}/gzip`, bomb, { headers: { "Content-Encoding": "gzip" } }));
+      expect([await content(agent, old), await asRoot(agent, `ls -A ${directory}`)]).toEqual(["before", "old"]);
     });
 
     test("a composition; destination and sources are intact", async () => {
       await put(agent, "/home/user/source", TOO_MUCH);
-      const body = { source_paths: ["/home/user/source"], destination: `${folder}/old` };
+      const body = { source_paths: ["/home/user/source"], destination: `${directory}/old` };
       await refused(await postCompose(agent, body));
-      expect([await content(agent, `${folder}/old`), await asRoot(agent, `ls -A ${folder} && stat -c %s /home/user/source`)]).toEqual([
-        "before",
-        `old\n${TOO_MUCH.length}`,
-      ]);
+      expect([await content(agent, `${directory}/old`), await asRoot(agent, `ls -A ${directory} && stat -c %s /home/user/source`)]).toEqual(
+        ["before", `old\n${TOO_MUCH.length}`],
+      );
     });
 
     test("a move to it is resource_exhausted; the source stays", async () => {
-      const { body } = await unary(agent, "filesystem.Filesystem/Move", { source: "/home/user/source", destination: `${folder}/moved` });
+      const { body } = await unary(agent, "filesystem.Filesystem/Move", { source: "/home/user/source", destination: `${directory}/moved` });
       expect([body.code, message.test(body.message)]).toEqual(["resource_exhausted", true]);
-      expect(await asRoot(agent, `ls -A ${folder} && stat -c %s /home/user/source`)).toBe(`old\n${TOO_MUCH.length}`);
+      expect(await asRoot(agent, `ls -A ${directory} && stat -c %s /home/user/source`)).toBe(`old\n${TOO_MUCH.length}`);
     });
 
     test("a small upload when a program has taken the last of it; then, when there is room again, it works", async () => {
-      await run(agent, `dd if=/dev/zero of=${folder}/ballast bs=64k status=none; dd if=/dev/zero of=${folder}/more bs=1k status=none`, {
-        user: "root",
-      });
+      await run(
+        agent,
+        `dd if=/dev/zero of=${directory}/ballast bs=64k status=none; dd if=/dev/zero of=${directory}/more bs=1k status=none`,
+        {
+          user: "root",
+        },
+      );
       const before = await openFiles(agent);
-      for (let i = 0; i < 5; i++) await refused(await put(agent, `${folder}/small`, new Uint8Array(100_000)));
-      expect([await openFiles(agent), await asRoot(agent, `ls -A ${folder} | grep -v -e ballast -e more`)]).toEqual([before, "old"]);
-      await asRoot(agent, `rm -f ${folder}/ballast ${folder}/more; sync -f ${folder}`);
-      expect((await put(agent, `${folder}/small`, new Uint8Array(100_000))).status).toBe(200);
+      for (let i = 0; i < 5; i++) await refused(await put(agent, `${directory}/small`, new Uint8Array(100_000)));
+      expect([await openFiles(agent), await asRoot(agent, `ls -A ${directory} | grep -v -e ballast -e more`)]).toEqual([before, "old"]);
+      await asRoot(agent, `rm -f ${directory}/ballast ${directory}/more; sync -f ${directory}`);
+      expect((await put(agent, `${directory}/small`, new Uint8Array(100_000))).status).toBe(200);
     });
   });
 }

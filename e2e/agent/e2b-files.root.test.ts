@@ -17,7 +17,7 @@ beforeAll(async () => {
     ...(await startAgent({
       init: "open",
       prepare: `mkdir /home/small /home/fuse && mount -t tmpfs -o size=1M tmpfs /home/small && chmod 777 /home/small
-        python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse`,
+        python3 ${import.meta.dir}/support/fuse-directory.py /home/fuse`,
     })),
     token: undefined,
   };

@@ -123,17 +123,17 @@ describe("uploads with a Content-Length", () => {
     test(`${what}: a sender that leaves in the middle changes nothing`, async () => {
       const before = await openFiles(agent);
       const temporary = () => asRoot(agent, "ls -A /home/user | grep -c boxyard || true");
-      for (const path of ["kept", "new-folder/new"]) {
+      for (const path of ["kept", "new-directory/new"]) {
         const sent = begin(`POST /files?path=${path}`, { "Content-Type": type, "Content-Length": String(length) }, start);
-        const folder = path === "kept" ? "/home/user" : "/home/user/new-folder";
+        const directory = path === "kept" ? "/home/user" : "/home/user/new-directory";
         await until(
           "it is being written",
-          async () => (await asRoot(agent, `ls -A ${folder} 2>/dev/null | grep -c boxyard || true`)) === "1",
+          async () => (await asRoot(agent, `ls -A ${directory} 2>/dev/null | grep -c boxyard || true`)) === "1",
         );
         sent.socket.destroy();
         await until("nothing is left of it", async () => (await temporary()) === "0" && (await openFiles(agent)) <= before);
       }
-      expect([await content(agent, "kept"), await asRoot(agent, "ls -A /home/user | grep new-folder || true")]).toEqual(["kept", ""]);
+      expect([await content(agent, "kept"), await asRoot(agent, "ls -A /home/user | grep new-directory || true")]).toEqual(["kept", ""]);
       expect((await put(agent, "after", "x")).status).toBe(200);
     });
   }

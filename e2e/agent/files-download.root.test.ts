@@ -10,7 +10,7 @@ beforeAll(async () => {
   agent = await startAgent();
   await asRoot(
     agent,
-    `cd /home/user && printf '${LETTERS}' > letters.txt && : > empty && mkdir folder && ln -s letters.txt link && ln -s loop-b loop-a && ln -s loop-a loop-b && mkfifo fifo
+    `cd /home/user && printf '${LETTERS}' > letters.txt && : > empty && mkdir directory && ln -s letters.txt link && ln -s loop-b loop-a && ln -s loop-a loop-b && mkfifo fifo
      printf 'plain words' > notes && printf '\\x89PNG\\r\\n\\x1a\\n....' > picture && printf '\\0\\1\\2' > bytes && printf x > 'two words.txt' && printf x > 'ü.txt' && chown -h user:user *`,
   );
 });
@@ -54,7 +54,7 @@ describe("GET /files", () => {
   });
 
   test("400 path '<abs>' is a directory", async () => {
-    await expectError(await download(agent, "folder"), 400, "path '/home/user/folder' is a directory");
+    await expectError(await download(agent, "directory"), 400, "path '/home/user/directory' is a directory");
   });
 
   test("400 for a loop of links", async () => {
@@ -109,7 +109,7 @@ describe("path resolution (docs/contract/agent.md, Paths)", () => {
   });
 
   test("absolute is used as it is, relative is joined to the home of the acting user", async () => {
-    expect(await content(agent, "/home/user/./folder/../letters.txt")).toBe(LETTERS);
+    expect(await content(agent, "/home/user/./directory/../letters.txt")).toBe(LETTERS);
     expect(await content(agent, "../user/letters.txt")).toBe(LETTERS);
     await expectError(
       await download(agent, "letters.txt", { query: { username: "other" } }),
@@ -273,14 +273,14 @@ test("500 for a file that cannot be opened", async () => {
 });
 
 test("order of checks (docs/contract/agent.md): signature, user, path, what is there, coding, range", async () => {
-  const path = "folder/../~no";
+  const path = "directory/../~no";
   const nothing = { headers: { "Accept-Encoding": "identity;q=0" } };
   const query = { signature: "v1_wrong", username: "nobody-here" };
   await expectError(await download(agent, "~no", { ...nothing, query, authorised: false }), 401, "invalid signature");
   await expectError(await download(agent, "~no", { ...nothing, query }), 401, /looking up user/);
   await expectError(await download(agent, "~no", nothing), 400, /cannot expand/);
   await expectError(await download(agent, path, nothing), 404, /does not exist/);
-  await expectError(await download(agent, "folder", nothing), 400, /is a directory/);
+  await expectError(await download(agent, "directory", nothing), 400, /is a directory/);
   await expectError(await download(agent, "letters.txt", nothing), 406, /no acceptable encoding/);
   const ranged = { headers: { "Accept-Encoding": "gzip, identity;q=0", Range: "bytes=99-" } };
   await expectError(await download(agent, "letters.txt", ranged), 406, /identity/);

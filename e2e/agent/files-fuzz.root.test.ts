@@ -68,7 +68,7 @@ const NAMES = [
 function mazePath(dice: Dice): string {
   const parts = Array.from({ length: 1 + dice.below(5) }, () => dice.pick(NAMES));
   const path = `/home/user/maze/${parts.join("/")}`;
-  // Leaving the two folders by .. is allowed and not what this looks at.
+  // Leaving the two directories by .. is allowed and not what this looks at.
   return path.split("/").filter((part) => part === "..").length > 1 ? "/home/user/maze/f" : path;
 }
 

@@ -46,7 +46,7 @@ test("directories of a layered file system are told apart, however near their nu
 });
 
 describe("through links whose text is not UTF-8", () => {
-  /** Every file below the folder, with what is no ASCII escaped, and its content. */
+  /** Every file below the directory, with what is no ASCII escaped, and its content. */
   const files = () =>
     asRoot(
       agent,

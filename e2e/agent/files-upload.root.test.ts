@@ -17,7 +17,7 @@ afterAll(() => agent.stop());
 
 const file = (path: string, more: object = {}) => ({ path, name: path.slice(path.lastIndexOf("/") + 1), type: "file", ...more });
 const stat = (path: string) => asRoot(agent, `stat -c '%U:%G %a %s' '${path}'`);
-const leftovers = (folder: string) => asRoot(agent, `find ${folder} -name '.boxyard-*' | wc -l`);
+const leftovers = (directory: string) => asRoot(agent, `find ${directory} -name '.boxyard-*' | wc -l`);
 
 /** A multipart body by hand. */
 function putRaw(body: string | Uint8Array<ArrayBuffer>, boundary = "b", query = ""): Promise<Response> {

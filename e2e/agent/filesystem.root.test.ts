@@ -18,9 +18,9 @@ for i in range(300):
 mount -t overlay overlay -o redirect_dir=off,lowerdir=/run/layers/lower,upperdir=/run/layers/upper,workdir=/run/layers/work /home/layered`;
 beforeAll(async () => {
   const elsewhere = "mkdir /home/elsewhere && mount -t tmpfs tmpfs /home/elsewhere && chmod 777 /home/elsewhere";
-  const fuse = `python3 ${import.meta.dir}/support/fuse-folder.py`;
-  const folders = `mkdir -p /home/fuse /home/other/own && ${fuse} /home/fuse && ${fuse} /home/other/own 1001`;
-  agent = await startAgent({ prepareAlone: [elsewhere, LAYERED, folders].join("\n") });
+  const fuse = `python3 ${import.meta.dir}/support/fuse-directory.py`;
+  const directories = `mkdir -p /home/fuse /home/other/own && ${fuse} /home/fuse && ${fuse} /home/other/own 1001`;
+  agent = await startAgent({ prepareAlone: [elsewhere, LAYERED, directories].join("\n") });
 });
 afterAll(() => agent.stop());
 

@@ -6,7 +6,7 @@ import { collect, firstPid, readUntil, run, shell, start } from "./support/run.t
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
-  agent = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
+  agent = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-directory.py /home/fuse` });
 });
 afterAll(() => agent.stop());
 
@@ -80,7 +80,7 @@ describe("freeze", () => {
       expect((await run(agent, files, { user: "root" })).stdout).toBe("0\nfrozen 0\n");
     }
     await goesOn(command);
-    await run(agent, "pkill -9 -f fuse-folder[.]py", { user: "root" });
+    await run(agent, "pkill -9 -f fuse-directory[.]py", { user: "root" });
     await collect(stuck);
     await kill(command.pid);
   });

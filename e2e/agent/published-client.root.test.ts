@@ -42,7 +42,7 @@ test("the published npm client, against a lone agent: commands, terminals, files
 }, 60_000);
 
 test("the published Python client, both flavours: a network mount is watched only when it may be", async () => {
-  const fuse = join(import.meta.dir, "support/fuse-folder.py");
+  const fuse = join(import.meta.dir, "support/fuse-directory.py");
   const agent = await startAgent({ init: "open", prepare: `mkdir /home/fuse && python3 ${fuse} /home/fuse` });
   try {
     await initialise(agent, { defaultUser: "user" });

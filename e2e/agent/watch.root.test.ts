@@ -59,7 +59,7 @@ async function watch(message: object, options: CallOptions = {}, of = agent): Pr
 
 /** A fresh directory of the user. */
 let count = 0;
-async function folder(): Promise<string> {
+async function directory(): Promise<string> {
   const path = `/home/user/watched-${count++}`;
   await asRoot(agent, `mkdir ${path} && chown user ${path}`);
   return path;
@@ -73,7 +73,7 @@ async function unlessKernelLost(attempt: () => Promise<boolean>): Promise<void> 
 
 describe("WatchDir", () => {
   test("create→CREATE, modify→WRITE, delete→REMOVE, moved-from→RENAME and moved-to→CREATE, attrib→CHMOD; names relative", async () => {
-    const path = await folder();
+    const path = await directory();
     const seen = await watch({ path });
     await asRoot(agent, `cd ${path} && touch a && printf x >> a && chmod 600 a && mv a b && rm b && mkdir d && touch last`);
     await seen.until("CREATE last");
@@ -92,7 +92,7 @@ describe("WatchDir", () => {
   });
 
   test("what lies deeper is not told unless recursive", async () => {
-    const path = await folder();
+    const path = await directory();
     await asRoot(agent, `mkdir ${path}/sub`);
     const seen = await watch({ path });
     await asRoot(agent, `touch ${path}/sub/deep ${path}/here`);
@@ -102,7 +102,7 @@ describe("WatchDir", () => {
   });
 
   test("recursive: names with their directories, and directories created later are covered with what is in them", async () => {
-    const path = await folder();
+    const path = await directory();
     await asRoot(agent, `mkdir -p ${path}/old/er`);
     const seen = await watch({ path, recursive: true });
     await asRoot(agent, `cd ${path} && echo x > old/er/file && mkdir -p new/deep/est && echo x > new/deep/est/file`);
@@ -114,7 +114,7 @@ describe("WatchDir", () => {
   });
 
   test("no file is lost and none told twice while hundreds of directories appear", async () => {
-    const path = await folder();
+    const path = await directory();
     const seen = await watch({ path, recursive: true });
     await asRoot(agent, `cd ${path} && for i in $(seq 1 300); do mkdir -p d$i/x && : > d$i/x/f; done; touch last`);
     await seen.until("CREATE last");
@@ -126,7 +126,7 @@ describe("WatchDir", () => {
   });
 
   test("a directory renamed inside keeps being watched under its new name; one moved out does not", async () => {
-    const path = await folder();
+    const path = await directory();
     await asRoot(agent, `mkdir -p ${path}/a/b`);
     const seen = await watch({ path, recursive: true });
     await asRoot(agent, `mv ${path}/a ${path}/c && touch ${path}/c/b/f`);
@@ -141,7 +141,7 @@ describe("WatchDir", () => {
   });
 
   test("uploads and compositions look like direct writes", async () => {
-    const path = await folder();
+    const path = await directory();
     await put(agent, `${path}/old`, "1");
     const seen = await watch({ path, recursive: true });
     await put(agent, `${path}/new`, "x");
@@ -165,7 +165,7 @@ describe("WatchDir", () => {
   });
 
   test("include_entry: the entry for CREATE, WRITE and CHMOD while it is there; never for REMOVE and RENAME", async () => {
-    const path = await folder();
+    const path = await directory();
     const seen = await watch({ path, includeEntry: true });
     await asRoot(agent, `cd ${path} && printf hello > a && touch m && mv m n && rm n`);
     await seen.until("REMOVE n");
@@ -187,7 +187,7 @@ describe("WatchDir", () => {
   });
 
   test("the directory may be reached through a link and by a relative path", async () => {
-    const path = await folder();
+    const path = await directory();
     await asRoot(agent, `ln -s ${path} ${path}-link`);
     const seen = await watch({ path: `${path.slice("/home/user/".length)}-link` });
     await asRoot(agent, `touch ${path}/f`);
@@ -204,8 +204,8 @@ describe("WatchDir", () => {
   });
 
   testAlone("a network file system is invalid_argument without allow_network_mounts, and can be watched with it", async () => {
-    // With one of its own: the server of the folder is the first child of PID 1, where other tests look for the agent.
-    const own = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-folder.py /home/fuse` });
+    // With one of its own: the server of the directory is the first child of PID 1, where other tests look for the agent.
+    const own = await startAgent({ prepare: `mkdir /home/fuse && python3 ${import.meta.dir}/support/fuse-directory.py /home/fuse` });
     try {
       const { error } = await (await watch({ path: "/home/fuse" }, {}, own)).end;
       expect(error).toEqual({ code: "invalid_argument", message: "cannot watch path on network filesystem: /home/fuse" });
@@ -220,7 +220,7 @@ describe("WatchDir", () => {
   });
 
   test("keepalive after silence; Connect-Timeout-Ms bounds the stream", async () => {
-    const path = await folder();
+    const path = await directory();
     const seen = await watch({ path }, { headers: { "Keepalive-Ping-Interval": "1" }, timeoutMs: 2500 });
     await seen.until("keepalive");
     expect((await seen.end).error.code).toBe("deadline_exceeded");
@@ -228,7 +228,7 @@ describe("WatchDir", () => {
 
   test("30,000 files at once are all told, and 17,000 that are moved in with their directory", async () => {
     await unlessKernelLost(async () => {
-      const path = await folder();
+      const path = await directory();
       const seen = await watch({ path, recursive: true });
       const created = () => new Set(seen.events.filter((event) => event.startsWith("CREATE "))).size;
       await asRoot(agent, `cd ${path} && seq 1 30000 | xargs touch && touch last`);
@@ -248,7 +248,7 @@ describe("WatchDir", () => {
   });
 
   testAlone("events that the kernel lost are told as WRITE of ., and what happens then is told again", async () => {
-    const path = await folder();
+    const path = await directory();
     await asRoot(agent, `mkdir -p ${path}/a/b`);
     const seen = await watch({ path, recursive: true });
     // Nobody takes the events meanwhile, more than the kernel keeps.
@@ -264,7 +264,7 @@ describe("WatchDir", () => {
   });
 
   test("the directory itself removed is REMOVE of .", async () => {
-    const path = await folder();
+    const path = await directory();
     const seen = await watch({ path });
     await asRoot(agent, `rmdir ${path}`);
     await seen.until("REMOVE .");
@@ -272,7 +272,7 @@ describe("WatchDir", () => {
   });
 
   test("several watches of one directory each get everything; leaving ends only one's own", async () => {
-    const path = await folder();
+    const path = await directory();
     const [one, two, three] = await Promise.all([watch({ path }), watch({ path, recursive: true }), watch({ path })]);
     one.leave();
     await asRoot(agent, `touch ${path}/f`);
@@ -284,7 +284,7 @@ describe("WatchDir", () => {
   });
 
   test("clients that leave free everything: 600 in a row, and no watch is left in the kernel", async () => {
-    const path = await folder();
+    const path = await directory();
     await asRoot(agent, `mkdir ${path}/sub`);
     const watches = async () => Number(await asRoot(agent, `${AGENT_PID}; cat /proc/$pid/fdinfo/* 2>/dev/null | grep -c inotify || true`));
     // A client of an earlier test that the agent has not missed yet is no fault of these.
@@ -312,7 +312,7 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
     );
 
   test("ids like w<random>; get drains; remove ends; then not_found", async () => {
-    const path = await folder();
+    const path = await directory();
     const { watcherId } = await ok("CreateWatcher", { path, recursive: true });
     expect(watcherId).toMatch(/^w[0-9a-z]{20}$/);
     expect(await poll(watcherId)).toEqual([]);
@@ -327,7 +327,7 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
   });
 
   test("include_entry", async () => {
-    const path = await folder();
+    const path = await directory();
     const { watcherId } = await ok("CreateWatcher", { path, includeEntry: true });
     await asRoot(agent, `touch ${path}/f`);
     await Bun.sleep(100);
@@ -341,7 +341,7 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
   });
 
   test("more than 256 watches at once are resource_exhausted; the others go on, and removed ones make room", async () => {
-    const path = await folder();
+    const path = await directory();
     const ids: string[] = await Promise.all(Array.from({ length: 255 }, async () => (await ok("CreateWatcher", { path })).watcherId));
     const seen = await watch({ path });
     expect((await call("CreateWatcher", { path })).body.code).toBe("resource_exhausted");
@@ -356,7 +356,7 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
   });
 
   test("a buffer that nobody empties is bounded, says that some are lost, and goes on", async () => {
-    const path = await folder();
+    const path = await directory();
     const { watcherId } = await ok("CreateWatcher", { path });
     const names = "seq -f '%0240.0f' 1 4000";
     for (let i = 0; i < 3; i++) await asRoot(agent, `cd ${path} && ${names} | xargs touch && ${names} | xargs rm`);

@@ -7,8 +7,8 @@ import { usePlatform } from "../support/platform.ts";
 import { BOXYARD, boxyard, sandboxOf } from "./support.ts";
 
 const platform = usePlatform();
-const folder = mkdtempSync(join(tmpdir(), "boxyard-e2e-cli-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-e2e-cli-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const random = (bytes: number) => {
   const data = new Uint8Array(bytes);
@@ -16,9 +16,9 @@ const random = (bytes: number) => {
   return data;
 };
 
-test("cp copies a folder in and out: bytes, names, modes, links, empty folders", async () => {
+test("cp copies a directory in and out: bytes, names, modes, links, empty directories", async () => {
   await using sandbox = await sandboxOf(platform());
-  const source = join(folder, "source");
+  const source = join(directory, "source");
   mkdirSync(join(source, "sub dir/deep"), { recursive: true });
   mkdirSync(join(source, "empty"));
   writeFileSync(join(source, "large"), random(3_000_000));
@@ -43,32 +43,32 @@ test("cp copies a folder in and out: bytes, names, modes, links, empty folders",
   ]);
   expect(inside.stdout).toBe("I run\n600\n/etc/passwd\n");
 
-  const down = await boxyard(platform(), ["cp", `${sandbox.id}:source`, join(folder, "back")]);
+  const down = await boxyard(platform(), ["cp", `${sandbox.id}:source`, join(directory, "back")]);
   expect(down.exitCode).toBe(0);
   expect(down.stderr).toContain('skipped "outside"');
-  expect(readFileSync(join(folder, "back/large"))).toEqual(readFileSync(join(source, "large")));
-  expect(readFileSync(join(folder, "back/sub dir/deep/249 ž 'x'"), "utf8")).toBe("249");
-  expect([lstatSync(join(folder, "back/program")).mode & 0o777, lstatSync(join(folder, "back/empty")).isDirectory()]).toEqual([
+  expect(readFileSync(join(directory, "back/large"))).toEqual(readFileSync(join(source, "large")));
+  expect(readFileSync(join(directory, "back/sub dir/deep/249 ž 'x'"), "utf8")).toBe("249");
+  expect([lstatSync(join(directory, "back/program")).mode & 0o777, lstatSync(join(directory, "back/empty")).isDirectory()]).toEqual([
     0o755,
     true,
   ]);
-  const links = ["sub dir/link", "dangling", "sub dir/round", "loop"].map((name) => readlinkSync(join(folder, "back", name)));
+  const links = ["sub dir/link", "dangling", "sub dir/round", "loop"].map((name) => readlinkSync(join(directory, "back", name)));
   expect(links).toEqual(["../program", "nowhere", "deep/../../program", "loop"]);
   // A second copy takes the place of the first, links too.
-  expect((await boxyard(platform(), ["cp", `${sandbox.id}:source/.`, join(folder, "back")])).exitCode).toBe(0);
+  expect((await boxyard(platform(), ["cp", `${sandbox.id}:source/.`, join(directory, "back")])).exitCode).toBe(0);
 }, 60_000);
 
-test("cp of one file: to a name, into a folder, and back; what is missing is said", async () => {
+test("cp of one file: to a name, into a directory, and back; what is missing is said", async () => {
   await using sandbox = await sandboxOf(platform());
-  const file = join(folder, "one.txt");
+  const file = join(directory, "one.txt");
   writeFileSync(file, "one\n");
   await boxyard(platform(), ["cp", file, `${sandbox.id}:/tmp/new/name.txt`]);
   await boxyard(platform(), ["cp", file, `${sandbox.id}:/tmp/`]);
   const listed = await boxyard(platform(), ["exec", sandbox.id, "--", "cat", "/tmp/new/name.txt", "/tmp/one.txt"]);
   expect(listed.stdout).toBe("one\none\n");
-  await boxyard(platform(), ["cp", `${sandbox.id}:/tmp/new/name.txt`, folder]);
-  expect(readFileSync(join(folder, "name.txt"), "utf8")).toBe("one\n");
-  const missing = await boxyard(platform(), ["cp", `${sandbox.id}:/no/such`, folder]);
+  await boxyard(platform(), ["cp", `${sandbox.id}:/tmp/new/name.txt`, directory]);
+  expect(readFileSync(join(directory, "name.txt"), "utf8")).toBe("one\n");
+  const missing = await boxyard(platform(), ["cp", `${sandbox.id}:/no/such`, directory]);
   expect(missing.exitCode).toBe(1);
   expect(missing.stderr).toContain("/no/such");
 }, 60_000);
@@ -81,8 +81,8 @@ test("cp to '-' is standard output; a copy that fails leaves nothing; counts are
   const whole = await boxyard(platform(), ["cp", `${sandbox.id}:one`, "-"]);
   expect([whole.exitCode, whole.stdout]).toEqual([2, ""]);
   expect(whole.stderr).toContain("'-' takes one file");
-  expect((await boxyard(platform(), ["cp", `${sandbox.id}:one`, join(folder, "one")])).stderr).toStartWith("copied 1 file: ");
-  const target = join(folder, "fails");
+  expect((await boxyard(platform(), ["cp", `${sandbox.id}:one`, join(directory, "one")])).stderr).toStartWith("copied 1 file: ");
+  const target = join(directory, "fails");
   mkdirSync(target);
   for (const source of ["d", "d/large"]) {
     const child = Bun.spawn([BOXYARD, "cp", `${sandbox.id}:${source}`, target], { env: platform().env, stderr: "pipe" });
@@ -97,17 +97,17 @@ test("cp to '-' is standard output; a copy that fails leaves nothing; counts are
 
 test("a download never writes through a link that the sandbox put in the way", async () => {
   await using sandbox = await sandboxOf(platform());
-  const target = join(folder, "trap");
-  const outside = join(folder, "outside");
+  const target = join(directory, "trap");
+  const outside = join(directory, "outside");
   mkdirSync(target);
   mkdirSync(outside);
   symlinkSync(outside, join(target, "d"));
   await boxyard(platform(), ["exec", sandbox.id, "--", "sh", "-c", "mkdir -p trap/d; echo x > trap/d/f; ln -s d/f trap/l"]);
-  const copied = await boxyard(platform(), ["cp", `${sandbox.id}:trap`, folder]);
-  expect([copied.exitCode, copied.stderr]).toEqual([1, `error: ${join(target, "d")} exists and is no folder\n`]);
+  const copied = await boxyard(platform(), ["cp", `${sandbox.id}:trap`, directory]);
+  expect([copied.exitCode, copied.stderr]).toEqual([1, `error: ${join(target, "d")} exists and is no directory\n`]);
   expect(await Array.fromAsync(new Bun.Glob("**").scan({ cwd: outside }))).toEqual([]);
   rmSync(join(target, "d"));
-  expect((await boxyard(platform(), ["cp", `${sandbox.id}:trap`, folder])).exitCode).toBe(0);
+  expect((await boxyard(platform(), ["cp", `${sandbox.id}:trap`, directory])).exitCode).toBe(0);
   expect([readFileSync(join(target, "d/f"), "utf8"), readlinkSync(join(target, "l"))]).toEqual(["x\n", "d/f"]);
 }, 60_000);
 
@@ -150,8 +150,8 @@ test("what cannot be is said, with the next step, and nothing else happens", asy
   const usage: [args: string[], said: string][] = [
     [["sandbox", "timeout", id, "soon"], "give a number of seconds above 0"],
     [["port", id, "70000"], "a port is a whole number from 1 to 65535"],
-    [["cp", `${id}:/etc/hostname`, join(folder, "no/such/folder/x")], "there is no folder"],
-    [["cp", join(folder, "nothing"), `${id}:`], "there is no"],
+    [["cp", `${id}:/etc/hostname`, join(directory, "no/such/directory/x")], "there is no directory"],
+    [["cp", join(directory, "nothing"), `${id}:`], "there is no"],
     [["sandbox", "list", "--state", "asleep"], "Allowed choices are running, paused"],
   ];
   const own: [args: string[], said: string][] = [

@@ -8,8 +8,8 @@ import { BOXYARD, sandboxOf } from "./support.ts";
 import { Terminal } from "./tmux.ts";
 
 const platform = usePlatform();
-const folder = mkdtempSync(join(tmpdir(), "boxyard-habits-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-habits-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 test("run -it and exec -it are terminals", async () => {
   await using sandbox = await sandboxOf(platform());
@@ -42,7 +42,7 @@ test("uninstall without root fails and says why", async () => {
 }, 60_000);
 
 test("commands that only look start no server, and set nothing up", async () => {
-  const dataDir = join(folder, "data");
+  const dataDir = join(directory, "data");
   const env = { ...readTestConfig().env, BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0" };
   for (const args of [
     ["ls"],

@@ -9,7 +9,7 @@ const config = readTestConfig();
 const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, BOXYARD_LISTEN: "127.0.0.1:0" };
 const boxyard = (args: readonly string[], options: ProgramOptions = {}) =>
   runProgram([BOXYARD, ...args], { ...options, env: { ...env, ...options.env } });
-/** Everything logged so far; a data folder whose servers were all started by tests has no log yet. */
+/** Everything logged so far; a data directory whose servers were all started by tests has no log yet. */
 const serverLog = () => {
   const path = join(config.dataDir, "server.log");
   return existsSync(path) ? readFileSync(path, "utf8") : "";

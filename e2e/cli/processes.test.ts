@@ -91,17 +91,17 @@ test("kill ends a command and its children, by any signal", async () => {
 }, 60_000);
 
 test("the output of a template's start command can be read", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-start-command-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-start-command-"));
   try {
-    writeFileSync(join(folder, "Dockerfile"), 'FROM boxyard/base\nCMD ["sh", "-c", "echo started; exec sleep 100000"]\n');
-    const built = await boxyard(platform(), ["template", "build", "with-start-command", folder]);
+    writeFileSync(join(directory, "Dockerfile"), 'FROM boxyard/base\nCMD ["sh", "-c", "echo started; exec sleep 100000"]\n');
+    const built = await boxyard(platform(), ["template", "build", "with-start-command", directory]);
     expect({ exitCode: built.exitCode, stderr: built.exitCode === 0 ? "" : built.stderr }).toEqual({ exitCode: 0, stderr: "" });
     await using sandbox = await sandboxOf(platform(), ["with-start-command"]);
     const [{ pid } = { pid: 0 }] = await listed(sandbox.id);
     expect((await boxyard(platform(), ["logs", sandbox.id, `${pid}`])).stdout).toBe("started\n");
     await boxyard(platform(), ["template", "delete", "--yes", "with-start-command"]);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }, 120_000);
 

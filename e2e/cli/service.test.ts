@@ -6,12 +6,12 @@ import { readTestConfig, runProgram } from "@boxyard/testkit";
 import { BOXYARD } from "./support.ts";
 
 const config = readTestConfig();
-const folder = mkdtempSync(join(tmpdir(), "boxyard-service-"));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-service-"));
 const env = { ...config.env, BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, BOXYARD_LISTEN: "127.0.0.1:0" };
 
 afterAll(async () => {
   await runProgram([BOXYARD, "down", "--sandboxes"], { env });
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 /**
@@ -21,7 +21,7 @@ afterAll(async () => {
 const SYSTEMCTL = `#!/bin/sh
 set -e
 unit=/etc/systemd/system/boxyard.service
-state=${folder}/state
+state=${directory}/state
 line() { sed -n "s/^$1=//p" "$unit"; }
 case "$*" in
   daemon-reload) ;;
@@ -44,12 +44,12 @@ esac
 
 /** Commands of a script on a machine that systemd seems to run, whose units are this test's own; all in a mount namespace that ends with it. */
 function onSystemdMachine(script: string) {
-  mkdirSync(join(folder, "bin"), { recursive: true });
-  mkdirSync(join(folder, "state"), { recursive: true });
-  mkdirSync(join(folder, "units"), { recursive: true });
-  writeFileSync(join(folder, "bin/systemctl"), SYSTEMCTL, { mode: 0o755 });
-  const mounts = `mount --bind ${folder}/units /etc/systemd/system; mount -t tmpfs none /run/systemd; mkdir /run/systemd/system`;
-  const whole = `set -e; mkdir -p /run/systemd; ${mounts}; export PATH=${folder}/bin:$PATH; ${script}`;
+  mkdirSync(join(directory, "bin"), { recursive: true });
+  mkdirSync(join(directory, "state"), { recursive: true });
+  mkdirSync(join(directory, "units"), { recursive: true });
+  writeFileSync(join(directory, "bin/systemctl"), SYSTEMCTL, { mode: 0o755 });
+  const mounts = `mount --bind ${directory}/units /etc/systemd/system; mount -t tmpfs none /run/systemd; mkdir /run/systemd/system`;
+  const whole = `set -e; mkdir -p /run/systemd; ${mounts}; export PATH=${directory}/bin:$PATH; ${script}`;
   return runProgram(["unshare", "--mount", "sh", "-c", whole], { env, limitMs: 120_000 });
 }
 
@@ -58,9 +58,9 @@ test("service install starts the server from a unit, which systemd finds in orde
     ${BOXYARD} service status || echo "rc $?"
     ${BOXYARD} service install
     ${BOXYARD} service status
-    cp /etc/systemd/system/boxyard.service ${folder}/seen.service
+    cp /etc/systemd/system/boxyard.service ${directory}/seen.service
     stat -c %a ${config.dataDir}/service.env
-    systemd-analyze verify ${folder}/seen.service
+    systemd-analyze verify ${directory}/seen.service
     id=$(${BOXYARD} sandbox create)
     ${BOXYARD} service remove
     test -e ${config.dataDir}/service.env || echo "nothing left: $(ls /etc/systemd/system)"
@@ -86,7 +86,7 @@ test("service install starts the server from a unit, which systemd finds in orde
     ],
   });
   expect(ended.stderr).not.toContain("seen.service:");
-  expect(readFileSync(join(folder, "seen.service"), "utf8")).toMatch(/^KillMode=process\nDelegate=yes$/m);
+  expect(readFileSync(join(directory, "seen.service"), "utf8")).toMatch(/^KillMode=process\nDelegate=yes$/m);
 }, 150_000);
 
 test("without systemd it says so, and shows the unit all the same", async () => {

@@ -8,8 +8,8 @@ import { BOXYARD, boxyard, sandboxOf } from "./support.ts";
 import { Terminal } from "./tmux.ts";
 
 const platform = usePlatform();
-const folder = mkdtempSync(join(tmpdir(), "boxyard-slow-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-slow-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const MODEM = { bytesPerSecond: 16_000, delayMs: 100 };
 const KIB = 1024;
@@ -35,9 +35,9 @@ test("cp both ways over a slow link: progress begins at once and moves, and what
   await using terminal = await Terminal.open({ ...platform().env, BOXYARD_API_URL: link.url }, { cols: 120, rows: 24 });
   const data = crypto.getRandomValues(new Uint8Array(64 * KIB));
   const large = Buffer.concat(Array.from({ length: 16 }, () => data));
-  writeFileSync(join(folder, "large"), large);
-  mkdirSync(join(folder, "many"));
-  for (let i = 0; i < 20; i++) writeFileSync(join(folder, "many", `${i}`), data.subarray(0, 40 * KIB));
+  writeFileSync(join(directory, "large"), large);
+  mkdirSync(join(directory, "many"));
+  for (let i = 0; i < 20; i++) writeFileSync(join(directory, "many", `${i}`), data.subarray(0, 40 * KIB));
   let copies = 0;
   /** Copies, and gives what was seen of how far it was. */
   const shares = async (what: string): Promise<number[]> => {
@@ -55,13 +55,13 @@ test("cp both ways over a slow link: progress begins at once and moves, and what
       if (bytes !== seen.at(-1)) seen.push(bytes);
     }
   };
-  for (const what of [`${folder}/large ${sandbox.id}:`, `${folder}/many ${sandbox.id}:`, `${sandbox.id}:large ${folder}/back`]) {
+  for (const what of [`${directory}/large ${sandbox.id}:`, `${directory}/many ${sandbox.id}:`, `${sandbox.id}:large ${directory}/back`]) {
     const seen = await shares(what);
     expect(seen[0]).toBe(0);
     expect(seen.length).toBeGreaterThanOrEqual(3);
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   }
-  expect(readFileSync(join(folder, "back")).equals(large)).toBe(true);
+  expect(readFileSync(join(directory, "back")).equals(large)).toBe(true);
   const sums = await boxyard(platform(), ["exec", sandbox.id, "--", "sh", "-c", "cat many/* | wc -c"]);
   expect(sums.stdout.trim()).toBe(`${20 * 40 * KIB}`);
 }, 120_000);

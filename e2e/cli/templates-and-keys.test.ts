@@ -6,21 +6,24 @@ import { usePlatform } from "../support/platform.ts";
 import { boxyard, sandboxOf } from "./support.ts";
 
 const platform = usePlatform();
-const folder = mkdtempSync(join(tmpdir(), "boxyard-e2e-cli-template-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-e2e-cli-template-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 test("template: build with its steps shown, use, list, info, tag, delete", async () => {
   const nonce = crypto.randomUUID();
-  writeFileSync(join(folder, "Dockerfile"), `FROM boxyard/base\nARG WHO\nRUN echo "hello $WHO ${nonce}" > /etc/greeting\nCOPY a.txt /\n`);
-  writeFileSync(join(folder, "a.txt"), `a ${nonce}\n`);
-  const built = await boxyard(platform(), ["template", "build", "cli-e2e", folder, "--build-arg", "WHO=me"]);
+  writeFileSync(
+    join(directory, "Dockerfile"),
+    `FROM boxyard/base\nARG WHO\nRUN echo "hello $WHO ${nonce}" > /etc/greeting\nCOPY a.txt /\n`,
+  );
+  writeFileSync(join(directory, "a.txt"), `a ${nonce}\n`);
+  const built = await boxyard(platform(), ["template", "build", "cli-e2e", directory, "--build-arg", "WHO=me"]);
   expect([built.exitCode, built.stdout]).toEqual([0, expect.stringMatching(/^[a-z0-9]{20}\n$/)]);
   expect(built.stderr).toContain("uploaded a.txt");
   expect(built.stderr).toMatch(/\[3\/6\] RUN echo "hello [^\n]*\n {2}\d\.\d s\n/);
   expect(built.stderr).toMatch(/built cli-e2e in \d+\.\d s/);
   const ran = await boxyard(platform(), ["run", "-t", "cli-e2e", "--", "cat", "/etc/greeting", "/a.txt"]);
   expect([ran.exitCode, ran.stdout]).toEqual([0, `hello me ${nonce}\na ${nonce}\n`]);
-  const again = await boxyard(platform(), ["template", "build", "cli-e2e", folder, "--build-arg", "WHO=me"]);
+  const again = await boxyard(platform(), ["template", "build", "cli-e2e", directory, "--build-arg", "WHO=me"]);
   expect(again.stderr).toMatch(/RUN echo "hello .*CACHED/);
   expect((await boxyard(platform(), ["template", "list"])).stdout).toMatch(/^default\/cli-e2e +[a-z0-9]{20} +ready /m);
   expect((await boxyard(platform(), ["template", "tag", "cli-e2e", "stable"])).exitCode).toBe(0);
@@ -36,8 +39,8 @@ test("template: build with its steps shown, use, list, info, tag, delete", async
 }, 90_000);
 
 test("template: a failed step is named, and what it said is shown", async () => {
-  writeFileSync(join(folder, "bad.Dockerfile"), "FROM boxyard/base\nRUN echo because; exit 3\n");
-  const failed = await boxyard(platform(), ["template", "build", "cli-e2e-bad", folder, "-f", join(folder, "bad.Dockerfile")]);
+  writeFileSync(join(directory, "bad.Dockerfile"), "FROM boxyard/base\nRUN echo because; exit 3\n");
+  const failed = await boxyard(platform(), ["template", "build", "cli-e2e-bad", directory, "-f", join(directory, "bad.Dockerfile")]);
   expect([failed.exitCode, failed.stdout]).toEqual([1, ""]);
   expect(failed.stderr).toContain("  because\n");
   expect(failed.stderr).toMatch(/error: step 3: .*3\n/);

@@ -6,8 +6,8 @@ import { ensureCodeInterpreter } from "../support/code-interpreter.ts";
 import { usePlatform } from "../support/platform.ts";
 import { olderNpmClients } from "../support/published.ts";
 
-const FOLDER = join(CHECKOUT, "e2e/clients/js");
-const SCENARIOS = readdirSync(join(FOLDER, "code-interpreter")).map((file) => file.replace(/\.mjs$/, ""));
+const DIRECTORY = join(CHECKOUT, "e2e/clients/js");
+const SCENARIOS = readdirSync(join(DIRECTORY, "code-interpreter")).map((file) => file.replace(/\.mjs$/, ""));
 
 const platform = usePlatform();
 let client = "";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 describe("npm @e2b/code-interpreter 2.8.0 on node", () => {
   for (const scenario of SCENARIOS) {
     test(scenario, async () => {
-      const argv = ["node", join(FOLDER, "run.mjs"), client, scenario, "code-interpreter"];
+      const argv = ["node", join(DIRECTORY, "run.mjs"), client, scenario, "code-interpreter"];
       const ended = await runProgram(argv, { env: platform().env, limitMs: 100_000 });
       expect(ended.stdout + ended.stderr).toBe("");
       expect(ended.exitCode).toBe(0);

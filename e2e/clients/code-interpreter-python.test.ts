@@ -6,8 +6,8 @@ import { ensureCodeInterpreter } from "../support/code-interpreter.ts";
 import { usePlatform } from "../support/platform.ts";
 import { pythonClient } from "../support/published.ts";
 
-const FOLDER = join(CHECKOUT, "e2e/clients/python");
-const SCENARIOS = [...readFileSync(join(FOLDER, "code_scenarios.py"), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map(
+const DIRECTORY = join(CHECKOUT, "e2e/clients/python");
+const SCENARIOS = [...readFileSync(join(DIRECTORY, "code_scenarios.py"), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map(
   (match) => match[1] ?? "",
 );
 
@@ -26,7 +26,7 @@ for (const flavour of ["sync", "async"]) {
   describe(`PyPI e2b-code-interpreter 2.11.5, ${flavour}`, () => {
     for (const scenario of SCENARIOS) {
       test(scenario, async () => {
-        const argv = [python, join(FOLDER, "run.py"), flavour, scenario, "code_scenarios"];
+        const argv = [python, join(DIRECTORY, "run.py"), flavour, scenario, "code_scenarios"];
         const ended = await runProgram(argv, { env: platform().env, limitMs: 100_000 });
         expect(ended.stdout + ended.stderr).toBe("");
         expect(ended.exitCode).toBe(0);

@@ -5,11 +5,11 @@ import { CHECKOUT, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { pythonClient } from "../support/published.ts";
 
-const FOLDER = join(CHECKOUT, "e2e/clients/python");
+const DIRECTORY = join(CHECKOUT, "e2e/clients/python");
 const MODULES = ["scenarios", "process_scenarios", "file_scenarios", "git_scenarios", "pause_scenarios"];
 /** Every function of these that takes the client's flavour and whose name says so by having no underscore in front. */
 const SCENARIOS = MODULES.flatMap((module) =>
-  [...readFileSync(join(FOLDER, `${module}.py`), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map((match) => ({
+  [...readFileSync(join(DIRECTORY, `${module}.py`), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map((match) => ({
     module,
     name: match[1] ?? "",
   })),
@@ -34,7 +34,7 @@ for (const flavour of ["sync", "async"]) {
       test(
         name,
         async () => {
-          const argv = [python, join(FOLDER, "run.py"), flavour, name, module];
+          const argv = [python, join(DIRECTORY, "run.py"), flavour, name, module];
           const ended = await runProgram(argv, { env: platform().env, limitMs: LIMIT_MS });
           expect(ended.stdout + ended.stderr).toBe("");
           expect(ended.exitCode).toBe(0);

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 
-const FOLDER = join(CHECKOUT, "e2e/clients/js");
-const SCENARIOS = readdirSync(join(FOLDER, "templates"))
+const DIRECTORY = join(CHECKOUT, "e2e/clients/js");
+const SCENARIOS = readdirSync(join(DIRECTORY, "templates"))
   .filter((file) => file.endsWith(".mjs") && file !== "tools.mjs")
   .map((file) => file.replace(/\.mjs$/, ""))
   .sort();
@@ -19,7 +19,7 @@ describe("npm e2b 2.51.0 builds templates", () => {
     test(
       scenario,
       async () => {
-        const argv = ["node", join(FOLDER, "run.mjs"), "e2b", scenario, "templates"];
+        const argv = ["node", join(DIRECTORY, "run.mjs"), "e2b", scenario, "templates"];
         const ended = await runProgram(argv, { env: platform().env, limitMs: LIMIT_MS });
         expect(ended.stdout + ended.stderr).toBe("");
         expect(ended.exitCode).toBe(0);

@@ -77,7 +77,7 @@ afterAll(async () => {
 /** No shell, no tar: one program, as many images have. */
 function leaveAProgram(tree: string): void {
   renameSync(join(tree, "bin/busybox"), join(tree, "program"));
-  for (const folder of ["bin", "etc", "root", "tmp"]) rmSync(join(tree, folder), { recursive: true });
+  for (const directory of ["bin", "etc", "root", "tmp"]) rmSync(join(tree, directory), { recursive: true });
   mkdirSync(join(tree, "opt"));
   writeFileSync(join(tree, "opt/inside"), "inside\n");
   symlinkSync("inside", join(tree, "opt/link"));
@@ -85,31 +85,31 @@ function leaveAProgram(tree: string): void {
 
 interface Built {
   readonly name: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly log: string[];
   readonly notes: string[];
   readonly error: unknown;
 }
 
 async function contextOf(name: string, { make }: Expected): Promise<string> {
-  const folder = join(work, name);
-  cpSync(join(CASES, name), folder, { recursive: true, verbatimSymlinks: true });
+  const directory = join(work, name);
+  cpSync(join(CASES, name), directory, { recursive: true, verbatimSymlinks: true });
   if (make !== undefined) {
-    const made = await runProgram(["/bin/sh", "-ec", make], { cwd: folder });
+    const made = await runProgram(["/bin/sh", "-ec", make], { cwd: directory });
     expect([made.exitCode, made.stderr]).toEqual([0, ""]);
   }
-  return folder;
+  return directory;
 }
 
-async function build(name: string, folder: string, expected: Expected): Promise<Built> {
+async function build(name: string, directory: string, expected: Expected): Promise<Built> {
   const log: string[] = [];
   const notes: string[] = [];
-  const file = join(folder, "Dockerfile");
+  const file = join(directory, "Dockerfile");
   const attempt = async () => {
     const { target, args } = expected;
     const onNote = (note: string) => void notes.push(note);
     let template = Template.fromDockerfile(readFileSync(file, "utf8"), {
-      context: folder,
+      context: directory,
       file,
       target,
       args: { ...args, REGISTRY: registry.host, FILES: files.url.host },
@@ -122,7 +122,7 @@ async function build(name: string, folder: string, expected: Expected): Promise<
     () => undefined,
     (cause: unknown) => cause,
   );
-  return { name, folder, log, notes, error };
+  return { name, directory, log, notes, error };
 }
 
 /** Prints what a list of paths is, as JSON. */
@@ -170,21 +170,21 @@ async function check(built: Built, expected: Expected): Promise<void> {
   }).toEqual({ files, env, shows: expected.shows ?? [], user: expected.user ?? user, cwd: expected.cwd ?? cwd } as never);
 }
 
-function checkFailure({ error, folder }: Built, { message, step, line }: NonNullable<Expected["error"]>): void {
+function checkFailure({ error, directory }: Built, { message, step, line }: NonNullable<Expected["error"]>): void {
   expect((error as Error | undefined)?.message).toContain(message);
   if (step === undefined) return;
   expect(error).toBeInstanceOf(BuildError);
   const failure = error as BuildError;
-  const file = join(folder, "Dockerfile");
+  const file = join(directory, "Dockerfile");
   expect([failure.step, failure.at]).toEqual([step, { file, line: line ?? 0 }]);
   expect(failure.stack).toEndWith(`\n    at ${file}:${line}`);
 }
 
 async function tryCase(name: string): Promise<void> {
   const expected = JSON.parse(readFileSync(join(CASES, name, "expected.json"), "utf8")) as Expected;
-  const folder = await contextOf(name, expected);
+  const directory = await contextOf(name, expected);
   try {
-    const built = await build(name, folder, expected);
+    const built = await build(name, directory, expected);
     if (expected.error) checkFailure(built, expected.error);
     else if (built.error !== undefined) throw built.error;
     else await check(built, expected);
@@ -205,13 +205,13 @@ test("there are cases, each with what is expected of it", () => {
 test.concurrent.each(NAMES)("%s", tryCase, 120_000);
 
 test("a second build comes from the cache; a file that changed breaks it from its step on, and where that is copied", async () => {
-  const folder = join(work, "cache");
-  cpSync(join(CASES, "stages"), folder, { recursive: true });
+  const directory = join(work, "cache");
+  cpSync(join(CASES, "stages"), directory, { recursive: true });
   // Nothing of an earlier run is in the cache.
-  const file = join(folder, "Dockerfile");
+  const file = join(directory, "Dockerfile");
   writeFileSync(file, readFileSync(file, "utf8").replace("FROM_COMMON=yes", `FROM_COMMON=${crypto.randomUUID()}`));
   const done = async () => {
-    const { log, error } = await build("cache", folder, { args: { MARK: "m", BASE: "base" } });
+    const { log, error } = await build("cache", directory, { args: { MARK: "m", BASE: "base" } });
     if (error !== undefined) throw error;
     const steps = log.filter((line) => /^(CACHED )?\[(builder|build|tested) \d/.test(line));
     expect(steps.length).toBe(7 + 8 + 9);
@@ -222,7 +222,7 @@ test("a second build comes from the cache; a file that changed breaks it from it
     const all = ["build 1", "build 2", "build 3", "build 4", "build 5", "build 6", "build 7", "tested 8"];
     expect(await done()).toEqual([...all.slice(2), ...["builder 5", "builder 6", "builder 7", "builder 8", "builder 9"]]);
     expect(await done()).toEqual([]);
-    writeFileSync(join(folder, "source"), "hello again\n");
+    writeFileSync(join(directory, "source"), "hello again\n");
     expect(await done()).toEqual(["build 6", "build 7", "tested 8", "builder 5", "builder 6", "builder 7", "builder 8", "builder 9"]);
   } finally {
     await Template.delete("dockerfile-cache", options());

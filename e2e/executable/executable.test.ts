@@ -21,9 +21,9 @@ const MARKER = "BOXYARD_TEST_RUN";
 const config = readTestConfig();
 /** Beside the test platform's own files: what is left behind counts as ours. */
 const dataDir = join(config.dataDir, "executable");
-const folder = mkdtempSync(join(tmpdir(), "boxyard executable-"));
-const executable = join(folder, "boxyard");
-const work = join(folder, "work");
+const directory = mkdtempSync(join(tmpdir(), "boxyard executable-"));
+const executable = join(directory, "boxyard");
+const work = join(directory, "work");
 const settings = {
   BOXYARD_DATA: dataDir,
   BOXYARD_CACHE: config.cacheDir,
@@ -36,7 +36,7 @@ let built = "";
 const buildIn = (line: string) => /build ([0-9a-f]{16})/.exec(line)?.[1];
 let before: Snapshot;
 
-/** The executable, in an empty folder of a machine without a checkout, Node and compilers. */
+/** The executable, in an empty directory of a machine without a checkout, Node and compilers. */
 function boxyard(args: readonly string[], options: ProgramOptions = {}) {
   if (!machine) throw new Error("the executable was not made; see the failure of beforeAll");
   return machine.run([executable, ...args], { cwd: work, ...options, env: { ...settings, ...options.env } });
@@ -51,13 +51,13 @@ beforeAll(async () => {
   built = ended.stdout;
   mkdirSync(work);
   copyFileSync(join(CHECKOUT, "dist/boxyard"), executable);
-  machine = await hideCheckout(folder);
+  machine = await hideCheckout(directory);
 }, 230_000);
 
 afterAll(async () => {
   if (machine) await boxyard(["down", "--sandboxes"]);
   await machine?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
   rmSync(dataDir, { recursive: true, force: true });
 }, 60_000);
 
@@ -123,7 +123,7 @@ test("its server serves the client package that it carries", async () => {
   expect(Buffer.compare(await (await fetch(`${url}/sdk/npm.tgz`)).bytes(), made)).toBe(0);
 });
 
-test("files of the folder that it is started in don't change what it does", async () => {
+test("files of the directory that it is started in don't change what it does", async () => {
   const plain = await boxyard(["env"]);
   writeFileSync(join(work, ".env"), "BOXYARD_API_URL=http://127.0.0.1:1\nBOXYARD_API_KEY=wrong\n");
   writeFileSync(join(work, "bunfig.toml"), 'preload = ["./preload.ts"]\n');

@@ -19,13 +19,13 @@ read -r end
 
 /** A machine without our checkout, Node, npm, Bun and compilers: a mount namespace of its own. */
 export interface HiddenCheckout extends AsyncDisposable {
-  /** Runs a program there, with the system's folders in PATH and no variables but those given. */
+  /** Runs a program there, with the system's directories in PATH and no variables but those given. */
   run(argv: readonly string[], options: ProgramOptions & { readonly cwd: string }): Promise<ProgramResult>;
 }
 
-/** `folder` is for a file that is needed; it must lie outside of the checkout. */
-export async function hideCheckout(folder: string): Promise<HiddenCheckout> {
-  const empty = join(folder, "empty-file");
+/** `directory` is for a file that is needed; it must lie outside of the checkout. */
+export async function hideCheckout(directory: string): Promise<HiddenCheckout> {
+  const empty = join(directory, "empty-file");
   writeFileSync(empty, "", { mode: 0o644 });
   const base = { PATH: SYSTEM_PATH, HOME: "/root" };
   const holder = Bun.spawn(["unshare", "--mount", "sh", "-c", HIDE, "sh", empty, CHECKOUT, ...HIDDEN], {

@@ -26,11 +26,11 @@ function boxyard(
 }
 
 test("without apt, set-up lists what to install and what for, and changes nothing", async () => {
-  const folder = mkdtempSync("/var/tmp/boxyard-no-apt-");
+  const directory = mkdtempSync("/var/tmp/boxyard-no-apt-");
   const before = takeSnapshot();
   try {
     for (const args of [["setup"], ["run", "--", "true"]]) {
-      const ended = await boxyard(args, { hidden: ["apt-get", "crun", "nft"], BOXYARD_DATA: folder });
+      const ended = await boxyard(args, { hidden: ["apt-get", "crun", "nft"], BOXYARD_DATA: directory });
       expect(ended.exitCode).not.toBe(0);
       expect(ended.stderr).toContain("this machine has no apt; install these by its own means:\n  crun (crun on Debian): makes and starts");
       const listed = ended.stderr.split("\n").filter((line) => line.includes(" on Debian): "));
@@ -38,20 +38,20 @@ test("without apt, set-up lists what to install and what for, and changes nothin
       expect(ended.stderr).not.toMatch(/\n\s+at /);
     }
     // Its locks and its log: no key, no pool, no instance.
-    expect(readdirSync(folder).filter((name) => !/^(setup|start)\.lock$|^server\.log$/.test(name))).toEqual([]);
+    expect(readdirSync(directory).filter((name) => !/^(setup|start)\.lock$|^server\.log$/.test(name))).toEqual([]);
     expect(await settledDifferences(config.dataDir, before)).toEqual([]);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 });
 
 test("uninstall undoes what set-up and use did, once it is confirmed", async () => {
-  const folder = mkdtempSync(`${config.dataDir}-uninstall-`);
-  const own = { BOXYARD_DATA: folder, BOXYARD_LISTEN: "127.0.0.1:0" };
+  const directory = mkdtempSync(`${config.dataDir}-uninstall-`);
+  const own = { BOXYARD_DATA: directory, BOXYARD_LISTEN: "127.0.0.1:0" };
   const before = takeSnapshot();
   try {
     expect((await boxyard(["run", "--", "echo", "used"], own)).stdout).toBe("used\n");
-    const { instance } = JSON.parse(readFileSync(join(folder, "instance.json"), "utf8")) as { instance: string };
+    const { instance } = JSON.parse(readFileSync(join(directory, "instance.json"), "utf8")) as { instance: string };
     const unconfirmed = await boxyard(["uninstall"], own);
     expect([unconfirmed.exitCode, unconfirmed.stderr]).toEqual([1, expect.stringContaining("boxyard uninstall --yes")]);
     expect((await boxyard(["run", "--", "echo", "still"], own)).stdout).toBe("still\n");
@@ -59,13 +59,13 @@ test("uninstall undoes what set-up and use did, once it is confirmed", async () 
       exitCode: 0,
       stdout: "Boxyard has been removed from this machine.\n",
     });
-    expect(existsSync(folder)).toBe(false);
-    const left = compareSnapshots(before, takeSnapshot()).filter(({ what }) => what.includes(instance) || what.includes(folder));
+    expect(existsSync(directory)).toBe(false);
+    const left = compareSnapshots(before, takeSnapshot()).filter(({ what }) => what.includes(instance) || what.includes(directory));
     expect(left).toEqual([]);
     expect((await boxyard(["uninstall", "--yes"], own)).stdout).toContain("nothing to remove");
   } finally {
     await boxyard(["uninstall", "--yes"], own);
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }, 120_000);
 

@@ -22,17 +22,17 @@ test("the two commands stand there as the tests run them", () => {
   expect(block("sh", "boxyard env")).toBe('eval "$(./boxyard env)"\n');
 });
 
-test("the program for Node works as written, in an empty folder, with the client that the server serves", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-readme-"));
+test("the program for Node works as written, in an empty directory, with the client that the server serves", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-readme-"));
   try {
     const install = block("sh", "npm install").replace("http://127.0.0.1:3000", platform().apiUrl);
-    const installed = await runProgram(["sh", "-ec", install], { cwd: folder, env: platform().env, limitMs: 120_000 });
+    const installed = await runProgram(["sh", "-ec", install], { cwd: directory, env: platform().env, limitMs: 120_000 });
     expect({ exitCode: installed.exitCode, output: installed.exitCode === 0 ? "" : installed.stderr }).toEqual({ exitCode: 0, output: "" });
-    writeFileSync(join(folder, "hello.mjs"), block("ts", "@boxyard/sdk"));
-    const ended = await runProgram(["node", "hello.mjs"], { cwd: folder, env: platform().env });
+    writeFileSync(join(directory, "hello.mjs"), block("ts", "@boxyard/sdk"));
+    const ended = await runProgram(["node", "hello.mjs"], { cwd: directory, env: platform().env });
     expect({ ...ended, ms: 0 }).toEqual({ exitCode: 0, stdout: "written from outside\nLinux\n\n", stderr: "", ms: 0 });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }, 180_000);
 

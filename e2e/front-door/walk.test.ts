@@ -50,10 +50,10 @@ function block(language: string, part: string): string {
 }
 
 function project(name: string, files: Readonly<Record<string, string>>): string {
-  const folder = join(work, name);
-  mkdirSync(folder, { recursive: true });
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
-  return folder;
+  const directory = join(work, name);
+  mkdirSync(directory, { recursive: true });
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text);
+  return directory;
 }
 
 test("a fresh clone runs the README's first command", async () => {
@@ -114,8 +114,8 @@ test.each([
   "a %s project's Dockerfile for Docker makes a template that serves",
   async (name, image, files, said) => {
     await sh(`./boxyard template push base ${registry.host}/library/${image}`);
-    const folder = project(name, files);
-    await sh(`./boxyard template build walk-${name} ${folder} --ready-cmd 'curl -fs http://localhost:8000/'`);
+    const directory = project(name, files);
+    await sh(`./boxyard template build walk-${name} ${directory} --ready-cmd 'curl -fs http://localhost:8000/'`);
     expect(await sh(`./boxyard run -t walk-${name} -- curl -fs http://localhost:8000/`)).toBe(said);
   },
   400_000,

@@ -5,7 +5,7 @@ import { newSandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import type { ImageRef, SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import { openLocalDriver } from "@boxyard/driver-local";
-import { makeTestDataFolder, type TestDataFolder } from "@boxyard/driver-local/setup";
+import { makeTestDataDir, type TestDataDir } from "@boxyard/driver-local/setup";
 import { collectLayers, Pins } from "@boxyard/server/images";
 import {
   Downloads,
@@ -27,22 +27,22 @@ const signal = new AbortController().signal;
 const INIT_KEY = "0123456789abcdef0123456789abcdef";
 const settings: ImageSettings = { ...NO_SETTINGS, user: "user", workdir: "/home/user", env: { A: "b" } };
 
-let folder: TestDataFolder;
+let directory: TestDataDir;
 let driver: SandboxDriver;
 let registry: TestRegistry;
 let base: ImageRef;
 
 beforeAll(async () => {
-  folder = await makeTestDataFolder();
-  driver = await openLocalDriver({ dataFolder: folder.dataDir, logger: silentLogger });
-  base = (JSON.parse(readFileSync(join(folder.dataDir, "templates/base.json"), "utf8")) as { image: ImageRef }).image;
+  directory = await makeTestDataDir();
+  driver = await openLocalDriver({ dataDir: directory.dataDir, logger: silentLogger });
+  base = (JSON.parse(readFileSync(join(directory.dataDir, "templates/base.json"), "utf8")) as { image: ImageRef }).image;
   registry = await startRegistry();
 }, 600_000);
 afterAll(async () => {
   await registry?.[Symbol.asyncDispose]();
   for (const handle of (await driver?.list()) ?? []) await driver.destroy(handle);
   await driver?.release();
-  await folder?.remove();
+  await directory?.remove();
 }, 60_000);
 
 async function boot(image: ImageRef): Promise<SandboxHandle> {
@@ -82,7 +82,7 @@ test("a committed layer goes out to a registry and an archive, and comes back as
   const { images } = driver;
   const pins = new Pins();
   const transport = new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) });
-  const work = join(folder.dataDir, "downloads");
+  const work = join(directory.dataDir, "downloads");
   const word = crypto.randomUUID();
   const first = await boot(base);
   await note(first, word);
@@ -92,9 +92,9 @@ test("a committed layer goes out to a registry and an archive, and comes back as
 
   const image = { layers: [...base.layers, step], settings };
   const reference = parseImageReference(`${registry.host}/team/app:v1`);
-  const pushed = await pushImage({ reference, image, images, transport, folder: work, signal });
+  const pushed = await pushImage({ reference, image, images, transport, directory: work, signal });
   const archive = await exportArchive({ image, images, signal });
-  const archivePath = join(folder.dataDir, "image.tar");
+  const archivePath = join(directory.dataDir, "image.tar");
   await Bun.write(archivePath, new Response(archive.tar));
 
   // Nobody refers to any of it: gone, the base layer too.
@@ -111,7 +111,7 @@ test("a committed layer goes out to a registry and an archive, and comes back as
   await driver.destroy(second);
   for (const layer of image.layers) await images.removeLayer(layer);
 
-  using imported = await importArchive({ archive: Bun.file(archivePath).stream(), folder: work, images, pins, signal });
+  using imported = await importArchive({ archive: Bun.file(archivePath).stream(), directory: work, images, pins, signal });
   expect(imported.image).toEqual({ digest: archive.digest, layers: image.layers });
   expect(await note(await boot(imported.image))).toBe(word);
 }, 120_000);

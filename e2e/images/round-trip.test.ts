@@ -19,15 +19,15 @@ afterAll(async () => {
 const platform = usePlatform();
 const stamp = crypto.randomUUID().slice(0, 8);
 const name = (part: string) => `round-${part}-${stamp}`;
-const folder = mkdtempSync(join(tmpdir(), "boxyard-round-"));
-const archive = join(folder, "image.tar");
+const directory = mkdtempSync(join(tmpdir(), "boxyard-round-"));
+const archive = join(directory, "image.tar");
 let registry: TestRegistry;
 let original: string;
 
 const target = () => ({ apiUrl: platform().apiUrl, apiKey: platform().apiKey });
 
 const CLI = join(CHECKOUT, "packages/cli/src/main.ts");
-const userEnv = () => ({ ...platform().env, BOXYARD_API_URL: target().apiUrl, BOXYARD_API_KEY: target().apiKey, BOXYARD_DATA: folder });
+const userEnv = () => ({ ...platform().env, BOXYARD_API_URL: target().apiUrl, BOXYARD_API_KEY: target().apiKey, BOXYARD_DATA: directory });
 
 async function boxyard(args: readonly string[], stdin = "") {
   const ended = await runProgram([process.execPath, CLI, "template", ...args], { env: userEnv(), stdin, limitMs: 100_000 });
@@ -70,7 +70,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await registry?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }, 60_000);
 
 test("what goes out is more than nothing", () => {
@@ -138,7 +138,7 @@ test("the SDK adds steps to an archive, and tells what is wrong with one", async
   expect(states).toEqual(["packing", "cached"]);
   expect(lines.some((line) => line.startsWith("CACHED [base] FROM archive"))).toBe(true);
   expect(await listing(name("sdk"))).toContain("./more");
-  const damaged = join(folder, "damaged.tar");
+  const damaged = join(directory, "damaged.tar");
   writeFileSync(damaged, (await Bun.file(archive).bytes()).fill(1, 3000, 3010));
   await expect(Template.fromArchive(damaged).build(name("bad"), target())).rejects.toMatchObject({ name: "BuildError", step: "base" });
   await Template.delete(name("bad"), target());
@@ -146,12 +146,12 @@ test("the SDK adds steps to an archive, and tells what is wrong with one", async
 
 test("an export that is given up, or fails, leaves no file; one of nothing says so", async () => {
   const abort = new AbortController();
-  const to = join(folder, "given-up.tar");
+  const to = join(directory, "given-up.tar");
   const given = Template.export(name("made"), to, { ...target(), signal: abort.signal, onProgress: () => abort.abort() });
   await expect(given).rejects.toMatchObject({ name: "AbortError" });
   await expect(Template.export("nothing", to, target())).rejects.toMatchObject({ name: "NotFoundError", reason: "template_not_found" });
   await expect(Template.export(name("made"), () => Promise.reject(new Error("mine")), target())).rejects.toThrow("mine");
-  expect(readdirSync(folder).filter((file) => file.startsWith("given-up"))).toEqual([]);
+  expect(readdirSync(directory).filter((file) => file.startsWith("given-up"))).toEqual([]);
   expect(existsSync(join(platform().dataDir, "downloads")) ? readdirSync(join(platform().dataDir, "downloads")) : []).toEqual([]);
 });
 

@@ -33,13 +33,13 @@ test("every framework of the table has its program", () => {
 
 async function run(language: string, text: string) {
   if (language === "python") return runProgram([python, "-c", text], { env: platform().env, limitMs: LIMIT_MS });
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-integration-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-integration-"));
   try {
-    symlinkSync(modules, join(folder, "node_modules"));
-    writeFileSync(join(folder, "program.mjs"), text);
-    return await runProgram(["node", "program.mjs"], { cwd: folder, env: platform().env, limitMs: LIMIT_MS });
+    symlinkSync(modules, join(directory, "node_modules"));
+    writeFileSync(join(directory, "program.mjs"), text);
+    return await runProgram(["node", "program.mjs"], { cwd: directory, env: platform().env, limitMs: LIMIT_MS });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -202,13 +202,13 @@ describe("kernel settings", () => {
     expect((await sandbox.asRoot("dmesg")).exitCode).not.toBe(0);
   });
 
-  test("nothing tells of the machine's disks, its kernel's parameters, its other tasks, or where the data folder is", async () => {
+  test("nothing tells of the machine's disks, its kernel's parameters, its other tasks, or where the data directory is", async () => {
     await using sandbox = await createSandbox(platform());
     const { stdout } = await sandbox.asRoot(
       "cat /proc/diskstats /proc/partitions /proc/cmdline /proc/mdstat /proc/key-users 2>/dev/null; ls -A /proc/pressure /proc/fs | grep -v :; true",
     );
     expect(stdout.trim()).toBe("");
-    // Of one line only: the folder of this sandbox's own facts is bound from there.
+    // Of one line only: the directory of this sandbox's own facts is bound from there.
     const told = (await sandbox.asRoot("grep -v ' /.boxyard/host ' /proc/1/mountinfo")).stdout;
     expect(told).toContain("lowerdir=");
     expect(told).not.toContain(platform().dataDir);

@@ -74,19 +74,19 @@ test("the server serves the package without a key, the same bytes each time, and
 });
 
 test("it holds compiled modules with types and source maps, and nothing of the machine that made it", () => {
-  const folder = join(project, "node_modules/@boxyard/sdk");
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.\w+$/.test(name));
+  const directory = join(project, "node_modules/@boxyard/sdk");
+  const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) => /\.\w+$/.test(name));
   expect(files.filter((name) => !/\.(js|d\.ts|js\.map|md|json)$/.test(name))).toEqual([]);
   const modules = files.filter((name) => name.endsWith(".js"));
   expect(modules.length).toBeGreaterThan(40);
-  for (const name of modules) expect([name, existsSync(join(folder, `${name}.map`))]).toEqual([name, true]);
+  for (const name of modules) expect([name, existsSync(join(directory, `${name}.map`))]).toEqual([name, true]);
   for (const name of files) {
-    const text = readFileSync(join(folder, name), "utf8");
+    const text = readFileSync(join(directory, name), "utf8");
     expect([name, text.includes(CHECKOUT)]).toEqual([name, false]);
     if (!name.endsWith(".map")) expect([name, text.includes("@boxyard/spec")]).toEqual([name, false]);
   }
   expect(readdirSync(join(project, "node_modules/@boxyard"))).toEqual(["sdk"]);
-  expect(readFileSync(join(folder, "README.md"), "utf8")).toContain("npm install http://127.0.0.1:3000/sdk/npm.tgz");
+  expect(readFileSync(join(directory, "README.md"), "utf8")).toContain("npm install http://127.0.0.1:3000/sdk/npm.tgz");
 });
 
 test("tsc --strict takes it as it comes: with a browser's types, and with Node's alone", async () => {

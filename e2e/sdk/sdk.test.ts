@@ -10,10 +10,10 @@ import { CASES } from "./cases/index.ts";
 
 const platform = usePlatform();
 // Inside the checkout, so that the built package finds its dependencies.
-const folder = mkdtempSync(join(import.meta.dir, ".built-"));
+const directory = mkdtempSync(join(import.meta.dir, ".built-"));
 
-beforeAll(() => buildPackage(join(folder, "package")), 60_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+beforeAll(() => buildPackage(join(directory, "package")), 60_000);
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 for (const [name, run] of CASES) {
   test(`on Bun: ${name}`, async () => {
@@ -47,9 +47,14 @@ test("on Bun: metrics come by themselves, and a port has a host name and a token
 }, 60_000);
 
 test("on Node: the built package passes all of it", async () => {
-  const bundle = await Bun.build({ entrypoints: [join(import.meta.dir, "on-node.ts")], target: "node", outdir: folder, naming: "run.mjs" });
+  const bundle = await Bun.build({
+    entrypoints: [join(import.meta.dir, "on-node.ts")],
+    target: "node",
+    outdir: directory,
+    naming: "run.mjs",
+  });
   expect(bundle.success).toBe(true);
-  const argv = ["node", join(folder, "run.mjs"), join(folder, "package/index.js")];
+  const argv = ["node", join(directory, "run.mjs"), join(directory, "package/index.js")];
   const { exitCode, stdout, stderr } = await runProgram(argv, { env: platform().env, limitMs: 180_000 });
   const failed = stdout.split("\n").filter((line) => line.trimStart().startsWith("not ok"));
   expect({ failed, output: exitCode === 0 ? "" : stdout.slice(-5000) + stderr }).toEqual({ failed: [], output: "" });
@@ -59,13 +64,13 @@ test("on Deno: the built package passes all of it, with no more rights than to t
   const bundle = await Bun.build({
     entrypoints: [join(import.meta.dir, "on-deno.ts")],
     target: "node",
-    outdir: folder,
+    outdir: directory,
     naming: "deno.mjs",
   });
   expect(bundle.success).toBe(true);
   const rights = ["--no-prompt", "--allow-net=127.0.0.1", "--allow-env", `--allow-read=${CHECKOUT}`];
-  const run = ["run", "--no-remote", "--no-lock", "--node-modules-dir=manual", ...rights, join(folder, "deno.mjs")];
-  const argv = [await deno(), ...run, join(folder, "package/index.js")];
-  const ended = await runProgram(argv, { env: { ...platform().env, DENO_DIR: join(folder, "deno") }, limitMs: 180_000 });
+  const run = ["run", "--no-remote", "--no-lock", "--node-modules-dir=manual", ...rights, join(directory, "deno.mjs")];
+  const argv = [await deno(), ...run, join(directory, "package/index.js")];
+  const ended = await runProgram(argv, { env: { ...platform().env, DENO_DIR: join(directory, "deno") }, limitMs: 180_000 });
   expect(ended).toMatchObject({ stdout: `${CASES.length} passed\n`, exitCode: 0 });
 }, 200_000);

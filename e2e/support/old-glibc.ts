@@ -41,12 +41,12 @@ export async function oldGlibcTar(): Promise<string> {
   return tar;
 }
 
-/** Puts the packages into `work`, with lists and settings of apt's that are the folder's own: the machine's lists, cache and hooks stay untouched. */
+/** Puts the packages into `work`, with lists and settings of apt's that are the directory's own: the machine's lists, cache and hooks stay untouched. */
 async function download(work: string): Promise<void> {
   const { codename } = machineRelease();
   const own = machineSources(codename).find((source) => source.suites.includes(codename));
   if (!own) throw new Error(`the machine's package sources have updates of '${codename}' only, not the release itself`);
-  for (const folder of ["lists/partial", "archives/partial", "etc"]) mkdirSync(join(work, folder), { recursive: true });
+  for (const directory of ["lists/partial", "archives/partial", "etc"]) mkdirSync(join(work, directory), { recursive: true });
   writeFileSync(join(work, "old.sources"), formatDeb822([{ ...own, suites: [RELEASE], components: ["main"], signedBy: KEYRING }]));
   const settings = [
     ...(await machineAptSettings(readTestConfig().env)),
@@ -55,7 +55,7 @@ async function download(work: string): Promise<void> {
     `Dir::State::lists "${work}/lists"`,
     'Dir::State::status "/dev/null"',
     `Dir::Cache "${work}"`,
-    // The folder is root's alone.
+    // The directory is root's alone.
     'APT::Sandbox::User "root"',
     'Acquire::Languages "none"',
   ];

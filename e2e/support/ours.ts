@@ -5,7 +5,7 @@ import type { Platform } from "@boxyard/testkit";
 /** Sandboxes of which the driver has kept anything. */
 export function keptSandboxes(platform: Platform): string[] {
   return ["sandboxes", "pool/sandboxes"]
-    .flatMap((folder) => readdirSync(join(platform.dataDir, folder)))
+    .flatMap((directory) => readdirSync(join(platform.dataDir, directory)))
     .filter((name) => /^i[a-z0-9]{20}$/.test(name));
 }
 

@@ -2,24 +2,24 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeF
 import { join } from "node:path";
 import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
 
-const FOLDER = join(CHECKOUT, "e2e/clients");
+const DIRECTORY = join(CHECKOUT, "e2e/clients");
 
-/** Installs published clients once into the cache, under a name made from what is asked for, and returns the folder. */
-async function installOnce(kind: string, sources: readonly string[], install: (folder: string) => Promise<void>): Promise<string> {
+/** Installs published clients once into the cache, under a name made from what is asked for, and returns the directory. */
+async function installOnce(kind: string, sources: readonly string[], install: (directory: string) => Promise<void>): Promise<string> {
   const config = readTestConfig();
   const hasher = new Bun.CryptoHasher("sha256");
   for (const path of sources) hasher.update(readFileSync(path));
-  const folder = join(config.cacheDir, "clients", `${kind}-${hasher.digest("hex").slice(0, 16)}`);
-  if (existsSync(folder)) return folder;
-  const unfinished = `${folder}.${process.pid}`;
+  const directory = join(config.cacheDir, "clients", `${kind}-${hasher.digest("hex").slice(0, 16)}`);
+  if (existsSync(directory)) return directory;
+  const unfinished = `${directory}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true });
   try {
     await install(unfinished);
-    renameSync(unfinished, folder);
+    renameSync(unfinished, directory);
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }
-  return folder;
+  return directory;
 }
 
 async function mustRun(argv: readonly string[], options: ProgramOptions): Promise<void> {
@@ -27,9 +27,9 @@ async function mustRun(argv: readonly string[], options: ProgramOptions): Promis
   if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")} failed:\n${ended.stdout}${ended.stderr}`);
 }
 
-/** Folder whose `node_modules` holds the older npm client and the CLI. */
+/** Directory whose `node_modules` holds the older npm client and the CLI. */
 export function olderNpmClients(): Promise<string> {
-  return installNpm("npm", join(FOLDER, "published"));
+  return installNpm("npm", join(DIRECTORY, "published"));
 }
 
 /** Path of Deno's program. */
@@ -39,13 +39,13 @@ export async function deno(): Promise<string> {
 
 function installNpm(kind: string, from: string): Promise<string> {
   const files = ["package.json", "package-lock.json", ".npmrc"].map((name) => join(from, name));
-  return installOnce(kind, files, async (folder) => {
-    for (const file of files) cpSync(file, join(folder, file.slice(from.length + 1)));
-    await mustRun(["npm", "ci", "--no-audit", "--no-fund"], { cwd: folder });
+  return installOnce(kind, files, async (directory) => {
+    for (const file of files) cpSync(file, join(directory, file.slice(from.length + 1)));
+    await mustRun(["npm", "ci", "--no-audit", "--no-fund"], { cwd: directory });
   });
 }
 
-/** A folder whose `node_modules` holds the agent frameworks of docs/integrations.md. */
+/** A directory whose `node_modules` holds the agent frameworks of docs/integrations.md. */
 export function npmFrameworks(): Promise<string> {
   return installNpm("frameworks", join(CHECKOUT, "e2e/integrations/js"));
 }
@@ -57,12 +57,12 @@ export function pythonFrameworks(): Promise<string> {
 
 /** A Python with the published client. */
 export function pythonClient(): Promise<string> {
-  return installPython("python", join(FOLDER, "python/requirements.txt"));
+  return installPython("python", join(DIRECTORY, "python/requirements.txt"));
 }
 
 async function installPython(kind: string, requirements: string): Promise<string> {
-  const folder = await installOnce(kind, [requirements], async (unfinished) => {
-    // Scripts of a virtual environment name its folder, so it is made under a name that stays: only what pip installs is moved.
+  const directory = await installOnce(kind, [requirements], async (unfinished) => {
+    // Scripts of a virtual environment name its directory, so it is made under a name that stays: only what pip installs is moved.
     await mustRun(["python3", "-m", "venv", join(unfinished, "tools")], {});
     const target = join(unfinished, "packages");
     await mustRun([join(unfinished, "tools/bin/python"), "-m", "pip", "install", "-q", "--target", target, "-r", requirements], {});
@@ -72,5 +72,5 @@ async function installPython(kind: string, requirements: string): Promise<string
       { mode: 0o755 },
     );
   });
-  return join(folder, "python");
+  return join(directory, "python");
 }

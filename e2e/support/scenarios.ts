@@ -2,14 +2,14 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKOUT } from "@boxyard/testkit";
 
-const FOLDER = join(CHECKOUT, "e2e/clients/js");
+const DIRECTORY = join(CHECKOUT, "e2e/clients/js");
 
 /** What every JavaScript client is walked through, by name. */
-export const SCENARIOS: readonly string[] = readdirSync(join(FOLDER, "scenarios"))
+export const SCENARIOS: readonly string[] = readdirSync(join(DIRECTORY, "scenarios"))
   .map((file) => file.replace(/\.mjs$/, ""))
   .sort();
 
 /** Arguments for a JavaScript runtime that run one scenario with one client, which is a package's name or a module's path. */
 export function scenarioProgram(client: string, scenario: string): string[] {
-  return [join(FOLDER, "run.mjs"), client, scenario];
+  return [join(DIRECTORY, "run.mjs"), client, scenario];
 }

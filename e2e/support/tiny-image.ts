@@ -35,7 +35,7 @@ export async function pushTinyImage(name: string, config: object, { host, login,
 }
 
 async function makeTree(tree: string): Promise<void> {
-  for (const folder of ["bin", "etc", "root", "tmp"]) mkdirSync(join(tree, folder));
+  for (const directory of ["bin", "etc", "root", "tmp"]) mkdirSync(join(tree, directory));
   cpSync("/bin/busybox", join(tree, "bin/busybox"));
   const { stdout } = await runProgram(["/bin/busybox", "--list"]);
   for (const name of stdout.trim().split("\n")) if (name !== "busybox") symlinkSync("busybox", join(tree, "bin", name));

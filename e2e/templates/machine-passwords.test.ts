@@ -15,15 +15,15 @@ const platform = usePlatform({
   env: { HTTPS_PROXY: PROXY, PIP_INDEX_URL: `https://me:${PLANTED.pip}@mirror.example/simple`, BOXYARD_BUILD_SETTINGS: "machine" },
 });
 const NAME = `machine-passwords-${unique().slice(0, 8)}`;
-let folder = "";
+let directory = "";
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-passwords-"));
-  writeFileSync(join(folder, "begun"), "");
+  directory = mkdtempSync(join(tmpdir(), "boxyard-passwords-"));
+  writeFileSync(join(directory, "begun"), "");
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const sha = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("hex");
-// A name of its own, or the cache of an earlier run in the same data folder answers with that run's passwords.
+// A name of its own, or the cache of an earlier run in the same data directory answers with that run's passwords.
 const DOCKERFILE = `FROM boxyard/base
 ENV BUILT_FOR=${NAME}
 RUN env > /environment; cat /proc/*/environ > /all-environments 2>/dev/null; true
@@ -36,7 +36,7 @@ RUN cat /run/boxyard-build/pip.conf
 test("passwords of the machine's proxy and index are in no environment, layer, log or store, and serve those who need them", async () => {
   const options = { apiUrl: platform().apiUrl, apiKey: platform().apiKey };
   const log: string[] = [];
-  await Template.fromDockerfile(DOCKERFILE, { context: folder }).build(NAME, {
+  await Template.fromDockerfile(DOCKERFILE, { context: directory }).build(NAME, {
     ...options,
     onLog: ({ message }) => void log.push(message),
   });
@@ -51,6 +51,6 @@ test("passwords of the machine's proxy and index are in no environment, layer, l
   expect(log.join("\n")).toContain("index-url=https://me:***@mirror.example/simple");
   const planted = Object.values(PLANTED);
   for (const password of planted) expect(log.join("\n")).not.toContain(password);
-  expect(await holders(platform().dataDir, planted, join(folder, "begun"))).toEqual([]);
-  expect((await holders(platform().dataDir, [sha(PROXY)], join(folder, "begun"))).length).toBeGreaterThan(0);
+  expect(await holders(platform().dataDir, planted, join(directory, "begun"))).toEqual([]);
+  expect((await holders(platform().dataDir, [sha(PROXY)], join(directory, "begun"))).length).toBeGreaterThan(0);
 }, 120_000);

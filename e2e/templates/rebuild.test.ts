@@ -7,13 +7,13 @@ import { CHECKOUT, readTestConfig, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 
 const platform = usePlatform();
-const folder = mkdtempSync(join(tmpdir(), "boxyard-rebuild-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-rebuild-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 test("a rebuild of base that fails says why and leaves the old one", async () => {
   const server = { apiUrl: platform().apiUrl, apiKey: platform().apiKey };
   const before = await Template.getInfo("base", server);
-  const blocked = join(folder, "file");
+  const blocked = join(directory, "file");
   writeFileSync(blocked, "");
   const env = { ...readTestConfig().env, BOXYARD_DATA: platform().dataDir, BOXYARD_CACHE: join(blocked, "cache") };
   const argv = [process.execPath, "packages/cli/src/main.ts", "template", "rebuild", "base"];

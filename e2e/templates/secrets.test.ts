@@ -18,21 +18,21 @@ const unique = () => crypto.randomUUID().replaceAll("-", "");
 const PLANTED = { password: `pw${unique()}`, file: `file${unique()}`, variable: `var${unique()}`, argument: `arg${unique()}` };
 const NAME = `secrets-${unique().slice(0, 8)}`;
 let registry: TestRegistry;
-let folder = "";
+let directory = "";
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "boxyard-secrets-"));
-  await writeFile(join(folder, "begun"), "");
+  directory = await mkdtemp(join(tmpdir(), "boxyard-secrets-"));
+  await writeFile(join(directory, "begun"), "");
   const login = { username: "tester", password: PLANTED.password };
   registry = await startRegistry({ login });
   await pushTinyImage("tiny", {}, { host: registry.host, login });
 });
 afterAll(async () => {
   await registry?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
-const since = (path: string, texts: readonly string[]) => holders(path, texts, join(folder, "begun"));
+const since = (path: string, texts: readonly string[]) => holders(path, texts, join(directory, "begun"));
 
 const DOCKERFILE = `FROM boxyard/base
 ARG ARGUMENT
@@ -48,7 +48,7 @@ const sha = (text: string) => `${new Bun.CryptoHasher("sha256").update(text).dig
 test("secrets of a build are there for the steps that ask for them, and afterwards nowhere", async () => {
   const log: string[] = [];
   const secrets = { file: `${PLANTED.file}\n`, variable: PLANTED.variable };
-  const template = Template.fromDockerfile(DOCKERFILE, { context: folder, args: { ARGUMENT: PLANTED.argument } });
+  const template = Template.fromDockerfile(DOCKERFILE, { context: directory, args: { ARGUMENT: PLANTED.argument } });
   await template.build(NAME, { ...options(), secrets, onLog: ({ message }) => void log.push(message) });
   {
     await using sandbox = await Sandbox.create(NAME, options());
@@ -82,10 +82,10 @@ test("secrets of a build are there for the steps that ask for them, and afterwar
 
 test("the command line takes them from files and variables; a registry's password is used and kept nowhere", async () => {
   await writeFile(
-    join(folder, "Dockerfile"),
+    join(directory, "Dockerfile"),
     `FROM boxyard/base\nRUN --mount=type=secret,id=file --mount=type=secret,id=V,env=V cat /run/secrets/file; echo $V ${NAME}\n`,
   );
-  await writeFile(join(folder, "secret"), PLANTED.file);
+  await writeFile(join(directory, "secret"), PLANTED.file);
   const build = (...secrets: string[]) => {
     const argv = [
       process.execPath,
@@ -93,13 +93,13 @@ test("the command line takes them from files and variables; a registry's passwor
       "template",
       "build",
       NAME,
-      folder,
+      directory,
       ...secrets.flatMap((text) => ["--secret", text]),
     ];
     const env = { ...platform().env, BOXYARD_API_URL: platform().apiUrl, BOXYARD_API_KEY: platform().apiKey, V: PLANTED.variable };
     return runProgram(argv, { cwd: CHECKOUT, env });
   };
-  const built = await build(`id=file,src=${join(folder, "secret")}`, "id=V");
+  const built = await build(`id=file,src=${join(directory, "secret")}`, "id=V");
   expect([built.exitCode, built.stderr.includes(PLANTED.file), built.stderr.includes(PLANTED.variable)]).toEqual([0, false, false]);
   expect(built.stderr).toContain(`\n  ****** ${NAME}\n`);
   expect((await build("id=file,src=/nowhere")).stderr).toContain("--secret file: there is no /nowhere");
@@ -113,7 +113,7 @@ test("the command line takes them from files and variables; a registry's passwor
   });
 }, 60_000);
 
-test("nothing of the data folder holds a planted secret: no layer, log, cache, upload or store", async () => {
+test("nothing of the data directory holds a planted secret: no layer, log, cache, upload or store", async () => {
   const { dataDir } = platform();
   // The search finds what is there: the steps' texts are in the log of the build, their results in a layer.
   const stores = readdirSync(dataDir).filter((name) => name.startsWith("boxyard.db"));

@@ -38,7 +38,7 @@ function checkImport(path: string, { specifier, line }: Import): Finding[] {
 function checkRelative(path: string, target: string): string | undefined {
   const from = packageOf(path);
   if (from && !target.startsWith(`packages/${from}/`)) return `${target} is outside the package: import it by its package's name`;
-  // What stands in a folder `testing/` is made for tests elsewhere, and is no part of what the package offers.
+  // What stands in a directory `testing/` is made for tests elsewhere, and is no part of what the package offers.
   if (!from && packageOf(target) && !target.includes("/testing/")) return `${target} is inside a package: import it by its package's name`;
   return undefined;
 }

@@ -32,9 +32,9 @@ export interface TestReference {
 }
 
 /** Tests that SECURITY.md names: `F \`x.test.ts\`: one; another` or with the whole path. */
-export function testReferences(markdown: string, folder: string): TestReference[] {
+export function testReferences(markdown: string, directory: string): TestReference[] {
   return [...markdown.matchAll(/(F )?`([\w/.-]+\.test\.ts)`(?:: ([^|`]+?))?(?=\s*(?:\||; (?:F )?`|; the suite))/g)].map((match) => ({
-    file: match[1] ? `${folder}/${match[2]}` : (match[2] ?? ""),
+    file: match[1] ? `${directory}/${match[2]}` : (match[2] ?? ""),
     tests: (match[3] ?? "")
       .split(";")
       .map((name) => name.trim())

@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AppError, CARRIED_FOLDER } from "@boxyard/core";
+import { AppError, CARRIED_DIRECTORY } from "@boxyard/core";
 import { baseNpmPackages, hashSources, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
 import { ROOT } from "../config.ts";
 import { fetchBaselineBun, fetchPackage } from "./fetch.ts";
 import type { BuildOptions } from "./options.ts";
 
-const FOLDER = join(ROOT, "dist");
+const DIRECTORY = join(ROOT, "dist");
 /** What is fetched once and used by every build. */
-const FETCHED = join(FOLDER, "fetched");
+const FETCHED = join(DIRECTORY, "fetched");
 
-/** Begins the name of a build's own folder; its process id follows. */
+/** Begins the name of a build's own directory; its process id follows. */
 const WORK = "work-";
 
 export interface Executable {
@@ -30,17 +30,17 @@ export interface Surroundings {
 /** Makes `dist/boxyard` (or `dist/boxyard-baseline`) for this machine's architecture, unless it is there and nothing has changed. */
 export async function buildExecutable(options: BuildOptions, { env, progress }: Surroundings): Promise<Executable> {
   const name = options.baseline ? "boxyard-baseline" : "boxyard";
-  const path = join(FOLDER, name);
+  const path = join(DIRECTORY, name);
   const build = buildKey(options.baseline);
   if (!options.force && isCurrent(path, build)) return { path, build, bytes: statSync(path).size, made: false };
-  mkdirSync(FOLDER, { recursive: true });
-  const work = join(FOLDER, `${WORK}${process.pid}`);
+  mkdirSync(DIRECTORY, { recursive: true });
+  const work = join(DIRECTORY, `${WORK}${process.pid}`);
   removeLeftovers();
   mkdirSync(work);
   try {
     progress("what it is made of");
     const runtime = await runtimeFile(options.baseline, env);
-    const carried = join(work, CARRIED_FOLDER);
+    const carried = join(work, CARRIED_DIRECTORY);
     mkdirSync(carried);
     const npmPackages: Record<string, string> = {};
     for (const { name, version } of baseNpmPackages()) npmPackages[name] = await fetchPackage(name, version, FETCHED, env);
@@ -59,10 +59,10 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
 
 /** What builds left that were ended from outside. */
 function removeLeftovers(): void {
-  for (const name of readdirSync(FOLDER)) {
+  for (const name of readdirSync(DIRECTORY)) {
     const isOurs = name === `${WORK}${process.pid}`;
     if (name.startsWith(WORK) && (isOurs || !existsSync(`/proc/${name.slice(WORK.length)}`)))
-      rmSync(join(FOLDER, name), { recursive: true });
+      rmSync(join(DIRECTORY, name), { recursive: true });
   }
 }
 
@@ -111,7 +111,7 @@ async function compile({ outfile, runtime, carried, build }: CompileInput): Prom
       outfile,
       executablePath: runtime,
       assets: [carried],
-      // A folder that somebody runs it in must not configure it.
+      // A directory that somebody runs it in must not configure it.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,

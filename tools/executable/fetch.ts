@@ -4,13 +4,13 @@ import { AppError } from "@boxyard/core";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Path of an npm package's tar in `folder`: fetched by the machine's own npm client unless it is there. Its scripts are not run. */
-export async function fetchPackage(name: string, version: string, folder: string, env: Env): Promise<string> {
+/** Path of an npm package's tar in `directory`: fetched by the machine's own npm client unless it is there. Its scripts are not run. */
+export async function fetchPackage(name: string, version: string, directory: string, env: Env): Promise<string> {
   const file = `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
-  const path = join(folder, file);
+  const path = join(directory, file);
   if (existsSync(path)) return path;
-  mkdirSync(folder, { recursive: true });
-  const work = mkdtempSync(join(folder, "fetch-"));
+  mkdirSync(directory, { recursive: true });
+  const work = mkdtempSync(join(directory, "fetch-"));
   try {
     await run(["npm", "pack", "--silent", "--ignore-scripts", `--pack-destination=${work}`, `${name}@${version}`], work, env);
     renameSync(join(work, file), path);
@@ -21,11 +21,11 @@ export async function fetchPackage(name: string, version: string, folder: string
 }
 
 /** Path of the Bun of this version that needs no AVX2, which npm installs only when it is asked to. */
-export async function fetchBaselineBun(version: string, folder: string, env: Env): Promise<string> {
-  const path = join(folder, `bun-linux-x64-baseline-${version}`);
+export async function fetchBaselineBun(version: string, directory: string, env: Env): Promise<string> {
+  const path = join(directory, `bun-linux-x64-baseline-${version}`);
   if (existsSync(path)) return path;
-  const archive = await fetchPackage("@oven/bun-linux-x64-baseline", version, folder, env);
-  const work = mkdtempSync(join(folder, "unpack-"));
+  const archive = await fetchPackage("@oven/bun-linux-x64-baseline", version, directory, env);
+  const work = mkdtempSync(join(directory, "unpack-"));
   try {
     await run(["tar", "-xzf", archive, "--no-same-owner", "package/bin/bun"], work, env);
     renameSync(join(work, "package/bin/bun"), path);

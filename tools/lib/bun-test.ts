@@ -8,14 +8,14 @@ import type { RunResult } from "./run.ts";
 import { parseSkips, reasonFor } from "./skips.ts";
 import { bun, type SuiteContext, type Tally } from "./suite.ts";
 
-const SKIPPED_FOLDERS = /(^|\/)(node_modules|dist|\.git)\//;
+const SKIPPED_DIRECTORIES = /(^|\/)(node_modules|dist|\.git)\//;
 
 /** Files of the checkout that match one of `patterns`, sorted; with names given on the command line, only those that contain one. */
 export function testFiles(patterns: readonly string[], only: readonly string[], except?: RegExp): string[] {
   const found = new Set<string>();
   for (const pattern of patterns) {
     for (const path of new Glob(pattern).scanSync({ cwd: ROOT, onlyFiles: true })) {
-      if (!SKIPPED_FOLDERS.test(path) && !except?.test(path)) found.add(path);
+      if (!SKIPPED_DIRECTORIES.test(path) && !except?.test(path)) found.add(path);
     }
   }
   return [...found].sort().filter((path) => only.length === 0 || only.some((part) => path.includes(part)));
@@ -31,9 +31,9 @@ export interface BunTestOptions {
 
 /** Runs `bun test` on the files in one process and reads its report. */
 export async function bunTest(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
-  const folder = mkdtempSync(join(context.config.env.TMPDIR ?? tmpdir(), "boxyard-junit-"));
+  const directory = mkdtempSync(join(context.config.env.TMPDIR ?? tmpdir(), "boxyard-junit-"));
   try {
-    const report = join(folder, "report.xml");
+    const report = join(directory, "report.xml");
     const result = await context.command(
       [
         ...[bun, "test", `--timeout=${options.testLimitMs}`, "--reporter=junit", `--reporter-outfile=${report}`],
@@ -43,7 +43,7 @@ export async function bunTest(context: SuiteContext, files: readonly string[], o
     );
     return tallyReport(result, readReport(report), context);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

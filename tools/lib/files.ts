@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { Glob } from "bun";
 import { ROOT } from "../config.ts";
 
-/** Folders that hold our code. */
-const FOLDERS = ["packages", "tools", "e2e", "bench", "images"];
+/** Directories that hold our code. */
+const DIRECTORIES = ["packages", "tools", "e2e", "bench", "images"];
 const NOT_OURS = /(^|\/)(node_modules|dist|generated)\//;
 
 /** Our own source files with their text, sorted by path. */
 export function sourceFiles(extensions: readonly string[]): { path: string; text: string }[] {
-  const pattern = `{${FOLDERS.join(",")}}/**/*.{${extensions.join(",")},}`;
+  const pattern = `{${DIRECTORIES.join(",")}}/**/*.{${extensions.join(",")},}`;
   return [...new Glob(pattern).scanSync({ cwd: ROOT, onlyFiles: true })]
     .filter((path) => !NOT_OURS.test(path))
     .sort()

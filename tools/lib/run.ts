@@ -31,8 +31,8 @@ export interface RunResult {
  */
 export async function run(argv: readonly string[], options: RunOptions): Promise<RunResult> {
   const startedAt = performance.now();
-  const folder = mkdtempSync(join(options.env?.TMPDIR ?? tmpdir(), "boxyard-run-"));
-  const log = openSync(join(folder, "output"), "w");
+  const directory = mkdtempSync(join(options.env?.TMPDIR ?? tmpdir(), "boxyard-run-"));
+  const log = openSync(join(directory, "output"), "w");
   try {
     const child = Bun.spawn([...argv], {
       cwd: options.cwd ?? ROOT,
@@ -47,11 +47,11 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     if (timedOut) await end(child.pid, child.exited, options.marker);
     const exitCode = await child.exited;
     active.delete(child.pid);
-    const output = readFileSync(join(folder, "output"), "utf8");
+    const output = readFileSync(join(directory, "output"), "utf8");
     return { exitCode, timedOut, output, ms: performance.now() - startedAt };
   } finally {
     closeSync(log);
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -95,7 +95,7 @@ export function npmBinary(tool: "biome" | "buf" | "tsc"): string {
 
 let commands = 0;
 
-/** The environment of a test's child: ours, with the test platform's folders and no colours. */
+/** The environment of a test's child: ours, with the test platform's directories and no colours. */
 export function childEnv(config: ToolsConfig): Record<string, string | undefined> {
   return {
     ...config.env,

@@ -7,6 +7,6 @@ test("new, gone and different files are changes", () => {
   expect(changedFiles(before, after)).toEqual(["added", "gone", "other"]);
 });
 
-test("reads a folder with what is below it", () => {
+test("reads a directory with what is below it", () => {
   expect([...readTree("tools").keys()]).toContain("tools/lib/tree.ts");
 });

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../config.ts";
 
-/** Every file below a folder of the checkout, or the one file that is named, by path, with its text. */
-export function readTree(folder: string): Map<string, string> {
-  if (statSync(join(ROOT, folder)).isFile()) return new Map([[folder, readFileSync(join(ROOT, folder), "utf8")]]);
+/** Every file below a directory of the checkout, or the one file that is named, by path, with its text. */
+export function readTree(directory: string): Map<string, string> {
+  if (statSync(join(ROOT, directory)).isFile()) return new Map([[directory, readFileSync(join(ROOT, directory), "utf8")]]);
   const files = new Map<string, string>();
-  for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+  for (const entry of readdirSync(join(ROOT, directory), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isFile()) files.set(path.slice(ROOT.length + 1), readFileSync(path, "utf8"));
   }

@@ -9,7 +9,7 @@ const DISK_BYTES = 12 * 1024 ** 3;
 /** Modules that stand between the initial file system and the disk; the rest is loaded from the disk. */
 const DISK_MODULES = ["virtio_pci", "virtio_blk", "ext4"] as const;
 
-/** What a boot needs, kept in the cache folder under the hash of everything it is made from. */
+/** What a boot needs, kept in the cache directory under the hash of everything it is made from. */
 export interface GuestImage {
   readonly kernel: string;
   readonly initrd: string;
@@ -71,7 +71,7 @@ async function unpackKernel(work: string): Promise<string> {
 
 async function makeInitrd(work: string, version: string): Promise<void> {
   const root = join(work, "initrd");
-  for (const folder of ["bin", "dev", "proc", "sys", "new", "modules"]) await mkdir(join(root, folder), { recursive: true });
+  for (const directory of ["bin", "dev", "proc", "sys", "new", "modules"]) await mkdir(join(root, directory), { recursive: true });
   await cp("/bin/busybox", join(root, "bin/busybox"));
   await cp(join(FILES, "initrd-init"), join(root, "init"));
   const paths: string[] = [];
@@ -97,7 +97,7 @@ async function makeSandboxTar(work: string): Promise<void> {
   const sudo = 'echo "user ALL=(ALL:ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/user" && chmod 440 "$1/etc/sudoers.d/user"';
   const hooks = [user, sudo].map((hook) => `--customize-hook=${hook}`);
   const packages = `--include=${SANDBOX_PACKAGES.join(",")}`;
-  // Layers hold no device nodes, but a folder to mount them on.
+  // Layers hold no device nodes, but a directory to mount them on.
   await sh([
     "mmdebstrap",
     "--quiet",
@@ -122,12 +122,12 @@ async function makeTree(work: string, version: string): Promise<void> {
   await sh(["chmod", "755", join(tree, "guest-init")]);
 }
 
-/** A disk with the image's tree, `folders` copied to their places, and `job` as `/guest-job`. */
-export async function makeDisk(image: GuestImage, disk: string, folders: Readonly<Record<string, string>>, job: string): Promise<void> {
+/** A disk with the image's tree, `directories` copied to their places, and `job` as `/guest-job`. */
+export async function makeDisk(image: GuestImage, disk: string, directories: Readonly<Record<string, string>>, job: string): Promise<void> {
   const work = `${disk}.tree`;
   await rm(work, { recursive: true, force: true });
   await sh(["cp", "-a", "--reflink=auto", image.tree, work]);
-  for (const [to, from] of Object.entries(folders)) {
+  for (const [to, from] of Object.entries(directories)) {
     await mkdir(join(work, to, ".."), { recursive: true });
     await sh(["cp", "-a", "--reflink=auto", "-T", from, join(work, to)]);
   }

@@ -9,7 +9,7 @@ import { type GuestImage, guestImage, makeDisk, readFromDisk } from "./image.ts"
 export interface GuestTestOptions {
   /** Where images are kept from run to run. */
   readonly cacheDir: string;
-  /** A data folder of the same sources that was set up: its guest bundle is taken, since compiling in the guest would take minutes. */
+  /** A data directory of the same sources that was set up: its guest bundle is taken, since compiling in the guest would take minutes. */
   readonly dataDir: string;
   /** Test files, relative to the checkout. */
   readonly files: readonly string[];

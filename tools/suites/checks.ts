@@ -57,9 +57,9 @@ export const sizes: Suite = {
     const exceptions = JSON.parse(readFileSync(join(ROOT, "tools/checks/size-exceptions.json"), "utf8")) as SizeExceptions;
     const report = checkFileSizes(sourceFiles(["ts", "tsx", "c", "sh", "proto"]), exceptions);
     for (const warning of report.warnings) say(`  ! ${warning}`);
-    const folders = ["packages", "tools", "e2e", "bench", "images"];
+    const directories = ["packages", "tools", "e2e", "bench", "images"];
     const rule = "--only=complexity/noExcessiveLinesPerFunction";
-    const biome = await command([npmBinary("biome"), "lint", rule, "--max-diagnostics=none", "--reporter=json", ...folders]);
+    const biome = await command([npmBinary("biome"), "lint", rule, "--max-diagnostics=none", "--reporter=json", ...directories]);
     const json = biome.output.slice(biome.output.indexOf("{"), biome.output.lastIndexOf("}") + 1);
     const failures = [...report.failures, ...longFunctions(json, exceptions)];
     return failures.length > 0 ? failedOne(failures.join("\n")) : passedOne(report.warnings.join("\n"));

@@ -45,13 +45,13 @@ export const leaks: Suite = {
   run: async ({ config, before, marker, say }) => {
     const ours = belongsToUs(config.testDataDir, marker);
     const found = await settle(() => compareSnapshots(before, takeSnapshot({ marker })));
-    // Elsewhere than on a CI machine other people work too: what carries neither our folder nor our instance is shown, not counted.
+    // Elsewhere than on a CI machine other people work too: what carries neither our directory nor our instance is shown, not counted.
     // What an earlier run had left of ours, and this one has given back, is no fault either.
     const counted = found.filter((difference) => (ours(difference) ? difference.change !== "taken away" : config.ci));
     for (const other of found.filter((difference) => !ours(difference) && !config.ci)) say(`  ! not of this run: ${print(other)}`);
     for (const { pid } of processesWithMarker(marker)) endProcess(pid);
-    const folders = leftFolders(config.testDataDir);
-    if (counted.length + folders.length > 0) return failedOne([...counted.map(print), ...folders].join("\n"));
+    const directories = leftDirectories(config.testDataDir);
+    if (counted.length + directories.length > 0) return failedOne([...counted.map(print), ...directories].join("\n"));
     return passedOne();
   },
 };
@@ -72,7 +72,7 @@ function belongsToUs(dataDir: string, marker: string): (difference: Difference) 
   try {
     instance = (JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string }).instance;
   } catch {
-    // Set-up never got so far; then the folder's name is all there is to go by.
+    // Set-up never got so far; then the directory's name is all there is to go by.
   }
   const marked = new Set(processesWithMarker(marker).map(({ pid }) => String(pid)));
   return ({ kind, what }) => {
@@ -98,12 +98,12 @@ function mountsOf(pid: number): string {
 
 const print = ({ kind, change, what }: Difference): string => `${kind}: ${change}: ${what}`;
 
-/** What sandboxes leave in the data folder. */
-function leftFolders(dataDir: string): string[] {
+/** What sandboxes leave in the data directory. */
+function leftDirectories(dataDir: string): string[] {
   return ["sandboxes", "run"].flatMap((name) => {
-    const folder = join(dataDir, name);
-    const left = existsSync(folder) ? readdirSync(folder) : [];
-    return left.filter((entry) => /^i[a-z0-9]{20}$/.test(entry)).map((entry) => `files: left behind: ${folder}/${entry}`);
+    const directory = join(dataDir, name);
+    const left = existsSync(directory) ? readdirSync(directory) : [];
+    return left.filter((entry) => /^i[a-z0-9]{20}$/.test(entry)).map((entry) => `files: left behind: ${directory}/${entry}`);
   });
 }
 

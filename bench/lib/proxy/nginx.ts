@@ -6,19 +6,19 @@ import { join } from "node:path";
 export async function nginx(upstreamPort: number): Promise<(AsyncDisposable & { port: number; pid: number }) | undefined> {
   const binary = Bun.which("nginx", { PATH: "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin" });
   if (!binary) return undefined;
-  const folder = await mkdtemp(join(tmpdir(), "boxyard-nginx-"));
+  const directory = await mkdtemp(join(tmpdir(), "boxyard-nginx-"));
   const port = freePort();
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${directory}/${name};`).join(" ");
   await writeFile(
-    join(folder, "nginx.conf"),
-    `worker_processes 1; daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log;
+    join(directory, "nginx.conf"),
+    `worker_processes 1; daemon off; master_process off; pid ${directory}/pid; error_log ${directory}/error.log;
      events { worker_connections 4096; }
      http { access_log off; ${temporary}
        upstream sandbox { server 127.0.0.1:${upstreamPort}; keepalive 64; keepalive_requests 10000000; }
        server { listen 127.0.0.1:${port}; keepalive_requests 10000000;
          location / { proxy_pass http://sandbox; proxy_http_version 1.1; proxy_set_header Connection ""; } } }`,
   );
-  const child = Bun.spawn([binary, "-c", join(folder, "nginx.conf"), "-p", folder], { stdout: "ignore", stderr: "ignore" });
+  const child = Bun.spawn([binary, "-c", join(directory, "nginx.conf"), "-p", directory], { stdout: "ignore", stderr: "ignore" });
   await Bun.sleep(500);
   return {
     port,
@@ -26,7 +26,7 @@ export async function nginx(upstreamPort: number): Promise<(AsyncDisposable & { 
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await child.exited;
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 }

@@ -32,9 +32,9 @@ export interface StartOptions {
   readonly executable?: string;
   /** Runs the agent of a guest bundle in a root file system of its own, as a sandbox does, in place of the machine's. */
   readonly image?: {
-    /** Folder of the bundle. */
+    /** Directory of the bundle. */
     readonly bundle: string;
-    /** Shell text that fills the folder `$ROOT`, which is empty but for mount points. */
+    /** Shell text that fills the directory `$ROOT`, which is empty but for mount points. */
     readonly fill: string;
   };
 }
@@ -69,7 +69,7 @@ export async function startAgent(options: StartOptions = {}): Promise<AgentUnder
       "--kill-child",
       "--",
       "/bin/sh",
-      join(place.folder, "boot.sh"),
+      join(place.directory, "boot.sh"),
     ],
     {
       env: { PATH: config.path, BOXYARD_INIT_KEY: INIT_KEY, ...place.environment(port, options) },
@@ -121,22 +121,24 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Folder and control groups of one agent. */
+/** Directory and control groups of one agent. */
 class Place {
-  readonly folder = mkdtempSync(join(tmpdir(), "boxyard-agent-"));
+  readonly directory = mkdtempSync(join(tmpdir(), "boxyard-agent-"));
   private readonly name = `by-test-${crypto.randomUUID().slice(0, 8)}`;
   private readonly cgroups: string[] = [];
 
   constructor(options: StartOptions) {
-    mkdirSync(join(this.folder, "host"));
-    writeFileSync(join(this.folder, "host/limits.json"), JSON.stringify(options.limits ?? {}));
+    mkdirSync(join(this.directory, "host"));
+    writeFileSync(join(this.directory, "host/limits.json"), JSON.stringify(options.limits ?? {}));
     const unified = this.makeCgroup(isHybrid() ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup");
     const limits = [
       ...this.limit("pids", "pids.max", "pids.max", options.maxProcesses),
       ...this.limit("memory", "memory.limit_in_bytes", "memory.max", options.memoryBytes),
     ];
-    const script = options.image ? imageScript(this.folder, unified, options.image) : bootScript(this.folder, unified, limits, options);
-    writeFileSync(join(this.folder, "boot.sh"), script);
+    const script = options.image
+      ? imageScript(this.directory, unified, options.image)
+      : bootScript(this.directory, unified, limits, options);
+    writeFileSync(join(this.directory, "boot.sh"), script);
   }
 
   environment(port: number, options: StartOptions): Record<string, string> {
@@ -146,14 +148,14 @@ class Place {
       ...address,
       ...ENGINE_SETTINGS,
       BOXYARD_AGENT_LAUNCH: buildLaunch(),
-      BOXYARD_AGENT_CGROUP_V1: join(this.folder, "v1"),
-      BOXYARD_AGENT_HOST_DIR: join(this.folder, "host"),
+      BOXYARD_AGENT_CGROUP_V1: join(this.directory, "v1"),
+      BOXYARD_AGENT_HOST_DIR: join(this.directory, "host"),
       ...options.settings,
     };
   }
 
   async remove(): Promise<void> {
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
     for (const path of this.cgroups) await removeCgroup(path);
   }
 
@@ -173,7 +175,7 @@ class Place {
     }
     const path = this.makeCgroup(`/sys/fs/cgroup/${controller}`);
     writeFileSync(join(path, v1File), String(value));
-    const bind = join(this.folder, "v1", controller);
+    const bind = join(this.directory, "v1", controller);
     return [`echo 0 > ${path}/cgroup.procs`, `mkdir -p ${bind}`, `mount --bind ${path} ${bind}`];
   }
 }
@@ -183,7 +185,7 @@ function isHybrid(): boolean {
 }
 
 /** What PID 1 of the agent's namespaces does: the mounts of a sandbox as far as the agent sees them, then the agent. */
-function bootScript(folder: string, unified: string, limits: readonly string[], options: StartOptions): string {
+function bootScript(directory: string, unified: string, limits: readonly string[], options: StartOptions): string {
   const agent = options.executable ?? `${process.execPath} ${join(import.meta.dir, "../../../packages/agent/src/main.ts")}`;
   const file = (name: string, text: string | null | undefined, standard: string) =>
     text === null ? `rm -f /etc/${name}` : `printf '%s' '${text ?? standard}' > /etc/${name}`;
@@ -194,8 +196,8 @@ function bootScript(folder: string, unified: string, limits: readonly string[], 
     `echo 0 > ${unified}/cgroup.procs`,
     `mkdir ${unified}/user ${unified}/pty`,
     // A writable copy of /etc, so that nothing of the machine's own is touched.
-    `mkdir ${folder}/etc-upper ${folder}/etc-work`,
-    `mount -t overlay overlay -o lowerdir=/etc,upperdir=${folder}/etc-upper,workdir=${folder}/etc-work /etc`,
+    `mkdir ${directory}/etc-upper ${directory}/etc-work`,
+    `mount -t overlay overlay -o lowerdir=/etc,upperdir=${directory}/etc-upper,workdir=${directory}/etc-work /etc`,
     file("passwd", options.passwd, PASSWD),
     file("group", options.group, GROUP),
     "mount -t tmpfs tmpfs /home",
@@ -213,13 +215,13 @@ function bootScript(folder: string, unified: string, limits: readonly string[], 
 }
 
 /** The same for a root file system of its own: what a sandbox has mounted, and nothing of the machine. */
-function imageScript(folder: string, unified: string, image: NonNullable<StartOptions["image"]>): string {
+function imageScript(directory: string, unified: string, image: NonNullable<StartOptions["image"]>): string {
   const lines = [
     "set -e",
     "mount --make-rprivate /",
     `echo 0 > ${unified}/cgroup.procs`,
     `mkdir ${unified}/user ${unified}/pty`,
-    `export ROOT=${folder}/root`,
+    `export ROOT=${directory}/root`,
     "mkdir -p $ROOT && mount -t tmpfs -o mode=755 tmpfs $ROOT",
     "cd $ROOT && mkdir -p .boxyard proc dev/pts sys/fs/cgroup tmp && chmod 1777 tmp",
     `mount --bind ${image.bundle} .boxyard`,

@@ -2,20 +2,20 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const FOLDER = join(import.meta.dir, "../../../images/guest/launch");
+const DIRECTORY = join(import.meta.dir, "../../../images/guest/launch");
 
 /** Path of the compiled `launch`, built once for each state of its source, with every warning an error. */
 export function buildLaunch(): string {
-  const files = readdirSync(FOLDER)
+  const files = readdirSync(DIRECTORY)
     .sort()
-    .map((name) => join(FOLDER, name));
+    .map((name) => join(DIRECTORY, name));
   const hasher = new Bun.CryptoHasher("sha256");
   for (const file of files) hasher.update(readFileSync(file));
   const hash = hasher.digest("hex").slice(0, 16);
-  const folder = join(tmpdir(), "boxyard-test-launch");
-  const target = join(folder, `launch-${hash}`);
+  const directory = join(tmpdir(), "boxyard-test-launch");
+  const target = join(directory, `launch-${hash}`);
   if (existsSync(target)) return target;
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(directory, { recursive: true });
   const compiler = Bun.which("musl-gcc") ?? Bun.which("gcc");
   if (!compiler) throw new Error("building launch needs musl-gcc (Debian package musl-tools) or gcc");
   const scratch = `${target}.${process.pid}`;

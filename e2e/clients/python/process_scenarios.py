@@ -119,7 +119,7 @@ async def terminal(flavour):
 
 
 async def terminal_of_somebody(flavour):
-    """A user, a folder and variables of the caller's choice; no time limit."""
+    """A user, a directory and variables of the caller's choice; no time limit."""
     do, _ = _tools()
     async with sandbox_of(flavour) as sandbox:
         options = {"user": "root", "cwd": "/etc", "envs": {"GREETING": "ahoj"}, "timeout": 0}

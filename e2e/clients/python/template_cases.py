@@ -9,12 +9,12 @@ import uuid
 
 import e2b
 
-FOLDER = pathlib.Path(__file__).parent.parent / "templates"
+DIRECTORY = pathlib.Path(__file__).parent.parent / "templates"
 AT_ONCE = 4
 
 
 def _template_of(kind, case):
-    empty = kind(file_context_path=str(FOLDER / "context"))
+    empty = kind(file_context_path=str(DIRECTORY / "context"))
     if "dockerfile" in case:
         return empty.from_dockerfile(f"FROM e2bdev/base\n{case['dockerfile']}\n")
     template = empty.from_base_image()
@@ -51,7 +51,7 @@ async def _work(flavour, do, left):
 
 
 async def build_all(flavour, do):
-    left = json.loads((FOLDER / "cases.json").read_text())
+    left = json.loads((DIRECTORY / "cases.json").read_text())
     assert len(left) > 15, "the table is not there"
     if flavour.is_async:
         await asyncio.gather(*(_work(flavour, do, left) for _ in range(AT_ONCE)))

@@ -13,9 +13,9 @@ export interface Secret extends AsyncDisposable {
 
 export async function plantSecret(): Promise<Secret> {
   const text = `secret-of-the-machine-${crypto.randomUUID()}`;
-  const folder = mkdtempSync("/var/boxyard-secret-");
-  chmodSync(folder, 0o700);
-  const path = join(folder, "secret");
+  const directory = mkdtempSync("/var/boxyard-secret-");
+  chmodSync(directory, 0o700);
+  const path = join(directory, "secret");
   writeFileSync(path, text, { mode: 0o600 });
   const holder = Bun.spawn(["sleep", "600"], { env: { PATH: "/usr/bin:/bin", SECRET: text }, stdin: "ignore", stdout: "ignore" });
   // It is there to be found: who finds nothing was kept from it.
@@ -27,7 +27,7 @@ export async function plantSecret(): Promise<Secret> {
     async [Symbol.asyncDispose]() {
       holder.kill("SIGKILL");
       await holder.exited;
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 
 export interface CliConfig {
-  /** `$BOXYARD_DATA`: the folder of the local server. */
+  /** `$BOXYARD_DATA`: the directory of the local server. */
   readonly dataDir: string;
   /** Where a local server listens, as `host:port`. */
   readonly listen: string;

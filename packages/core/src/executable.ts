@@ -10,5 +10,5 @@ export const executableBuild: string | undefined = typeof BOXYARD_BUILD === "und
  */
 export const PROGRAM = { server: "@server", layerWorker: "@layer-worker" } as const;
 
-/** Name of the folder beside the executable's code with what it carries; recipes of templates are in its `images/`, as in a checkout. */
-export const CARRIED_FOLDER = "carried";
+/** Name of the directory beside the executable's code with what it carries; recipes of templates are in its `images/`, as in a checkout. */
+export const CARRIED_DIRECTORY = "carried";

@@ -11,7 +11,7 @@ import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import { MemoryGuard } from "./guard/guard.ts";
 import { runningSandboxes } from "./guard/running.ts";
-import { RUN_FOLDER } from "./network/index.ts";
+import { RUN_DIRECTORY } from "./network/index.ts";
 import type { HardLimits } from "./oci/config.ts";
 import { seccompConfig } from "./oci/seccomp/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
@@ -35,7 +35,7 @@ const MAX_OPEN_FILES = 16_384;
 export interface AssembledParts {
   /** Eight hex digits that all names of this server on the machine carry. */
   readonly instance: string;
-  readonly guestFolder: string;
+  readonly guestDirectory: string;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
   readonly fingerprint: () => Promise<Fingerprint>;
@@ -44,16 +44,16 @@ export interface AssembledParts {
 /** Puts a driver together from its parts and makes the sandboxes of an earlier process known to them. */
 export function assembleDriver(
   config: LocalDriverConfig,
-  { instance, guestFolder, networks, storage, fingerprint }: AssembledParts,
+  { instance, guestDirectory, networks, storage, fingerprint }: AssembledParts,
 ): LocalDriver {
-  if (`${config.dataFolder}/`.startsWith(`${ROOT_MOUNT}/`)) {
-    throw new AppError("failed_precondition", `The data folder cannot lie in ${ROOT_MOUNT}; choose another BOXYARD_DATA`, {
-      reason: "data_folder",
+  if (`${config.dataDir}/`.startsWith(`${ROOT_MOUNT}/`)) {
+    throw new AppError("failed_precondition", `The data directory cannot lie in ${ROOT_MOUNT}; choose another BOXYARD_DATA`, {
+      reason: "data_directory",
     });
   }
   const runtime = chooseRuntime(config.runtime);
-  const paths = new DataPaths(config.dataFolder);
-  for (const folder of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const paths = new DataPaths(config.dataDir);
+  for (const directory of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(directory, { recursive: true, mode: 0o700 });
   writeFileSync(paths.criuScript, MOMENT_SCRIPT, { mode: 0o755 });
   const cgroups = new InstanceCgroups(findHierarchies(), instance);
   cgroups.prepare();
@@ -76,14 +76,14 @@ export function assembleDriver(
     spareChildren,
     limits,
     guard: new MemoryGuard({ running: () => runningSandboxes(parts), logger: config.logger }),
-    uidRanges: new UidRanges(instance, new UidClaims(RUN_FOLDER, instance, bootId())),
+    uidRanges: new UidRanges(instance, new UidClaims(RUN_DIRECTORY, instance, bootId())),
     networks,
     storage,
     runtime: new OciRuntime(runtime, paths.runtime, clock),
-    criu: workingCriu(config.dataFolder),
+    criu: workingCriu(config.dataDir),
     criuLimitMs: config.criuLimitMs ?? CRIU_LIMIT_MS,
     criuScript: paths.criuScript,
-    guestFolder,
+    guestDirectory,
     clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,
     observer: { ...stepTrace(config.logger, cgroups), ...config.observer },

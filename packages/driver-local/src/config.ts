@@ -4,8 +4,8 @@ import type { Reserve } from "./reserve-for-machine.ts";
 import type { RuntimeName } from "./runtime/dialect.ts";
 
 export interface LocalDriverConfig {
-  /** Absolute path of the data folder (`BOXYARD_DATA`), set up before. */
-  readonly dataFolder: string;
+  /** Absolute path of the data directory (`BOXYARD_DATA`), set up before. */
+  readonly dataDir: string;
   readonly logger: Logger;
   /** The runtime to use (`BOXYARD_RUNTIME`); by default the first that works of crun and runc. */
   readonly runtime?: RuntimeName;

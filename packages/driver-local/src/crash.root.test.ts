@@ -27,22 +27,22 @@ describe("a create or start that is cut off", () => {
 
   /** What of `id` is anywhere on the machine. */
   const traces = (id: SandboxId): string[] => {
-    const { dataFolder } = machine;
-    const instance = readInstance(dataFolder)?.instance;
-    const folders = [
+    const { dataDir } = machine;
+    const instance = readInstance(dataDir)?.instance;
+    const directories = [
       ...mountPoints(findHierarchies()).map((point) => join(point, `boxyard-${instance}`, id)),
-      join(dataFolder, "sandboxes", id),
-      join(dataFolder, "run/runtime", id),
-      join(dataFolder, "pool/sandboxes", id),
+      join(dataDir, "sandboxes", id),
+      join(dataDir, "run/runtime", id),
+      join(dataDir, "pool/sandboxes", id),
     ].filter((path) => existsSync(path));
     const mounts = readFileSync("/proc/self/mountinfo", "utf8").includes(id) ? ["a mount"] : [];
-    return [...folders, ...mounts, ...processesOf(instance, id)];
+    return [...directories, ...mounts, ...processesOf(instance, id)];
   };
 
   for (const when of ["before", "after"] as const) {
     for (const step of STEPS) {
       test(`by a failure ${when} ${step} leaves nothing`, async () => {
-        await volumesReady(machine.dataFolder);
+        await volumesReady(machine.dataDir);
         const openBefore = openDescriptors();
         machine.faults[when] = (name) => {
           if (name === step) throw new Error("injected");
@@ -52,13 +52,13 @@ describe("a create or start that is cut off", () => {
         expect(String(error)).toContain("injected");
         expect(await machine.driver.list()).toEqual([]);
         expect(traces(spec.sandboxId)).toEqual([]);
-        await volumesReady(machine.dataFolder);
+        await volumesReady(machine.dataDir);
         await eventually("what was opened is closed", () => openDescriptors() <= openBefore + 1);
       });
 
       test(`by kill -9 ${when} ${step} leaves what can be found and removed`, async () => {
         await machine.close();
-        const id = await dieAt(machine.dataFolder, when, step);
+        const id = await dieAt(machine.dataDir, when, step);
         await machine.reopen();
         expect((await machine.driver.list()).map((handle) => handle.sandboxId)).toEqual([id]);
         await machine.destroyAll();
@@ -111,7 +111,7 @@ describe("a create or start that is cut off", () => {
 
       test(`by kill -9 ${when} ${removal} of a removal leaves what can be found and removed`, async () => {
         await machine.close();
-        const id = await dieAt(machine.dataFolder, when, removal);
+        const id = await dieAt(machine.dataDir, when, removal);
         await machine.reopen();
         expect((await machine.driver.list()).map((handle) => handle.sandboxId)).toEqual(isOver ? [] : [id]);
         await machine.destroyAll();
@@ -123,9 +123,9 @@ describe("a create or start that is cut off", () => {
 
   test("leaves the machine as before after a hundred of them, at every step and every removal", async () => {
     await machine.driver.destroy(await machine.boot()); // What is made once and stays comes into being.
-    await volumesReady(machine.dataFolder);
+    await volumesReady(machine.dataDir);
     const before = takeSnapshot();
-    const files = filesOf(machine.dataFolder);
+    const files = filesOf(machine.dataDir);
     const descriptors = openDescriptors();
     for (let i = 0; i < 100; i++) {
       const step = [...STEPS, ...REMOVALS][i % (STEPS.length + REMOVALS.length)];
@@ -143,20 +143,20 @@ describe("a create or start that is cut off", () => {
     delete machine.faults.after;
     expect(await machine.driver.list()).toEqual([]);
     // Mounts, loop devices, links (the router's too), tables, cgroups, processes, owner and mode of the machine's device nodes.
-    expect(await settledDifferences(machine.dataFolder, before)).toEqual([]);
-    expect(filesOf(machine.dataFolder)).toEqual(files);
+    expect(await settledDifferences(machine.dataDir, before)).toEqual([]);
+    expect(filesOf(machine.dataDir)).toEqual(files);
     await eventually("no descriptor more than before", () => openDescriptors() <= descriptors);
   });
 });
 
 /** Volumes for the next creates are made in the background; a look at what is open should not fall into that. */
-const volumesReady = (dataFolder: string) =>
-  eventually("the next volumes are ready", () => readdirSync(`${dataFolder}/pool/ready-volumes`).length >= 4);
+const volumesReady = (dataDir: string) =>
+  eventually("the next volumes are ready", () => readdirSync(`${dataDir}/pool/ready-volumes`).length >= 4);
 
-/** Every file and folder of the data folder but what templates hold, which no sandbox may change, and the volumes of the next creates. */
-function filesOf(dataFolder: string): string[] {
+/** Every file and directory of the data directory but what templates hold, which no sandbox may change, and the volumes of the next creates. */
+function filesOf(dataDir: string): string[] {
   const leftOut = ["-path", "*/pool/layers/*", "-o", "-path", "*/pool/ready-volumes/*"];
-  const found = Bun.spawnSync(["find", dataFolder, "(", ...leftOut, ")", "-prune", "-o", "-print"]).stdout.toString();
+  const found = Bun.spawnSync(["find", dataDir, "(", ...leftOut, ")", "-prune", "-o", "-print"]).stdout.toString();
   expect(found).toContain("/pool/layers");
   return found.split("\n").sort();
 }
@@ -165,9 +165,9 @@ function openDescriptors(): number {
   return readdirSync("/proc/self/fd").length;
 }
 
-async function dieAt(dataFolder: string, when: string, step: string): Promise<SandboxId> {
+async function dieAt(dataDir: string, when: string, step: string): Promise<SandboxId> {
   const script = join(import.meta.dir, "testing/die-at-step.ts");
-  const child = Bun.spawn([process.execPath, script, dataFolder, when, step], { stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn([process.execPath, script, dataDir, when, step], { stdout: "pipe", stderr: "inherit" });
   const id = (await new Response(child.stdout).text()).trim();
   await child.exited;
   expect(child.signalCode).toBe("SIGKILL");

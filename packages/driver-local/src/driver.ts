@@ -48,7 +48,7 @@ const notFound = (handle: SandboxHandle) =>
 
 /**
  * Sandboxes on this machine. Holds no record of them: each answer comes from the state file and the kernel, so any number of drivers
- * over one data folder, one after the other, see the same.
+ * over one data directory, one after the other, see the same.
  */
 export class LocalDriver implements SandboxDriver {
   readonly name = DRIVER_NAME;

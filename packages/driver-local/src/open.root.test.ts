@@ -4,7 +4,7 @@ import { readInstance } from "./setup/index.ts";
 import { writeInstance } from "./setup/instance-file.ts";
 import { TestMachine } from "./testing/machine.ts";
 
-/** Two data folders on one machine. */
+/** Two data directories on one machine. */
 
 let first: TestMachine;
 let second: TestMachine;
@@ -17,14 +17,14 @@ afterAll(async () => {
   await first?.dispose();
 }, 60_000);
 
-const networkOf = (machine: TestMachine) => readInstance(machine.dataFolder)?.network ?? "";
+const networkOf = (machine: TestMachine) => readInstance(machine.dataDir)?.network ?? "";
 
 /** As if both had been set up while neither was open. */
 async function takeRangeOfFirst(): Promise<void> {
   await second.driver.release();
-  const file = readInstance(second.dataFolder);
+  const file = readInstance(second.dataDir);
   if (!file) throw new Error("no instance");
-  writeInstance(second.dataFolder, { ...file, network: networkOf(first) });
+  writeInstance(second.dataDir, { ...file, network: networkOf(first) });
 }
 
 test("a range that another server has taken is given up for a free one, while there are no sandboxes", async () => {
@@ -40,7 +40,7 @@ test("a range that another server has taken is given up for a free one, while th
 test("with sandboxes it is kept, and the server says what is in the way", async () => {
   await second.destroyAll();
   await takeRangeOfFirst();
-  const sandbox = `${second.dataFolder}/sandboxes/iaaaaaaaaaaaaaaaaaaaa`;
+  const sandbox = `${second.dataDir}/sandboxes/iaaaaaaaaaaaaaaaaaaaa`;
   mkdirSync(sandbox);
   try {
     expect(await second.reopen().catch((error) => error)).toMatchObject({ reason: "network_overlap" });

@@ -8,30 +8,30 @@ import { sweepMaking } from "./images/index.ts";
 import { openNetwork } from "./network/index.ts";
 import type { SandboxNetworks } from "./parts.ts";
 import { openPool } from "./pool-storage/index.ts";
-import { guestFolder, type InstanceFile, readInstance } from "./setup/index.ts";
+import { guestDirectory, type InstanceFile, readInstance } from "./setup/index.ts";
 import { chooseRangeAgain } from "./setup/range.ts";
 
 /**
- * Opens the driver on a data folder that has been set up: pool, network, and the sandboxes of an earlier process. Throws
+ * Opens the driver on a data directory that has been set up: pool, network, and the sandboxes of an earlier process. Throws
  * `failed_precondition` with the next act when something is missing (`not_set_up`, `no_pool`, `no_guest`, `already_open`, …).
  */
 export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalDriver> {
-  const { dataFolder } = config;
-  const facts = readInstance(dataFolder);
+  const { dataDir } = config;
+  const facts = readInstance(dataDir);
   if (!facts) {
-    throw new AppError("failed_precondition", `${dataFolder} is not set up: run 'boxyard setup'`, { reason: "not_set_up" });
+    throw new AppError("failed_precondition", `${dataDir} is not set up: run 'boxyard setup'`, { reason: "not_set_up" });
   }
-  const guest = guestFolder(dataFolder);
-  const storage = await openPool(dataFolder, config.reserve);
-  await sweepMaking(dataFolder);
+  const guest = guestDirectory(dataDir);
+  const storage = await openPool(dataDir, config.reserve);
+  await sweepMaking(dataDir);
   const networks = await openNetworkOf(config, facts);
   try {
     return assembleDriver(config, {
       instance: facts.instance,
-      guestFolder: guest,
+      guestDirectory: guest,
       networks,
       storage,
-      fingerprint: () => fingerprint(dataFolder, { runtime: config.runtime, reserve: config.reserve }),
+      fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve }),
     });
   } catch (error) {
     await networks.close();
@@ -39,14 +39,14 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   }
 }
 
-/** Two data folders set up before either was opened may have the same range: the first to open has it, the other chooses again. */
+/** Two data directories set up before either was opened may have the same range: the first to open has it, the other chooses again. */
 async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
-  const { dataFolder, logger, clock } = config;
+  const { dataDir, logger, clock } = config;
   try {
-    return await openNetwork({ instance, network, stateFolder: join(dataFolder, "network"), logger, ...(clock && { clock }) });
+    return await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...(clock && { clock }) });
   } catch (error) {
     const isTaken = isAppError(error) && error.reason === "network_overlap";
-    const chosen = isTaken && triesLeft > 0 && config.network === undefined ? chooseRangeAgain(dataFolder) : undefined;
+    const chosen = isTaken && triesLeft > 0 && config.network === undefined ? chooseRangeAgain(dataDir) : undefined;
     if (!chosen) throw error;
     logger.warn({ err: error, network: chosen.network }, "the sandboxes' network is in use by now; another was chosen");
     return openNetworkOf(config, chosen, triesLeft - 1);

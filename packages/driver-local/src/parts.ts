@@ -2,7 +2,7 @@ import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { NetworkSpec } from "@boxyard/driver";
 
-/** The parts that the driver is wired from; each lives in a folder of its own and knows nothing of the others. */
+/** The parts that the driver is wired from; each lives in a directory of its own and knows nothing of the others. */
 
 /** What a sandbox holds of the network during one incarnation. Plain data: it is kept in state.json and is enough to undo everything. */
 export interface NetworkLease {
@@ -68,7 +68,7 @@ export interface PoolStorage {
   /** Size of the pool, and what may still be written to it. */
   room(): PoolRoom;
   listVolumes(): Promise<readonly string[]>;
-  /** Folder of the generations of paused sandboxes, a folder for each sandbox. */
+  /** Directory of the generations of paused sandboxes, a directory for each sandbox. */
   readonly generationsRoot: string;
   /** Makes the subvolume `parent/name`, read-only, with what the volume holds now. */
   keepVolume(id: string, parent: string, name: string): Promise<void>;

@@ -8,7 +8,7 @@ import { hasErrno } from "./sys/libc.ts";
 import { type Claims, removeSandbox } from "./teardown.ts";
 
 /**
- * Claims the id: the folder, and in it the state file with everything a removal needs. Registers the removal of the sandbox, which undoes
+ * Claims the id: the directory, and in it the state file with everything a removal needs. Registers the removal of the sandbox, which undoes
  * this and every step after it; when this throws, that has been done.
  */
 export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanup): Promise<CreateContext> {
@@ -51,7 +51,8 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
 }
 
 function refuseLeftovers({ paths, cgroups, storage }: LocalParts, id: SandboxId): void {
-  if ([paths.sandbox(id), storage.volumePath(id), ...cgroups.foldersOf(id)].some((folder) => existsSync(folder))) throw alreadyExists(id);
+  if ([paths.sandbox(id), storage.volumePath(id), ...cgroups.directoriesOf(id)].some((directory) => existsSync(directory)))
+    throw alreadyExists(id);
 }
 
 function requireImage({ storage }: LocalParts, { image }: SandboxSpec): void {

@@ -34,8 +34,8 @@ export interface LocalParts {
   readonly criuLimitMs: number;
   /** What CRIU runs at each moment (see `MOMENT_SCRIPT`). */
   readonly criuScript: string;
-  /** The guest bundle's folder. */
-  readonly guestFolder: string;
+  /** The guest bundle's directory. */
+  readonly guestDirectory: string;
   readonly clock: Clock;
   /** How long an agent may take to answer after its start, milliseconds. */
   readonly agentTimeoutMs: number;

@@ -15,7 +15,7 @@ const RUSAGE_WORDS = 18;
  */
 export function stepTrace(logger: Logger, cgroups: InstanceCgroups): StepObserver {
   if (!logger.isLevelEnabled("trace")) return {};
-  const [unified = ""] = cgroups.folders;
+  const [unified = ""] = cgroups.directories;
   let tracing = 0;
   const meter = () => {
     const before = ownCpuMs();

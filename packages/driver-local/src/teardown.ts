@@ -39,9 +39,9 @@ const removeGenerations: Removal = {
   run: (parts, id) => new Generations(parts.storage.generationsRoot, id).removeAll(),
 };
 
-/** The folder goes last: until then the sandbox is listed. Only then may another sandbox have its user ids. */
-const removeFolder: Removal = {
-  name: "removeFolder",
+/** The directory goes last: until then the sandbox is listed. Only then may another sandbox have its user ids. */
+const removeDirectory: Removal = {
+  name: "removeDirectory",
   async run(parts, id, { uidBase }) {
     // A sample of its statistics may just be written.
     await rm(parts.paths.sandbox(id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
@@ -50,7 +50,11 @@ const removeFolder: Removal = {
 };
 
 /** How a sandbox ceases to be. Within a stage there is no order: each is done even when another fails; the next stage waits for all. */
-const stages: readonly (readonly Removal[])[] = [[endProcesses], [removeCgroup, unplug, removeVolume, removeGenerations], [removeFolder]];
+const stages: readonly (readonly Removal[])[] = [
+  [endProcesses],
+  [removeCgroup, unplug, removeVolume, removeGenerations],
+  [removeDirectory],
+];
 
 /** The names of all removals, in order. */
 export const REMOVALS: readonly string[] = stages.flat().map(({ name }) => name);

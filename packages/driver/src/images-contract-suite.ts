@@ -11,7 +11,7 @@ export interface ImagesSubject {
   /** A valid spec with a fresh id and an image that boots. */
   spec(): SandboxSpec;
   reopen(): Promise<void>;
-  /** Writes a file inside a running sandbox (absolute path; folders are made), as a command in it would. */
+  /** Writes a file inside a running sandbox (absolute path; directories are made), as a command in it would. */
   write(handle: SandboxHandle, path: string, text: string): Promise<void>;
   /** Text of a file as a running sandbox sees it. */
   read(handle: SandboxHandle, path: string): Promise<string>;
@@ -29,7 +29,7 @@ const streamOf = (bytes: Uint8Array): ReadableStream<Uint8Array> => new Blob([by
 const freshTar = (...entries: readonly TarEntry[]) =>
   makeTar([
     { path: "name", text: crypto.randomUUID() },
-    { path: "opt", type: "folder" },
+    { path: "opt", type: "directory" },
     { path: "opt/tool", text: "x", mode: 0o755 },
     ...entries,
   ]);

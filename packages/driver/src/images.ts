@@ -23,7 +23,7 @@ import type { SandboxHandle } from "./types.ts";
  * - `commit` takes what a sandbox has changed since its start, as a layer to put on top of the layers it was made from. The sandbox must be
  *   frozen, stopped or never started (`failed_precondition`, reason `sandbox_running`) and stays as it is: it may be thawed, go on, and be
  *   committed again. Each commit holds everything since the start, so of several commits of one sandbox only the newest goes into an image.
- *   What the driver itself put there (the agent's folder, hosts, hostname, resolv.conf) stays out.
+ *   What the driver itself put there (the agent's directory, hosts, hostname, resolv.conf) stays out.
  * - `removeLayer` refuses while a sandbox stands on the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`). From then
  *   on the layer is not found; succeeds when there is none. `create` and `removeLayer` at once: one of the two fails.
  *
@@ -103,8 +103,8 @@ export interface ImportLayerOptions extends MakeLayerOptions {
 
 export interface CommitOptions extends MakeLayerOptions {
   /**
-   * Absolute paths inside the sandbox, files or whole folders, of which no change enters the layer: what the image below holds there shows
-   * through. A folder that held nothing else stays out too. Names only; no pattern, and no symbolic link on the way is followed.
+   * Absolute paths inside the sandbox, files or whole directories, of which no change enters the layer: what the image below holds there shows
+   * through. A directory that held nothing else stays out too. Names only; no pattern, and no symbolic link on the way is followed.
    */
   readonly leaveOut?: readonly string[];
 }

@@ -6,16 +6,16 @@ import { executableBuild } from "@boxyard/core";
  * Tells a client whether the server that runs is the one that it would start: the executable's own id, or in a checkout a hash of the server's
  * sources. 16 hex digits.
  */
-export function buildId(folder: string = import.meta.dir): string {
+export function buildId(directory: string = import.meta.dir): string {
   if (executableBuild !== undefined) return executableBuild;
   const hasher = new Bun.CryptoHasher("sha256");
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+  const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter(
     (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),
   );
   for (const name of files.sort())
     hasher
       .update(`${name}\0`)
-      .update(readFileSync(join(folder, name)))
+      .update(readFileSync(join(directory, name)))
       .update("\0");
   return hasher.digest("hex").slice(0, 16);
 }

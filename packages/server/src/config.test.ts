@@ -3,7 +3,7 @@ import { printable, readConfig } from "./config.ts";
 
 test("defaults hold for what is unset or empty", () => {
   expect(readConfig({ BOXYARD_LISTEN: "", UNRELATED: "1" })).toMatchObject({
-    dataFolder: "/var/lib/boxyard",
+    dataDir: "/var/lib/boxyard",
     listen: { hostname: "127.0.0.1", port: 3000 },
     domain: undefined,
     publicUrl: undefined,

@@ -8,7 +8,7 @@ import type { Overcommit } from "./sandboxes/capacity-gate.ts";
 
 /** Effective settings of the server. */
 export interface ServerConfig {
-  readonly dataFolder: string;
+  readonly dataDir: string;
   readonly listen: { readonly hostname: string; readonly port: number };
   /** Domain of the wildcard names of sandboxes, if one is configured. */
   readonly domain: string | undefined;
@@ -45,7 +45,7 @@ export interface ServerConfig {
   readonly buildSettings: "machine" | "none";
   /** `machine`, `none`, or a path. */
   readonly authorities: string;
-  /** PostgreSQL address; SQLite in the data folder without one. Holds a password: never printed. */
+  /** PostgreSQL address; SQLite in the data directory without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
 }
 
@@ -138,7 +138,7 @@ const Env = z.object({
   BOXYARD_BUILD_SETTINGS: z.enum(["machine", "none"]).default("machine"),
   BOXYARD_AUTHORITIES: z
     .string()
-    .regex(/^(machine|none|\/.*)$/, "must be machine, none, or the absolute path of a PEM file or of a folder with such")
+    .regex(/^(machine|none|\/.*)$/, "must be machine, none, or the absolute path of a PEM file or of a directory with such")
     .default("machine"),
   DATABASE_URL: z
     .string()
@@ -156,7 +156,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
   }
   const e = result.data;
   return {
-    dataFolder: resolve(e.BOXYARD_DATA),
+    dataDir: resolve(e.BOXYARD_DATA),
     listen: e.BOXYARD_LISTEN,
     domain: e.BOXYARD_DOMAIN,
     publicUrl: e.BOXYARD_PUBLIC_URL,
@@ -188,5 +188,5 @@ export function readConfig(env: Environment = process.env): ServerConfig {
 export function printable(config: ServerConfig): Record<string, unknown> {
   const { https, http, noProxy } = config.proxy;
   const proxy = { ...(https && { https: "(set)" }), ...(http && { http: "(set)" }), noProxy };
-  return { ...config, proxy, databaseUrl: config.databaseUrl === undefined ? join(config.dataFolder, "boxyard.db") : "(set)" };
+  return { ...config, proxy, databaseUrl: config.databaseUrl === undefined ? join(config.dataDir, "boxyard.db") : "(set)" };
 }

@@ -74,19 +74,19 @@ export interface RunningServer {
   close(graceMs?: number): Promise<void>;
 }
 
-/** Opens the store of a data folder; `exclusive` for the one process that works on it, which then cannot be harmed through a shared index. */
-export async function openStore({ dataFolder, databaseUrl }: ServerConfig, exclusive = false): Promise<Store> {
-  const place = databaseUrl === undefined ? { file: join(dataFolder, "boxyard.db"), exclusive } : { url: databaseUrl };
-  return SqlStore.open(place, nodeIdOf(dataFolder), openSealer(dataFolder));
+/** Opens the store of a data directory; `exclusive` for the one process that works on it, which then cannot be harmed through a shared index. */
+export async function openStore({ dataDir, databaseUrl }: ServerConfig, exclusive = false): Promise<Store> {
+  const place = databaseUrl === undefined ? { file: join(dataDir, "boxyard.db"), exclusive } : { url: databaseUrl };
+  return SqlStore.open(place, nodeIdOf(dataDir), openSealer(dataDir));
 }
 
-/** The store of this folder's sandboxes, for this server alone. */
+/** The store of this directory's sandboxes, for this server alone. */
 async function openLocked(config: ServerConfig, clock: Clock, driver: SandboxDriver): Promise<{ store: Store; lock: StoreLock }> {
   const store = await openStore(config, true);
   let lock: StoreLock | undefined;
   try {
-    lock = await store.lock(`${hostname()}, ${config.dataFolder}, process ${process.pid}`, clock);
-    await checkStoreIdentity(store, config.dataFolder, driver);
+    lock = await store.lock(`${hostname()}, ${config.dataDir}, process ${process.pid}`, clock);
+    await checkStoreIdentity(store, config.dataDir, driver);
     return { store, lock };
   } catch (error) {
     await store.close();
@@ -108,10 +108,10 @@ export async function startServer({
   sdkPackage = noSdkPackage,
 }: ServerOptions): Promise<RunningServer> {
   const { store, lock } = await openLocked(config, clock, driver);
-  const firstKey = await ensureFirstKey(store, config.dataFolder, clock.now());
+  const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
-  await templates.seed(join(config.dataFolder, "templates"), await store.ensureTeam(DEFAULT_TEAM, "Default"), logger);
+  await templates.seed(join(config.dataDir, "templates"), await store.ensureTeam(DEFAULT_TEAM, "Default"), logger);
 
   let front: Front | undefined;
   const agent = new AgentClient(clock, agentLimitMs);

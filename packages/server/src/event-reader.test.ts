@@ -8,16 +8,16 @@ import { EventReader } from "./event-reader.ts";
 import { SqlStore, type StoreEvent } from "./store/index.ts";
 import { sampleRecord } from "./store/sample-record.ts";
 
-let folder: string;
+let directory: string;
 let store: SqlStore;
-const open = () => SqlStore.open({ file: join(folder, "boxyard.db") }, "here");
+const open = () => SqlStore.open({ file: join(directory, "boxyard.db") }, "here");
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "boxyard-events-"));
+  directory = await mkdtemp(join(tmpdir(), "boxyard-events-"));
   store = await open();
 });
 afterEach(async () => {
   await store.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 const change = () => store.insertSandbox(sampleRecord());
@@ -76,7 +76,7 @@ test("a process that is killed in a transaction leaves nothing of it, and no hol
   const script = `
     const { SqlStore } = await import(${JSON.stringify(join(import.meta.dir, "store/index.ts"))});
     const { sampleRecord } = await import(${JSON.stringify(join(import.meta.dir, "store/sample-record.ts"))});
-    const store = await SqlStore.open({ file: ${JSON.stringify(join(folder, "boxyard.db"))} }, "here");
+    const store = await SqlStore.open({ file: ${JSON.stringify(join(directory, "boxyard.db"))} }, "here");
     await store.transaction(async (tx) => {
       await tx.insertSandbox(sampleRecord());
       process.kill(process.pid, "SIGKILL");

@@ -35,7 +35,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     openDriver: (logger) => {
       const { dataDir, network, runtime, reserve, maxOpenFiles } = settings();
       return openLocalDriver({
-        dataFolder: dataDir,
+        dataDir: dataDir,
         logger,
         ...(network && { network }),
         ...(runtime && { runtime }),
@@ -46,7 +46,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     },
     isInstalled: () => isInstalled(settings().dataDir),
     uninstall: () => uninstall(settings()),
-    buildSettings: (folder, options) => machineBuildSettings(folder, settings(), options),
+    buildSettings: (directory, options) => machineBuildSettings(directory, settings(), options),
     authorities: (setting) => machineAuthorities(authorityPlaces(setting)),
     sdkPackage: () => sdkPackage(settings()),
     fingerprint: () => fingerprint(settings().dataDir, settings()),

@@ -21,15 +21,15 @@ export interface Machine {
   /** Builds the base template's files anew, telling on standard error what is done. */
   rebuildBase(): Promise<BaseTree>;
   openDriver(logger: Logger): Promise<SandboxDriver>;
-  /** What template builds take along of this machine; its files go below `folder` inside, or where programs look for them. */
-  buildSettings(folder: string, options: { readonly authorities: string }): Promise<BuildSettings>;
+  /** What template builds take along of this machine; its files go below `directory` inside, or where programs look for them. */
+  buildSettings(directory: string, options: { readonly authorities: string }): Promise<BuildSettings>;
   /** What running sandboxes trust beside their images, by the setting BOXYARD_AUTHORITIES. */
   authorities(setting: string): Authorities;
   /** Path of the installable package of the TypeScript client that fits this version; made when it is first asked for. */
   sdkPackage(): Promise<string>;
   /** What this machine can do; works before set-up too. */
   fingerprint(): Promise<Fingerprint>;
-  /** True when the machine holds something for the data folder that only a driver can give back. */
+  /** True when the machine holds something for the data directory that only a driver can give back. */
   isInstalled(): boolean;
   /** Undoes what set-up did, after the driver's release. Returns what was kept, in sentences for people. Repeatable. */
   uninstall(): readonly string[];

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 
 /**
- * Names this data folder among all that may work on one store, one after the other. A store in PostgreSQL knows by it which sandboxes are
+ * Names this data directory among all that may work on one store, one after the other. A store in PostgreSQL knows by it which sandboxes are
  * here: those of another machine must not be taken for lost ones.
  */
-export function nodeIdOf(dataFolder: string): string {
-  const path = join(dataFolder, "node-id");
+export function nodeIdOf(dataDir: string): string {
+  const path = join(dataDir, "node-id");
   const found = read(path);
   if (found !== undefined) return found;
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const id = randomUUID();
   writeFileSync(`${path}.${process.pid}.new`, `${id}\n`, { mode: 0o600 });
   renameSync(`${path}.${process.pid}.new`, path);

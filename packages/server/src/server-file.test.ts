@@ -2,55 +2,55 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { lockDataFolder, makeDataFolder, removeServerFile, writeServerFile } from "./server-file.ts";
+import { lockDataDir, makeDataDir, removeServerFile, writeServerFile } from "./server-file.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-file-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-file-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 test("names the process so that another of the same pid is not taken for it", () => {
-  writeServerFile(folder, "http://127.0.0.1:1", "b");
-  const path = join(folder, "server.json");
+  writeServerFile(directory, "http://127.0.0.1:1", "b");
+  const path = join(directory, "server.json");
   const file = JSON.parse(readFileSync(path, "utf8"));
   expect(file).toMatchObject({ version: 1, pid: process.pid, url: "http://127.0.0.1:1", build: "b" });
   const stat = readFileSync(`/proc/${process.pid}/stat`, "utf8");
   expect(stat.slice(stat.lastIndexOf(")")).split(" ")[20]).toBe(String(file.startTimeTicks));
   expect(statSync(path).mode & 0o777).toBe(0o600);
-  removeServerFile(folder);
-  removeServerFile(folder);
+  removeServerFile(directory);
+  removeServerFile(directory);
   expect(existsSync(path)).toBe(false);
 });
 
 test("a damaged lock is told of as one", () => {
   const damaged = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
   writeFileSync(join(damaged, "server.lock"), "no database ".repeat(500));
-  expect(() => lockDataFolder(damaged)).toThrow(`${damaged}/server.lock is damaged`);
+  expect(() => lockDataDir(damaged)).toThrow(`${damaged}/server.lock is damaged`);
   rmSync(damaged, { recursive: true });
 });
 
-test("one process at a time works on a folder; a killed one lets go", async () => {
-  const lock = lockDataFolder(folder);
-  expect(() => lockDataFolder(folder)).toThrow(`Another server is working on ${folder}`);
+test("one process at a time works on a directory; a killed one lets go", async () => {
+  const lock = lockDataDir(directory);
+  expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
   lock.release();
-  lockDataFolder(folder).release();
-  const script = `const { lockDataFolder } = await import(${JSON.stringify(join(import.meta.dir, "server-file.ts"))}); lockDataFolder(${JSON.stringify(folder)}); console.log("held"); await Bun.sleep(60000);`;
+  lockDataDir(directory).release();
+  const script = `const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dir, "server-file.ts"))}); lockDataDir(${JSON.stringify(directory)}); console.log("held"); await Bun.sleep(60000);`;
   const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
   try {
     const { value } = await child.stdout.getReader().read();
     expect(new TextDecoder().decode(value)).toContain("held");
-    expect(() => lockDataFolder(folder)).toThrow("Another server");
+    expect(() => lockDataDir(directory)).toThrow("Another server");
   } finally {
     child.kill("SIGKILL");
     await child.exited;
   }
-  lockDataFolder(folder).release();
+  lockDataDir(directory).release();
 });
 
-test("a data folder that can't be one says so, and what to do", () => {
-  writeFileSync(join(folder, "file"), "");
-  const below = join(folder, "file", "data");
-  expect(() => makeDataFolder(below)).toThrow(/^The data folder .*file.data can't be written \(.*\); make room there, or set BOXYARD_DATA/);
-  expect(() => lockDataFolder(join(folder, "missing"))).toThrow(/missing can't be written/);
+test("a data directory that can't be one says so, and what to do", () => {
+  writeFileSync(join(directory, "file"), "");
+  const below = join(directory, "file", "data");
+  expect(() => makeDataDir(below)).toThrow(/^The data directory .*file.data can't be written \(.*\); make room there, or set BOXYARD_DATA/);
+  expect(() => lockDataDir(join(directory, "missing"))).toThrow(/missing can't be written/);
 });

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { makePrivateFolder } from "@boxyard/core/node";
+import { makePrivateDirectory } from "@boxyard/core/node";
 
 /** What `server.json` says of the running server. */
 export interface ServerFile {
@@ -14,7 +14,7 @@ export interface ServerFile {
   readonly build: string;
 }
 
-const pathOf = (dataFolder: string) => join(dataFolder, "server.json");
+const pathOf = (dataDir: string) => join(dataDir, "server.json");
 
 /** Field 22 of `/proc/self/stat`. */
 function ownStartTimeTicks(): number {
@@ -23,40 +23,40 @@ function ownStartTimeTicks(): number {
 }
 
 /** Writes the file in one go: a reader sees all of it or none. */
-export function writeServerFile(dataFolder: string, url: string, build: string): void {
+export function writeServerFile(dataDir: string, url: string, build: string): void {
   const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: ownStartTimeTicks(), url, build };
   try {
-    writeFileSync(`${pathOf(dataFolder)}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
-    renameSync(`${pathOf(dataFolder)}.new`, pathOf(dataFolder));
+    writeFileSync(`${pathOf(dataDir)}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+    renameSync(`${pathOf(dataDir)}.new`, pathOf(dataDir));
   } catch (cause) {
-    throw folderFault(dataFolder, cause);
+    throw directoryFault(dataDir, cause);
   }
 }
 
-export function removeServerFile(dataFolder: string): void {
-  rmSync(pathOf(dataFolder), { force: true });
+export function removeServerFile(dataDir: string): void {
+  rmSync(pathOf(dataDir), { force: true });
 }
 
-export interface FolderLock {
+export interface DirectoryLock {
   release(): void;
 }
 
 /**
- * Makes sure that one process at a time works on a data folder. The kernel's lock on a SQLite file does it: it goes away with its holder,
+ * Makes sure that one process at a time works on a data directory. The kernel's lock on a SQLite file does it: it goes away with its holder,
  * however that ends. Throws `already_exists`, reason `server_running`.
  */
-export function lockDataFolder(dataFolder: string): FolderLock {
+export function lockDataDir(dataDir: string): DirectoryLock {
   let database: Database | undefined;
   try {
-    database = new Database(join(dataFolder, "server.lock"), { create: true });
+    database = new Database(join(dataDir, "server.lock"), { create: true });
     database.run("BEGIN EXCLUSIVE");
     return { release: () => database?.close() };
   } catch (cause) {
     database?.close();
     const { code } = cause as { code?: unknown };
-    if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") throw badLock(dataFolder, cause);
-    if (code !== "SQLITE_BUSY") throw folderFault(dataFolder, cause);
-    throw new AppError("already_exists", `Another server is working on ${dataFolder}; \`boxyard down\` ends it`, {
+    if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") throw badLock(dataDir, cause);
+    if (code !== "SQLITE_BUSY") throw directoryFault(dataDir, cause);
+    throw new AppError("already_exists", `Another server is working on ${dataDir}; \`boxyard down\` ends it`, {
       reason: "server_running",
       cause,
     });
@@ -64,25 +64,25 @@ export function lockDataFolder(dataFolder: string): FolderLock {
 }
 
 /** It holds nothing, but a server that is at work might hold it: nobody but the operator can tell. */
-function badLock(dataFolder: string, cause: unknown): AppError {
-  const path = join(dataFolder, "server.lock");
-  return new AppError("failed_precondition", `${path} is damaged. It holds no data: when no server works on this folder, remove it`, {
+function badLock(dataDir: string, cause: unknown): AppError {
+  const path = join(dataDir, "server.lock");
+  return new AppError("failed_precondition", `${path} is damaged. It holds no data: when no server works on this directory, remove it`, {
     reason: "bad_lock",
     cause,
   });
 }
 
-/** Makes the data folder if need be, and sees to it that it is root's alone. */
-export function makeDataFolder(dataFolder: string): void {
+/** Makes the data directory if need be, and sees to it that it is root's alone. */
+export function makeDataDir(dataDir: string): void {
   try {
-    makePrivateFolder(dataFolder);
+    makePrivateDirectory(dataDir);
   } catch (cause) {
-    throw cause instanceof AppError ? cause : folderFault(dataFolder, cause);
+    throw cause instanceof AppError ? cause : directoryFault(dataDir, cause);
   }
 }
 
-function folderFault(dataFolder: string, cause: unknown): AppError {
+function directoryFault(dataDir: string, cause: unknown): AppError {
   const said = cause instanceof Error ? cause.message : String(cause);
-  const message = `The data folder ${dataFolder} can't be written (${said}); make room there, or set BOXYARD_DATA to a folder that root can write`;
-  return new AppError("failed_precondition", message, { reason: "data_folder", cause });
+  const message = `The data directory ${dataDir} can't be written (${said}); make room there, or set BOXYARD_DATA to a directory that root can write`;
+  return new AppError("failed_precondition", message, { reason: "data_directory", cause });
 }

@@ -3,38 +3,38 @@ import { mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { TestServer } from "./testing/test-server.ts";
 
-/** Moves the store's files from one folder to another. */
+/** Moves the store's files from one directory to another. */
 function moveStore(from: string, to: string): void {
   mkdirSync(to, { recursive: true });
   for (const name of readdirSync(from)) if (name.startsWith("boxyard.db")) renameSync(join(from, name), join(to, name));
 }
 
-test("a store that knows nothing of the folder's sandboxes does not get to remove them", async () => {
+test("a store that knows nothing of the directory's sandboxes does not get to remove them", async () => {
   const first = await TestServer.start();
   const { world, config } = first;
-  const { dataFolder } = config;
+  const { dataDir } = config;
   const { sandboxID } = await first.create();
   await first.stop();
-  const aside = join(dataFolder, "aside");
-  moveStore(dataFolder, aside);
-  await expect(TestServer.start({ world, dataFolder })).rejects.toMatchObject({
+  const aside = join(dataDir, "aside");
+  moveStore(dataDir, aside);
+  await expect(TestServer.start({ world, dataDir })).rejects.toMatchObject({
     reason: "store_mismatch",
     message: expect.stringContaining("has 1 sandbox(es) that stand in another store"),
   });
   expect(world.sandboxes.has(sandboxID)).toBe(true);
 
-  const empty = join(dataFolder, "empty");
-  moveStore(dataFolder, empty);
-  moveStore(aside, dataFolder);
-  const again = await TestServer.start({ world, dataFolder });
+  const empty = join(dataDir, "empty");
+  moveStore(dataDir, empty);
+  moveStore(aside, dataDir);
+  const again = await TestServer.start({ world, dataDir });
   expect(again.server.adoption).toMatchObject({ adopted: 1, removed: 0 });
   await again.call("DELETE", `/sandboxes/${sandboxID}`);
   await again.stop();
 
   // Without sandboxes there is nothing to lose.
-  moveStore(dataFolder, aside);
-  moveStore(empty, dataFolder);
-  await using last = await TestServer.start({ world, dataFolder });
+  moveStore(dataDir, aside);
+  moveStore(empty, dataDir);
+  await using last = await TestServer.start({ world, dataDir });
   const { sandboxID: other } = await last.create();
   expect(world.sandboxes.has(other)).toBe(true);
 });

@@ -4,12 +4,12 @@ import { join, resolve } from "node:path";
 export const CHECKOUT = resolve(import.meta.dir, "../../..");
 
 export interface TestConfig {
-  /** Data folder of the test platform: set up once, used by one test file after another. */
+  /** Data directory of the test platform: set up once, used by one test file after another. */
   readonly dataDir: string;
   readonly cacheDir: string;
   /** True where a skip is a failure. */
   readonly ci: boolean;
-  /** Data folder of the installation that the suite `hostile` is to attack; undefined: tests start servers of their own. */
+  /** Data directory of the installation that the suite `hostile` is to attack; undefined: tests start servers of their own. */
   readonly installedDataDir: string | undefined;
   /** How a test tells its server of faults (`platform/faults.ts`). */
   readonly faultFile: string | undefined;
@@ -18,7 +18,7 @@ export interface TestConfig {
 }
 
 /**
- * `./boxyard test` sets the test platform's own `BOXYARD_DATA` (and the marker variable); called by hand, `bun test` uses the folder
+ * `./boxyard test` sets the test platform's own `BOXYARD_DATA` (and the marker variable); called by hand, `bun test` uses the directory
  * `test` of the ordinary one.
  */
 export function readTestConfig(env: Readonly<Record<string, string | undefined>> = process.env): TestConfig {

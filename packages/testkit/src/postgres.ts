@@ -6,7 +6,7 @@ import { SQL } from "bun";
 import { eventually } from "./eventually.ts";
 import { endsWithin, runProgram } from "./platform/child.ts";
 
-/** A real PostgreSQL (Debian's package `postgresql`) on loopback, with a folder of its own, run by the user whom the package brings. */
+/** A real PostgreSQL (Debian's package `postgresql`) on loopback, with a directory of its own, run by the user whom the package brings. */
 export interface TestPostgres extends AsyncDisposable {
   /** Makes an empty database and returns its address. */
   database(): Promise<string>;
@@ -34,8 +34,8 @@ export async function startPostgres(): Promise<TestPostgres> {
 }
 
 class PostgresProcess implements TestPostgres {
-  private readonly folder = mkdtempSync(join(tmpdir(), "boxyard-postgres-"));
-  private readonly programs = programsFolder();
+  private readonly directory = mkdtempSync(join(tmpdir(), "boxyard-postgres-"));
+  private readonly programs = programsDirectory();
   private readonly ids = idsOf("postgres");
   private readonly port = freePort();
   private child: Bun.Subprocess | undefined;
@@ -43,9 +43,9 @@ class PostgresProcess implements TestPostgres {
 
   async init(): Promise<void> {
     // It refuses to be root.
-    chownSync(this.folder, this.ids.uid, this.ids.gid);
-    chmodSync(this.folder, 0o700);
-    const argv = ["initdb", "-D", join(this.folder, "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions"];
+    chownSync(this.directory, this.ids.uid, this.ids.gid);
+    chmodSync(this.directory, 0o700);
+    const argv = ["initdb", "-D", join(this.directory, "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions"];
     const { exitCode, stdout, stderr } = await runProgram(this.asUser(argv), { env: ENV, cwd: "/" });
     if (exitCode !== 0) throw new AppError("internal", `initdb failed: ${stdout}${stderr}`, { reason: "initdb" });
   }
@@ -54,15 +54,15 @@ class PostgresProcess implements TestPostgres {
     const settings = {
       listen_addresses: "127.0.0.1",
       port: this.port,
-      unix_socket_directories: this.folder,
+      unix_socket_directories: this.directory,
       dynamic_shared_memory_type: "mmap",
       shared_buffers: "16MB",
       max_connections: 60,
       fsync: "off",
     };
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-    const log = Bun.file(join(this.folder, "..", `${this.folder.split("/").at(-1)}.log`));
-    const argv = this.asUser(["postgres", "-D", join(this.folder, "data"), ...options]);
+    const log = Bun.file(join(this.directory, "..", `${this.directory.split("/").at(-1)}.log`));
+    const argv = this.asUser(["postgres", "-D", join(this.directory, "data"), ...options]);
     const child = Bun.spawn(argv, { env: ENV, cwd: "/", stdin: "ignore", stdout: "ignore", stderr: log });
     this.child = child;
     await eventually("PostgreSQL answers", async () => {
@@ -114,8 +114,8 @@ class PostgresProcess implements TestPostgres {
   async [Symbol.asyncDispose](): Promise<void> {
     this.proceed();
     await this.crash();
-    rmSync(this.folder, { recursive: true, force: true });
-    rmSync(`${this.folder}.log`, { force: true });
+    rmSync(this.directory, { recursive: true, force: true });
+    rmSync(`${this.directory}.log`, { force: true });
   }
 
   private url(database: string): string {
@@ -148,8 +148,8 @@ class PostgresProcess implements TestPostgres {
 
 const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C" };
 
-/** Debian keeps the programs of each version in a folder of its own. */
-function programsFolder(): string {
+/** Debian keeps the programs of each version in a directory of its own. */
+function programsDirectory(): string {
   const root = "/usr/lib/postgresql";
   const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(a) - Number(b)) : [];
   const newest = versions.at(-1);

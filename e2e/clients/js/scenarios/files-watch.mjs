@@ -22,7 +22,7 @@ export default async function (client) {
     assert.equal((await commands.run("sleep 0.3; echo ok")).stdout, "ok\n");
     assert.equal(seen.length, before);
     await assert.rejects(
-      files.watchDir("no-such-folder", () => {}),
+      files.watchDir("no-such-directory", () => {}),
       client.FileNotFoundError ?? client.NotFoundError,
     );
   });

@@ -14,7 +14,7 @@ function screen() {
   return seen;
 }
 
-/** A terminal of another user, in a folder, with variables, without a time limit; left by one client and taken up by another. */
+/** A terminal of another user, in a directory, with variables, without a time limit; left by one client and taken up by another. */
 export default async function (client) {
   await withSandbox(client, async (sandbox) => {
     const bytes = (text) => new TextEncoder().encode(text);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 
-/** Folder of the files that builds copy. */
+/** Directory of the files that builds copy. */
 export const CONTEXT = fileURLToPath(new URL("../../templates/context", import.meta.url));
 
 /** Calls the platform API for what the client has no method for. */

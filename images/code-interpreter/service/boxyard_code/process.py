@@ -9,7 +9,7 @@ import tempfile
 import uuid
 
 _CHANNELS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
-_FOLDER = os.path.join(tempfile.gettempdir(), f".boxyard-code-{os.getuid()}")
+_DIRECTORY = os.path.join(tempfile.gettempdir(), f".boxyard-code-{os.getuid()}")
 
 # A kernel dies with the service, however that ends.
 _TIED = ("setpriv", "--pdeathsig", "KILL", "--")
@@ -17,17 +17,17 @@ _TIED = ("setpriv", "--pdeathsig", "KILL", "--")
 
 def forget_old_kernels():
     """Removes what kernels of a killed service have left; they died with it."""
-    shutil.rmtree(_FOLDER, ignore_errors=True)
+    shutil.rmtree(_DIRECTORY, ignore_errors=True)
 
 
 class KernelProcess:
     """Runs from the moment it is made. Its group is its own: whatever it starts ends with it."""
 
     def __init__(self, language, cwd):
-        os.makedirs(_FOLDER, mode=0o700, exist_ok=True)
-        self._folder = tempfile.mkdtemp(dir=_FOLDER)
-        path = os.path.join(self._folder, "connection.json")
-        self.connection = _tcp() if language.transport == "tcp" else _ipc(os.path.join(self._folder, "channel"))
+        os.makedirs(_DIRECTORY, mode=0o700, exist_ok=True)
+        self._directory = tempfile.mkdtemp(dir=_DIRECTORY)
+        path = os.path.join(self._directory, "connection.json")
+        self.connection = _tcp() if language.transport == "tcp" else _ipc(os.path.join(self._directory, "channel"))
         self.connection.update(key=str(uuid.uuid4()), signature_scheme="hmac-sha256", kernel_name=language.name)
         with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             json.dump(self.connection, file)
@@ -38,7 +38,7 @@ class KernelProcess:
                 argv, cwd=cwd, env={**os.environ, **dict(language.env)}, stdin=subprocess.DEVNULL, start_new_session=True
             )
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self._directory, ignore_errors=True)
             raise
 
     @property
@@ -55,7 +55,7 @@ class KernelProcess:
         """Repeatable."""
         self._signal(signal.SIGKILL)
         self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
 
     def _signal(self, number):
         if self._process.poll() is None:

@@ -82,12 +82,12 @@ class Contexts(Handler):
     async def post(self):
         language, cwd = self.members(language=str, cwd=str)
         found = self.language(language)
-        folder = cwd or limits.DEFAULT_CWD
-        if not os.path.isabs(folder) or not os.path.isdir(folder):
-            raise Refusal(400, f"cwd: there is no folder {folder[:1000]}")
-        if not os.access(folder, os.X_OK):
-            raise Refusal(400, f"cwd: the user of the code service may not enter {folder[:1000]}")
-        context = self.service.contexts.create(found, folder)
+        directory = cwd or limits.DEFAULT_CWD
+        if not os.path.isabs(directory) or not os.path.isdir(directory):
+            raise Refusal(400, f"cwd: there is no directory {directory[:1000]}")
+        if not os.access(directory, os.X_OK):
+            raise Refusal(400, f"cwd: the user of the code service may not enter {directory[:1000]}")
+        context = self.service.contexts.create(found, directory)
         if not await context.warm_up():
             await self.service.contexts.remove(context.id)
             raise Refusal(500, f"the {found.name} kernel does not start")

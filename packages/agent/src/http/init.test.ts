@@ -8,11 +8,11 @@ import { BodyBudget } from "../body/budget.ts";
 import type { Freezer } from "../cgroup/freezer.ts";
 import { initRoute } from "./init.ts";
 
-let folder = "";
+let directory = "";
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-init-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-init-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 /** What each thaw found to be set. */
 function agent() {
@@ -24,9 +24,9 @@ function agent() {
     freezer: { thaw } as unknown as Freezer,
     bodies: new BodyBudget({ totalBytes: 1e6, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}),
     initKey: "key",
-    runDir: join(folder, "run"),
-    etcDir: folder,
-    caBundlePath: join(folder, "ca"),
+    runDir: join(directory, "run"),
+    etcDir: directory,
+    caBundlePath: join(directory, "ca"),
     onReady: () => {},
   });
   const init = async (body: string, key = "key") => {
@@ -52,8 +52,8 @@ test("every authorised call thaws: a stale one, one that can't be read, one that
   expect(await init('{"timestamp":"2001-01-01T00:00:00Z","accessToken":"t"}')).toBe(204);
   expect(await init("{")).toBe("invalid_argument");
   expect(await init('{"defaultUser":1}')).toBe("invalid_argument");
-  rmSync(folder, { recursive: true });
-  await Bun.write(folder, "a file where a directory should be");
+  rmSync(directory, { recursive: true });
+  await Bun.write(directory, "a file where a directory should be");
   expect(await init('{"caBundle":"pem"}')).toBe("invalid_argument");
   expect(await init("{}", "wrong")).toBe("unauthenticated");
   expect(thaws).toEqual(new Array(5).fill({ token: undefined, user: undefined, a: undefined }));

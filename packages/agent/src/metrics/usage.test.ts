@@ -8,20 +8,20 @@ import { readLimits } from "./sandbox-limits.ts";
 import { Usage } from "./usage.ts";
 
 const MIB = 1024 * 1024;
-let folder = "";
+let directory = "";
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-usage-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-usage-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 function write(path: string, text: string): void {
-  mkdirSync(dirname(join(folder, path)), { recursive: true });
-  writeFileSync(join(folder, path), text);
+  mkdirSync(dirname(join(directory, path)), { recursive: true });
+  writeFileSync(join(directory, path), text);
 }
 
 function usage(clock: FakeClock): Usage {
-  const hostDir = join(folder, "host");
-  return new Usage({ cgroupRoot: join(folder, "v2"), cgroupV1Root: join(folder, "v1"), hostDir, limits: readLimits(hostDir), clock });
+  const hostDir = join(directory, "host");
+  return new Usage({ cgroupRoot: join(directory, "v2"), cgroupV1Root: join(directory, "v1"), hostDir, limits: readLimits(hostDir), clock });
 }
 
 test("cgroup v2: everything from the sandbox's own files", async () => {
@@ -81,18 +81,18 @@ test("of a disk with a limit nothing is known to be used until the driver has me
 test("kills for want of memory are counted in either form", () => {
   write("events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
   write("control", "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n");
-  const counter = (...names: string[]) => new CgroupOomCounter(names.map((name) => join(folder, name))).read();
+  const counter = (...names: string[]) => new CgroupOomCounter(names.map((name) => join(directory, name))).read();
   expect([counter("events"), counter("none", "control"), counter("none")]).toEqual([2, 7, undefined]);
 });
 
 test("what is not counted at first is not counted later, when programs may have put something there", () => {
-  const counter = new CgroupOomCounter([join(folder, "later")]);
+  const counter = new CgroupOomCounter([join(directory, "later")]);
   expect(counter.read()).toBeUndefined();
   write("later", "oom_kill 2\n");
   expect(counter.read()).toBeUndefined();
 });
 
 test("a pipe in the place of the counter holds nobody up", () => {
-  Bun.spawnSync(["mkfifo", join(folder, "pipe")]);
-  expect(new CgroupOomCounter([join(folder, "pipe")]).read()).toBeUndefined();
+  Bun.spawnSync(["mkfifo", join(directory, "pipe")]);
+  expect(new CgroupOomCounter([join(directory, "pipe")]).read()).toBeUndefined();
 });

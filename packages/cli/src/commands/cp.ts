@@ -8,9 +8,9 @@ import { usageError } from "../errors.ts";
 import { attachSandbox, mayBeSandbox } from "../sandbox-ref.ts";
 
 const EXAMPLES = `
-A place in a sandbox is SANDBOX:PATH; a relative path begins at the user's home. Folders are copied whole.
-If the target is a folder, or ends with /, the copy goes into it. '-' as target prints one file. Links are copied as links; those that lead out of
-the folder are left out.
+A place in a sandbox is SANDBOX:PATH; a relative path begins at the user's home. Directories are copied whole.
+If the target is a directory, or ends with /, the copy goes into it. '-' as target prints one file. Links are copied as links; those that lead out of
+the directory are left out.
 
 Examples:
   $ boxyard cp main.py SANDBOX:
@@ -20,7 +20,7 @@ Examples:
 
 export function configure(command: Command, context: CliContext): void {
   command
-    .description("Copy files and folders to and from a sandbox.")
+    .description("Copy files and directories to and from a sandbox.")
     .argument("<source>", "local path, or SANDBOX:PATH")
     .argument("<target>", "local path, or SANDBOX:PATH")
     .option("--user <name>", "user in the sandbox (default: the template's)")

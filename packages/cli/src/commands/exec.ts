@@ -20,7 +20,7 @@ Ctrl-C and SIGTERM go to the command; the second one kills it.
 Examples:
   $ boxyard exec SANDBOX -- ls -l
   $ boxyard exec -it SANDBOX -- bash
-  $ boxyard exec -i SANDBOX -- tar x < folder.tar
+  $ boxyard exec -i SANDBOX -- tar x < directory.tar
   $ boxyard exec -d SANDBOX -- python3 -m http.server 8000     prints its process id, PID
   $ boxyard logs -f SANDBOX PID                                shows what it prints`;
 

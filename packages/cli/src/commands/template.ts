@@ -7,7 +7,7 @@ import * as images from "../template/images.ts";
 import { type RebuildOptions, rebuild } from "../template/rebuild.ts";
 
 const BUILD_EXAMPLES = `
-The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the folder, which is also where COPY begins and
+The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the directory, which is also where COPY begins and
 .dockerignore stands. FROM boxyard/base begins with the template base, another stage's name that stage, other names are images of registries. ENTRYPOINT and CMD become the program that runs in every sandbox from its start.
 
 Examples:
@@ -59,7 +59,7 @@ export function configure(command: Command, context: CliContext): void {
   command.description("Build, list, look at, tag, push, export, import and delete templates.");
   outcome(
     command
-      .command("build <name> [folder]")
+      .command("build <name> [directory]")
       .description("Build a template from a Dockerfile and print its id.")
       .option("-f, --file <path>", "the Dockerfile")
       .option("--target <stage>", "stage of the Dockerfile to build (default: the last one)")
@@ -70,7 +70,7 @@ export function configure(command: Command, context: CliContext): void {
     .option("-d, --detach", "start the build and do not wait for it")
     .option("--json", "print it as JSON")
     .addHelpText("after", BUILD_EXAMPLES)
-    .action((name: string, folder: string | undefined, options: BuildOptions) => build(name, folder ?? ".", options, context));
+    .action((name: string, directory: string | undefined, options: BuildOptions) => build(name, directory ?? ".", options, context));
 
   command
     .command("rebuild <template>")

@@ -11,10 +11,10 @@ interface WatchOptions {
 
 export function configure(command: Command, context: CliContext): void {
   command
-    .description("Show changes in a folder of a sandbox, one per line, until Ctrl-C.")
+    .description("Show changes in a directory of a sandbox, one per line, until Ctrl-C.")
     .argument("<sandbox>", "id, name, or beginning of the id of a sandbox")
-    .argument("[path]", "folder; relative to the user's home", ".")
-    .option("-r, --recursive", "also in the folders below")
+    .argument("[path]", "directory; relative to the user's home", ".")
+    .option("-r, --recursive", "also in the directories below")
     .option("--user <name>", "user in the sandbox (default: the template's)")
     .option("--json", "one JSON object per line")
     .addHelpText(

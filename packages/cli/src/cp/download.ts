@@ -13,7 +13,7 @@ import { type RemoteFile, remoteTree } from "./remote-tree.ts";
 import { writeAll } from "./write-all.ts";
 
 const FILES_AT_ONCE = 6;
-/** Levels of folders that are copied. */
+/** Levels of directories that are copied. */
 const MAX_DEPTH = 1000;
 
 export interface Download {
@@ -23,7 +23,7 @@ export interface Download {
   readonly context: CliContext;
 }
 
-/** Copies a file or folder out of a sandbox. Nothing that the sandbox says can make it write outside of `target`. */
+/** Copies a file or directory out of a sandbox. Nothing that the sandbox says can make it write outside of `target`. */
 export async function download(
   sandbox: Sandbox,
   source: string,
@@ -36,12 +36,12 @@ export async function download(
   const into = target.endsWith("/") || kindOf(target) === "directory";
   const name = basename(info.path);
   const path = resolve(into ? join(target, name && name !== ".." ? name : "sandbox") : target);
-  if (kindOf(dirname(path)) !== "directory") throw usageError(`there is no folder ${dirname(path)}`);
+  if (kindOf(dirname(path)) !== "directory") throw usageError(`there is no directory ${dirname(path)}`);
   const size = info.type === "file" && !info.isSymlink ? info.size : undefined;
   const progress = new Progress(context.output, basename(path), size);
   const copy: Download = { sandbox, user, progress, context };
   try {
-    if (info.type === "directory") return await downloadFolder(copy, info.path, path);
+    if (info.type === "directory") return await downloadDirectory(copy, info.path, path);
     await receive(copy, { path: "", source: info.path, size: info.size, mode: info.mode & 0o777 }, path);
     progress.finish("copied 1 file");
   } catch (error) {
@@ -52,11 +52,12 @@ export async function download(
 
 /** One file to our standard output. */
 async function print(sandbox: Sandbox, info: EntryInfo, user: string | undefined, { output, signal }: CliContext): Promise<void> {
-  if (info.type === "directory") throw usageError(`'-' takes one file; a folder: boxyard exec ${sandbox.sandboxId} -- tar c ${info.path}`);
+  if (info.type === "directory")
+    throw usageError(`'-' takes one file; a directory: boxyard exec ${sandbox.sandboxId} -- tar c ${info.path}`);
   for await (const chunk of await sandbox.files.read(info.path, { user, signal, format: "stream" })) await output.write(chunk);
 }
 
-async function downloadFolder(copy: Download, source: string, target: string): Promise<void> {
+async function downloadDirectory(copy: Download, source: string, target: string): Promise<void> {
   const { sandbox, user, progress, context } = copy;
   const entries = await sandbox.files.list(source, { user, depth: MAX_DEPTH });
   const links = entries.filter((entry) => entry.isSymlink).map(({ path }) => path);
@@ -73,7 +74,8 @@ async function downloadFolder(copy: Download, source: string, target: string): P
     throw error;
   }
   progress.finish(`copied ${tree.files.length === 1 ? "1 file" : `${tree.files.length} files`}`);
-  for (const skipped of tree.skipped) context.output.note(`skipped ${JSON.stringify(skipped)}: it leads out of the folder, or is no file`);
+  for (const skipped of tree.skipped)
+    context.output.note(`skipped ${JSON.stringify(skipped)}: it leads out of the directory, or is no file`);
 }
 
 /** A directory that is one: a link in its place would lead elsewhere. */
@@ -82,11 +84,11 @@ function makeRealDirectory(path: string): void {
     mkdirSync(path);
   } catch (cause) {
     if (lstatSync(path).isDirectory()) return;
-    throw new AppError("already_exists", `${path} exists and is no folder`, { reason: "local_file", cause });
+    throw new AppError("already_exists", `${path} exists and is no directory`, { reason: "local_file", cause });
   }
 }
 
-/** Takes the place of what was there, as a copied file does; a folder stays. */
+/** Takes the place of what was there, as a copied file does; a directory stays. */
 function makeLink(target: string, path: string): void {
   const temporary = temporaryName(path);
   try {

@@ -20,7 +20,7 @@ export interface LocalTree {
   readonly skipped: readonly string[];
 }
 
-/** Reads a folder with all that is below it. */
+/** Reads a directory with all that is below it. */
 export function readLocalTree(root: string): LocalTree {
   const tree = {
     directories: [] as string[],
@@ -28,9 +28,9 @@ export function readLocalTree(root: string): LocalTree {
     links: [] as { path: string; target: string }[],
     skipped: [] as string[],
   };
-  const visit = (folder: string, below: string) => {
-    for (const entry of readdirSync(folder, { withFileTypes: true }) as Dirent[]) {
-      const source = join(folder, entry.name);
+  const visit = (directory: string, below: string) => {
+    for (const entry of readdirSync(directory, { withFileTypes: true }) as Dirent[]) {
+      const source = join(directory, entry.name);
       const path = below ? `${below}/${entry.name}` : entry.name;
       if (entry.isDirectory()) {
         tree.directories.push(path);

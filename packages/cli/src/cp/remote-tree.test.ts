@@ -53,7 +53,7 @@ test("links that lead out through other links are left out", () => {
   expect([...tree.skipped].sort()).toEqual(["abs", "deep/out", "rel"]);
 });
 
-test("names that lead out of the folder are left out", () => {
+test("names that lead out of the directory are left out", () => {
   const hostile = ["/etc/passwd", "/r/../etc/passwd", "/r/a/../../b", "/r//a", "/rx/a", "/r/", "/r/a\0b"];
   expect(
     remoteTree(
@@ -63,6 +63,6 @@ test("names that lead out of the folder are left out", () => {
   ).toEqual({ directories: [], files: [], links: [], skipped: hostile });
 });
 
-test("links that lead out of the folder are left out", () => {
+test("links that lead out of the directory are left out", () => {
   expect(remoteTree("/r", [link("/r/l", "/etc/passwd"), link("/r/m", "/r/../etc")]).skipped).toEqual(["l", "m"]);
 });

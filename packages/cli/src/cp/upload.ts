@@ -17,7 +17,7 @@ const ARGUMENTS_AT_ONCE = 500;
 /** Mode that the agent gives to uploaded files. */
 const DEFAULT_MODE = 0o644;
 
-/** Copies a local file or folder into a sandbox. */
+/** Copies a local file or directory into a sandbox. */
 export async function upload(
   sandbox: Sandbox,
   source: string,
@@ -27,7 +27,7 @@ export async function upload(
 ): Promise<void> {
   const kind = kindOf(source);
   if (kind === undefined) throw usageError(`there is no ${source}`);
-  if (kind === "other") throw usageError(`${source} is neither a file nor a folder`);
+  if (kind === "other") throw usageError(`${source} is neither a file nor a directory`);
   const into = target === "" || target.endsWith("/") || (await isDirectory(sandbox, target, user));
   const path = into ? `${target.replace(/\/+$/, "") || (target.startsWith("/") ? "" : ".")}/${basename(resolve(source))}` : target;
   const tree: LocalTree =
@@ -46,7 +46,7 @@ export async function upload(
     throw error;
   }
   progress.finish(`copied ${tree.files.length === 1 ? "1 file" : `${tree.files.length} files`}`);
-  for (const skipped of tree.skipped) context.output.note(`skipped ${skipped}: neither file, folder nor link`);
+  for (const skipped of tree.skipped) context.output.note(`skipped ${skipped}: neither file, directory nor link`);
 }
 
 async function isDirectory(sandbox: Sandbox, path: string, user: string | undefined): Promise<boolean> {

@@ -19,13 +19,13 @@ test("writes on where a write took only a part", async () => {
 });
 
 test("pieces follow each other in a real file", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "boxyard-write-"));
+  const directory = await mkdtemp(join(tmpdir(), "boxyard-write-"));
   try {
-    const handle = await open(join(folder, "f"), "w");
+    const handle = await open(join(directory, "f"), "w");
     for (const piece of ["one ", "two ", "three"]) await writeAll(handle, Buffer.from(piece));
     await handle.close();
-    expect(await readFile(join(folder, "f"), "utf8")).toBe("one two three");
+    expect(await readFile(join(directory, "f"), "utf8")).toBe("one two three");
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 });

@@ -4,23 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isOutdated } from "./outdated.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "boxyard-outdated-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-outdated-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 test("a server is outdated when a source of it is younger, and tests are no sources", () => {
-  const sources = join(folder, "packages/driver/src/deep");
+  const sources = join(directory, "packages/driver/src/deep");
   mkdirSync(sources, { recursive: true });
   const write = (path: string, secondsAgo: number) => {
     writeFileSync(path, "");
     utimesSync(path, Date.now() / 1000 - secondsAgo, Date.now() / 1000 - secondsAgo);
   };
-  const packages = join(folder, "packages");
-  expect(isOutdated(folder, packages)).toBe(false);
-  write(join(folder, "server.json"), 100);
+  const packages = join(directory, "packages");
+  expect(isOutdated(directory, packages)).toBe(false);
+  write(join(directory, "server.json"), 100);
   write(join(sources, "a.ts"), 200);
   write(join(sources, "a.test.ts"), 50);
-  expect(isOutdated(folder, packages)).toBe(false);
+  expect(isOutdated(directory, packages)).toBe(false);
   write(join(sources, "b.ts"), 50);
-  expect(isOutdated(folder, packages)).toBe(true);
-  expect(isOutdated(folder, join(folder, "nowhere"))).toBe(false);
+  expect(isOutdated(directory, packages)).toBe(true);
+  expect(isOutdated(directory, join(directory, "nowhere"))).toBe(false);
 });

@@ -22,13 +22,13 @@ function isOlderThanSources(dataDir: string, packages: string): boolean {
   return PARTS.some((part) => hasYounger(join(packages, part, "src"), startedAt));
 }
 
-function hasYounger(folder: string, than: number): boolean {
+function hasYounger(directory: string, than: number): boolean {
   try {
-    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-      if (name.endsWith(".ts") && !name.endsWith(".test.ts") && statSync(join(folder, name)).mtimeMs > than) return true;
+    for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
+      if (name.endsWith(".ts") && !name.endsWith(".test.ts") && statSync(join(directory, name)).mtimeMs > than) return true;
     }
   } catch {
-    // No such folder, or a file that has just gone: an edit is going on, and the next start sees its result.
+    // No such directory, or a file that has just gone: an edit is going on, and the next start sees its result.
   }
   return false;
 }

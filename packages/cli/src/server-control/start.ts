@@ -25,7 +25,7 @@ export async function startDetached(config: CliConfig, signal: AbortSignal): Pro
   const log = openSync(serverLogPath(config.dataDir), "a", 0o600);
   const before = fstatSync(log).size;
   const [command, ...args] = selfCommand("serve");
-  // stdin is nothing, the folder is /: a server must hold on to nothing of the terminal it was started from.
+  // stdin is nothing, the directory is /: a server must hold on to nothing of the terminal it was started from.
   const child = spawn(command, args, {
     cwd: "/",
     detached: true,
@@ -84,14 +84,14 @@ function linesFrom(path: string, offset: number): string[] {
   }
 }
 
-/** Makes the data folder, unless it is there and ours to write; a server's secrets are in it. */
+/** Makes the data directory, unless it is there and ours to write; a server's secrets are in it. */
 export function makeDataDir(config: CliConfig): void {
   try {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     accessSync(config.dataDir, constants.W_OK | constants.X_OK);
   } catch (cause) {
-    const message = `cannot write to the data folder ${config.dataDir}`;
+    const message = `cannot write to the data directory ${config.dataDir}`;
     const hint = "A local server needs root: use sudo. For a server elsewhere set BOXYARD_API_URL and BOXYARD_API_KEY.";
-    throw new AppError("permission_denied", message, { reason: "data_folder", details: { hint }, cause });
+    throw new AppError("permission_denied", message, { reason: "data_directory", details: { hint }, cause });
   }
 }

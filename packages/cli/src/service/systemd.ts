@@ -6,12 +6,12 @@ import type { CliConfig } from "../config.ts";
 import { selfCommand } from "../server-control/self-command.ts";
 import { environmentText, unitText } from "./unit.ts";
 
-const UNIT_FOLDER = "/etc/systemd/system";
+const UNIT_DIRECTORY = "/etc/systemd/system";
 /** There while systemd is the machine's init (sd_booted(3)). */
 const BOOTED = "/run/systemd/system";
 const LIMIT_MS = 35 * 60_000;
 
-export const unitPath = (name: string): string => join(UNIT_FOLDER, `${name}.service`);
+export const unitPath = (name: string): string => join(UNIT_DIRECTORY, `${name}.service`);
 
 /** Settings may hold the password of a database: only root reads them. */
 export const environmentPath = (config: CliConfig): string => join(config.dataDir, "service.env");
@@ -22,13 +22,13 @@ export function requireSystemd(): void {
   throw new AppError("failed_precondition", "systemd does not run this machine", { reason: "no_systemd", details });
 }
 
-/** The unit for this data folder, as it would be installed. */
+/** The unit for this data directory, as it would be installed. */
 export function unitFor(config: CliConfig): string {
   const [setup, serve] = [selfCommand("setup"), selfCommand("serve")];
   return unitText({ setup, serve, dataDir: config.dataDir, environmentFile: environmentPath(config) });
 }
 
-/** True when the unit of this name is ours and for this data folder. */
+/** True when the unit of this name is ours and for this data directory. */
 export function isInstalled(name: string, config: CliConfig): boolean {
   try {
     return readFileSync(unitPath(name), "utf8").includes(`EnvironmentFile=${environmentPath(config).replaceAll("%", "%%")}\n`);

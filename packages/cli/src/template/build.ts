@@ -29,8 +29,8 @@ const AROUND = 2;
 /** Looked for in this order when none is named. */
 const FILES = ["boxyard.Dockerfile", "Dockerfile"];
 
-export function build(name: string, folder: string, options: BuildOptions, context: CliContext): Promise<void> {
-  return buildAs(name, templateOf(folder, options, context), options, context);
+export function build(name: string, directory: string, options: BuildOptions, context: CliContext): Promise<void> {
+  return buildAs(name, templateOf(directory, options, context), options, context);
 }
 
 /** Builds a template and shows how it goes. */
@@ -101,13 +101,13 @@ function excerpt(at: CallSite | undefined): string[] {
   return [`${placeOf(at)}:`, ...shown];
 }
 
-function templateOf(folder: string, options: BuildOptions, context: CliContext): Template {
+function templateOf(directory: string, options: BuildOptions, context: CliContext): Template {
   const named = options.file;
-  const path = named ?? FILES.map((name) => join(folder, name)).find((candidate) => existsSync(candidate));
-  if (path === undefined) throw usageError(`there is no ${FILES.join(" and no ")} in ${folder}; name a file with --file`);
+  const path = named ?? FILES.map((name) => join(directory, name)).find((candidate) => existsSync(candidate));
+  if (path === undefined) throw usageError(`there is no ${FILES.join(" and no ")} in ${directory}; name a file with --file`);
   if (!existsSync(path)) throw usageError(`there is no ${path}`);
   return Template.fromDockerfile(readFileSync(path, "utf8"), {
-    context: folder,
+    context: directory,
     file: path,
     args: options.buildArg,
     target: options.target,

@@ -22,9 +22,9 @@ export async function rebuild(name: string, options: RebuildOptions, context: Cl
     return rebuildBase(options, context);
   }
   using recipe = openRecipe(name);
-  const path = join(recipe.folder, "Dockerfile");
+  const path = join(recipe.directory, "Dockerfile");
   const { cpuCount, memoryMB, readyCmd } = recipe.settings;
-  const steps = Template.fromDockerfile(readFileSync(path, "utf8"), { context: recipe.folder, file: path });
+  const steps = Template.fromDockerfile(readFileSync(path, "utf8"), { context: recipe.directory, file: path });
   const template = readyCmd === undefined ? steps : steps.setReadyCmd(readyCmd);
   await buildAs(name, template, { ...options, cpus: cpuCount, memory: memoryMB }, context);
   // As everybody's `base` is.

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { CARRIED_FOLDER, executableBuild } from "@boxyard/core";
+import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
 import { usageError } from "../errors.ts";
 
 /** Templates that come with Boxyard, by name. */
@@ -16,31 +16,31 @@ export interface RecipeSettings {
 
 export interface Recipe extends Disposable {
   /** Holds the Dockerfile and the files it copies. */
-  readonly folder: string;
+  readonly directory: string;
   readonly settings: RecipeSettings;
 }
 
 const images =
-  executableBuild === undefined ? resolve(import.meta.dir, "../../../../images") : join(import.meta.dir, CARRIED_FOLDER, "images");
+  executableBuild === undefined ? resolve(import.meta.dir, "../../../../images") : join(import.meta.dir, CARRIED_DIRECTORY, "images");
 
 /** Throws a usage error for a name that is not ours. */
 export function checkShipped(name: string): void {
   if (!SHIPPED.includes(name)) throw usageError(`'${name}' does not come with Boxyard; ${SHIPPED.join(" and ")} do`);
 }
 
-/** The recipe of a template that comes with Boxyard, as a folder until it is disposed of. */
+/** The recipe of a template that comes with Boxyard, as a directory until it is disposed of. */
 export function openRecipe(name: string): Recipe {
   const from = join(images, name);
   const settings = JSON.parse(readFileSync(join(from, "settings.json"), "utf8")) as RecipeSettings;
-  if (executableBuild === undefined) return { folder: from, settings, [Symbol.dispose]: () => {} };
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-recipe-"));
+  if (executableBuild === undefined) return { directory: from, settings, [Symbol.dispose]: () => {} };
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-recipe-"));
   try {
-    copyOut(from, folder);
+    copyOut(from, directory);
   } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
     throw error;
   }
-  return { folder, settings, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+  return { directory, settings, [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
 /** What the executable carries is readable through its own eyes only, and has no modes. */

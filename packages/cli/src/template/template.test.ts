@@ -5,24 +5,24 @@ import { join, resolve } from "node:path";
 import { FakeTemplates } from "@boxyard/sdk/testing/templates";
 
 const fake = new FakeTemplates();
-const folder = mkdtempSync(join(tmpdir(), "boxyard-cli-template-"));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-cli-template-"));
 let url = "";
 
 beforeAll(() => {
   url = fake.start();
-  writeFileSync(join(folder, "Dockerfile"), "FROM boxyard/base\nARG V=1\nCOPY a.txt /srv/\nCMD sleep $V\n");
-  writeFileSync(join(folder, "a.txt"), "a");
+  writeFileSync(join(directory, "Dockerfile"), "FROM boxyard/base\nARG V=1\nCOPY a.txt /srv/\nCMD sleep $V\n");
+  writeFileSync(join(directory, "a.txt"), "a");
 });
 afterEach(() => fake.reset());
 afterAll(async () => {
   await fake.stop();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 async function template(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
   const child = Bun.spawn([process.execPath, resolve(import.meta.dir, "../main.ts"), "template", ...args], {
-    env: { PATH: "/usr/bin:/bin", BOXYARD_DATA: folder, BOXYARD_API_URL: url, BOXYARD_API_KEY: "key" },
-    cwd: folder,
+    env: { PATH: "/usr/bin:/bin", BOXYARD_DATA: directory, BOXYARD_API_URL: url, BOXYARD_API_KEY: "key" },
+    cwd: directory,
     stdout: "pipe",
     stderr: "pipe",
   });

@@ -2,4 +2,4 @@ export { ownCpuMs, pidsBelow, processCpuMs } from "./cpu.ts";
 export * from "./errno.ts";
 export { logLineAsText } from "./log-text.ts";
 export * from "./logger.ts";
-export { makePrivateFolder, PRIVATE_UMASK } from "./private-folder.ts";
+export { makePrivateDirectory, PRIVATE_UMASK } from "./private-directory.ts";

@@ -12,20 +12,20 @@ test("a logger on a full disk says nothing and throws nothing", () => {
 });
 
 test("what was dropped is counted, and told when lines can be written again", () => {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-log-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-log-"));
   try {
     const disk = { isFull: false };
     const write = ((...args: Parameters<typeof writeSync>) => {
       if (disk.isFull) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
       return writeSync(...args);
     }) as typeof writeSync;
-    const destination = new LogDestination(join(folder, "below", "log"), write);
+    const destination = new LogDestination(join(directory, "below", "log"), write);
     destination.write('{"msg":"first"}\n');
     disk.isFull = true;
     for (let i = 0; i < 3; i++) destination.write('{"msg":"lost"}\n');
     disk.isFull = false;
     destination.write('{"msg":"last"}\n');
-    const lines = readFileSync(join(folder, "below", "log"), "utf8")
+    const lines = readFileSync(join(directory, "below", "log"), "utf8")
       .trim()
       .split("\n");
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
@@ -34,18 +34,18 @@ test("what was dropped is counted, and told when lines can be written again", ()
       { msg: "last" },
     ]);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });
 
 test("a write that is cut short is completed", () => {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-log-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-log-"));
   try {
     const short = ((fd: number, bytes: Uint8Array, offset: number, length: number) =>
       writeSync(fd, bytes, offset, Math.min(3, length))) as typeof writeSync;
-    new LogDestination(join(folder, "log"), short).write("a longer line\n");
-    expect(readFileSync(join(folder, "log"), "utf8")).toBe("a longer line\n");
+    new LogDestination(join(directory, "log"), short).write("a longer line\n");
+    expect(readFileSync(join(directory, "log"), "utf8")).toBe("a longer line\n");
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });

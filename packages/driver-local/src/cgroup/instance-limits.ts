@@ -28,15 +28,15 @@ export function machineSize(): MachineSize {
  * Bounds all sandboxes of a server together, wherever the controllers live. Swap is off for the sum as it is for each. Sandboxes of an earlier
  * process may hold more than a limit that was lowered since: v1 then refuses it (EBUSY) and keeps the old one: false.
  */
-export function limitInstance({ hierarchies, folders }: InstanceCgroups, limits: InstanceLimits): boolean {
-  const [top = ""] = folders;
+export function limitInstance({ hierarchies, directories }: InstanceCgroups, limits: InstanceLimits): boolean {
+  const [top = ""] = directories;
   const name = top.slice(hierarchies.unified.length);
   const { v1 } = hierarchies;
   const memory = String(limits.memoryBytes);
   let isSet = true;
   if (v1.memory) {
-    const folder = join(v1.memory, name);
-    isSet = limitMemoryV1(folder, memory) && limitSocketsV1(folder, Math.floor(limits.memoryBytes * SOCKET_SHARE));
+    const directory = join(v1.memory, name);
+    isSet = limitMemoryV1(directory, memory) && limitSocketsV1(directory, Math.floor(limits.memoryBytes * SOCKET_SHARE));
   } else {
     writeFileSync(join(top, "memory.max"), memory);
     writeOptional(join(top, "memory.swap.max"), "0");
@@ -46,8 +46,11 @@ export function limitInstance({ hierarchies, folders }: InstanceCgroups, limits:
 }
 
 /** Memory alone may never be allowed more than memory with swap: a limit that is raised needs the second raised first. */
-function limitMemoryV1(folder: string, bytes: string): boolean {
-  const [memory, withSwap] = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"].map((name) => join(folder, name)) as [string, string];
+function limitMemoryV1(directory: string, bytes: string): boolean {
+  const [memory, withSwap] = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"].map((name) => join(directory, name)) as [
+    string,
+    string,
+  ];
   try {
     try {
       writeFileSync(memory, bytes);
@@ -65,9 +68,9 @@ function limitMemoryV1(folder: string, bytes: string): boolean {
 }
 
 /** What waits in TCP and UDP sockets of all sandboxes: an account of its own on v1. */
-function limitSocketsV1(folder: string, bytes: number): boolean {
+function limitSocketsV1(directory: string, bytes: number): boolean {
   try {
-    writeOptional(join(folder, "memory.kmem.tcp.limit_in_bytes"), String(bytes));
+    writeOptional(join(directory, "memory.kmem.tcp.limit_in_bytes"), String(bytes));
     return true;
   } catch (error) {
     if (hasErrno(error, "EBUSY")) return false;
@@ -90,17 +93,17 @@ export interface InstanceUse {
 }
 
 /** What is free of the limits now; of memory no more than the machine itself has. */
-export function useOfInstance({ hierarchies, folders }: InstanceCgroups, limits: InstanceLimits): InstanceUse {
-  const [top = ""] = folders;
+export function useOfInstance({ hierarchies, directories }: InstanceCgroups, limits: InstanceLimits): InstanceUse {
+  const [top = ""] = directories;
   const name = top.slice(hierarchies.unified.length);
   const { v1 } = hierarchies;
-  const folder = v1.memory ? join(v1.memory, name) : top;
-  const usage = number(join(folder, v1.memory ? "memory.usage_in_bytes" : "memory.current"));
+  const directory = v1.memory ? join(v1.memory, name) : top;
+  const usage = number(join(directory, v1.memory ? "memory.usage_in_bytes" : "memory.current"));
   // The kernel adds up the counters of every sandbox for memory.stat, which takes its time with many of them.
   const used =
     usage < limits.memoryBytes * PLENTY
       ? usage
-      : memoryOf(usage, readFileSync(join(folder, "memory.stat"), "utf8"), v1.memory !== undefined).memoryUsedBytes;
+      : memoryOf(usage, readFileSync(join(directory, "memory.stat"), "utf8"), v1.memory !== undefined).memoryUsedBytes;
   const processes = number(join(v1.pids ? join(v1.pids, name) : top, "pids.current"));
   return {
     memoryFreeBytes: Math.max(0, Math.min(limits.memoryBytes - used, meminfo("MemAvailable"))),

@@ -16,33 +16,33 @@ export class InstanceCgroups {
 
   /** Makes them, with the controllers handed down on v2. Repeatable. */
   prepare(): void {
-    for (const folder of this.folders) {
-      mkdirSync(folder, { recursive: true });
-      chmodSync(folder, 0o755);
+    for (const directory of this.directories) {
+      mkdirSync(directory, { recursive: true });
+      chmodSync(directory, 0o755);
     }
     const { unified } = this.hierarchies;
     const available = readFileSync(join(unified, "cgroup.controllers"), "utf8").trim().split(/\s+/);
     const wanted = ["memory", "cpu", "pids"].filter((name) => available.includes(name));
-    for (const folder of [unified, join(unified, this.name)]) {
-      const file = join(folder, "cgroup.subtree_control");
+    for (const directory of [unified, join(unified, this.name)]) {
+      const file = join(directory, "cgroup.subtree_control");
       const enabled = readFileSync(file, "utf8").trim().split(/\s+/);
       for (const name of wanted) if (!enabled.includes(name)) writeFileSync(file, `+${name}`);
     }
   }
 
   /** Those that hold all sandboxes, v2 first. */
-  get folders(): readonly string[] {
+  get directories(): readonly string[] {
     return mountPoints(this.hierarchies).map((point) => join(point, this.name));
   }
 
   /** Of one sandbox, v2 first. */
-  foldersOf(id: SandboxId): readonly string[] {
-    return this.folders.map((folder) => join(folder, id));
+  directoriesOf(id: SandboxId): readonly string[] {
+    return this.directories.map((directory) => join(directory, id));
   }
 
   /** Where v1 cgroups of sandboxes are made; empty on pure v2. */
   get v1Parents(): readonly string[] {
-    return this.folders.slice(1);
+    return this.directories.slice(1);
   }
 
   /** Sandboxes that have a cgroup in any hierarchy. */

@@ -31,19 +31,19 @@ export function limitFiles(hierarchies: Hierarchies, name: string, limits: Resou
   const quota = Math.min(MAX_QUOTA_USEC, Math.max(LEAST_QUOTA_USEC, Math.round(limits.cpuCount * PERIOD_USEC)));
   const files: CgroupFile[] = [v2("cgroup.max.descendants", String(MAX_DESCENDANTS)), v2("cgroup.max.depth", String(MAX_DEPTH))];
   if (v1.memory) {
-    const folder = join(v1.memory, name);
-    files.push({ path: join(folder, "memory.limit_in_bytes"), text: String(limits.memoryBytes) });
-    files.push({ path: join(folder, "memory.memsw.limit_in_bytes"), text: String(limits.memoryBytes), optional: true });
+    const directory = join(v1.memory, name);
+    files.push({ path: join(directory, "memory.limit_in_bytes"), text: String(limits.memoryBytes) });
+    files.push({ path: join(directory, "memory.memsw.limit_in_bytes"), text: String(limits.memoryBytes), optional: true });
     const sockets = Math.max(LEAST_SOCKET_BYTES, Math.floor(limits.memoryBytes * SOCKET_SHARE));
-    files.push({ path: join(folder, "memory.kmem.tcp.limit_in_bytes"), text: String(sockets), optional: true });
+    files.push({ path: join(directory, "memory.kmem.tcp.limit_in_bytes"), text: String(sockets), optional: true });
   } else {
     files.push(v2("memory.max", String(limits.memoryBytes)), { ...v2("memory.swap.max", "0"), optional: true });
   }
   if (v1.cpu) {
-    const folder = join(v1.cpu, name);
+    const directory = join(v1.cpu, name);
     files.push(
-      { path: join(folder, "cpu.cfs_period_us"), text: String(PERIOD_USEC) },
-      { path: join(folder, "cpu.cfs_quota_us"), text: String(quota) },
+      { path: join(directory, "cpu.cfs_period_us"), text: String(PERIOD_USEC) },
+      { path: join(directory, "cpu.cfs_quota_us"), text: String(quota) },
     );
   } else {
     files.push(v2("cpu.max", `${quota} ${PERIOD_USEC}`));

@@ -17,25 +17,25 @@ const KILL_TIMEOUT_MS = 10_000;
 /** Deeper than `cgroup.max.depth` lets a sandbox go. */
 const MAX_REMOVE_DEPTH = 16;
 
-/** The cgroups of one sandbox: one folder in each hierarchy; limits live where the controller does, life and death in v2. */
+/** The cgroups of one sandbox: one directory in each hierarchy; limits live where the controller does, life and death in v2. */
 export class SandboxCgroup {
-  readonly folders: readonly string[];
+  readonly directories: readonly string[];
   private readonly instance: InstanceCgroups;
   private readonly clock: Clock;
 
   constructor(instance: InstanceCgroups, id: SandboxId, clock: Clock) {
     this.instance = instance;
-    this.folders = instance.foldersOf(id);
+    this.directories = instance.directoriesOf(id);
     this.clock = clock;
   }
 
-  /** The v2 folder. */
+  /** The v2 directory. */
   get top(): string {
-    return this.folders[0] as string;
+    return this.directories[0] as string;
   }
 
-  /** Path of the sandbox's folder in the hierarchy of a v1 controller, if that is where it lives. */
-  v1Folder(controller: "memory" | "cpu" | "cpuacct" | "pids"): string | undefined {
+  /** Path of the sandbox's directory in the hierarchy of a v1 controller, if that is where it lives. */
+  v1Directory(controller: "memory" | "cpu" | "cpuacct" | "pids"): string | undefined {
     const point = this.instance.hierarchies.v1[controller];
     return point && join(point, this.relative);
   }
@@ -45,11 +45,11 @@ export class SandboxCgroup {
   }
 
   /**
-   * Makes all folders, or the v2 one only when the v1 ones are there (`hasV1`); `owner` is the sandbox's root, who gets the v2 folder and
+   * Makes all directories, or the v2 one only when the v1 ones are there (`hasV1`); `owner` is the sandbox's root, who gets the v2 directory and
    * below it `user` and `pty` for commands.
    */
   create(owner: number, hasV1 = false): void {
-    for (const folder of hasV1 ? [this.top] : this.folders) makeCgroup(folder);
+    for (const directory of hasV1 ? [this.top] : this.directories) makeCgroup(directory);
     for (const file of DELEGATED) chownSync(join(this.top, file), owner, owner);
     for (const child of ["user", "pty"]) {
       makeCgroup(join(this.top, child));
@@ -169,14 +169,14 @@ export class SandboxCgroup {
     await this.until(() => !this.isPopulated(), KILL_TIMEOUT_MS, "end");
   }
 
-  /** Removes every folder, the sandbox's own sub-cgroups included; nothing may run in them. Repeatable. */
+  /** Removes every directory, the sandbox's own sub-cgroups included; nothing may run in them. Repeatable. */
   async remove(): Promise<void> {
     const deadline = this.clock.monotonic() + KILL_TIMEOUT_MS;
-    for (const folder of this.folders) {
-      // A folder stays busy for a moment after its last process has gone.
-      while (!removeTree(folder)) {
+    for (const directory of this.directories) {
+      // A directory stays busy for a moment after its last process has gone.
+      while (!removeTree(directory)) {
         if (this.clock.monotonic() > deadline)
-          throw new AppError("unavailable", `cgroup ${folder} stays in use`, { reason: "cgroup_busy" });
+          throw new AppError("unavailable", `cgroup ${directory} stays in use`, { reason: "cgroup_busy" });
         await this.clock.sleep(POLL_MS);
       }
     }
@@ -210,22 +210,22 @@ function setFrozenAt(top: number, path: string, frozen: boolean): void {
 }
 
 /** False when something in it is still busy. */
-function removeTree(folder: string): boolean {
+function removeTree(directory: string): boolean {
   let parent: number;
   try {
-    parent = open(dirname(folder), O.RDONLY | O.DIRECTORY);
+    parent = open(dirname(directory), O.RDONLY | O.DIRECTORY);
   } catch (error) {
     if (hasErrno(error, "ENOENT")) return true;
     throw error;
   }
   try {
-    return removeGroup(parent, basename(folder));
+    return removeGroup(parent, basename(directory));
   } finally {
     close(parent);
   }
 }
 
-/** By byte strings and from folder to folder: a sandbox names its groups as it likes, in no encoding at all. */
+/** By byte strings and from directory to directory: a sandbox names its groups as it likes, in no encoding at all. */
 function removeGroup(parent: number, name: string, depth = 0): boolean {
   try {
     rmdirAt(parent, name);
@@ -235,13 +235,13 @@ function removeGroup(parent: number, name: string, depth = 0): boolean {
     if (!hasErrno(error, "EBUSY", "ENOTEMPTY") || depth > MAX_REMOVE_DEPTH) throw error;
   }
   try {
-    const folder = openAt(parent, name, O.RDONLY | O.DIRECTORY);
+    const directory = openAt(parent, name, O.RDONLY | O.DIRECTORY);
     let empty = true;
     try {
-      // Only folders are groups; the rest are the kernel's files, which go with their folder.
-      for (const child of groupsIn(folder)) empty = removeGroup(folder, child, depth + 1) && empty;
+      // Only directories are groups; the rest are the kernel's files, which go with their directory.
+      for (const child of groupsIn(directory)) empty = removeGroup(directory, child, depth + 1) && empty;
     } finally {
-      close(folder);
+      close(directory);
     }
     if (empty) rmdirAt(parent, name);
     return empty;
@@ -252,17 +252,17 @@ function removeGroup(parent: number, name: string, depth = 0): boolean {
   }
 }
 
-function groupsIn(folder: number): string[] {
-  return namesIn(folder).filter((name) => {
-    const stat = statAt(folder, name);
-    return stat !== undefined && typeOf(stat) === TYPE.folder;
+function groupsIn(directory: number): string[] {
+  return namesIn(directory).filter((name) => {
+    const stat = statAt(directory, name);
+    return stat !== undefined && typeOf(stat) === TYPE.directory;
   });
 }
 
 /** Whatever the umask is: the sandbox's users read their own limits and counts there. */
-export function makeCgroup(folder: string): void {
-  mkdirSync(folder);
-  chmodSync(folder, 0o755);
+export function makeCgroup(directory: string): void {
+  mkdirSync(directory);
+  chmodSync(directory, 0o755);
 }
 
 /** What `read` gives, or `otherwise` when the group has been removed meanwhile. */

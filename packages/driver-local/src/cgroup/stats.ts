@@ -12,7 +12,7 @@ export interface CgroupStats {
   readonly oomKills: number;
 }
 
-const read = (folder: string, file: string): string => readFileSync(join(folder, file), "utf8");
+const read = (directory: string, file: string): string => readFileSync(join(directory, file), "utf8");
 
 /** The number after `key` in a "key value" file; 0 when absent. */
 function field(text: string, key: string): number {
@@ -33,13 +33,13 @@ export function memoryOf(usage: number, stat: string, isV1: boolean): Memory {
 }
 
 function memory(cgroup: SandboxCgroup): Memory {
-  const v1 = cgroup.v1Folder("memory");
+  const v1 = cgroup.v1Directory("memory");
   const usage = Number(v1 ? read(v1, "memory.usage_in_bytes") : read(cgroup.top, "memory.current"));
   return memoryOf(usage, read(v1 ?? cgroup.top, "memory.stat"), v1 !== undefined);
 }
 
 function oomKills(cgroup: SandboxCgroup): number {
-  const v1 = cgroup.v1Folder("memory");
+  const v1 = cgroup.v1Directory("memory");
   return v1 ? field(read(v1, "memory.oom_control"), "oom_kill") : field(read(cgroup.top, "memory.events"), "oom_kill");
 }
 
@@ -49,7 +49,7 @@ export function readStats(cgroup: SandboxCgroup): CgroupStats {
     // Every v2 cgroup counts CPU time, whether the controller is in v1 or v2.
     cpuUsageUsec: field(read(cgroup.top, "cpu.stat"), "usage_usec"),
     ...memory(cgroup),
-    processes: Number(read(cgroup.v1Folder("pids") ?? cgroup.top, "pids.current")),
+    processes: Number(read(cgroup.v1Directory("pids") ?? cgroup.top, "pids.current")),
     oomKills: oomKills(cgroup),
   };
 }

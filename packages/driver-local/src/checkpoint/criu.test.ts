@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { criuFactsFile, criuFolder, criuVersion, isCriuNewEnough, kernelRelease, readCriuFacts, workingCriu } from "./criu.ts";
+import { criuDirectory, criuFactsFile, criuVersion, isCriuNewEnough, kernelRelease, readCriuFacts, workingCriu } from "./criu.ts";
 
 let dataDir: string;
 beforeAll(() => {
   dataDir = mkdtempSync(join(tmpdir(), "boxyard-criu-facts-"));
-  mkdirSync(criuFolder(dataDir));
+  mkdirSync(criuDirectory(dataDir));
 });
 afterAll(() => rmSync(dataDir, { recursive: true }));
 

@@ -14,7 +14,7 @@ export interface Criu {
   readonly version: string;
 }
 
-/** What set-up found, in `criu/criu.json` of the data folder: the program, or why there is none that works. */
+/** What set-up found, in `criu/criu.json` of the data directory: the program, or why there is none that works. */
 export interface CriuFacts {
   readonly version: 1;
   readonly criu?: Criu;
@@ -24,8 +24,8 @@ export interface CriuFacts {
   readonly kernel: string;
 }
 
-export const criuFolder = (dataDir: string): string => join(dataDir, "criu");
-export const criuFactsFile = (dataDir: string): string => join(criuFolder(dataDir), "criu.json");
+export const criuDirectory = (dataDir: string): string => join(dataDir, "criu");
+export const criuFactsFile = (dataDir: string): string => join(criuDirectory(dataDir), "criu.json");
 
 /** What set-up found; undefined when it has not looked. */
 export function readCriuFacts(dataDir: string): CriuFacts | undefined {
@@ -64,9 +64,9 @@ export async function machineCriu(): Promise<Criu | undefined> {
   return file === undefined ? undefined : ifNewEnough(file, []);
 }
 
-/** The CRIU in a folder that `privateCriu` made, started through the loader beside it. Undefined when it does not start or is too old. */
-export async function criuIn(folder: string): Promise<Criu | undefined> {
-  const at = (name: keyof typeof CRIU_FILES) => join(folder, CRIU_FILES[name]);
+/** The CRIU in a directory that `privateCriu` made, started through the loader beside it. Undefined when it does not start or is too old. */
+export async function criuIn(directory: string): Promise<Criu | undefined> {
+  const at = (name: keyof typeof CRIU_FILES) => join(directory, CRIU_FILES[name]);
   return ifNewEnough(at("loader"), ["--library-path", at("libraries"), at("program")]);
 }
 

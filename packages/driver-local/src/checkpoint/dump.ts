@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { GUEST_FOLDER } from "../rootfs/mounts.ts";
+import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
@@ -53,7 +53,7 @@ export async function dumpMemory(
   if (!criu) throw noCriu();
   const cgroup = cgroupOf(parts, record.sandboxId);
   const { pid } = record.process;
-  const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_FOLDER}`);
+  const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
   const frozenGroups = cgroup.frozenBelow();
   await runCriu({
     criu,

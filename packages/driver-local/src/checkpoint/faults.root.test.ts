@@ -21,7 +21,7 @@ describe("a pause or a resume that is cut off", () => {
     machine.faults.before = () => {};
     machine.faults.after = () => {};
     await machine.destroyAll();
-    expect(readdirSync(join(machine.dataFolder, "pool/generations"))).toEqual([]);
+    expect(readdirSync(join(machine.dataDir, "pool/generations"))).toEqual([]);
   }, 60_000);
   afterAll(() => machine?.dispose(), 60_000);
 
@@ -64,7 +64,7 @@ describe("a pause or a resume that is cut off", () => {
   const dieAt = async (when: string, step: string, memory: boolean, of: SandboxSpec) => {
     await machine.close();
     const script = join(import.meta.dir, "../testing/die-at-pause.ts");
-    const argv = [process.execPath, script, machine.dataFolder, when, step, String(memory), JSON.stringify(of)];
+    const argv = [process.execPath, script, machine.dataDir, when, step, String(memory), JSON.stringify(of)];
     const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
     await child.exited;
     expect(child.signalCode).toBe("SIGKILL");
@@ -81,7 +81,7 @@ describe("a pause or a resume that is cut off", () => {
           undefined,
           "running",
         ]);
-        expect(existsSync(join(machine.dataFolder, "pool/generations", spec.sandboxId, "1"))).toBe(false);
+        expect(existsSync(join(machine.dataDir, "pool/generations", spec.sandboxId, "1"))).toBe(false);
         await isUsable(handle, 2);
       });
     }
@@ -122,11 +122,11 @@ describe("a pause or a resume that is cut off", () => {
   describe("by a CRIU that", () => {
     /** Another program in its place; `$CRIU` is the real one. */
     const withCriu = async (text: string, work: () => Promise<void>) => {
-      const path = criuFactsFile(machine.dataFolder);
+      const path = criuFactsFile(machine.dataDir);
       const before = readFileSync(path, "utf8");
       const { criu } = JSON.parse(before) as { criu: { file: string; args: string[]; version: string } };
       const real = [criu.file, ...criu.args].map((word) => `'${word}'`).join(" ");
-      const script = join(machine.dataFolder, "run", "other-criu");
+      const script = join(machine.dataDir, "run", "other-criu");
       writeFileSync(script, `#!/bin/bash\nreal() { exec ${real} "$@"; }\n${text}\n`, { mode: 0o755 });
       writeFileSync(path, JSON.stringify({ ...JSON.parse(before), criu: { file: script, args: [], version: "4.2" } }));
       machine.criuLimitMs = 3_000;

@@ -28,7 +28,7 @@ export interface GenerationFile {
   readonly uidBase: number;
   /** PID 1 of that incarnation, which has ended since. */
   readonly process: ProcessIdentity;
-  /** Folder of the guest bundle whose programs are in memory. */
+  /** Directory of the guest bundle whose programs are in memory. */
   readonly guest: string;
   readonly diskUsedBytes: number;
   readonly mounts: readonly ExternalMount[];
@@ -40,17 +40,17 @@ export interface GenerationFile {
 
 const MARKER = "generation.json";
 
-/** The generations of one sandbox, a folder each: `images/`, the subvolume `disk`, and the marker that says that both are whole. */
+/** The generations of one sandbox, a directory each: `images/`, the subvolume `disk`, and the marker that says that both are whole. */
 export class Generations {
-  private readonly folder: string;
+  private readonly directory: string;
 
-  /** `root`: the pool's folder of generations. */
+  /** `root`: the pool's directory of generations. */
   constructor(root: string, sandboxId: SandboxId) {
-    this.folder = join(root, sandboxId);
+    this.directory = join(root, sandboxId);
   }
 
   pathOf(incarnation: number): string {
-    return join(this.folder, String(incarnation));
+    return join(this.directory, String(incarnation));
   }
 
   imagesOf(incarnation: number): string {
@@ -69,7 +69,7 @@ export class Generations {
       .find((file) => file !== undefined);
   }
 
-  /** Makes the folder of a new one, empty; what an attempt that was cut off has left there goes. */
+  /** Makes the directory of a new one, empty; what an attempt that was cut off has left there goes. */
   async begin(incarnation: number): Promise<void> {
     await this.remove(incarnation);
     mkdirSync(this.imagesOf(incarnation), { recursive: true, mode: 0o700 });
@@ -77,38 +77,38 @@ export class Generations {
 
   /** Makes it whole: once this resolves, a crash of the machine does not lose it. */
   async complete(file: GenerationFile): Promise<void> {
-    const folder = this.pathOf(file.incarnation);
-    const aside = join(folder, `${MARKER}.new`);
+    const directory = this.pathOf(file.incarnation);
+    const aside = join(directory, `${MARKER}.new`);
     await writeFile(aside, `${JSON.stringify(file)}\n`, { mode: 0o600 });
     // Images, disk and text are on the disk before the text has its name.
-    await flush(folder);
-    await rename(aside, join(folder, MARKER));
-    await flush(folder);
+    await flush(directory);
+    await rename(aside, join(directory, MARKER));
+    await flush(directory);
     // What an earlier resume went on from.
     for (const incarnation of this.incarnations()) if (incarnation !== file.incarnation) await this.remove(incarnation);
   }
 
   /** Repeatable. The marker goes first, so that a part is never taken for a whole. */
   async remove(incarnation: number): Promise<void> {
-    const folder = this.pathOf(incarnation);
-    await rm(join(folder, MARKER), { force: true });
+    const directory = this.pathOf(incarnation);
+    await rm(join(directory, MARKER), { force: true });
     try {
-      destroySubvolume(folder, "disk");
+      destroySubvolume(directory, "disk");
     } catch (error) {
       if (!hasErrno(error, "ENOENT")) throw error;
     }
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 
   /** All of them. Repeatable. Fails with EROFS while the pool takes no writes and something is left. */
   async removeAll(): Promise<void> {
-    if (!existsSync(this.folder)) return;
+    if (!existsSync(this.directory)) return;
     for (const incarnation of this.incarnations()) await this.remove(incarnation);
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 
   private incarnations(): number[] {
-    return existsSync(this.folder) ? readdirSync(this.folder).map(Number).filter(Number.isInteger) : [];
+    return existsSync(this.directory) ? readdirSync(this.directory).map(Number).filter(Number.isInteger) : [];
   }
 }
 

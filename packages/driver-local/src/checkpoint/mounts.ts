@@ -15,7 +15,7 @@ const DEVICE = "device:";
 export interface Places {
   readonly guest: string;
   readonly host: string;
-  /** Folder of device nodes. */
+  /** Directory of device nodes. */
   readonly devices: string;
   readonly cgroup: SandboxCgroup;
 }
@@ -66,7 +66,7 @@ export function sourcePath(source: string, places: Places): string {
   if (source === SOURCES.cgroup) return places.cgroup.top;
   if (source.startsWith(DEVICE)) return `${places.devices}${source.slice(DEVICE.length)}`;
   const controller = source.slice(SOURCES.cgroup.length + 1);
-  const folder = places.cgroup.v1Folder(controller as Parameters<SandboxCgroup["v1Folder"]>[0]);
-  if (folder === undefined) throw new Error(`no hierarchy of ${controller}`);
-  return folder;
+  const directory = places.cgroup.v1Directory(controller as Parameters<SandboxCgroup["v1Directory"]>[0]);
+  if (directory === undefined) throw new Error(`no hierarchy of ${controller}`);
+  return directory;
 }

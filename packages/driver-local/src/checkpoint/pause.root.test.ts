@@ -64,9 +64,9 @@ describe("pause and resume", () => {
     await machine.driver.pause(handle, { memory: true }, never);
     // What a reboot does: no process, no mount, and what the state file says of processes is of another boot.
     await machine.close();
-    await unmountPool(machine.dataFolder);
-    const state = join(machine.dataFolder, "sandboxes", spec.sandboxId, "state.json");
-    const marker = () => join(machine.dataFolder, "pool/generations", spec.sandboxId, "1/generation.json");
+    await unmountPool(machine.dataDir);
+    const state = join(machine.dataDir, "sandboxes", spec.sandboxId, "state.json");
+    const marker = () => join(machine.dataDir, "pool/generations", spec.sandboxId, "1/generation.json");
     const ofAnotherBoot = (path: string) => writeFileSync(path, readFileSync(path, "utf8").replace(/"bootId":"[^"]*"/, '"bootId":"other"'));
     ofAnotherBoot(state);
     await machine.reopen();

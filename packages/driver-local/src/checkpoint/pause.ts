@@ -109,7 +109,7 @@ export async function pauseSandbox(
     found: { mounts: [], frozenGroups: [], needsKeptDisk: false },
     file: {
       ...{ version: 1, sandboxId, incarnation, memory, uidBase, process, createdAt: parts.clock.now() },
-      ...{ guest: parts.guestFolder, mounts: [], frozenGroups: [], needsKeptDisk: false, diskUsedBytes: 0 },
+      ...{ guest: parts.guestDirectory, mounts: [], frozenGroups: [], needsKeptDisk: false, diskUsedBytes: 0 },
     },
   };
   const undo = new Cleanup(parts.onUndoError);

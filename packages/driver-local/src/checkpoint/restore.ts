@@ -13,7 +13,7 @@ import type { ExternalMount } from "./generation.ts";
 import { sourcePath } from "./mounts.ts";
 
 /**
- * Where CRIU finds what it needs: CRIU opens the sources of mounts as the sandbox's root, who may not walk through the data folder. A small
+ * Where CRIU finds what it needs: CRIU opens the sources of mounts as the sandbox's root, who may not walk through the data directory. A small
  * file system of its own, in its own mount namespace; it also keeps CRIU from trusting anything that others wrote to /run.
  */
 const STAGE = "/run";
@@ -24,7 +24,7 @@ const AT = {
   host: `${STAGE}/host`,
   devices: `${STAGE}/devices`,
 } as const;
-const FOLDER = 0o755;
+const DIRECTORY = 0o755;
 
 export interface Restore {
   readonly images: string;
@@ -32,9 +32,9 @@ export interface Restore {
   /** Digests of the layers, lowest first. */
   readonly layers: readonly string[];
   readonly volume: string;
-  /** Folder of the guest bundle. */
+  /** Directory of the guest bundle. */
   readonly guest: string;
-  /** A folder for CRIU's log. */
+  /** A directory for CRIU's log. */
   readonly work: string;
   /** Before the first of the restored processes runs. `pid`: its init. */
   beforeRun(pid: number): Promise<void>;
@@ -76,7 +76,7 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
 function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore & { userNsFd: number }): void {
   addMountNamespace(program);
   program.call("mount", ["tmpfs", STAGE, "tmpfs", MS.NOSUID | MS.NODEV, "mode=755"], STAGE);
-  for (const folder of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, folder, FOLDER], folder);
+  for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
   const { storage, paths } = parts;
   const overlay = {
     layersRoot: storage.layersRoot,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { inodePaths } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
 
-/** A subvolume that a sandbox's files are in, and the folder of it that is the sandbox's root. */
+/** A subvolume that a sandbox's files are in, and the directory of it that is the sandbox's root. */
 export interface Tree {
   readonly subvolume: string;
   /** `""` or `"upper/"`. */
@@ -20,10 +20,10 @@ export function watchedPaths(pids: readonly number[], trees: readonly Tree[]): s
 }
 
 function watchedInodes(pid: number): bigint[] {
-  const folder = `/proc/${pid}`;
-  return ignoringEnded(() => readdirSync(`${folder}/fd`), []).flatMap((fd) => {
-    const isInotify = ignoringEnded(() => readlinkSync(`${folder}/fd/${fd}`), "").includes("inotify");
-    const info = isInotify ? ignoringEnded(() => readFileSync(`${folder}/fdinfo/${fd}`, "utf8"), "") : "";
+  const directory = `/proc/${pid}`;
+  return ignoringEnded(() => readdirSync(`${directory}/fd`), []).flatMap((fd) => {
+    const isInotify = ignoringEnded(() => readlinkSync(`${directory}/fd/${fd}`), "").includes("inotify");
+    const info = isInotify ? ignoringEnded(() => readFileSync(`${directory}/fdinfo/${fd}`, "utf8"), "") : "";
     return [...info.matchAll(/^inotify wd:\S+ ino:([0-9a-f]+) /gm)].map((match) => BigInt(`0x${match[1]}`));
   });
 }

@@ -54,9 +54,9 @@ test("capabilities are read off the kernel's set", () => {
 });
 
 test("before set-up doctor answers for every check and gives a fix where one is needed", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-doctor-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-doctor-"));
   try {
-    const { checks } = await fingerprint(join(folder, "not/there"));
+    const { checks } = await fingerprint(join(directory, "not/there"));
     expect(checks.slice(0, CHECKS.length).map(({ name }) => name)).toEqual(CHECKS.map(({ name }) => name));
     expect(checks.length).toBeGreaterThan(CHECKS.length);
     for (const { status, found, fix } of checks) {
@@ -66,6 +66,6 @@ test("before set-up doctor answers for every check and gives a fix where one is 
     expect(checks.find(({ name }) => name === "set-up")).toMatchObject({ status: "warn", fix: "boxyard setup" });
     expect(checks.find(({ name }) => name === "pool")).toMatchObject({ status: "warn", fix: "boxyard setup" });
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });

@@ -37,7 +37,7 @@ export interface FingerprintOptions {
   readonly reserve?: Reserve | undefined;
 }
 
-/** What this machine can do for the data folder, and how to mend what it can't. Works before set-up too. Changes nothing. */
+/** What this machine can do for the data directory, and how to mend what it can't. Works before set-up too. Changes nothing. */
 export async function fingerprint(dataDir: string, options: FingerprintOptions = {}): Promise<Fingerprint> {
   const context: DoctorContext = {
     dataDir,
@@ -68,7 +68,7 @@ function instanceOf(dataDir: string) {
   try {
     return readInstance(dataDir);
   } catch {
-    return undefined; // No such folder yet, or not ours to read.
+    return undefined; // No such directory yet, or not ours to read.
   }
 }
 

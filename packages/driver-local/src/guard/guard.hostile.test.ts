@@ -141,9 +141,9 @@ test("a sandbox whose sockets take memory that no account holds is ended, one wi
 
 test("the driver finds its sandboxes by their state files, and ends one as a kill does", async () => {
   const handle = await machine.boot();
-  const { instance } = JSON.parse(readFileSync(join(machine.dataFolder, "instance.json"), "utf8")) as { instance: string };
+  const { instance } = JSON.parse(readFileSync(join(machine.dataDir, "instance.json"), "utf8")) as { instance: string };
   const parts = {
-    paths: new DataPaths(machine.dataFolder),
+    paths: new DataPaths(machine.dataDir),
     cgroups: new InstanceCgroups(findHierarchies(), instance),
     clock: systemClock,
   };

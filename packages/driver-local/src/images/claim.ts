@@ -45,10 +45,10 @@ export function claimUpper(root: number, base: number, leaveOut: readonly string
   let top: Stat;
   try {
     for (const path of leaveOut) dropChange(upper, statFd(upper), partsOf(path));
-    new Claim(base).folder(upper);
+    new Claim(base).directory(upper);
     top = statFd(upper);
     for (const name of namesIn(upper)) renameAt(upper, name, root, name);
-    copyFolderFacts(upper, root, top);
+    copyDirectoryFacts(upper, root, top);
   } finally {
     close(upper);
   }
@@ -65,18 +65,18 @@ function unusedName(root: number): string {
   }
 }
 
-/** Takes what is at a path back, and folders on the way that held nothing else. Symbolic links on the way: there is nothing at the path. */
+/** Takes what is at a path back, and directories on the way that held nothing else. Symbolic links on the way: there is nothing at the path. */
 function dropChange(dir: number, { mtimeSec, mtimeNsec }: Stat, [name, ...rest]: readonly string[]): void {
   const stat = name === undefined ? undefined : statAt(dir, name);
   if (name === undefined || !stat) return;
   if (rest.length === 0) removeTree(dir, name);
-  else if (typeOf(stat) !== TYPE.folder || !dropBelow(dir, name, stat, rest)) return;
+  else if (typeOf(stat) !== TYPE.directory || !dropBelow(dir, name, stat, rest)) return;
   else rmdirAt(dir, name);
-  // The folder's own time is not what changed.
+  // The directory's own time is not what changed.
   utimesFd(dir, mtimeSec, mtimeNsec);
 }
 
-/** True when the folder `name` holds nothing any more and hides nothing. */
+/** True when the directory `name` holds nothing any more and hides nothing. */
 function dropBelow(dir: number, name: string, stat: Stat, rest: readonly string[]): boolean {
   const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
   try {
@@ -87,7 +87,7 @@ function dropBelow(dir: number, name: string, stat: Stat, rest: readonly string[
   }
 }
 
-/** Brings everything below a folder back to plain owners. */
+/** Brings everything below a directory back to plain owners. */
 class Claim {
   private readonly base: number;
   /** Files with several names, which must be changed only once. */
@@ -97,7 +97,7 @@ class Claim {
     this.base = base;
   }
 
-  folder(fd: number): void {
+  directory(fd: number): void {
     for (const name of namesIn(fd)) this.entry(fd, name);
     const stat = statFd(fd);
     this.attributes(fd, stat);
@@ -109,8 +109,8 @@ class Claim {
     const stat = statAt(dir, name);
     if (!stat || isWhiteout(stat) || this.isDone(stat)) return;
     switch (typeOf(stat)) {
-      case TYPE.folder:
-        this.within(dir, name, O.DIRECTORY, (fd) => this.folder(fd));
+      case TYPE.directory:
+        this.within(dir, name, O.DIRECTORY, (fd) => this.directory(fd));
         break;
       case TYPE.file:
         this.within(dir, name, 0, (fd) => this.attributes(fd, stat));
@@ -138,7 +138,7 @@ class Claim {
   }
 
   private isDone({ nlink, ino, mode }: Stat): boolean {
-    if (nlink === 1 || (mode & S_IFMT) === TYPE.folder) return false;
+    if (nlink === 1 || (mode & S_IFMT) === TYPE.directory) return false;
     if (this.seen.has(ino)) return true;
     this.seen.add(ino);
     return false;
@@ -178,7 +178,7 @@ function dropAttribute(fd: number, name: string): void {
   }
 }
 
-function copyFolderFacts(from: number, to: number, stat: Stat): void {
+function copyDirectoryFacts(from: number, to: number, stat: Stat): void {
   fchown(to, stat.uid, stat.gid);
   fchmod(to, stat.mode & 0o7777);
   for (const name of listXattrs(from)) {

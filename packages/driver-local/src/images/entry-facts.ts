@@ -7,7 +7,7 @@ const MAX_TIME = 0o77777777777;
 
 export const timeOf = (entry: TarEntry): number => Math.min(entry.mtime, MAX_TIME);
 
-/** The folder hides what the layers below have under its name. */
+/** The directory hides what the layers below have under its name. */
 export function setOpaque(fd: number): void {
   setXattr(fd, OPAQUE, Buffer.from("y"));
 }

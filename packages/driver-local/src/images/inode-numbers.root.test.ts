@@ -4,7 +4,7 @@ import { makeTar } from "@boxyard/driver/fake";
 import { exec, initAgent } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 
-/* What a program in a sandbox sees of device and inode numbers: no two folders of one tree may show the same pair. */
+/* What a program in a sandbox sees of device and inode numbers: no two directories of one tree may show the same pair. */
 
 setDefaultTimeout(60_000);
 let machine: TestMachine;
@@ -25,24 +25,24 @@ async function boot(layers: readonly string[]): Promise<SandboxHandle> {
   return handle;
 }
 
-/** Folders below every folder of the template's, so that whatever number one of them shares with one below it, there is a loop. */
+/** Directories below every directory of the template's, so that whatever number one of them shares with one below it, there is a loop. */
 const FILL = (name: string) =>
   `find / -xdev -maxdepth 2 -type d ! -path '/${name}*' >/tmp/list; mkdir -p /opt/${name}; seq 600 | (cd /opt/${name} && xargs mkdir)
-   while read -r folder; do mkdir -p "$folder/${name}/a/b" 2>/dev/null; done </tmp/list; rm /tmp/list`;
+   while read -r directory; do mkdir -p "$directory/${name}/a/b" 2>/dev/null; done </tmp/list; rm /tmp/list`;
 
-async function expectDistinctFolders(handle: SandboxHandle): Promise<void> {
-  const folders = Number(await run(handle, "find / -xdev -type d 2>/dev/null | wc -l"));
-  expect(folders).toBeGreaterThan(1000);
+async function expectDistinctDirectories(handle: SandboxHandle): Promise<void> {
+  const directories = Number(await run(handle, "find / -xdev -type d 2>/dev/null | wc -l"));
+  expect(directories).toBeGreaterThan(1000);
   expect(await run(handle, "find / -xdev -type d -printf '%D %i\\n' 2>/dev/null | sort | uniq -d")).toBe("");
   expect(await run(handle, "find / -xdev 2>&1 >/dev/null | grep -i loop || true")).toBe("");
 }
 
-/** A sandbox's own folders on top of `layers`, and the layer that they become. */
+/** A sandbox's own directories on top of `layers`, and the layer that they become. */
 async function step(layers: readonly string[], name: string): Promise<string[]> {
   const handle = await boot(layers);
   try {
     await run(handle, FILL(name));
-    await expectDistinctFolders(handle);
+    await expectDistinctDirectories(handle);
     await machine.driver.freeze(handle);
     const { digest } = await machine.driver.images.commit(handle, { signal: never });
     return [...layers, digest];
@@ -51,7 +51,7 @@ async function step(layers: readonly string[], name: string): Promise<string[]> 
   }
 }
 
-test("no two folders show one number: over a template, over a step of a build, and over a merge of steps", async () => {
+test("no two directories show one number: over a template, over a step of a build, and over a merge of steps", async () => {
   const base = machine.spec().image.layers;
   const one = await step(base, "one");
   const two = await step(one, "two");
@@ -64,10 +64,10 @@ test("no two folders show one number: over a template, over a step of a build, a
 
 test("the layers of an image from elsewhere keep apart too", async () => {
   const base = machine.spec().image.layers;
-  const folders = (name: string) => Array.from({ length: 600 }, (_, i) => ({ path: `srv/${name}/${i}/`, type: "folder" as const }));
+  const directories = (name: string) => Array.from({ length: 600 }, (_, i) => ({ path: `srv/${name}/${i}/`, type: "directory" as const }));
   const layers = [...base];
   for (const name of ["lower", "upper"]) {
-    const tar = makeTar(folders(name)) as Uint8Array<ArrayBuffer>;
+    const tar = makeTar(directories(name)) as Uint8Array<ArrayBuffer>;
     const { digest } = await machine.driver.images.importLayer(new Blob([tar]).stream(), { signal: never, above: layers });
     layers.push(digest);
   }

@@ -32,7 +32,7 @@ export type Still = <T>(work: (facts: VolumeFacts) => Promise<T>) => Promise<T>;
 /** What the file system itself may need beside a layer's bytes: inodes, directories, extents. The bytes are counted while the layer is made. */
 const FILE_SYSTEM_BYTES = 64 << 20;
 
-type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "folder" | "maxBytes" | "maxEntries"> : never;
+type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "directory" | "maxBytes" | "maxEntries"> : never;
 
 /** The layers of a mounted pool. Knows nothing of sandboxes. */
 export class LayerStore {
@@ -111,7 +111,7 @@ export class LayerStore {
     signal.throwIfAborted();
     if (!this.has(digest)) throw noLayer(digest);
     this.factsOf(digest);
-    return exportStream({ kind: "export", tree: this.treeOf(digest), facts: this.factsFolder(digest) }, signal);
+    return exportStream({ kind: "export", tree: this.treeOf(digest), facts: this.factsDirectory(digest) }, signal);
   }
 
   /** Synchronous up to the point where the layer is gone for everyone; the rest follows at once. */
@@ -127,7 +127,7 @@ export class LayerStore {
     const making = await Making.begin(this.dataDir);
     try {
       const bounds = { maxBytes: maxBytes ?? DEFAULT_MAX_LAYER_BYTES, maxEntries: maxEntries ?? DEFAULT_MAX_LAYER_ENTRIES };
-      const work = { ...job, folder: making.folder, ...bounds };
+      const work = { ...job, directory: making.directory, ...bounds };
       // The worker sets its tree's limit itself, and the driver's guard changes it from then on.
       const quotaBytes = await this.quotaOf?.(bounds.maxBytes + FILE_SYSTEM_BYTES);
       const digest = await runWorker(quotaBytes === undefined ? work : { ...work, quotaBytes }, options);
@@ -142,7 +142,7 @@ export class LayerStore {
     return `${poolPaths(this.dataDir).layers}/${digestHex(digest)}`;
   }
 
-  private factsFolder(digest: string): string {
+  private factsDirectory(digest: string): string {
     return `${poolPaths(this.dataDir).facts}/${digestHex(digest)}`;
   }
 
@@ -155,7 +155,7 @@ export class LayerStore {
   }
 
   private readFacts(digest: string): LayerFacts | undefined {
-    const path = `${this.factsFolder(digest)}/${FILES.factsFile}`;
+    const path = `${this.factsDirectory(digest)}/${FILES.factsFile}`;
     return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as LayerFacts) : undefined;
   }
 }

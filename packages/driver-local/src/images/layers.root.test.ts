@@ -71,8 +71,8 @@ const NET_RAW = Buffer.from("0100000200200000000000000000000000000000", "hex");
 describe("a layer's tree", () => {
   test("has the owners, modes, times, links and attributes of its tar", async () => {
     const tree = await importTree(
-      { path: "./", type: "folder", mode: 0o755 },
-      { path: "etc/", type: "folder", mode: 0o750, uid: 3, gid: 4, mtime: 1_000_000 },
+      { path: "./", type: "directory", mode: 0o755 },
+      { path: "etc/", type: "directory", mode: 0o750, uid: 3, gid: 4, mtime: 1_000_000 },
       { path: "etc/file", text: "hello", mode: 0o4755, uid: 1000, gid: 1001, mtime: 1_234_567 },
       { path: "etc/hard", type: "hardlink", linkTo: "./etc/file" },
       { path: "etc/soft", type: "symlink", linkTo: "/etc/file", uid: 7, mtime: 99 },
@@ -109,7 +109,7 @@ describe("a layer's tree", () => {
     const nodes = ["console", "null", "sda", "zero"].map(
       (name, i) => ({ path: `dev/${name}`, type: i === 2 ? "blockdev" : "chardev" }) as const,
     );
-    const tar = fresh({ path: "dev", type: "folder" }, ...nodes, { path: "dev/readme", text: "x" });
+    const tar = fresh({ path: "dev", type: "directory" }, ...nodes, { path: "dev/readme", text: "x" });
     const { digest } = await importTar(tar, { onLeftOut: (leftOut: object) => told.push(leftOut) });
     expect(readdirSync(`${treeOf(digest)}/dev`)).toEqual(["readme"]);
     expect(told).toMatchObject([{ count: 4, examples: ['"dev/console"', '"dev/null"', '"dev/sda"'] }]);
@@ -132,8 +132,8 @@ describe("a layer's tree", () => {
     const whiteout = lstatSync(`${tree}/gone/file`);
     expect([whiteout.isCharacterDevice(), whiteout.rdev]).toEqual([true, 0]);
     expect(readFileSync(`${tree}/kept`, "utf8")).toBe("of this layer");
-    for (const folder of ["again", "later", "opaque"]) {
-      expect(Buffer.from(getxattr(`${tree}/${folder}`, "trusted.overlay.opaque") ?? []).toString()).toBe("y");
+    for (const directory of ["again", "later", "opaque"]) {
+      expect(Buffer.from(getxattr(`${tree}/${directory}`, "trusted.overlay.opaque") ?? []).toString()).toBe("y");
     }
     expect(readdirSync(tree).sort()).toEqual(["again", "gone", "kept", "later", "opaque", "unique"]);
   });
@@ -145,9 +145,9 @@ describe("a layer's tree", () => {
       { path: "a", text: "second, longer" },
       { path: "a", type: "symlink", linkTo: "b" },
       { path: "lib", type: "symlink", linkTo: "usr/lib" },
-      { path: "usr/lib", type: "folder" },
+      { path: "usr/lib", type: "directory" },
       { path: "lib/so", text: "through a link" },
-      { path: "lib", type: "folder" },
+      { path: "lib", type: "directory" },
       { path: "a", text: "third" },
     );
     const { digest } = await importTar(tar);
@@ -182,21 +182,21 @@ describe("a hostile tar", () => {
     ["links to a file outside", [{ path: "hard", type: "hardlink", linkTo: "../../../etc/passwd" }]],
     ["links to what is not there", [{ path: "hard", type: "hardlink", linkTo: "etc/passwd" }]],
     [
-      "links to a folder",
+      "links to a directory",
       [
-        { path: "d", type: "folder" },
+        { path: "d", type: "directory" },
         { path: "hard", type: "hardlink", linkTo: "d" },
       ],
     ],
     [
-      "uses a file as a folder",
+      "uses a file as a directory",
       [
         { path: "f", text: "x" },
         { path: "f/x", text: "x" },
       ],
     ],
     [
-      "replaces a folder that holds something",
+      "replaces a directory that holds something",
       [
         { path: "d/x", text: "x" },
         { path: "d", text: "x" },
@@ -230,7 +230,7 @@ describe("a hostile tar", () => {
       link("abs", outside),
       link("rel", `${up}${outside}`),
       link("etc", "/etc"),
-      { path: `${outside}/here`, type: "folder" },
+      { path: `${outside}/here`, type: "directory" },
       { path: "abs/x", text: "1" },
       { path: "rel/y", text: "2" },
       { path: "/abs/z", type: "hardlink", linkTo: "/rel/y" },
@@ -248,7 +248,7 @@ describe("a hostile tar", () => {
       "SCHILY.xattr.trusted.overlay.opaque": "y",
       "SCHILY.xattr.security.selinux": "x",
     };
-    const tree = await importTree({ path: "d", type: "folder", pax }, { path: "f", text: "x", pax });
+    const tree = await importTree({ path: "d", type: "directory", pax }, { path: "f", text: "x", pax });
     for (const path of [`${tree}/d`, `${tree}/f`]) {
       for (const name of ["trusted.overlay.redirect", "trusted.overlay.opaque"]) expect(getxattr(path, name)).toBeUndefined();
     }
@@ -265,7 +265,7 @@ describe("a hostile tar", () => {
   test("of random damage is refused or harmless", async () => {
     mkdirSync(outside, { recursive: true });
     const whole = fresh(
-      { path: "dir/", type: "folder" },
+      { path: "dir/", type: "directory" },
       { path: "dir/file", text: "x".repeat(2000), pax: { "SCHILY.xattr.user.a": "b", path: "dir/renamed" } },
       { path: "dir/link", type: "symlink", linkTo: "../../../outside" },
       { path: "dir/hard", type: "hardlink", linkTo: "dir/renamed" },
@@ -395,7 +395,7 @@ describe("merging", () => {
         { path: "d/link", type: "hardlink", linkTo: "d/both" },
         { path: "hidden/.wh..wh..opq" },
         { path: "hidden/y", text: "y" },
-        { path: "file", type: "folder" },
+        { path: "file", type: "directory" },
         { path: ".wh.gone" },
       ]),
     );
@@ -406,8 +406,8 @@ describe("merging", () => {
     const lower = digests.map(treeOf).reverse().join(":");
     await runCommand(["mount", "-t", "overlay", "overlay", "-o", `ro,lowerdir=${lower}`, seen]);
     try {
-      const list = (folder: string) =>
-        runCommand(["sh", "-c", 'cd "$0" && find . -not -type c -printf "%p %y %m %U %n %s\\n" | sort', folder]);
+      const list = (directory: string) =>
+        runCommand(["sh", "-c", 'cd "$0" && find . -not -type c -printf "%p %y %m %U %n %s\\n" | sort', directory]);
       const files = (text: string) => text.split("\n").filter((line) => !/ d /.test(line));
       expect(files(await list(treeOf(merged.digest)))).toEqual(files(await list(seen)));
     } finally {
@@ -415,7 +415,7 @@ describe("merging", () => {
     }
     const tree = treeOf(merged.digest);
     expect(lstatSync(`${tree}/gone`).isCharacterDevice()).toBe(true);
-    for (const folder of ["hidden", "file"]) expect(getxattr(`${tree}/${folder}`, "trusted.overlay.opaque")).toBeDefined();
+    for (const directory of ["hidden", "file"]) expect(getxattr(`${tree}/${directory}`, "trusted.overlay.opaque")).toBeDefined();
   });
 });
 

@@ -8,7 +8,7 @@ import type {
   MakeLayerOptions,
   SandboxHandle,
 } from "@boxyard/driver";
-import { GUEST_FOLDER } from "../rootfs/mounts.ts";
+import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { OWN_FILES } from "../rootfs/upper.ts";
 import type { LayerStore, VolumeFacts } from "./layer-store.ts";
 
@@ -56,9 +56,9 @@ export class LocalImages implements ImageStore {
   async commit(handle: SandboxHandle, options: CommitOptions): Promise<LayerInfo> {
     options.signal.throwIfAborted();
     if (Buffer.byteLength(JSON.stringify(options.leaveOut ?? [])) > MAX_LEAVE_OUT_BYTES) {
-      throw new AppError("invalid_argument", "Too many paths to leave out of a layer; name their folder", { reason: "too_many_paths" });
+      throw new AppError("invalid_argument", "Too many paths to leave out of a layer; name their directory", { reason: "too_many_paths" });
     }
-    const leaveOut = [...OWN_FILES, GUEST_FOLDER, ...(options.leaveOut ?? [])];
+    const leaveOut = [...OWN_FILES, GUEST_DIRECTORY, ...(options.leaveOut ?? [])];
     return this.store.commit((work) => this.sandboxes.still(handle, (facts) => work({ ...facts, leaveOut })), options);
   }
 

@@ -10,28 +10,28 @@ const GONE = "gone-";
 /** What an import of an earlier version of this program called its unfinished trees. */
 const OLD_ASIDE = "import-";
 
-/** A layer in the making: a folder of its own in the pool, with a lock that says that somebody is at it. */
+/** A layer in the making: a directory of its own in the pool, with a lock that says that somebody is at it. */
 export class Making {
-  readonly folder: string;
+  readonly directory: string;
   private readonly dataDir: string;
   private readonly lock: FileLock;
 
-  private constructor(dataDir: string, folder: string, lock: FileLock) {
+  private constructor(dataDir: string, directory: string, lock: FileLock) {
     this.dataDir = dataDir;
-    this.folder = folder;
+    this.directory = directory;
     this.lock = lock;
   }
 
   static async begin(dataDir: string): Promise<Making> {
     const paths = poolPaths(dataDir);
-    const folder = `${paths.making}/${crypto.randomUUID()}`;
-    // Folder and lock come together, or a sweep could take the one without the other for a leftover.
+    const directory = `${paths.making}/${crypto.randomUUID()}`;
+    // Directory and lock come together, or a sweep could take the one without the other for a leftover.
     const global = await lockFile(paths.layersLock);
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      const lock = tryLockFile(`${folder}/lock`);
-      if (!lock) throw new Error(`${folder} is locked already`);
-      return new Making(dataDir, folder, lock);
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const lock = tryLockFile(`${directory}/lock`);
+      if (!lock) throw new Error(`${directory} is locked already`);
+      return new Making(dataDir, directory, lock);
     } finally {
       global.release();
     }
@@ -45,8 +45,8 @@ export class Making {
     try {
       mkdirSync(paths.facts, { recursive: true, mode: 0o700 });
       // The facts first: a layer of a name always has them.
-      if (!existsSync(`${paths.facts}/${hex}`)) renameSync(`${this.folder}/${FILES.facts}`, `${paths.facts}/${hex}`);
-      if (!existsSync(`${paths.layers}/${hex}`)) renameSync(`${this.folder}/${FILES.tree}`, `${paths.layers}/${hex}`);
+      if (!existsSync(`${paths.facts}/${hex}`)) renameSync(`${this.directory}/${FILES.facts}`, `${paths.facts}/${hex}`);
+      if (!existsSync(`${paths.layers}/${hex}`)) renameSync(`${this.directory}/${FILES.tree}`, `${paths.layers}/${hex}`);
     } finally {
       global.release();
     }
@@ -54,14 +54,14 @@ export class Making {
 
   /** Removes what is left of it. Repeatable. */
   end(): void {
-    removeMaking(this.folder);
+    removeMaking(this.directory);
     this.lock.release();
   }
 }
 
-function removeMaking(folder: string): void {
-  removeVolume(folder, FILES.tree);
-  rmSync(folder, { recursive: true, force: true });
+function removeMaking(directory: string): void {
+  removeVolume(directory, FILES.tree);
+  rmSync(directory, { recursive: true, force: true });
 }
 
 /** Deletes a subvolume with its qgroup; fine when there is none. */
@@ -109,10 +109,10 @@ export async function sweepMaking(dataDir: string): Promise<void> {
       if (name.startsWith(GONE) || name.startsWith(OLD_ASIDE)) removeVolume(paths.layers, name);
     }
     for (const name of namesOf(paths.making)) {
-      const folder = `${paths.making}/${name}`;
-      const lock = name.startsWith(GONE) ? undefined : tryLockFile(`${folder}/lock`);
+      const directory = `${paths.making}/${name}`;
+      const lock = name.startsWith(GONE) ? undefined : tryLockFile(`${directory}/lock`);
       if (!lock && !name.startsWith(GONE)) continue;
-      removeMaking(folder);
+      removeMaking(directory);
       lock?.release();
     }
     for (const hex of namesOf(paths.facts)) {
@@ -123,6 +123,6 @@ export async function sweepMaking(dataDir: string): Promise<void> {
   }
 }
 
-function namesOf(folder: string): string[] {
-  return existsSync(folder) ? readdirSync(folder) : [];
+function namesOf(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : [];
 }

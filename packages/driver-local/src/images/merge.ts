@@ -35,7 +35,7 @@ import { isKept, OPAQUE } from "./attributes.ts";
  * Contents are shared, not copied.
  */
 export function layOver(target: number, source: number): void {
-  new Merger(target).folder(target, source, "", true);
+  new Merger(target).directory(target, source, "", true);
 }
 
 class Merger {
@@ -47,8 +47,8 @@ class Merger {
     this.root = root;
   }
 
-  /** `existed`: the target had this folder before, so what it holds shows through unless the source hides it. */
-  folder(target: number, source: number, path: string, existed: boolean): void {
+  /** `existed`: the target had this directory before, so what it holds shows through unless the source hides it. */
+  directory(target: number, source: number, path: string, existed: boolean): void {
     if (existed && isOpaque(source)) {
       for (const name of namesIn(target)) removeTree(target, name);
       setXattr(target, OPAQUE, Buffer.from("y"));
@@ -62,25 +62,25 @@ class Merger {
     const stat = statAt(source, name);
     if (!stat) return;
     const have = statAt(target, name);
-    if (typeOf(stat) === TYPE.folder) {
-      this.subfolder(target, source, path, name, have);
+    if (typeOf(stat) === TYPE.directory) {
+      this.subdirectory(target, source, path, name, have);
       return;
     }
     if (have) removeTree(target, name);
     this.leaf(target, source, path, name, stat);
   }
 
-  private subfolder(target: number, source: number, path: string, name: string, have: Stat | undefined): void {
-    const existed = have !== undefined && typeOf(have) === TYPE.folder;
+  private subdirectory(target: number, source: number, path: string, name: string, have: Stat | undefined): void {
+    const existed = have !== undefined && typeOf(have) === TYPE.directory;
     if (have && !existed) removeTree(target, name);
     if (!existed) mkdirAt(target, name, 0o700);
     const from = openAt(source, name, O.RDONLY | O.DIRECTORY);
     try {
       const to = openAt(target, name, O.RDONLY | O.DIRECTORY);
       try {
-        // A file or a whiteout there hid what the layers further below have; the folder in its place must too.
+        // A file or a whiteout there hid what the layers further below have; the directory in its place must too.
         if ((have && !existed) || isOpaque(from)) setXattr(to, OPAQUE, Buffer.from("y"));
-        this.folder(to, from, path, existed);
+        this.directory(to, from, path, existed);
       } finally {
         close(to);
       }
@@ -118,11 +118,11 @@ class Merger {
       return false;
     }
     const slash = first.lastIndexOf("/");
-    const folder = openInside(this.root, first.slice(0, Math.max(slash, 0)), O.RDONLY | O.DIRECTORY, RESOLVE.noLinks);
+    const directory = openInside(this.root, first.slice(0, Math.max(slash, 0)), O.RDONLY | O.DIRECTORY, RESOLVE.noLinks);
     try {
-      linkAt(folder, first.slice(slash + 1), target, name);
+      linkAt(directory, first.slice(slash + 1), target, name);
     } finally {
-      close(folder);
+      close(directory);
     }
     return true;
   }

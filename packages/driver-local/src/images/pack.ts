@@ -46,13 +46,13 @@ class Packer {
   }
 
   pack(root: number): Packed {
-    this.folder(root, "", statFd(root));
+    this.directory(root, "", statFd(root));
     this.raw(tarEnd());
     this.skeleton.finish();
     return { digest: `sha256:${this.hash.digest("hex")}`, sizeBytes: this.bytes };
   }
 
-  private folder(fd: number, path: string, stat: Stat): void {
+  private directory(fd: number, path: string, stat: Stat): void {
     const { xattrs, opaque } = attributesOf(fd);
     this.header(path === "" ? "./" : `${path}/`, "5", stat, { xattrs });
     if (opaque) this.mark(path, ".wh..wh..opq");
@@ -76,7 +76,7 @@ class Packer {
     const kind = typeOf(stat);
     if (kind === TYPE.symlink) this.header(path, "2", stat, { link: readlinkAt(dir, name) });
     else if (kind === TYPE.fifo) this.header(path, "6", stat);
-    else if (kind === TYPE.folder) this.within(dir, name, O.DIRECTORY, (fd) => this.folder(fd, path, stat));
+    else if (kind === TYPE.directory) this.within(dir, name, O.DIRECTORY, (fd) => this.directory(fd, path, stat));
     else if (kind === TYPE.file) this.file(dir, path, name, stat);
   }
 

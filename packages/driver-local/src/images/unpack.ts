@@ -21,8 +21,8 @@ import {
 import { hasErrno } from "../sys/errors.ts";
 import { close, O } from "../sys/libc.ts";
 import { joinPath, partsOf, show } from "./byte-paths.ts";
+import { Directories } from "./directories.ts";
 import { finishFile, setAttributes, setOpaque, timeOf } from "./entry-facts.ts";
-import { Folders } from "./folders.ts";
 import type { SkeletonWriter } from "./skeleton.ts";
 import { BadTar } from "./tar/header.ts";
 import type { TarEntry, TarSink } from "./tar/reader.ts";
@@ -46,9 +46,9 @@ export interface Replaced {
 }
 
 export interface UnpackTarget {
-  /** The new layer's root, open; an empty folder. */
+  /** The new layer's root, open; an empty directory. */
   readonly root: number;
-  /** An open folder for contents that get replaced. */
+  /** An open directory for contents that get replaced. */
   readonly kept: number;
   readonly skeleton: SkeletonWriter;
   readonly maxEntries: number;
@@ -63,13 +63,13 @@ export class Unpacker implements TarSink {
   /** Device nodes of the tar, which the tree does not have. */
   readonly leftOut: { count: number; readonly examples: string[] } = { count: 0, examples: [] };
   private readonly target: UnpackTarget;
-  private readonly folders: Folders;
+  private readonly directories: Directories;
   private entries = 0;
   private file: { readonly fd: number; readonly entry: TarEntry } | undefined;
 
   constructor(target: UnpackTarget) {
     this.target = target;
-    this.folders = new Folders(target.root);
+    this.directories = new Directories(target.root);
   }
 
   raw(bytes: Buffer): void {
@@ -79,7 +79,7 @@ export class Unpacker implements TarSink {
   entry(entry: TarEntry): boolean {
     if (++this.entries > this.target.maxEntries) throw new TooManyEntries();
     if (entry.uid > MAX_ID || entry.gid > MAX_ID) throw new BadTar(`the owner of ${show(entry.path)} is out of range`);
-    this.folders.next();
+    this.directories.next();
     try {
       return this.place(entry);
     } catch (error) {
@@ -104,30 +104,30 @@ export class Unpacker implements TarSink {
     }
   }
 
-  /** Folders get their times last, when nothing more comes into them. */
+  /** Directories get their times last, when nothing more comes into them. */
   finish(): void {
-    this.folders.finish();
+    this.directories.finish();
   }
 
   /** Lets go of everything; also after a failure. */
   close(): void {
     if (this.file) close(this.file.fd);
     this.file = undefined;
-    this.folders.close();
+    this.directories.close();
   }
 
   private place(entry: TarEntry): boolean {
     const parts = partsOf(entry.path);
     const name = parts.pop();
     if (name === undefined) {
-      if (entry.type !== "5") throw new BadTar("the root of a layer can only be a folder");
-      this.folderMade(this.target.root, "", entry);
+      if (entry.type !== "5") throw new BadTar("the root of a layer can only be a directory");
+      this.directoryMade(this.target.root, "", entry);
       return false;
     }
     // Notes of an older format; a name below a whiteout means nothing at all.
     if (parts.some((part) => part.startsWith(META))) return false;
     if (parts.some((part) => part.startsWith(WHITEOUT))) throw new BadTar(`${show(entry.path)} lies below a whiteout`);
-    const parent = this.folders.open(parts);
+    const parent = this.directories.open(parts);
     if (name.startsWith(META)) {
       if (name === OPAQUE_MARK) this.opaque(parent.path, parent.fd);
       return false;
@@ -152,7 +152,7 @@ export class Unpacker implements TarSink {
         utimesAt(dir, name, timeOf(entry));
         return false;
       case "5":
-        this.makeFolder(entry, dir, parent, name);
+        this.makeDirectory(entry, dir, parent, name);
         return false;
       case "6":
         this.fresh(dir, parent, name, () => mknodAt(dir, name, TYPE.fifo | 0o600));
@@ -185,10 +185,10 @@ export class Unpacker implements TarSink {
   private makeLink(entry: TarEntry, dir: number, parent: string, name: string): void {
     const parts = partsOf(entry.link);
     const last = parts.pop();
-    if (last === undefined) throw new BadTar(`${show(entry.path)} is a link to a folder`);
-    const from = this.folders.find(parts);
+    if (last === undefined) throw new BadTar(`${show(entry.path)} is a link to a directory`);
+    const from = this.directories.find(parts);
     const stat = statAt(from.fd, last);
-    if (!stat || typeOf(stat) === TYPE.folder || isWhiteout(stat)) {
+    if (!stat || typeOf(stat) === TYPE.directory || isWhiteout(stat)) {
       throw new BadTar(`${show(entry.path)} is a link to ${show(entry.link)}, which is no file of this layer`);
     }
     // A link to itself, which some writers make, would otherwise remove what it links to.
@@ -196,14 +196,14 @@ export class Unpacker implements TarSink {
     this.fresh(dir, parent, name, () => linkAt(from.fd, last, dir, name));
   }
 
-  private makeFolder(entry: TarEntry, dir: number, parent: string, name: string): void {
+  private makeDirectory(entry: TarEntry, dir: number, parent: string, name: string): void {
     let opaque = false;
     try {
       mkdirAt(dir, name, 0o700);
     } catch (error) {
       if (!hasErrno(error, "EEXIST")) throw error;
       const stat = statAt(dir, name);
-      if (stat && typeOf(stat) !== TYPE.folder) {
+      if (stat && typeOf(stat) !== TYPE.directory) {
         opaque = isWhiteout(stat);
         this.remove(dir, parent, name);
         mkdirAt(dir, name, 0o700);
@@ -212,20 +212,20 @@ export class Unpacker implements TarSink {
     const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
     try {
       if (opaque) setOpaque(fd);
-      this.folderMade(fd, joinPath(parent, name), entry);
+      this.directoryMade(fd, joinPath(parent, name), entry);
     } finally {
       close(fd);
     }
   }
 
-  private folderMade(fd: number, path: string, entry: TarEntry): void {
+  private directoryMade(fd: number, path: string, entry: TarEntry): void {
     fchown(fd, entry.uid, entry.gid);
     fchmod(fd, entry.mode);
     setAttributes(fd, entry);
-    this.folders.timeLater(path, timeOf(entry));
+    this.directories.timeLater(path, timeOf(entry));
   }
 
-  /** The folder hides what the layers below have in it. */
+  /** The directory hides what the layers below have in it. */
   private opaque(path: string, fd: number): void {
     if (path === "") throw new BadTar("the root of a layer cannot hide the layers below it");
     const own = openAt(fd, ".", O.RDONLY | O.DIRECTORY);
@@ -241,7 +241,7 @@ export class Unpacker implements TarSink {
     if (name === "" || name === "." || name === "..") throw new BadTar("a whiteout without a name");
     const stat = statAt(dir, name);
     if (!stat) mknodAt(dir, name, TYPE.char);
-    else if (typeOf(stat) === TYPE.folder) {
+    else if (typeOf(stat) === TYPE.directory) {
       const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
       try {
         setOpaque(fd);
@@ -265,8 +265,8 @@ export class Unpacker implements TarSink {
   private remove(dir: number, parent: string, name: string): void {
     const stat = statAt(dir, name);
     if (!stat) return;
-    this.folders.forget();
-    if (typeOf(stat) === TYPE.folder) {
+    this.directories.forget();
+    if (typeOf(stat) === TYPE.directory) {
       rmdirAt(dir, name);
       return;
     }

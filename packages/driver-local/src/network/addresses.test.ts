@@ -31,7 +31,7 @@ test("containing and overlapping agree with counting addresses", () => {
 });
 
 test("a plan keeps the instance's names, and leases apart from its own addresses", () => {
-  const plan = makePlan({ instance: "0a1b2c3d", network: "10.208.0.0/16", runFolder: "/run/boxyard" });
+  const plan = makePlan({ instance: "0a1b2c3d", network: "10.208.0.0/16", runDirectory: "/run/boxyard" });
   expect(plan).toMatchObject({ hostLink: "by0a1b2c3d", table: "boxyard_0a1b2c3d", namespaceFile: "/run/boxyard/boxyard-0a1b2c3d" });
   expect([plan.gateway, plan.hostAddress, plan.firstLease, plan.lastLease].map(formatAddress)).toEqual([
     "10.208.0.1",
@@ -40,14 +40,14 @@ test("a plan keeps the instance's names, and leases apart from its own addresses
     "10.208.255.254",
   ]);
   for (const instance of ["", "0A1B2C3D", "0a1b2c3", "../../xx"]) {
-    expect(() => makePlan({ instance, network: "10.208.0.0/16", runFolder: "/run" })).toThrow();
+    expect(() => makePlan({ instance, network: "10.208.0.0/16", runDirectory: "/run" })).toThrow();
   }
   for (const network of ["10.0.0.0/8", "10.208.0.0/25"])
-    expect(() => makePlan({ instance: "0a1b2c3d", network, runFolder: "/run" })).toThrow();
+    expect(() => makePlan({ instance: "0a1b2c3d", network, runDirectory: "/run" })).toThrow();
 });
 
 test("a link's name tells its address, and indexes differ", () => {
-  const plan = makePlan({ instance: "0a1b2c3d", network: "172.16.0.0/12", runFolder: "/run" });
+  const plan = makePlan({ instance: "0a1b2c3d", network: "172.16.0.0/12", runDirectory: "/run" });
   expect(leaseLink(plan.lastLease).length).toBeLessThan(16);
   expect(addressOfLink(leaseLink(plan.lastLease))).toBe(plan.lastLease);
   expect(addressOfLink("host0")).toBeUndefined();

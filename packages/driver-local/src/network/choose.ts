@@ -7,7 +7,7 @@ import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
 export interface NetworkChoice {
   /** BOXYARD_NETWORK: checked, and taken or refused. */
   readonly wanted?: string;
-  /** 8 hex digits: where the search begins, so that data folders set up before either has a server seldom choose the same. */
+  /** 8 hex digits: where the search begins, so that data directories set up before either has a server seldom choose the same. */
   readonly instance: string;
 }
 

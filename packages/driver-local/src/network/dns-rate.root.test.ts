@@ -21,9 +21,9 @@ beforeAll(async () => {
   networks = await openNetwork({
     instance: "0000bbcc",
     network: "10.219.0.0/16",
-    stateFolder: join(lab.folder, "state"),
-    runFolder: join(lab.folder, "run"),
-    resolvConf: join(lab.folder, "resolv.conf"),
+    stateDirectory: join(lab.directory, "state"),
+    runDirectory: join(lab.directory, "run"),
+    resolvConf: join(lab.directory, "resolv.conf"),
     logger: silentLogger,
   });
 });
@@ -52,7 +52,7 @@ function flood(from: StandIn, count: number): void {
 }
 
 const inRouter = (...command: readonly [string, ...string[]]) =>
-  runCommand(["nsenter", `--net=${lab.folder}/run/boxyard-0000bbcc`, ...command]);
+  runCommand(["nsenter", `--net=${lab.directory}/run/boxyard-0000bbcc`, ...command]);
 
 /** Packets of `source` to the name server that the rules have let through since this was called first. */
 async function countAccepted(source: string): Promise<() => Promise<number>> {

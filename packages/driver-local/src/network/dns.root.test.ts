@@ -24,13 +24,13 @@ let lease: NetworkLease;
 beforeAll(async () => {
   lab = await openLab();
   upstream = await startNameServer(UPSTREAM);
-  writeFileSync(`${lab.folder}/resolv.conf`, `search corp.example\nnameserver ${UPSTREAM}\n`);
+  writeFileSync(`${lab.directory}/resolv.conf`, `search corp.example\nnameserver ${UPSTREAM}\n`);
   networks = await openNetwork({
     instance: "0000bbbb",
     network: "10.217.0.0/16",
-    stateFolder: `${lab.folder}/state`,
-    runFolder: `${lab.folder}/run`,
-    resolvConf: `${lab.folder}/resolv.conf`,
+    stateDirectory: `${lab.directory}/state`,
+    runDirectory: `${lab.directory}/run`,
+    resolvConf: `${lab.directory}/resolv.conf`,
     logger: silentLogger,
   });
   online = await lab.sandbox();
@@ -154,14 +154,14 @@ describe("over UDP", () => {
   test("asks the next server when the first one can't answer, and reads resolv.conf again", async () => {
     const second = await startNameServer("127.0.0.54");
     try {
-      writeFileSync(`${lab.folder}/resolv.conf`, "nameserver 127.0.0.99\nnameserver 127.0.0.53\nnameserver 127.0.0.54\n");
+      writeFileSync(`${lab.directory}/resolv.conf`, "nameserver 127.0.0.99\nnameserver 127.0.0.53\nnameserver 127.0.0.54\n");
       await Bun.sleep(1100);
       upstream.fail = true;
       expect(await resolves()).toBe(true);
       expect(second.asked.length).toBe(1);
     } finally {
       second.stop();
-      writeFileSync(`${lab.folder}/resolv.conf`, `nameserver ${UPSTREAM}\n`);
+      writeFileSync(`${lab.directory}/resolv.conf`, `nameserver ${UPSTREAM}\n`);
       await Bun.sleep(1100);
     }
   });

@@ -10,11 +10,11 @@ import { readSysctl, writeSysctl } from "./sysctl.ts";
  * back. A note from before a reboot means nothing, since the kernel's settings began anew.
  */
 export class Forwarding {
-  private readonly folder: string;
+  private readonly directory: string;
   private readonly bootId: string;
 
-  constructor(runFolder: string) {
-    this.folder = `${runFolder}/forwarding`;
+  constructor(runDirectory: string) {
+    this.directory = `${runDirectory}/forwarding`;
     this.bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   }
 
@@ -37,13 +37,13 @@ export class Forwarding {
       // Somebody turned forwarding on for all links meanwhile: it is his now.
       if (!everythingForwards) writeSysctl(`ipv4/conf/${link}/forwarding`, "0");
     }
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 
   /** Links that we opened and that were closed before. */
   noted(): string[] {
     try {
-      return readdirSync(this.folder).filter((link) => this.readNote(link) === this.bootId);
+      return readdirSync(this.directory).filter((link) => this.readNote(link) === this.bootId);
     } catch (error) {
       if (hasErrno(error, "ENOENT")) return [];
       throw error;
@@ -51,13 +51,13 @@ export class Forwarding {
   }
 
   private note(link: string): void {
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
-    writeFileSync(`${this.folder}/${link}`, this.bootId);
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    writeFileSync(`${this.directory}/${link}`, this.bootId);
   }
 
   private readNote(link: string): string | undefined {
     try {
-      return readFileSync(`${this.folder}/${link}`, "utf8").trim();
+      return readFileSync(`${this.directory}/${link}`, "utf8").trim();
     } catch (error) {
       if (hasErrno(error, "ENOENT")) return undefined;
       throw error;

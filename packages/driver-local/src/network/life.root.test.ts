@@ -39,9 +39,9 @@ function config(overrides: Partial<NetworksConfig> = {}): NetworksConfig {
   return {
     instance: "0000cccc",
     network: "10.218.0.0/16",
-    stateFolder: `${lab.folder}/state`,
-    runFolder: `${lab.folder}/run`,
-    resolvConf: `${lab.folder}/none`,
+    stateDirectory: `${lab.directory}/state`,
+    runDirectory: `${lab.directory}/run`,
+    resolvConf: `${lab.directory}/none`,
     logger: silentLogger,
     ...overrides,
   };
@@ -80,17 +80,17 @@ async function output(...command: string[]): Promise<string> {
 }
 
 const routerLinks = (instance = "0000cccc"): Promise<string> =>
-  output("nsenter", `--net=${lab.folder}/run/boxyard-${instance}`, "ip", "-o", "link");
+  output("nsenter", `--net=${lab.directory}/run/boxyard-${instance}`, "ip", "-o", "link");
 
 /** What an instance has on the machine, as seen without our code; empty when nothing is left. */
 async function traces(): Promise<string> {
   const found = [
     ...links().filter((name) => name.startsWith("by")),
     (await output("nft", "list", "ruleset")).trim(),
-    ...(existsSync(`${lab.folder}/run`) ? readdirSync(`${lab.folder}/run`) : []),
+    ...(existsSync(`${lab.directory}/run`) ? readdirSync(`${lab.directory}/run`) : []),
     ...readFileSync("/proc/self/mounts", "utf8")
       .split("\n")
-      .filter((line) => line.includes(lab.folder)),
+      .filter((line) => line.includes(lab.directory)),
     (await output("ip", "route")).split("\n").filter((line) => line.startsWith("10.")),
     readSysctl("ipv4/conf/eth0/forwarding") === "0" ? "" : "eth0 forwards",
   ];
@@ -248,7 +248,7 @@ describe("a restart", () => {
     await output("nft", "flush", "ruleset");
     await output("ip", "addr", "flush", "dev", "by0000cccc");
     writeSysctl("ipv4/conf/eth0/forwarding", "0");
-    await output("nsenter", `--net=${lab.folder}/run/boxyard-0000cccc`, "nft", "flush", "ruleset");
+    await output("nsenter", `--net=${lab.directory}/run/boxyard-0000cccc`, "nft", "flush", "ruleset");
     const second = await openOne();
     second.adopt([lease]);
     expect(await reachesOutside(standIn)).toBe(true);
@@ -300,12 +300,12 @@ describe("release", () => {
     writeSysctl("ipv4/ip_forward", "1");
     await networks.release();
     expect([readSysctl("ipv4/ip_forward"), readSysctl("ipv4/conf/eth0/forwarding")]).toEqual(["1", "1"]);
-    expect(existsSync(`${lab.folder}/run`)).toBe(false);
+    expect(existsSync(`${lab.directory}/run`)).toBe(false);
   });
 
   test("of one instance does not disturb another, and the last one closes forwarding", async () => {
     const a = await openNetwork(config({ instance: "0000aaa1", network: "10.208.0.0/16" }));
-    const b = await openNetwork(config({ instance: "0000bbb2", network: "10.209.0.0/16", stateFolder: `${lab.folder}/b` }));
+    const b = await openNetwork(config({ instance: "0000bbb2", network: "10.209.0.0/16", stateDirectory: `${lab.directory}/b` }));
     const inA = await plugIn(a, "a");
     const inB = await plugIn(b, "b");
     greeters.push(await inB.standIn.inside(() => greet(inB.lease.address, PORT)));
@@ -376,10 +376,10 @@ test("doctor sees a firewall that drops what is forwarded, and that it was told 
 });
 
 test("kill -9 at any line leaves only what the next opening and release mend", async () => {
-  const folder = lab.folder;
+  const directory = lab.directory;
   for (let round = 0; round < 20; round++) {
     const victim = await lab.sandbox();
-    const child = Bun.spawn([process.execPath, `${import.meta.dir}/lab/churn.ts`, folder, String(victim.pid)], { stdout: "pipe" });
+    const child = Bun.spawn([process.execPath, `${import.meta.dir}/lab/churn.ts`, directory, String(victim.pid)], { stdout: "pipe" });
     // Half of them die while they start, half while they work.
     if (round % 2) await child.stdout.getReader().read();
     await Bun.sleep(round % 2 ? Math.random() * 120 : 60 + Math.random() * 150);

@@ -18,7 +18,7 @@ import { addressOfLink, GROUP, groupFor, leaseIndex, leaseLink, makePlan, type P
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
-import { RUN_FOLDER } from "./run-folder.ts";
+import { RUN_DIRECTORY } from "./run-directory.ts";
 import { type Holders, Unplugged } from "./unplugged.ts";
 
 export interface NetworksConfig {
@@ -26,12 +26,12 @@ export interface NetworksConfig {
   readonly instance: string;
   /** The sandboxes' range, `10.208.0.0/16`, from instance.json; prefix /12 to /24. */
   readonly network: string;
-  /** A folder of ours in the data folder, made if missing: where the next address is noted. */
-  readonly stateFolder: string;
+  /** A directory of ours in the data directory, made if missing: where the next address is noted. */
+  readonly stateDirectory: string;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Machine-wide runtime folder; `/run/boxyard`. */
-  readonly runFolder?: string;
+  /** Machine-wide runtime directory; `/run/boxyard`. */
+  readonly runDirectory?: string;
   /** `/etc/resolv.conf`. */
   readonly resolvConf?: string;
 }
@@ -60,20 +60,20 @@ interface Held {
  */
 export async function openNetwork(config: NetworksConfig): Promise<SandboxNetworks> {
   const clock = config.clock ?? systemClock;
-  const runFolder = config.runFolder ?? RUN_FOLDER;
-  const plan = makePlan({ instance: config.instance, network: config.network, runFolder });
+  const runDirectory = config.runDirectory ?? RUN_DIRECTORY;
+  const plan = makePlan({ instance: config.instance, network: config.network, runDirectory });
   const resolvConf = new ResolvConf(config.resolvConf ?? RESOLV_CONF, () => clock.monotonic());
   const found = checkRange(plan, resolvConf.current(), config.logger);
   // The range was changed: nothing of the old one may stay beside the new.
   if (found === "other_range")
-    await releaseNetwork({ instance: config.instance, network: config.network, logger: config.logger, runFolder });
+    await releaseNetwork({ instance: config.instance, network: config.network, logger: config.logger, runDirectory });
   const kernel = openKernel(plan);
   // An earlier version let the machine's users read it.
-  chmodSync(runFolder, 0o700);
+  chmodSync(runDirectory, 0o700);
   try {
     const facts = readMachine(kernel.machine, plan.hostGroup);
     ensureUplink(kernel, plan, facts.mtu);
-    const forwarding = new Forwarding(runFolder);
+    const forwarding = new Forwarding(runDirectory);
     await ensureRules(kernel, plan, forwarding, facts);
     const networks = new Networks({ config, plan, kernel, clock, forwarding, facts, resolvConf });
     await networks.open();
@@ -81,7 +81,7 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
   } catch (error) {
     closeKernel(kernel);
     if (hasErrno(error, "EADDRINUSE")) {
-      const message = `Another Boxyard server runs on this data folder: ${formatAddress(plan.gateway)}:53 of its network is taken`;
+      const message = `Another Boxyard server runs on this data directory: ${formatAddress(plan.gateway)}:53 of its network is taken`;
       throw new AppError("failed_precondition", message, { reason: "already_open", cause: error });
     }
     throw wrapError("open the network of the sandboxes", error);
@@ -135,7 +135,7 @@ class Networks implements SandboxNetworks {
     this.parts = parts;
     this.dnsAddress = formatAddress(plan.gateway);
     this.mtu = parts.facts.mtu;
-    const cursorFile = `${config.stateFolder}/next-address`;
+    const cursorFile = `${config.stateDirectory}/next-address`;
     this.pool = new AddressPool({
       first: plan.firstLease,
       last: plan.lastLease,
@@ -232,8 +232,8 @@ class Networks implements SandboxNetworks {
 
   async release(): Promise<void> {
     await this.close();
-    const { instance, network, runFolder, logger } = this.parts.config;
-    await releaseNetwork({ instance, network, logger, ...(runFolder ? { runFolder } : {}) });
+    const { instance, network, runDirectory, logger } = this.parts.config;
+    await releaseNetwork({ instance, network, logger, ...(runDirectory ? { runDirectory } : {}) });
   }
 
   private addressOf(lease: NetworkLease): Address {

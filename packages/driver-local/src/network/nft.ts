@@ -4,7 +4,7 @@ import { hasChain } from "./netlink/nf-tables.ts";
 import type { NetlinkSocket } from "./netlink/socket.ts";
 import type { Ruleset } from "./rules.ts";
 
-/** A fixed one: a service's PATH often lacks the sbin folders, and a caller's could name something else. */
+/** A fixed one: a service's PATH often lacks the sbin directories, and a caller's could name something else. */
 const PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 const TIMEOUT_MS = 20_000;
 

@@ -47,7 +47,7 @@ const RESERVED = 16;
 /** Links of leases have this plus the lease's place in the range as their index. */
 const FIRST_INDEX = 1000;
 
-export function makePlan(config: { instance: string; network: string; runFolder: string }): Plan {
+export function makePlan(config: { instance: string; network: string; runDirectory: string }): Plan {
   if (!INSTANCE.test(config.instance)) {
     throw new AppError("invalid_argument", `'${config.instance}' is not an instance name (8 hex digits)`, { reason: "invalid_instance" });
   }
@@ -68,7 +68,7 @@ export function makePlan(config: { instance: string; network: string; runFolder:
     routerUplink: "host0",
     hostGroup: HOST_GROUP,
     table: `boxyard_${config.instance}`,
-    namespaceFile: `${config.runFolder}/boxyard-${config.instance}`,
+    namespaceFile: `${config.runDirectory}/boxyard-${config.instance}`,
   };
 }
 

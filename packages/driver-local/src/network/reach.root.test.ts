@@ -42,9 +42,9 @@ beforeAll(async () => {
   networks = await openNetwork({
     instance: "0000aaaa",
     network: "10.216.0.0/16",
-    stateFolder: `${lab.folder}/state`,
-    runFolder: `${lab.folder}/run`,
-    resolvConf: `${lab.folder}/none`,
+    stateDirectory: `${lab.directory}/state`,
+    runDirectory: `${lab.directory}/run`,
+    resolvConf: `${lab.directory}/none`,
     logger: silentLogger,
   });
   online = await plugIn("online", true);
@@ -233,7 +233,7 @@ test("packets are as large as the uplink allows, and loopback is up", async () =
 });
 
 async function runInRouter(...command: string[]): Promise<string> {
-  const run = Bun.spawn(["nsenter", `--net=${lab.folder}/run/boxyard-0000aaaa`, ...command], { stdout: "pipe" });
+  const run = Bun.spawn(["nsenter", `--net=${lab.directory}/run/boxyard-0000aaaa`, ...command], { stdout: "pipe" });
   return new Response(run.stdout).text();
 }
 

@@ -7,14 +7,14 @@ import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
 import { deleteTable } from "./nft.ts";
 import { GROUP, makePlan, type Plan } from "./plan.ts";
 import { dropNamespace, openNamespace } from "./router-namespace.ts";
-import { RUN_FOLDER } from "./run-folder.ts";
+import { RUN_DIRECTORY } from "./run-directory.ts";
 import { ensureSysctl } from "./sysctl.ts";
 
 export interface ReleaseConfig {
   readonly instance: string;
   readonly network: string;
   readonly logger: Logger;
-  readonly runFolder?: string;
+  readonly runDirectory?: string;
 }
 
 /**
@@ -22,19 +22,19 @@ export interface ReleaseConfig {
  * Needs no open network, and is repeatable: it succeeds when nothing is left, or half of it.
  */
 export async function releaseNetwork(config: ReleaseConfig): Promise<void> {
-  const runFolder = config.runFolder ?? RUN_FOLDER;
-  const plan = makePlan({ instance: config.instance, network: config.network, runFolder });
+  const runDirectory = config.runDirectory ?? RUN_DIRECTORY;
+  const plan = makePlan({ instance: config.instance, network: config.network, runDirectory });
   emptyRouter(plan);
   const netlink = new NetlinkSocket(NETLINK_ROUTE);
   try {
     netlink.request(deleteLink(plan.hostLink));
     dropNamespace(plan.namespaceFile);
     await deleteTable(plan.table);
-    if (!listLinks(netlink).some((link) => link.group === plan.hostGroup)) new Forwarding(runFolder).putBack();
+    if (!listLinks(netlink).some((link) => link.group === plan.hostGroup)) new Forwarding(runDirectory).putBack();
   } finally {
     netlink.close();
   }
-  removeFolder(runFolder);
+  removeDirectory(runDirectory);
 }
 
 /** Links by hand, not by the end of the namespace: another mount namespace may keep that alive, and it must be harmless then. */
@@ -53,9 +53,9 @@ function emptyRouter(plan: Plan): void {
   }
 }
 
-function removeFolder(folder: string): void {
+function removeDirectory(directory: string): void {
   try {
-    rmdirSync(folder);
+    rmdirSync(directory);
   } catch (error) {
     // Another instance is in it, or nobody made it.
     if (!hasErrno(error, "ENOTEMPTY", "ENOENT")) throw error;

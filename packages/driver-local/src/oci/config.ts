@@ -10,7 +10,7 @@ export interface BundleInput {
   readonly hostname: string;
   readonly uidBase: number;
   /** The sandbox's v2 cgroup on this machine. */
-  readonly cgroupFolder: string;
+  readonly cgroupDirectory: string;
   /** For shared memory; a share of the sandbox's own memory limit. */
   readonly memoryBytes: number;
   /** Processes and threads that commands may have. */
@@ -68,7 +68,7 @@ function mounts(input: BundleInput) {
     },
     { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: hidden },
     { destination: "/sys", type: "sysfs", source: "sysfs", options: ["ro", ...hidden] },
-    { destination: "/sys/fs/cgroup", type: "bind", source: input.cgroupFolder, options: ["bind", "rw", ...hidden] },
+    { destination: "/sys/fs/cgroup", type: "bind", source: input.cgroupDirectory, options: ["bind", "rw", ...hidden] },
   ];
 }
 

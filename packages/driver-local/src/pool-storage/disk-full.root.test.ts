@@ -15,27 +15,27 @@ setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
 const DISK_MIB = 2048;
 
-let folder: string;
+let directory: string;
 let machine: TestMachine;
 const run = (...argv: string[]) => {
   const { exitCode, stderr } = Bun.spawnSync(argv);
   if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
 };
-const disk = () => join(folder, "disk");
+const disk = () => join(directory, "disk");
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-disk-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-disk-"));
   mkdirSync(disk());
-  run("truncate", "-s", `${DISK_MIB}M`, join(folder, "image"));
-  run("mkfs.ext4", "-q", "-m", "0", join(folder, "image"));
-  run("mount", "-o", "loop", join(folder, "image"), disk());
+  run("truncate", "-s", `${DISK_MIB}M`, join(directory, "image"));
+  run("mkfs.ext4", "-q", "-m", "0", join(directory, "image"));
+  run("mount", "-o", "loop", join(directory, "image"), disk());
   machine = await TestMachine.make(undefined, disk());
 }, 600_000);
 afterAll(async () => {
   rmSync(join(disk(), "ballast"), { force: true });
   await machine?.dispose();
   run("umount", disk());
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 }, 60_000);
 
 async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }> {
@@ -57,7 +57,7 @@ test("sandboxes are stopped by name before the disk below the pool is full", asy
   const { output } = await exec(greedy.address, write(DISK_MIB), { timeoutMs: 100_000 });
   expect(output).toContain("Disk quota exceeded");
   expect(freeOnDisk()).toBeGreaterThan(128 * MIB);
-  expect(isPoolReadOnly(machine.dataFolder)).toBe(false);
+  expect(isPoolReadOnly(machine.dataDir)).toBe(false);
   expect((await exec(neighbour.address, write(4))).output).toContain("all of it");
   for (const { handle } of [greedy, neighbour]) await machine.driver.destroy(handle);
 });
@@ -69,17 +69,17 @@ test("when others fill that disk: creates are refused, doctor says why, sandboxe
     "the pool takes no writes",
     async () => {
       await exec(address, `${write(64)}; sync`, { timeoutMs: 20_000 }).catch(() => {});
-      return isPoolReadOnly(machine.dataFolder);
+      return isPoolReadOnly(machine.dataDir);
     },
     { withinMs: 60_000 },
   );
   expect((await machine.driver.capacity()).diskFreeBytes).toBe(0);
-  const line = await poolCheck.look({ dataDir: machine.dataFolder, instance: undefined, runtime: undefined });
+  const line = await poolCheck.look({ dataDir: machine.dataDir, instance: undefined, runtime: undefined });
   expect(line).toMatchObject({ status: "fail", fix: expect.stringContaining("Make room on the disk") });
   await machine.driver.destroy(handle);
   expect(await machine.driver.list()).toEqual([]);
   rmSync(join(disk(), "ballast"));
-  await eventually("the pool is mounted anew", () => !isPoolReadOnly(machine.dataFolder), { withinMs: 30_000 });
+  await eventually("the pool is mounted anew", () => !isPoolReadOnly(machine.dataDir), { withinMs: 30_000 });
   await machine.destroyAll();
   const again = await boot();
   expect((await exec(again.address, write(4))).output).toContain("all of it");
@@ -88,8 +88,8 @@ test("when others fill that disk: creates are refused, doctor says why, sandboxe
 
 test("a pool that takes no writes can be released, and opened again", async () => {
   const { handle } = await boot();
-  run("mount", "-o", "remount,ro", join(machine.dataFolder, "pool"));
-  expect(isPoolReadOnly(machine.dataFolder)).toBe(true);
+  run("mount", "-o", "remount,ro", join(machine.dataDir, "pool"));
+  expect(isPoolReadOnly(machine.dataDir)).toBe(true);
   // As 'down --sandboxes' does, in a process of its own.
   await machine.reopen();
   await machine.driver.destroy(handle);

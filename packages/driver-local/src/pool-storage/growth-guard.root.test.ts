@@ -30,7 +30,7 @@ async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }>
 
 /** Bytes that are free in the pool. */
 function freeInPool(): number {
-  const { bavail, bsize } = statfsSync(join(machine.dataFolder, "pool"));
+  const { bavail, bsize } = statfsSync(join(machine.dataDir, "pool"));
   return bavail * bsize;
 }
 
@@ -93,9 +93,9 @@ test("a new sandbox gets no more than its share, and all of its limit when there
 test("a layer that would fill the pool fails while it is made, and leaves nothing", async () => {
   const greedy = await boot();
   await takeAll(greedy);
-  const tar = Bun.spawn(["sh", "-c", "truncate -s 900M big && tar c big && rm big"], { cwd: machine.dataFolder, stdout: "pipe" });
+  const tar = Bun.spawn(["sh", "-c", "truncate -s 900M big && tar c big && rm big"], { cwd: machine.dataDir, stdout: "pipe" });
   const importing = machine.driver.images.importLayer(tar.stdout, { signal: never });
   await expect(importing).rejects.toMatchObject({ code: "resource_exhausted", reason: "disk_full" });
-  expect(readdirSync(join(machine.dataFolder, "pool/making"))).toEqual([]);
+  expect(readdirSync(join(machine.dataDir, "pool/making"))).toEqual([]);
   expect((await exec(greedy.address, "echo still works")).output).toBe("still works\n");
 });

@@ -15,7 +15,7 @@ export interface Grower {
 export interface GrowthGuardParts {
   /** The mounted pool. */
   readonly root: string;
-  /** The kernel's folder of its accounts. */
+  /** The kernel's directory of its accounts. */
   readonly qgroups: string;
   readonly growth: () => Growth;
   readonly growers: () => readonly Grower[];

@@ -7,7 +7,7 @@ import { poolPaths } from "./paths.ts";
 
 /*
  * Each btrfs subvolume numbers its inodes from 256, and overlay shows the numbers of a sandbox's layers as they are, all with one device:
- * a folder of the sandbox's could pass for one of its template's, and `find` sees a loop. A new subvolume goes on above the highest number
+ * a directory of the sandbox's could pass for one of its template's, and `find` sees a loop. A new subvolume goes on above the highest number
  * that it finds in its tree, so one that begins as a snapshot of a "seed" (a subvolume whose only file has a high number) begins above it.
  */
 
@@ -29,12 +29,12 @@ export function seedAbove(ends: readonly bigint[]): number {
 
 /** The seeds of one pool. They are made when they are first needed, and stay. */
 export class InodeSeeds {
-  private readonly folder: string;
+  private readonly directory: string;
   /** First free numbers of finished layers by the numbers of their subvolumes, which are never given twice. */
   private readonly ends = new Map<bigint, bigint>();
 
   constructor(dataDir: string) {
-    this.folder = poolPaths(dataDir).inodeSeeds;
+    this.directory = poolPaths(dataDir).inodeSeeds;
   }
 
   /** The first number that no file in this subvolume has. It must not change any more. */
@@ -51,8 +51,8 @@ export class InodeSeeds {
   async get(seed: number): Promise<string> {
     const path = this.pathOf(seed);
     if (existsSync(path)) return path;
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
-    const lock = await lockFile(`${this.folder}/lock`);
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    const lock = await lockFile(`${this.directory}/lock`);
     try {
       for (let next = 1; next <= seed; next++) if (!existsSync(this.pathOf(next))) await this.make(next);
     } finally {
@@ -63,22 +63,22 @@ export class InodeSeeds {
 
   /** Paths of all that are there, one in the making too. */
   all(): string[] {
-    if (!existsSync(this.folder)) return [];
-    return readdirSync(this.folder, { withFileTypes: true }).flatMap((entry) =>
-      entry.isDirectory() ? [`${this.folder}/${entry.name}`] : [],
+    if (!existsSync(this.directory)) return [];
+    return readdirSync(this.directory, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [`${this.directory}/${entry.name}`] : [],
     );
   }
 
   private pathOf(seed: number): string {
-    return `${this.folder}/${seed * SEED_STEP}`;
+    return `${this.directory}/${seed * SEED_STEP}`;
   }
 
   private async make(seed: number): Promise<void> {
-    const aside = `${this.folder}/${NEW}`;
+    const aside = `${this.directory}/${NEW}`;
     // What a process that was killed here has left.
-    if (existsSync(aside)) destroySubvolume(this.folder, NEW);
-    if (seed === 1) createSubvolume(this.folder, NEW);
-    else snapshotSubvolume(this.pathOf(seed - 1), this.folder, NEW);
+    if (existsSync(aside)) destroySubvolume(this.directory, NEW);
+    if (seed === 1) createSubvolume(this.directory, NEW);
+    else snapshotSubvolume(this.pathOf(seed - 1), this.directory, NEW);
     await useUpTo(aside, BigInt(seed) * BigInt(SEED_STEP) - 1n);
     rmSync(`${aside}/${HOLD}`, { force: true });
     close(open(`${aside}/${HOLD}`, O.WRONLY | O.CREAT | O.EXCL, 0o600));
@@ -102,9 +102,9 @@ export function dropHold(path: string): void {
   }
 }
 
-/** The number that a file made now in the folder gets; the file is gone at once. */
-function nextNumber(folder: string): bigint {
-  const fd = open(folder, O.TMPFILE | O.WRONLY, 0o600);
+/** The number that a file made now in the directory gets; the file is gone at once. */
+function nextNumber(directory: string): bigint {
+  const fd = open(directory, O.TMPFILE | O.WRONLY, 0o600);
   try {
     return statFd(fd).ino;
   } finally {
@@ -113,9 +113,9 @@ function nextNumber(folder: string): bigint {
 }
 
 /** Makes files without a name, each of which takes a number and is gone at once, until `last` is the next number. */
-async function useUpTo(folder: string, last: bigint): Promise<void> {
-  for (let left = last - nextNumber(folder) - 1n; left > 0n; left--) {
-    close(open(folder, O.TMPFILE | O.WRONLY, 0o600));
+async function useUpTo(directory: string, last: bigint): Promise<void> {
+  for (let left = last - nextNumber(directory) - 1n; left > 0n; left--) {
+    close(open(directory, O.TMPFILE | O.WRONLY, 0o600));
     if (left % BigInt(AT_A_TIME) === 0n) await Bun.sleep(0);
   }
 }

@@ -13,7 +13,7 @@ const MOUNT_DATA = "discard=async";
 /** What sandboxes and images leave there must work for them (overlay has flags of its own), and never for the machine's users. */
 const POOL_FLAGS = MS.NOATIME | MS.NODEV | MS.NOSUID;
 
-/** True when the pool of this data folder is mounted, seen from our mount namespace. */
+/** True when the pool of this data directory is mounted, seen from our mount namespace. */
 export function isPoolMounted(dataDir: string): boolean {
   const { root } = poolPaths(dataDir);
   return existsSync(root) && statfsSync(root).type === BTRFS_MAGIC && isMountPoint(root);
@@ -46,7 +46,7 @@ export function isMountPoint(path: string): boolean {
 }
 
 /**
- * Mounts the pool unless it is mounted, and makes sure of its quotas, of its folders, and that the mount is a shared one (mounts below it
+ * Mounts the pool unless it is mounted, and makes sure of its quotas, of its directories, and that the mount is a shared one (mounts below it
  * must reach the mount namespace that crun lives in on hybrid machines). Repeatable, and safe beside another process that does the same.
  */
 export async function mountPool(dataDir: string): Promise<void> {
@@ -65,10 +65,10 @@ export async function mountPool(dataDir: string): Promise<void> {
     mount("none", paths.root, null, MS.SHARED);
     ensureQuota(paths.root);
     chmodSync(paths.root, 0o700);
-    for (const folder of ["layers", "sandboxes", "generations"]) {
-      mkdirSync(`${paths.root}/${folder}`, { recursive: true, mode: 0o700 });
+    for (const directory of ["layers", "sandboxes", "generations"]) {
+      mkdirSync(`${paths.root}/${directory}`, { recursive: true, mode: 0o700 });
       // Layers keep plain owners and set-user-id programs: nobody on the machine but root may come near them.
-      chmodSync(`${paths.root}/${folder}`, 0o700);
+      chmodSync(`${paths.root}/${directory}`, 0o700);
     }
   } catch (error) {
     throw fromErrno(`mount the storage pool ${paths.image}`, error);
@@ -110,11 +110,11 @@ function ensureQuota(root: string): void {
 
 /** How the kernel counts on this file system; undefined while it does not. */
 export function quotaMode(root: string): "simple" | "full" | undefined {
-  const folder = `/sys/fs/btrfs/${filesystemId(root)}/qgroups`;
-  if (!existsSync(folder)) return undefined;
+  const directory = `/sys/fs/btrfs/${filesystemId(root)}/qgroups`;
+  if (!existsSync(directory)) return undefined;
   // Kernels without simple quotas have no `mode`.
-  if (!existsSync(`${folder}/mode`)) return "full";
-  return readFileSync(`${folder}/mode`, "utf8").trim() === "squota" ? "simple" : "full";
+  if (!existsSync(`${directory}/mode`)) return "full";
+  return readFileSync(`${directory}/mode`, "utf8").trim() === "squota" ? "simple" : "full";
 }
 
 /** How long to wait for somebody else's mount namespace that has a copy of our mount (a container that is just starting, say). */

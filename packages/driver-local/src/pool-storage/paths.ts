@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 
-/** Where the pool lies in a data folder. */
+/** Where the pool lies in a data directory. */
 export function poolPaths(dataDir: string) {
   return {
     image: `${dataDir}/pool.img`,

@@ -97,7 +97,7 @@ test("the limit holds through overlay, and usage says what is used", async () =>
   const path = await pool.createVolume("ilimit", 32 * MIB);
   const merged = join(dataDir, "merged");
   const lower = join(dataDir, "lower");
-  for (const folder of [`${path}/upper`, `${path}/work`, merged, lower]) mkdirSync(folder);
+  for (const directory of [`${path}/upper`, `${path}/work`, merged, lower]) mkdirSync(directory);
   mount("overlay", merged, "overlay", 0, `lowerdir=${lower},upperdir=${path}/upper,workdir=${path}/work`);
   try {
     const { code, bytes } = fill(`${merged}/big`, 64 * MIB);
@@ -193,7 +193,7 @@ test("a layer keeps owners, modes, file capabilities and extended attributes", a
 });
 
 test("users of the machine come near neither layers nor sandboxes, and no set-user-id program works from there", () => {
-  for (const folder of ["layers", "sandboxes"]) expect(statSync(`${paths.root}/${folder}`).mode & 0o777).toBe(0o700);
+  for (const directory of ["layers", "sandboxes"]) expect(statSync(`${paths.root}/${directory}`).mode & 0o777).toBe(0o700);
   const mount = readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .find((line) => line.includes(` ${paths.root} `));

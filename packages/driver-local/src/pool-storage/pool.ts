@@ -28,7 +28,7 @@ export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<
   return pool;
 }
 
-/** One btrfs: a subvolume with a limit of its own for each sandbox, and the folder of unpacked layers. Holds nothing open. */
+/** One btrfs: a subvolume with a limit of its own for each sandbox, and the directory of unpacked layers. Holds nothing open. */
 class BtrfsPool implements PoolStorage {
   readonly root: string;
   readonly layersRoot: string;
@@ -125,8 +125,8 @@ class BtrfsPool implements PoolStorage {
   async usage(id: string): Promise<{ usedBytes: number }> {
     const name = volumeName(id);
     try {
-      const folder = `${this.qgroups}/0_${subvolumeId(`${this.volumesRoot}/${name}`)}`;
-      return { usedBytes: readNumber(`${folder}/referenced`) + readNumber(`${folder}/rsv_data`) };
+      const directory = `${this.qgroups}/0_${subvolumeId(`${this.volumesRoot}/${name}`)}`;
+      return { usedBytes: readNumber(`${directory}/referenced`) + readNumber(`${directory}/rsv_data`) };
     } catch (error) {
       throw fromErrno(`usage of volume ${id}`, error);
     }
@@ -198,17 +198,17 @@ class BtrfsPool implements PoolStorage {
   }
 }
 
-function keptVolumes(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .flatMap((sandbox) => readdirSync(`${folder}/${sandbox}`).map((incarnation) => `${folder}/${sandbox}/${incarnation}/disk`))
+function keptVolumes(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .flatMap((sandbox) => readdirSync(`${directory}/${sandbox}`).map((incarnation) => `${directory}/${sandbox}/${incarnation}/disk`))
     .filter((disk) => existsSync(disk));
 }
 
-function treesInTheMaking(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .map((name) => `${folder}/${name}/tree`)
+function treesInTheMaking(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .map((name) => `${directory}/${name}/tree`)
     .filter((tree) => existsSync(tree));
 }
 

@@ -17,14 +17,14 @@ const IDLE_MS = 1_000;
  * millisecond to many: nobody's create should, and above all not the one thread that everything here runs on.
  */
 export class ReadyVolumes {
-  private readonly folder: string;
+  private readonly directory: string;
   private readonly seeds: InodeSeeds;
   private readonly filling = new Map<number, Promise<void>>();
   private readonly waiting = new Map<number, NodeJS.Timeout>();
   private closed = false;
 
-  constructor(folder: string, seeds: InodeSeeds) {
-    this.folder = folder;
+  constructor(directory: string, seeds: InodeSeeds) {
+    this.directory = directory;
     this.seeds = seeds;
   }
 
@@ -63,7 +63,7 @@ export class ReadyVolumes {
 
   /** Paths of all. */
   all(): string[] {
-    return existsSync(this.folder) ? readdirSync(this.folder).map((name) => `${this.folder}/${name}`) : [];
+    return existsSync(this.directory) ? readdirSync(this.directory).map((name) => `${this.directory}/${name}`) : [];
   }
 
   /** False when none is ready. Nothing comes between the look and the move but another process. */
@@ -71,7 +71,7 @@ export class ReadyVolumes {
     if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
     for (const name of this.namesFor(seed)) {
       try {
-        renameSync(`${this.folder}/${name}`, path);
+        renameSync(`${this.directory}/${name}`, path);
         return true;
       } catch (error) {
         if (!hasErrno(error, "ENOENT")) throw error;
@@ -82,18 +82,18 @@ export class ReadyVolumes {
 
   private async make(seed: number): Promise<void> {
     const source = await this.seeds.get(seed);
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
     const name = `${seed}-${crypto.randomUUID()}`;
     try {
       // A process of its own, so that this one goes on meanwhile.
-      await runCommand(["btrfs", "subvolume", "snapshot", source, `${this.folder}/${name}`]);
+      await runCommand(["btrfs", "subvolume", "snapshot", source, `${this.directory}/${name}`]);
     } catch {
       // Where that fails, this does too, and says which error of the kernel's it was.
-      snapshotSubvolume(source, this.folder, name);
+      snapshotSubvolume(source, this.directory, name);
     }
   }
 
   private namesFor(seed: number): string[] {
-    return existsSync(this.folder) ? readdirSync(this.folder).filter((name) => name.startsWith(`${seed}-`)) : [];
+    return existsSync(this.directory) ? readdirSync(this.directory).filter((name) => name.startsWith(`${seed}-`)) : [];
   }
 }

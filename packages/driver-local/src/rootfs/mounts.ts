@@ -16,20 +16,20 @@ import {
 
 /**
  * Where the root file system stands while the runtime takes it over: in a mount namespace of the runtime's own, so nobody else sees it
- * and it is gone with that process, whatever happens. A folder that exists everywhere and that the sandbox's root may walk to, which
- * cannot be said of the data folder; and not one in which the configuration mounts anything, for runc (1.1) takes a path inside that
+ * and it is gone with that process, whatever happens. A directory that exists everywhere and that the sandbox's root may walk to, which
+ * cannot be said of the data directory; and not one in which the configuration mounts anything, for runc (1.1) takes a path inside that
  * begins like this one for a path outside.
  */
 export const ROOT_MOUNT = "/run";
 
 /** Where the guest bundle appears inside. */
-export const GUEST_FOLDER = ".boxyard";
+export const GUEST_DIRECTORY = ".boxyard";
 
 /** mount(2) takes one page of options. */
 const OPTIONS_BYTES = 4_095;
 
 export interface OverlayMounts {
-  /** Folder of all layers, with plain owners. */
+  /** Directory of all layers, with plain owners. */
   readonly layersRoot: string;
   /** Names of the layers below it, topmost first. */
   readonly layers: readonly string[];
@@ -42,14 +42,14 @@ export interface OverlayMounts {
 
 export interface RootMounts extends OverlayMounts {
   readonly guest: string;
-  /** Folders to show, read-only, below the guest folder. */
+  /** Directories to show, read-only, below the guest directory. */
   readonly binds: readonly { readonly source: string; readonly target: string }[];
 }
 
-/** As seen from the folder of the layers: a sandbox can read these options, and learns nothing of where the data folder is. */
+/** As seen from the directory of the layers: a sandbox can read these options, and learns nothing of where the data directory is. */
 function overlayOptions(mounts: OverlayMounts): string {
   const lower = mounts.layers.join(":");
-  const [upper, work] = [mounts.upper, mounts.work].map((folder) => relative(mounts.layersMount, folder));
+  const [upper, work] = [mounts.upper, mounts.work].map((directory) => relative(mounts.layersMount, directory));
   // Some distributions turn redirects and metadata-only copies on: an upper directory with them means nothing by itself, as a layer must.
   const options = `redirect_dir=nofollow,metacopy=off,index=off,lowerdir=${lower},upperdir=${upper},workdir=${work}`;
   if (Buffer.byteLength(options) > OPTIONS_BYTES) {
@@ -74,7 +74,7 @@ export function bindReadOnly(program: ChildProgram, source: string, target: stri
  * |---|---|---|
  * | `/` | overlay: the image's layers under the sandbox's ids (an idmapped mount, let go at once), the volume's `upper` | external: mounted by the driver before a restore |
  * | `/.boxyard` | overlay over the guest bundle, read-only | external, same |
- * | `/.boxyard/host`, `/.boxyard/cgroup/<controller>` | `binds`: folders of this sandbox, read-only | external, same |
+ * | `/.boxyard/host`, `/.boxyard/cgroup/<controller>` | `binds`: directories of this sandbox, read-only | external, same |
  * | `/dev/null` and the other `DEVICES` | nodes of a tmpfs of this sandbox's, which the runtime binds into the `/dev` of its config.json | external, same |
  * | `/sys/fs/cgroup` | the sandbox's own cgroup, a bind mount of config.json (`oci/config.ts`) | external, same |
  * | the rest of `oci/config.ts` (`/proc`, `/dev`, `/dev/pts`, `/dev/shm`, `/dev/mqueue`, `/sys`) and masked paths | made by the runtime | part of the image |
@@ -85,7 +85,7 @@ export function bindReadOnly(program: ChildProgram, source: string, target: stri
 export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   addMountNamespace(program);
   addOverlay(program, mounts, ROOT_MOUNT);
-  const guest = join(ROOT_MOUNT, GUEST_FOLDER);
+  const guest = join(ROOT_MOUNT, GUEST_DIRECTORY);
   addGuest(program, mounts, guest);
   for (const bind of mounts.binds) bindReadOnly(program, bind.source, join(guest, bind.target));
   addDevices(program, "/dev");
@@ -127,14 +127,14 @@ const S_IFCHR = 0o020000;
 const MAJOR_SHIFT = 8;
 
 /**
- * Puts nodes of the sandbox's own into `folder`: where the runtime looks for those of the machine, to bind them into the sandbox. They work there because
+ * Puts nodes of the sandbox's own into `directory`: where the runtime looks for those of the machine, to bind them into the sandbox. They work there because
  * this tmpfs is mounted outside of the sandbox's user namespace; a node of a file system mounted inside it would not.
  */
-export function addDevices(program: ChildProgram, folder: string): void {
+export function addDevices(program: ChildProgram, directory: string): void {
   const options = `mode=755,size=4k,nr_inodes=${Object.keys(DEVICES).length + 1}`;
-  program.call("mount", ["devices", folder, "tmpfs", MS.NOSUID | MS.NOEXEC, options], "devices");
+  program.call("mount", ["devices", directory, "tmpfs", MS.NOSUID | MS.NOEXEC, options], "devices");
   program.call("umask", [0]);
   for (const [name, [major, minor]] of Object.entries(DEVICES)) {
-    program.call("mknodat", [AT_FDCWD, `${folder}/${name}`, S_IFCHR | 0o666, (major << MAJOR_SHIFT) | minor], name);
+    program.call("mknodat", [AT_FDCWD, `${directory}/${name}`, S_IFCHR | 0o666, (major << MAJOR_SHIFT) | minor], name);
   }
 }

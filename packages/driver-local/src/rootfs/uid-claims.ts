@@ -9,18 +9,18 @@ const PREFIX = "uid-ranges-";
  * every process that could have run under such an id.
  */
 export class UidClaims {
-  private readonly folder: string;
+  private readonly directory: string;
   private readonly instance: string;
 
   /**
-   * `runFolder` is the whole machine's. What stands there from before a reboot means nothing (not every machine empties it), so claims lie in
-   * a folder of their boot.
+   * `runDirectory` is the whole machine's. What stands there from before a reboot means nothing (not every machine empties it), so claims lie in
+   * a directory of their boot.
    */
-  constructor(runFolder: string, instance: string, bootId: string) {
-    this.folder = `${runFolder}/${PREFIX}${bootId}`;
+  constructor(runDirectory: string, instance: string, bootId: string) {
+    this.directory = `${runDirectory}/${PREFIX}${bootId}`;
     this.instance = instance;
-    for (const name of namesIn(runFolder)) {
-      if (name.startsWith(PREFIX) && name !== `${PREFIX}${bootId}`) rmSync(`${runFolder}/${name}`, { recursive: true, force: true });
+    for (const name of namesIn(runDirectory)) {
+      if (name.startsWith(PREFIX) && name !== `${PREFIX}${bootId}`) rmSync(`${runDirectory}/${name}`, { recursive: true, force: true });
     }
   }
 
@@ -36,9 +36,9 @@ export class UidClaims {
           if (holder === undefined) continue;
           return holder === this.instance;
         }
-        // The last server to leave has taken the folder along.
+        // The last server to leave has taken the directory along.
         if (!hasErrno(error, "ENOENT")) throw error;
-        mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+        mkdirSync(this.directory, { recursive: true, mode: 0o700 });
       }
     }
   }
@@ -49,13 +49,13 @@ export class UidClaims {
 
   /** Gives back what an earlier process of ours claimed and did not come to use. */
   keepOnly(used: ReadonlySet<number>): void {
-    for (const base of namesIn(this.folder).map(Number)) if (!used.has(base)) this.giveBack(base);
+    for (const base of namesIn(this.directory).map(Number)) if (!used.has(base)) this.giveBack(base);
   }
 
-  /** Removes the folder if nobody has claims in it. */
+  /** Removes the directory if nobody has claims in it. */
   release(): void {
     try {
-      rmdirSync(this.folder);
+      rmdirSync(this.directory);
     } catch (error) {
       if (!hasErrno(error, "ENOENT", "ENOTEMPTY")) throw error;
     }
@@ -79,13 +79,13 @@ export class UidClaims {
   }
 
   private pathOf(base: number): string {
-    return `${this.folder}/${base}`;
+    return `${this.directory}/${base}`;
   }
 }
 
-function namesIn(folder: string): string[] {
+function namesIn(directory: string): string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(directory);
   } catch (error) {
     if (hasErrno(error, "ENOENT")) return [];
     throw error;

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { GUEST_FOLDER } from "./mounts.ts";
+import { GUEST_DIRECTORY } from "./mounts.ts";
 
 export interface UpperFiles {
   /** The sandbox's root on this machine. */
@@ -10,7 +10,7 @@ export interface UpperFiles {
   readonly dnsAddress: string;
 }
 
-/** The folders of overlay in a volume. */
+/** The directories of overlay in a volume. */
 export const upperOf = (volume: string) => join(volume, "upper");
 export const workOf = (volume: string) => join(volume, "work");
 
@@ -23,15 +23,15 @@ export const OWN_FILES = ["etc/hosts", "etc/hostname", "etc/resolv.conf"] as con
  */
 export function makeUpper(volume: string, files: UpperFiles): void {
   const upper = upperOf(volume);
-  const folder = (path: string) => {
+  const directory = (path: string) => {
     mkdirSync(path);
     chmodSync(path, 0o755);
     chownSync(path, files.owner, files.owner);
   };
-  folder(upper);
+  directory(upper);
   mkdirSync(workOf(volume));
-  folder(join(upper, GUEST_FOLDER));
-  folder(join(upper, "etc"));
+  directory(join(upper, GUEST_DIRECTORY));
+  directory(join(upper, "etc"));
   const { hostname } = files;
   const texts = [
     `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n${files.address} ${hostname}\n`,

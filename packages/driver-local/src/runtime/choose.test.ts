@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chooseRuntime, probeRuntimes } from "./choose.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "boxyard-runtimes-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-runtimes-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 function program(name: string, script: string): string {
-  const file = join(folder, name);
+  const file = join(directory, name);
   writeFileSync(file, `#!/bin/sh\n${script}\n`);
   chmodSync(file, 0o755);
   return file;

@@ -21,7 +21,7 @@ describe("crun", () => {
     const spec = machine.spec();
     const handle = await machine.driver.create(spec, AbortSignal.timeout(60_000));
     try {
-      const taken = readFileSync(join(machine.dataFolder, `run/runtime/boxyard-${spec.sandboxId}/seccomp.bpf`));
+      const taken = readFileSync(join(machine.dataDir, `run/runtime/boxyard-${spec.sandboxId}/seccomp.bpf`));
       expect(taken.equals(encode(compile(process.arch === "arm64" ? "arm64" : "x64")))).toBe(true);
       // Two lines of /proc/<pid>/status: mode 2 is a filter.
       const status = readFileSync(`/proc/${machine.initPid(handle)}/status`, "utf8");
@@ -35,7 +35,7 @@ describe("crun", () => {
     const spec = machine.spec();
     const handle = await machine.driver.create(spec, AbortSignal.timeout(60_000));
     try {
-      const record = JSON.parse(readFileSync(join(machine.dataFolder, "sandboxes", spec.sandboxId, "state.json"), "utf8"));
+      const record = JSON.parse(readFileSync(join(machine.dataDir, "sandboxes", spec.sandboxId, "state.json"), "utf8"));
       const program = `/proc/${record.process.pid}/exe`;
       expect(statSync(program).ino).toBe(statSync("/usr/bin/crun").ino);
       const words = new BigInt64Array(STATFS_WORDS);

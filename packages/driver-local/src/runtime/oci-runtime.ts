@@ -18,7 +18,7 @@ const LOG_BYTES = 2_000;
 export interface CreateOptions {
   /** Name of the container. */
   readonly id: string;
-  /** Folder with config.json. */
+  /** Directory with config.json. */
   readonly bundle: string;
   /** Cgroups to start in, the v2 one first; every process of the sandbox is born in them. */
   readonly cgroups: readonly string[];
@@ -59,7 +59,7 @@ export class OciRuntime {
     try {
       const program = options.child ?? new ChildProgram();
       const toEnter = options.child ? [] : CAN_BE_BORN_IN_CGROUP ? v1 : options.cgroups;
-      for (const folder of toEnter) program.writeFile(join(folder, "cgroup.procs"), "0");
+      for (const directory of toEnter) program.writeFile(join(directory, "cgroup.procs"), "0");
       program.call("setsid", []);
       addRootMounts(program, options.mounts);
       program.call("umask", [0o022]);

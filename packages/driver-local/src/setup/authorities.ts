@@ -27,7 +27,7 @@ const SANDBOX_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
 
 export const bundleEnv = (path: string): Record<string, string> => Object.fromEntries(VARIABLES.map((name) => [name, path]));
 
-/** Where the setting BOXYARD_AUTHORITIES says that authorities are: `machine`, `none`, or the path of a PEM file or of a folder with such. */
+/** Where the setting BOXYARD_AUTHORITIES says that authorities are: `machine`, `none`, or the path of a PEM file or of a directory with such. */
 export const authorityPlaces = (setting: string): readonly string[] =>
   setting === "none" ? [] : setting === "machine" ? ADDED : [setting];
 
@@ -40,7 +40,7 @@ export function machineAuthorities(places: readonly string[]): {
   return { pem, env: pem === "" ? {} : bundleEnv(SANDBOX_BUNDLE) };
 }
 
-/** The certificates of these files and folders, one after the other; those beyond 1 MiB are left out. */
+/** The certificates of these files and directories, one after the other; those beyond 1 MiB are left out. */
 export function addedAuthorities(places: readonly string[]): string {
   let pem = "";
   for (const file of places.flatMap(filesIn)) {
@@ -51,11 +51,11 @@ export function addedAuthorities(places: readonly string[]): string {
   return pem;
 }
 
-function filesIn(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  if (statSync(folder).isFile()) return [folder];
-  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
-  return names.map((name) => join(folder, name)).filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
+function filesIn(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  if (statSync(directory).isFile()) return [directory];
+  const names = readdirSync(directory, { recursive: true, encoding: "utf8" }).sort();
+  return names.map((name) => join(directory, name)).filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
 }
 
 /** The machine's whole list. */

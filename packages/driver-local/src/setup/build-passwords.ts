@@ -21,7 +21,7 @@ const LOGIN = /(^|\s|\/\/)([^\s/@]+)@/g;
  * Takes passwords out of what becomes the environment of untrusted commands, which print it, keep it and hand it on. pip and npm read theirs
  * from a file that enters no layer; of a proxy's address the environment keeps the part without the password, and the whole is a secret.
  */
-export function splitPasswords(folder: string, { proxy, pip, npm }: MachineVariables): SplitSettings {
+export function splitPasswords(directory: string, { proxy, pip, npm }: MachineVariables): SplitSettings {
   const env: Record<string, string> = {};
   const secrets: Record<string, string> = {};
   for (const [name, value] of Object.entries({ ...proxy, ...pip, ...npm })) {
@@ -33,12 +33,12 @@ export function splitPasswords(folder: string, { proxy, pip, npm }: MachineVaria
   const files: Record<string, string> = {};
   const pipLines = linesOf(pip, secrets, (name) => name.slice("PIP_".length).toLowerCase().replaceAll("_", "-"));
   if (pipLines !== "") {
-    env.PIP_CONFIG_FILE = join(folder, "pip.conf");
+    env.PIP_CONFIG_FILE = join(directory, "pip.conf");
     files[env.PIP_CONFIG_FILE] = `[global]\n${pipLines}`;
   }
   const npmLines = linesOf(npm, secrets, (name) => name.slice("npm_config_".length).replaceAll("_", "-"));
   if (npmLines !== "") {
-    env.npm_config_globalconfig = join(folder, "npmrc");
+    env.npm_config_globalconfig = join(directory, "npmrc");
     files[env.npm_config_globalconfig] = npmLines;
   }
   return { env, files, secrets };

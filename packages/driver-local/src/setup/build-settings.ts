@@ -25,15 +25,15 @@ const NPM_NAMES = new Set(["registry", "proxy", "https-proxy", "noproxy", "stric
 
 /**
  * What builds need of this machine to reach packages as it does itself (docs/decisions.md, Company networks): its apt, pip and npm settings, proxies and
- * extra authorities, as the setting BOXYARD_AUTHORITIES has it. Tokens are not among them, and passwords in addresses stand in files alone. `folder`: where the files go inside.
+ * extra authorities, as the setting BOXYARD_AUTHORITIES has it. Tokens are not among them, and passwords in addresses stand in files alone. `directory`: where the files go inside.
  */
 export async function machineBuildSettings(
-  folder: string,
+  directory: string,
   setup: Pick<SetupConfig, "env">,
   { authorities = "machine" }: { readonly authorities?: string } = {},
 ): Promise<MachineBuildSettings> {
   const proxy = proxies(setup.env);
-  const split = splitPasswords(folder, { proxy, pip: pipSettings(setup.env), npm: npmSettings(setup.env) });
+  const split = splitPasswords(directory, { proxy, pip: pipSettings(setup.env), npm: npmSettings(setup.env) });
   const { secrets } = split;
   const files: Record<string, string> = { ...split.files };
   const env: Record<string, string> = { ...split.env };
@@ -41,13 +41,13 @@ export async function machineBuildSettings(
   const added = addedAuthorities(authorityPlaces(authorities));
   const bundle = added === "" ? undefined : machineBundle();
   if (bundle !== undefined) {
-    const path = join(folder, "ca.crt");
+    const path = join(directory, "ca.crt");
     files[path] = `${bundle.trimEnd()}\n${added}`;
     Object.assign(env, bundleEnv(path));
     apt.push(`Acquire::https::CaInfo "${path}"`);
   }
   // Paths of this machine's own mean nothing inside.
-  const lines = apt.filter((line) => !/"\//.test(line) || line.includes(folder)).map((line) => `${line};\n`);
+  const lines = apt.filter((line) => !/"\//.test(line) || line.includes(directory)).map((line) => `${line};\n`);
   if (lines.length > 0) files["/etc/apt/apt.conf.d/99boxyard-build"] = lines.join("");
   const names = Object.keys(env);
   if (names.length > 0) files["/etc/sudoers.d/zz-boxyard-build"] = `Defaults env_keep += "${names.join(" ")}"\n`;

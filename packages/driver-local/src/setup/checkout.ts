@@ -9,17 +9,17 @@ const NOT_BUILT = /\.test\.ts$|(^|\/)(node_modules|fixtures|__pycache__)\//;
 
 /** `path` itself, or every file below it in a fixed order, tests left out. Nothing when there is no such path. */
 function filesBelow(path: string, root: string): string[] {
-  const folder = join(root, path);
-  const stat = statSync(folder, { throwIfNoEntry: false });
+  const directory = join(root, path);
+  const stat = statSync(directory, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return stat ? [path] : [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
     .filter((file) => !NOT_BUILT.test(file))
     .sort();
 }
 
-/** Hash of files and folders below `root`, names and contents, and of `more`. 16 hex digits. */
+/** Hash of files and directories below `root`, names and contents, and of `more`. 16 hex digits. */
 export function hashSources(paths: readonly string[], more: readonly string[] = [], root: string = CHECKOUT): string {
   const hasher = new Bun.CryptoHasher("sha256");
   for (const path of paths) {

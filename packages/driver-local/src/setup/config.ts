@@ -19,7 +19,7 @@ export function parseSize(name: string, text: string): number {
 }
 
 /**
- * For programs of the system (apt, mmdebstrap, compilers): only the system's folders in PATH. What a user's PATH puts before them, another
+ * For programs of the system (apt, mmdebstrap, compilers): only the system's directories in PATH. What a user's PATH puts before them, another
  * Python for example, is not what their scripts were written for.
  */
 export function systemEnv(env: SetupConfig["env"]): SetupConfig["env"] {
@@ -64,7 +64,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     reserve: reserveOf(env),
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     ...(env.BOXYARD_MAX_OPEN_FILES && { maxOpenFiles: openFiles(env.BOXYARD_MAX_OPEN_FILES) }),
-    // A shell of `su` may lack the folders of the administrator's programs; messages are read by people who search for them in English.
+    // A shell of `su` may lack the directories of the administrator's programs; messages are read by people who search for them in English.
     env: { ...env, PATH: [...(env.PATH ? [env.PATH] : []), SYSTEM_PATH].join(":"), LC_ALL: "C.UTF-8" },
   };
 }

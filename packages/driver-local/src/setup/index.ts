@@ -7,14 +7,14 @@ export { type MachineBuildSettings, machineBuildSettings } from "./build-setting
 export { parseSize, readSetupConfig } from "./config.ts";
 export { buildGuest } from "./guest/build.ts";
 export { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "./guest/environment.ts";
-export { guestFolder } from "./guest/install.ts";
+export { guestDirectory } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
 export { type BaseTree, rebuildBase } from "./rebuild-base.ts";
 export { lineReporter, silentReporter } from "./reporter.ts";
 export { isSetUp, pendingStages, runSetup } from "./run-setup.ts";
 export { sdkPackage } from "./sdk/package.ts";
 export { setupStages } from "./stages/index.ts";
-export { makeTestDataFolder, type TestDataFolder } from "./test-data-folder.ts";
+export { makeTestDataDir, type TestDataDir } from "./test-data-directory.ts";
 export { tuneMachine } from "./tune.ts";
 export type { Reporter, SetupConfig, Stage, StageReport } from "./types.ts";
 export { isInstalled, uninstall } from "./uninstall.ts";

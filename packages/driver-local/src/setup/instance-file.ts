@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { readVersioned, writeWhole } from "./files.ts";
 
-/** What tells this data folder's names on the machine from those of another, and what it was given at set-up. */
+/** What tells this data directory's names on the machine from those of another, and what it was given at set-up. */
 export interface InstanceFile {
   readonly version: 1;
   /** 8 hex digits, part of every name on the machine. */
@@ -19,7 +19,7 @@ export function instanceName(dataDir: string): string {
   return new Bun.CryptoHasher("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 8);
 }
 
-/** Undefined before set-up, and in a folder that was copied or moved (its names would be another's). */
+/** Undefined before set-up, and in a directory that was copied or moved (its names would be another's). */
 export function readInstance(dataDir: string): InstanceFile | undefined {
   const file = readVersioned<InstanceFile>(path(dataDir), 1);
   return file?.instance === instanceName(dataDir) ? file : undefined;

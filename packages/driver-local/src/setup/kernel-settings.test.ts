@@ -4,56 +4,56 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { raiseSettings, restoreKernelSettings, settingsTooLow } from "./kernel-settings.ts";
 
-let folder: string;
+let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-kernel-"));
-  mkdirSync(`${folder}/fs/inotify`, { recursive: true });
+  directory = mkdtempSync(join(tmpdir(), "boxyard-kernel-"));
+  mkdirSync(`${directory}/fs/inotify`, { recursive: true });
   write("max_user_instances", 128);
   write("max_user_watches", 2_000_000);
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
-const write = (name: string, value: number) => writeFileSync(`${folder}/fs/inotify/${name}`, `${value}\n`);
-const read = (name: string) => Number(readFileSync(`${folder}/fs/inotify/${name}`, "utf8"));
+const write = (name: string, value: number) => writeFileSync(`${directory}/fs/inotify/${name}`, `${value}\n`);
+const read = (name: string) => Number(readFileSync(`${directory}/fs/inotify/${name}`, "utf8"));
 
 test("raises what is too low, leaves the rest, and puts back what it changed", () => {
-  expect(raiseSettings(folder, folder)).toEqual([{ name: "fs.inotify.max_user_instances", before: 128, after: 131_072 }]);
+  expect(raiseSettings(directory, directory)).toEqual([{ name: "fs.inotify.max_user_instances", before: 128, after: 131_072 }]);
   expect([read("max_user_instances"), read("max_user_watches")]).toEqual([131_072, 2_000_000]);
-  expect(settingsTooLow(folder)).toEqual([]);
-  expect(raiseSettings(folder, folder)).toEqual([]);
-  restoreKernelSettings(folder, folder);
-  restoreKernelSettings(folder, folder);
+  expect(settingsTooLow(directory)).toEqual([]);
+  expect(raiseSettings(directory, directory)).toEqual([]);
+  restoreKernelSettings(directory, directory);
+  restoreKernelSettings(directory, directory);
   expect([read("max_user_instances"), read("max_user_watches")]).toEqual([128, 2_000_000]);
 });
 
 test("a setting that this kernel does not have is passed over", () => {
-  rmSync(`${folder}/fs/inotify/max_user_instances`);
-  expect(raiseSettings(folder, folder)).toEqual([]);
-  restoreKernelSettings(folder, folder);
+  rmSync(`${directory}/fs/inotify/max_user_instances`);
+  expect(raiseSettings(directory, directory)).toEqual([]);
+  restoreKernelSettings(directory, directory);
 });
 
 test("a value that somebody else has changed since stays his", () => {
-  raiseSettings(folder, folder);
+  raiseSettings(directory, directory);
   write("max_user_instances", 500_000);
-  restoreKernelSettings(folder, folder);
+  restoreKernelSettings(directory, directory);
   expect(read("max_user_instances")).toBe(500_000);
 });
 
 test("after a reboot the first value is still the one that is put back", () => {
-  raiseSettings(folder, folder);
+  raiseSettings(directory, directory);
   write("max_user_instances", 128);
-  raiseSettings(folder, folder);
-  restoreKernelSettings(folder, folder);
+  raiseSettings(directory, directory);
+  restoreKernelSettings(directory, directory);
   expect(read("max_user_instances")).toBe(128);
 });
 
 test("what one server has raised, the last one puts back, whichever that is", () => {
-  const record = join(folder, "shared");
-  raiseSettings(record, folder);
-  // Another server finds nothing to change; the first one's data folder is gone by now.
-  raiseSettings(record, folder);
-  restoreKernelSettings(record, folder);
+  const record = join(directory, "shared");
+  raiseSettings(record, directory);
+  // Another server finds nothing to change; the first one's data directory is gone by now.
+  raiseSettings(record, directory);
+  restoreKernelSettings(record, directory);
   expect(read("max_user_instances")).toBe(128);
 });

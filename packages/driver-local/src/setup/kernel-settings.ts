@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fromErrno } from "@boxyard/core/node";
-import { RUN_FOLDER } from "../network/index.ts";
+import { RUN_DIRECTORY } from "../network/index.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { readVersioned, writeWhole } from "./files.ts";
 
@@ -41,10 +41,10 @@ interface Record {
 
 /**
  * Beside what else all servers of the machine share: the last of them puts back what the first has changed. A reboot takes both the settings and
- * this folder away.
+ * this directory away.
  */
-const recordPath = (folder: string): string => `${folder}/kernel.json`;
-/** The kernel's own folder; another one in tests. */
+const recordPath = (directory: string): string => `${directory}/kernel.json`;
+/** The kernel's own directory; another one in tests. */
 const PROC_SYS = "/proc/sys";
 const settingPath = (name: string, procSys: string): string => `${procSys}/${name.replaceAll(".", "/")}`;
 
@@ -71,25 +71,25 @@ export function settingsTooLow(procSys: string = PROC_SYS): readonly KernelSetti
 }
 
 /** Raises what is too low; the old values are on disk before anything changes. */
-export function raiseSettings(folder: string = RUN_FOLDER, procSys: string = PROC_SYS): readonly Change[] {
+export function raiseSettings(directory: string = RUN_DIRECTORY, procSys: string = PROC_SYS): readonly Change[] {
   const changes = settingsTooLow(procSys).flatMap(({ name, atLeast }) => {
     const before = readSetting(name, procSys);
     return before === undefined ? [] : [{ name, before, after: atLeast }];
   });
-  const kept = (readVersioned<Record>(recordPath(folder), 1)?.changes ?? []).filter(
+  const kept = (readVersioned<Record>(recordPath(directory), 1)?.changes ?? []).filter(
     (old) => !changes.some(({ name }) => name === old.name),
   );
   if (changes.length === 0) return changes;
   const record: Record = { version: 1, changes: [...kept, ...changes] };
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeWhole(recordPath(folder), `${JSON.stringify(record, null, 2)}\n`, 0o600);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  writeWhole(recordPath(directory), `${JSON.stringify(record, null, 2)}\n`, 0o600);
   for (const { name, after } of changes) writeSetting(name, after, procSys);
   return changes;
 }
 
 /** Puts back what set-up changed, unless somebody else has changed it since. For `uninstall`; repeatable. */
-export function restoreKernelSettings(folder: string, procSys: string = PROC_SYS): void {
-  const changes = readVersioned<Record>(recordPath(folder), 1)?.changes ?? [];
+export function restoreKernelSettings(directory: string, procSys: string = PROC_SYS): void {
+  const changes = readVersioned<Record>(recordPath(directory), 1)?.changes ?? [];
   for (const { name, before, after } of changes) if (readSetting(name, procSys) === after) writeSetting(name, before, procSys);
-  rmSync(recordPath(folder), { force: true });
+  rmSync(recordPath(directory), { force: true });
 }

@@ -6,10 +6,10 @@ import { findOverlaps } from "../network/machine.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "../network/netlink/socket.ts";
 import { type InstanceFile, readInstance, writeInstance } from "./instance-file.ts";
 
-/** Whether a data folder has sandboxes, whose addresses bind it to its range. */
+/** Whether a data directory has sandboxes, whose addresses bind it to its range. */
 export function hasSandboxes(dataDir: string): boolean {
-  const folder = `${dataDir}/sandboxes`;
-  return existsSync(folder) && readdirSync(folder).length > 0;
+  const directory = `${dataDir}/sandboxes`;
+  return existsSync(directory) && readdirSync(directory).length > 0;
 }
 
 /** True when nothing on this machine but our own link uses the range. */
@@ -23,7 +23,7 @@ export function isRangeFree({ instance: name, network }: InstanceFile): boolean 
 }
 
 /**
- * Another range for a data folder whose own is taken by now: by another data folder set up while neither had a server, by a VPN. Undefined,
+ * Another range for a data directory whose own is taken by now: by another data directory set up while neither had a server, by a VPN. Undefined,
  * and nothing changed, where sandboxes live by the old one.
  */
 export function chooseRangeAgain(dataDir: string): InstanceFile | undefined {

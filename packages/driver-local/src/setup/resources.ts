@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CARRIED_FOLDER, executableBuild } from "@boxyard/core";
+import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
 import { readCarriedFacts, SDK_PACKAGE, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
@@ -8,13 +8,13 @@ import { buildSdk, sdkKey } from "./sdk/build.ts";
 
 /** What set-up makes things from: the sources of a checkout, or what the single executable carries. */
 export interface Resources {
-  /** The folder that `images/base/` is in. */
+  /** The directory that `images/base/` is in. */
   readonly root: string;
   /** False where nothing is compiled, so that the machine needs no compiler. */
   readonly compiles: boolean;
   /** Hash of what the guest bundle is made from. */
   guestKey(): string;
-  /** Fills the folder `target` with the guest bundle. */
+  /** Fills the directory `target` with the guest bundle. */
   makeGuest(target: string, options: GuestBuildOptions): Promise<void>;
   /** Path of a package of npm's registry, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
   npmPackage(name: string): string | undefined;
@@ -49,5 +49,5 @@ function carriedBy(root: string): Resources {
   };
 }
 
-/** The executable's files appear to it as a folder beside its code. */
-export const resources: Resources = executableBuild === undefined ? checkout : carriedBy(join(import.meta.dir, CARRIED_FOLDER));
+/** The executable's files appear to it as a directory beside its code. */
+export const resources: Resources = executableBuild === undefined ? checkout : carriedBy(join(import.meta.dir, CARRIED_DIRECTORY));

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { AppError, wrapError } from "@boxyard/core";
-import { makePrivateFolder } from "@boxyard/core/node";
+import { makePrivateDirectory } from "@boxyard/core/node";
 import { lockFile } from "../sys/file-lock.ts";
 import { setupStages } from "./stages/index.ts";
 import { readDone, writeDone } from "./stamp.ts";
@@ -23,15 +23,17 @@ export async function isSetUp(config: SetupConfig): Promise<boolean> {
 }
 
 /**
- * Makes this machine ready: runs every stage that is not done. Repeatable; two at once on one data folder wait for each other; killed at
+ * Makes this machine ready: runs every stage that is not done. Repeatable; two at once on one data directory wait for each other; killed at
  * any line, the next run goes on from there. Failures are `AppError`s with the stage, what is missing and how to mend it.
  */
 export async function runSetup(config: SetupConfig, reporter: Reporter): Promise<void> {
   if (process.getuid?.() !== 0) {
     throw new AppError("permission_denied", "set-up needs root: run it with sudo", { reason: "not_root" });
   }
-  makeDataFolder(config.dataDir);
-  const lock = await lockFile(`${config.dataDir}/setup.lock`, () => reporter.say("setup: waiting for another set-up of this data folder"));
+  makeDataDir(config.dataDir);
+  const lock = await lockFile(`${config.dataDir}/setup.lock`, () =>
+    reporter.say("setup: waiting for another set-up of this data directory"),
+  );
   try {
     for (const stage of await pendingStages(config)) {
       // An earlier stage may have brought what this one needs to see that it is done: the template's layer is in the pool.
@@ -58,15 +60,19 @@ async function runStage(stage: Stage, config: SetupConfig, reporter: Reporter): 
 }
 
 /** Root's alone: sandboxes get what they need of it by mounts that are made as root. */
-function makeDataFolder(dataDir: string): void {
+function makeDataDir(dataDir: string): void {
   try {
-    makePrivateFolder(dataDir);
+    makePrivateDirectory(dataDir);
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     const text = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError("failed_precondition", `cannot make the data folder ${dataDir}: ${text}; set BOXYARD_DATA to a folder elsewhere`, {
-      reason: "data_folder",
-      cause,
-    });
+    throw new AppError(
+      "failed_precondition",
+      `cannot make the data directory ${dataDir}: ${text}; set BOXYARD_DATA to a directory elsewhere`,
+      {
+        reason: "data_directory",
+        cause,
+      },
+    );
   }
 }

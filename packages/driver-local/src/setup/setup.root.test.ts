@@ -8,23 +8,23 @@ import { AGENT_PORT } from "../steps/await-agent.ts";
 import { runCommand } from "../sys/run.ts";
 import {
   AGENT_ENVIRONMENT,
-  guestFolder,
+  guestDirectory,
   instanceName,
   isSetUp,
   pendingStages,
   runSetup,
   silentReporter,
-  type TestDataFolder,
+  type TestDataDir,
 } from "./index.ts";
-import { makeTestDataFolder } from "./test-data-folder.ts";
+import { makeTestDataDir } from "./test-data-directory.ts";
 import type { Reporter, SetupConfig } from "./types.ts";
 
 /** Building the base template takes a minute where the cache is empty. */
 const BUILD_MS = 300_000;
-let data: TestDataFolder;
+let data: TestDataDir;
 
 beforeAll(async () => {
-  data = await makeTestDataFolder();
+  data = await makeTestDataDir();
 }, BUILD_MS);
 
 afterAll(async () => {
@@ -52,7 +52,7 @@ test("a finished set-up is seen in a few ms and runs nothing again", async () =>
   expect(reporter.ran).toEqual([]);
 });
 
-test("the data folder holds what everybody expects, secrets for root alone", () => {
+test("the data directory holds what everybody expects, secrets for root alone", () => {
   const { dataDir } = data;
   const instance = JSON.parse(readFileSync(`${dataDir}/instance.json`, "utf8"));
   expect(instance).toEqual({
@@ -101,7 +101,7 @@ test("the base tree: programs, the user, nothing of the build", async () => {
 }, 60_000);
 
 test("the guest bundle runs in an empty tree, by its own loader", async () => {
-  const bundle = guestFolder(data.dataDir);
+  const bundle = guestDirectory(data.dataDir);
   expect(readdirSync(bundle).sort()).toEqual(["agent", "cgroup", "host", "init", "launch", "lib"]);
   expect(readdirSync(`${bundle}/cgroup`).sort()).toEqual(["cpu", "cpuacct", "memory", "pids"]);
   expect(readdirSync(`${bundle}/lib`)).toContain("ld.so");
@@ -136,7 +136,7 @@ test("killed at any moment, the next set-up goes on and leaves no halves", async
     await Promise.all([runSetup(config, first), runSetup(config, second)]);
     expect(new Set([...first.ran, ...second.ran]).size).toBe(first.ran.length + second.ran.length);
     expect(await pendingStages(config)).toEqual([]);
-    expect(readdirSync(`${dataDir}/guest`).sort()).toEqual([guestFolder(dataDir).split("/").pop() as string, "current"].sort());
+    expect(readdirSync(`${dataDir}/guest`).sort()).toEqual([guestDirectory(dataDir).split("/").pop() as string, "current"].sort());
     expect(readdirSync(`${dataDir}/pool/layers`)).toHaveLength(1);
     expect(readdirSync(dataDir).filter((name) => name.endsWith(".new"))).toEqual([]);
   } finally {
@@ -154,7 +154,7 @@ test("after a reboot (the pool is not mounted) only the pool is done again", asy
   expect(reporter.ran).toEqual(["pool"]);
 }, 60_000);
 
-test("a folder that was copied elsewhere is set up anew, under a name of its own", async () => {
+test("a directory that was copied elsewhere is set up anew, under a name of its own", async () => {
   const copy = mkdtempSync(join(tmpdir(), "boxyard-data-"));
   try {
     mkdirSync(copy, { recursive: true });

@@ -15,12 +15,12 @@ import { listByPurpose } from "./stages/packages.ts";
 import { readDone, writeDone } from "./stamp.ts";
 import type { Stage } from "./types.ts";
 
-function inTemporaryFolder<T>(work: (folder: string) => T): T {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-setup-"));
+function inTemporaryDirectory<T>(work: (directory: string) => T): T {
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-setup-"));
   try {
-    return work(folder);
+    return work(directory);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 
@@ -43,7 +43,7 @@ test("sizes", () => {
   for (const bad of ["", "G", "-1", "1X", "ten"]) expect(() => parseSize("BOXYARD_POOL_SIZE", bad)).toThrow("BOXYARD_POOL_SIZE");
 });
 
-test("settings: the cache lies in the data folder unless it is set; a bad network is refused at once", () => {
+test("settings: the cache lies in the data directory unless it is set; a bad network is refused at once", () => {
   expect(readSetupConfig({ BOXYARD_DATA: "/d" })).toMatchObject({ dataDir: "/d", cacheDir: "/d/cache" });
   const all = readSetupConfig({ BOXYARD_DATA: "/d", BOXYARD_CACHE: "/c", BOXYARD_NETWORK: "10.9.0.0/16", BOXYARD_POOL_SIZE: "8G" });
   expect(all).toMatchObject({ cacheDir: "/c", network: "10.9.0.0/16", poolSizeBytes: 8 * 1024 ** 3 });
@@ -61,7 +61,7 @@ test("without apt the list says what each package is for", () => {
 });
 
 test("the stamp remembers stages, and a broken one means nothing is done", () =>
-  inTemporaryFolder((dataDir) => {
+  inTemporaryDirectory((dataDir) => {
     const config = { dataDir, cacheDir: dataDir, env: {} };
     expect(readDone(config)).toEqual({});
     writeDone(config, "a", "1");
@@ -73,14 +73,14 @@ test("the stamp remembers stages, and a broken one means nothing is done", () =>
   }));
 
 test("files are written whole, with their mode, and other versions are not read", () =>
-  inTemporaryFolder((folder) => {
-    const path = join(folder, "file.json");
+  inTemporaryDirectory((directory) => {
+    const path = join(directory, "file.json");
     writeWhole(path, '{"version":2}', 0o600);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(readdirSync(folder)).toEqual(["file.json"]);
+    expect(readdirSync(directory)).toEqual(["file.json"]);
     expect(readVersioned<{ version: 2 }>(path, 2)).toEqual({ version: 2 });
     expect(readVersioned<{ version: 1 }>(path, 1)).toBeUndefined();
-    expect(readVersioned<{ version: 1 }>(join(folder, "none"), 1)).toBeUndefined();
+    expect(readVersioned<{ version: 1 }>(join(directory, "none"), 1)).toBeUndefined();
   }));
 
 test("a hash of sources follows names, contents and what is added, and is blind to tests", () => {
@@ -117,9 +117,9 @@ test("a terminal sees progress in one line that is cleared, without control char
 });
 
 test("a lock has one holder, in this process too, and is free after it", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
   try {
-    const path = join(folder, "lock");
+    const path = join(directory, "lock");
     const first = await lockFile(path);
     expect(tryLockFile(path)).toBeUndefined();
     let waited = 0;
@@ -131,7 +131,7 @@ test("a lock has one holder, in this process too, and is free after it", async (
     expect(waited).toBe(1);
     expect(existsSync(path)).toBe(true);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });
 
@@ -148,8 +148,8 @@ test("a command's failure says what it was, with the end of its output; a missin
 });
 
 test("the files of images/base hold no address of a package registry", () => {
-  const folder = join(import.meta.dir, "../../../../images/base");
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+  const directory = join(import.meta.dir, "../../../../images/base");
+  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     if (entry.isFile()) expect(readFileSync(join(entry.parentPath, entry.name), "utf8")).not.toMatch(/https?:\/\//);
   }
 });

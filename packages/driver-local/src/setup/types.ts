@@ -3,9 +3,9 @@ import type { RuntimeName } from "../runtime/dialect.ts";
 
 /** What set-up needs to know; made by `readSetupConfig`. */
 export interface SetupConfig {
-  /** Absolute path of the data folder. */
+  /** Absolute path of the data directory. */
   readonly dataDir: string;
-  /** Absolute path of the folder of built trees; several data folders may share it. */
+  /** Absolute path of the directory of built trees; several data directories may share it. */
   readonly cacheDir: string;
   /** Address range asked for; a free one is chosen when left out. */
   readonly network?: string;

@@ -6,25 +6,25 @@ import { instanceName, writeInstance } from "./instance-file.ts";
 import type { SetupConfig } from "./types.ts";
 import { isInstalled, uninstall } from "./uninstall.ts";
 
-let folder: string;
+let directory: string;
 let config: SetupConfig;
-let runFolder: string;
+let runDirectory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-uninstall-"));
-  const dataDir = join(folder, "data");
-  runFolder = join(folder, "run");
+  directory = mkdtempSync(join(tmpdir(), "boxyard-uninstall-"));
+  const dataDir = join(directory, "data");
+  runDirectory = join(directory, "run");
   mkdirSync(join(dataDir, "sandboxes"), { recursive: true });
-  mkdirSync(runFolder);
+  mkdirSync(runDirectory);
   config = { dataDir, cacheDir: join(dataDir, "cache"), env: {} };
   writeInstance(dataDir, { version: 1, instance: instanceName(dataDir), network: "10.9.0.0/16", poolSizeBytes: 1 });
   for (const name of ["pool.img", "api-key", "boxyard.db", "boxyard.db-wal", "setup.lock"]) writeFileSync(join(dataDir, name), "");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
-test("removes what is ours, and the folder with it", () => {
+test("removes what is ours, and the directory with it", () => {
   expect(isInstalled(config.dataDir)).toBe(true);
-  const kept = uninstall(config, runFolder);
+  const kept = uninstall(config, runDirectory);
   expect(kept.join("\n")).not.toContain("left:");
   expect(existsSync(config.dataDir)).toBe(false);
   expect(isInstalled(config.dataDir)).toBe(false);
@@ -32,21 +32,21 @@ test("removes what is ours, and the folder with it", () => {
 
 test("leaves what is not ours, and says so", () => {
   writeFileSync(join(config.dataDir, "thesis.tex"), "");
-  expect(uninstall(config, runFolder).join("\n")).toContain("Not ours, and left: thesis.tex");
+  expect(uninstall(config, runDirectory).join("\n")).toContain("Not ours, and left: thesis.tex");
   expect(readdirSync(config.dataDir)).toEqual(["thesis.tex"]);
 });
 
-test("touches no folder that was not set up here, nor one that was copied from elsewhere", () => {
+test("touches no directory that was not set up here, nor one that was copied from elsewhere", () => {
   rmSync(join(config.dataDir, "instance.json"));
   const before = readdirSync(config.dataDir);
-  expect(uninstall(config, runFolder).join("\n")).toContain("nothing was removed");
+  expect(uninstall(config, runDirectory).join("\n")).toContain("nothing was removed");
   writeInstance(config.dataDir, { version: 1, instance: "00000000", network: "10.9.0.0/16", poolSizeBytes: 1 });
-  expect(uninstall(config, runFolder).join("\n")).toContain("nothing was removed");
+  expect(uninstall(config, runDirectory).join("\n")).toContain("nothing was removed");
   expect(readdirSync(config.dataDir).sort()).toEqual([...before, "instance.json"].sort());
 });
 
 test("leaves the kernel's settings to other servers of the machine", () => {
-  writeFileSync(join(runFolder, "boxyard-12345678"), "");
-  expect(uninstall(config, runFolder).join("\n")).toContain("1 other Boxyard server(s)");
+  writeFileSync(join(runDirectory, "boxyard-12345678"), "");
+  expect(uninstall(config, runDirectory).join("\n")).toContain("1 other Boxyard server(s)");
   expect(existsSync(config.dataDir)).toBe(false);
 });

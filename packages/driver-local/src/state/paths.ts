@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
 
-/** Where this driver keeps things below the data folder. The only place that spells these names. */
+/** Where this driver keeps things below the data directory. The only place that spells these names. */
 export class DataPaths {
   readonly root: string;
 
@@ -32,7 +32,7 @@ export class DataPaths {
     return join(this.root, "run", "runtime");
   }
 
-  /** The runtime's own folder of one sandbox. */
+  /** The runtime's own directory of one sandbox. */
   runtimeOf(id: SandboxId): string {
     return join(this.runtime, id);
   }
@@ -41,7 +41,7 @@ export class DataPaths {
     return join(this.root, "run", "criu-moment");
   }
 
-  /** An empty folder; while a sandbox is made, its layers are mounted here, in a mount namespace that nobody else sees. */
+  /** An empty directory; while a sandbox is made, its layers are mounted here, in a mount namespace that nobody else sees. */
   get layersMount(): string {
     return join(this.root, "run", "layers");
   }

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { newSandboxId } from "@boxyard/core";
 import { copyOf, readRecord, type SandboxRecord, writeRecord } from "./record.ts";
 
-let folder: string;
+let directory: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-record-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-record-"));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const sandboxId = newSandboxId();
 const record: SandboxRecord = {
@@ -24,17 +24,17 @@ const record: SandboxRecord = {
   process: { pid: 5, startTicks: 6, bootId: "x" },
 };
 
-test("is read as it was written, and nothing else is left in the folder", async () => {
-  const path = join(folder, "state.json");
+test("is read as it was written, and nothing else is left in the directory", async () => {
+  const path = join(directory, "state.json");
   await writeRecord(path, record);
   await writeRecord(path, { ...record, ending: "killed" });
   expect(readRecord(path)).toEqual({ ...record, ending: "killed" });
-  expect(readdirSync(folder).sort()).toEqual(["state.copy.json", "state.json"]);
+  expect(readdirSync(directory).sort()).toEqual(["state.copy.json", "state.json"]);
 });
 
 test("is not taken for one when it is missing, torn, of another version or not ours", () => {
-  const path = join(folder, "bad.json");
-  expect(readRecord(join(folder, "none"))).toBeUndefined();
+  const path = join(directory, "bad.json");
+  expect(readRecord(join(directory, "none"))).toBeUndefined();
   const bad = ["", "{", "null", "[]", JSON.stringify(record).slice(0, -9)];
   const changed = [{ version: 2 }, { sandboxId: "../x" }, { uidBase: "0" }, { process: { pid: "1" } }, { lease: null }];
   for (const text of [...bad, ...changed.map((change) => JSON.stringify({ ...record, ...change }))]) {
@@ -44,10 +44,10 @@ test("is not taken for one when it is missing, torn, of another version or not o
 });
 
 describe("a damaged file", () => {
-  const path = () => join(folder, "damaged", "state.json");
+  const path = () => join(directory, "damaged", "state.json");
   beforeEach(async () => {
-    rmSync(join(folder, "damaged"), { recursive: true, force: true });
-    mkdirSync(join(folder, "damaged"));
+    rmSync(join(directory, "damaged"), { recursive: true, force: true });
+    mkdirSync(join(directory, "damaged"));
     await writeRecord(path(), record);
   });
   const damages: [string, (file: string) => void][] = [
@@ -56,7 +56,7 @@ describe("a damaged file", () => {
     ["says another thing", (file) => writeFileSync(file, readFileSync(file, "utf8").replace('"pid":5', '"pid":6'))],
     ["is gone", (file) => rmSync(file)],
     [
-      "is a folder",
+      "is a directory",
       (file) => {
         rmSync(file);
         mkdirSync(join(file, "in"), { recursive: true });

@@ -4,14 +4,14 @@ import type { Step } from "@boxyard/core";
 import { bundleConfig } from "../oci/config.ts";
 import type { CreateContext } from "../sandbox.ts";
 
-/** What the runtime reads (config.json) and what the agent reads (host/). All of it lies in the sandbox's folder, which has its own undo. */
+/** What the runtime reads (config.json) and what the agent reads (host/). All of it lies in the sandbox's directory, which has its own undo. */
 export const bundle: Step<CreateContext> = {
   name: "bundle",
   async run({ parts, spec, cgroup, record }) {
     const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
     const config = bundleConfig(
       {
-        ...{ hostname: spec.hostname, uidBase: record.uidBase, cgroupFolder: cgroup.top, memoryBytes, maxProcesses },
+        ...{ hostname: spec.hostname, uidBase: record.uidBase, cgroupDirectory: cgroup.top, memoryBytes, maxProcesses },
         restrictions: spec.restrictions ?? {},
       },
       parts.machine,

@@ -19,7 +19,7 @@ export const create: Step<CreateContext> = {
       pid = await parts.runtime.create({
         id: spec.sandboxId,
         bundle: parts.paths.sandbox(spec.sandboxId),
-        cgroups: cgroup.folders,
+        cgroups: cgroup.directories,
         ...(ctx.child && { child: ctx.child }),
         input: `${JSON.stringify({ initKey: spec.agent.initKey })}\n`,
         mounts: {
@@ -30,7 +30,7 @@ export const create: Step<CreateContext> = {
           userNsFd,
           upper: upperOf(ctx.volume),
           work: workOf(ctx.volume),
-          guest: parts.guestFolder,
+          guest: parts.guestDirectory,
           binds: binds(ctx),
         },
         controllersFile: hybridControllersFile(parts.cgroups.hierarchies),
@@ -45,10 +45,10 @@ export const create: Step<CreateContext> = {
   },
 };
 
-/** The sandbox's own facts below the guest folder: its limits, and on hybrid machines its v1 counters. */
+/** The sandbox's own facts below the guest directory: its limits, and on hybrid machines its v1 counters. */
 function binds({ parts, spec, cgroup }: CreateContext) {
   const counters = CONTROLLERS.flatMap((name) => {
-    const source = cgroup.v1Folder(name);
+    const source = cgroup.v1Directory(name);
     return source ? [{ source, target: `cgroup/${name}` }] : [];
   });
   return [{ source: parts.paths.hostFacts(spec.sandboxId), target: "host" }, ...counters];

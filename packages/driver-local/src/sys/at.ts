@@ -16,7 +16,7 @@ const AT_REMOVEDIR = 0x200;
 const STATX_BASIC = 0x7ff;
 
 export const S_IFMT = 0o170000;
-export const TYPE = { fifo: 0o010000, char: 0o020000, folder: 0o040000, block: 0o060000, file: 0o100000, symlink: 0o120000 } as const;
+export const TYPE = { fifo: 0o010000, char: 0o020000, directory: 0o040000, block: 0o060000, file: 0o100000, symlink: 0o120000 } as const;
 
 /** How `openInside` resolves: symbolic links lead within the root as `chroot` would have it, or are refused altogether. */
 export const RESOLVE = { inRoot: 0x10 | 0x02, noLinks: 0x08 | 0x04 | 0x02 } as const;
@@ -163,7 +163,7 @@ export function utimesFd(fd: number, seconds: number, nanoseconds = 0): void {
 export function removeTree(dir: number, name: string): void {
   const stat = statAt(dir, name);
   if (!stat) return;
-  if (typeOf(stat) !== TYPE.folder) {
+  if (typeOf(stat) !== TYPE.directory) {
     unlinkAt(dir, name);
     return;
   }

@@ -111,7 +111,7 @@ export function inodePaths(subvolume: string, inode: bigint): string[] {
   });
 }
 
-/** UUID of the file system at `path`, as its folder in /sys/fs/btrfs is called. */
+/** UUID of the file system at `path`, as its directory in /sys/fs/btrfs is called. */
 export function filesystemId(path: string): string {
   const info = new Uint8Array(1024);
   withDirectory(path, (fd) => ioctl(fd, IOC.FS_INFO, info, path));

@@ -95,7 +95,7 @@ export class ChildProgram {
 
   /**
    * Starts the list, which ends with `execute`, and resolves with the program's exit code; by signal: 128 + its number. `cgroup`: the v2
-   * cgroup's folder to be born in (see `CAN_BE_BORN_IN_CGROUP`).
+   * cgroup's directory to be born in (see `CAN_BE_BORN_IN_CGROUP`).
    */
   async spawn(cgroup?: string, onStarted?: (pid: number) => void): Promise<number> {
     const pid = this.parked ? await this.goOn(this.parked, cgroup ?? "") : this.startIn(cgroup);

@@ -25,7 +25,7 @@ export const O = {
   PATH: 0o10000000,
   // These differ between architectures.
   DIRECTORY: process.arch === "arm64" ? 0o40000 : 0o200000,
-  /** A file without a name in the folder; has the bit of O_DIRECTORY in it. */
+  /** A file without a name in the directory; has the bit of O_DIRECTORY in it. */
   TMPFILE: 0o20000000 | (process.arch === "arm64" ? 0o40000 : 0o200000),
   NOFOLLOW: process.arch === "arm64" ? 0o100000 : 0o400000,
 } as const;

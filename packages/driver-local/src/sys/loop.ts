@@ -36,7 +36,7 @@ function backingFile(name: string): string | undefined {
   try {
     return readFileSync(`/sys/block/${name}/loop/backing_file`, "utf8").trimEnd();
   } catch {
-    return undefined; // Not attached (the kernel removes the folder), or detached while we looked.
+    return undefined; // Not attached (the kernel removes the directory), or detached while we looked.
   }
 }
 

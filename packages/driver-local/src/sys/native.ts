@@ -161,10 +161,10 @@ function libcAddresses(): BigInt64Array {
 }
 
 function compile() {
-  // A file because cc() takes no text; a private folder because its content becomes our code.
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-native-"));
+  // A file because cc() takes no text; a private directory because its content becomes our code.
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-native-"));
   try {
-    const file = join(folder, "native.c");
+    const file = join(directory, "native.c");
     writeFileSync(file, SOURCE);
     const { by_bind, ...symbols } = cc({
       source: file,
@@ -179,7 +179,7 @@ function compile() {
     by_bind(ptr(libcAddresses()));
     return symbols;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -74,9 +74,9 @@ class Kept {
   }
 }
 
-const SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const SYSTEM_DIRECTORIES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Path of a program; also found in the administrator's folders, which a user's PATH may lack. */
+/** Path of a program; also found in the administrator's directories, which a user's PATH may lack. */
 export function findProgram(name: string): string | undefined {
-  return Bun.which(name) ?? Bun.which(name, { PATH: SYSTEM_FOLDERS }) ?? undefined;
+  return Bun.which(name) ?? Bun.which(name, { PATH: SYSTEM_DIRECTORIES }) ?? undefined;
 }

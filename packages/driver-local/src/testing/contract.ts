@@ -13,7 +13,7 @@ export const localDriverContract = (runtime: RuntimeName) => driverContract(`loc
 
 async function makeSubject(runtime: RuntimeName): Promise<ContractSubject> {
   const machine = await TestMachine.make(runtime);
-  const cgroup = join(findHierarchies().unified, `boxyard-${readInstance(machine.dataFolder)?.instance}`);
+  const cgroup = join(findHierarchies().unified, `boxyard-${readInstance(machine.dataDir)?.instance}`);
   return {
     get driver() {
       return machine.driver;
@@ -24,7 +24,7 @@ async function makeSubject(runtime: RuntimeName): Promise<ContractSubject> {
     leaveHalfMade: async () => {
       await machine.close();
       const script = join(import.meta.dir, "die-at-step.ts");
-      const child = Bun.spawn([process.execPath, script, machine.dataFolder, "before", "create"], { stdout: "pipe", stderr: "inherit" });
+      const child = Bun.spawn([process.execPath, script, machine.dataDir, "before", "create"], { stdout: "pipe", stderr: "inherit" });
       const sandboxId = (await new Response(child.stdout).text()).trim() as SandboxId;
       await child.exited;
       return { driver: "local", sandboxId, incarnation: 1 };
@@ -43,9 +43,9 @@ async function makeSubject(runtime: RuntimeName): Promise<ContractSubject> {
   };
 }
 
-function freeze(folder: string): void {
+function freeze(directory: string): void {
   try {
-    writeFileSync(join(folder, "cgroup.freeze"), "1");
+    writeFileSync(join(directory, "cgroup.freeze"), "1");
   } catch (error) {
     if (!hasErrno(error, "ENOENT")) throw error;
   }

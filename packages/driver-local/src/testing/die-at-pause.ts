@@ -4,17 +4,17 @@ import { openLocalDriver } from "../open.ts";
 import { never } from "./machine.ts";
 
 /**
- * A program for tests: `die-at-pause.ts DATA_FOLDER before|after STEP MEMORY SPEC` pauses a running sandbox, or resumes one that is paused,
+ * A program for tests: `die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC` pauses a running sandbox, or resumes one that is paused,
  * and is killed at that step, as by `kill -9`.
  */
-const [dataFolder, when, step, memory, text] = process.argv.slice(2);
-if (!dataFolder || !when || !step || !text) throw new Error("usage: die-at-pause.ts DATA_FOLDER before|after STEP MEMORY SPEC");
+const [dataDir, when, step, memory, text] = process.argv.slice(2);
+if (!dataDir || !when || !step || !text) throw new Error("usage: die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC");
 
 const die = (name: string) => {
   if (name === step) process.kill(process.pid, "SIGKILL");
 };
 const observer = when === "before" ? { before: die } : { after: die };
-const driver = await openLocalDriver({ dataFolder, logger: silentLogger, observer });
+const driver = await openLocalDriver({ dataDir, logger: silentLogger, observer });
 const spec = JSON.parse(text) as SandboxSpec;
 const options = { memory: memory === "true" };
 const handle = { driver: driver.name, sandboxId: spec.sandboxId, incarnation: spec.incarnation };

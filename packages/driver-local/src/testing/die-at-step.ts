@@ -2,16 +2,16 @@ import { silentLogger } from "@boxyard/core/node";
 import { openLocalDriver } from "../open.ts";
 import { never, testSpec } from "./machine.ts";
 
-/** A program for tests: `die-at-step.ts DATA_FOLDER before|after STEP` makes, starts and removes a sandbox and is killed at that step, as by `kill -9`. */
-const [dataFolder, when, step] = process.argv.slice(2);
-if (!dataFolder || !when || !step) throw new Error("usage: die-at-step.ts DATA_FOLDER before|after STEP");
+/** A program for tests: `die-at-step.ts DATA_DIR before|after STEP` makes, starts and removes a sandbox and is killed at that step, as by `kill -9`. */
+const [dataDir, when, step] = process.argv.slice(2);
+if (!dataDir || !when || !step) throw new Error("usage: die-at-step.ts DATA_DIR before|after STEP");
 
 const die = (name: string) => {
   if (name === step) process.kill(process.pid, "SIGKILL");
 };
 const observer = when === "before" ? { before: die } : { after: die };
-const driver = await openLocalDriver({ dataFolder, logger: silentLogger, observer });
-const spec = testSpec(dataFolder);
+const driver = await openLocalDriver({ dataDir, logger: silentLogger, observer });
+const spec = testSpec(dataDir);
 console.log(spec.sandboxId);
 const handle = await driver.create(spec, never);
 await driver.start(handle, never);

@@ -1,10 +1,10 @@
 import { LayerStore } from "../images/index.ts";
 
-/** A program for tests: `import-and-die.ts DATA_FOLDER` begins an import, says so, and never ends it by itself. */
-const [dataFolder] = process.argv.slice(2);
-if (!dataFolder) throw new Error("usage: import-and-die.ts DATA_FOLDER");
+/** A program for tests: `import-and-die.ts DATA_DIR` begins an import, says so, and never ends it by itself. */
+const [dataDir] = process.argv.slice(2);
+if (!dataDir) throw new Error("usage: import-and-die.ts DATA_DIR");
 
 const source = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(100)) });
-const importing = new LayerStore(dataFolder).import(source, { signal: new AbortController().signal });
+const importing = new LayerStore(dataDir).import(source, { signal: new AbortController().signal });
 setTimeout(() => console.log("begun"), 300);
 await importing;

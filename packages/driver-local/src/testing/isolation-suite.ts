@@ -51,7 +51,7 @@ export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {})
     });
 
     test("does not see the machine's files", async () => {
-      const secret = join(machine.dataFolder, "a-secret-of-the-machine");
+      const secret = join(machine.dataDir, "a-secret-of-the-machine");
       writeFileSync(secret, "xyzzy-plugh", { mode: 0o644 });
       const { output } = await inside(`cat ${secret} /proc/1/root${secret} /proc/1/cwd${secret} /.boxyard/..${secret}`);
       expect(output).not.toContain("plugh");
@@ -98,7 +98,7 @@ export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {})
       expect(output.match(/Operation not permitted/g)?.length).toBe(3);
       const nodes = (await inside("cd /dev; for f in *; do [ -b $f -o -c $f ] && [ ! -L $f ] && echo $f; done")).output.trim().split("\n");
       expect(nodes).toEqual(["full", "null", "random", "tty", "urandom", "zero"]);
-      const upper = join(machine.dataFolder, "pool/sandboxes", handle.sandboxId, "upper/srv");
+      const upper = join(machine.dataDir, "pool/sandboxes", handle.sandboxId, "upper/srv");
       mkdirSync(upper, { recursive: true });
       expect(Bun.spawnSync(["mknod", "-m", "666", join(upper, "zero"), "c", "1", "5"]).exitCode).toBe(0);
       const opened = await inside("ls -l /srv/zero; head -c 1 /srv/zero");
@@ -112,7 +112,7 @@ export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {})
       for (const name of ["null", "zero", "full", "random", "urandom", "tty"]) {
         expect([name, place(`${root}/dev/${name}`)]).not.toEqual([name, place(`/dev/${name}`)]);
       }
-      const guest = join(machine.dataFolder, "guest/current");
+      const guest = join(machine.dataDir, "guest/current");
       for (const name of ["init", "agent", "lib/ld.so"]) {
         expect([name, statSync(`${root}/.boxyard/${name}`).dev]).not.toEqual([name, statSync(join(guest, name)).dev]);
       }
@@ -171,15 +171,15 @@ export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {})
         ["1", "pipe:[N]"],
         ["2", "pipe:[N]"],
       ]);
-      const folder = `/proc/${machine.agentPid(handle)}/fd`;
-      const others = readdirSync(folder).flatMap((fd) => {
+      const directory = `/proc/${machine.agentPid(handle)}/fd`;
+      const others = readdirSync(directory).flatMap((fd) => {
         try {
-          return [readlinkSync(`${folder}/${fd}`)];
+          return [readlinkSync(`${directory}/${fd}`)];
         } catch {
           return []; // The agent is at work: it has closed this one meanwhile.
         }
       });
-      expect(others.filter((target) => target.includes(machine.dataFolder))).toEqual([]);
+      expect(others.filter((target) => target.includes(machine.dataDir))).toEqual([]);
     });
 
     test("leaves no mount on the machine", () => {
@@ -219,7 +219,7 @@ export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {})
       const otherAddress = await machine.driver.address(other);
       await initAgent(otherAddress);
       await exec(otherAddress, "echo open-sesame > /tmp/secret; chmod 777 /tmp/secret; sleep 1000 & sleep 0.1");
-      const volume = join(machine.dataFolder, "pool/sandboxes", other.sandboxId);
+      const volume = join(machine.dataDir, "pool/sandboxes", other.sandboxId);
       const { output } = await inside(
         `cat /tmp/secret ${volume}/upper/tmp/secret; grep -l sesame -r /tmp /run /home /mnt /srv 2>/dev/null; pgrep -a sleep`,
       );
@@ -266,9 +266,9 @@ const ARM64: typeof X64 = {
 const NUMBERS = process.arch === "arm64" ? ARM64 : X64;
 
 /** Owner and mode of every device node of the machine's; terminals and loop devices come and go with other programs. */
-function deviceNodes(folder = "/dev"): string {
-  const lines = readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
+function deviceNodes(directory = "/dev"): string {
+  const lines = readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
     if (/^(pts|shm|mqueue|loop|fd)/.test(entry.name) || entry.isSymbolicLink()) return [];
     if (entry.isDirectory()) return [deviceNodes(path)];
     const { uid, gid, mode } = statSync(path);

@@ -6,16 +6,16 @@ import type { ImageRef, SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import type { LocalDriver } from "../driver.ts";
 import { openLocalDriver } from "../open.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
-import { makeTestDataFolder, type TestDataFolder } from "../setup/index.ts";
+import { makeTestDataDir, type TestDataDir } from "../setup/index.ts";
 import { readRecord } from "../state/record.ts";
 import { SLOWNESS } from "./config.ts";
 
 export const INIT_KEY = "0123456789abcdef0123456789abcdef";
 export const never = new AbortController().signal;
 
-/** A spec for the image of `dataFolder`'s base template. */
-export function testSpec(dataFolder: string, resources: Partial<SandboxSpec["resources"]> = {}): SandboxSpec {
-  const { image } = JSON.parse(readFileSync(join(dataFolder, "templates/base.json"), "utf8")) as { image: ImageRef };
+/** A spec for the image of `dataDir`'s base template. */
+export function testSpec(dataDir: string, resources: Partial<SandboxSpec["resources"]> = {}): SandboxSpec {
+  const { image } = JSON.parse(readFileSync(join(dataDir, "templates/base.json"), "utf8")) as { image: ImageRef };
   return {
     sandboxId: newSandboxId(),
     incarnation: 1,
@@ -28,36 +28,36 @@ export function testSpec(dataFolder: string, resources: Partial<SandboxSpec["res
   };
 }
 
-/** A real driver on a data folder of its own, for tests that need root. One at a time: it can be closed and opened again. */
+/** A real driver on a data directory of its own, for tests that need root. One at a time: it can be closed and opened again. */
 export class TestMachine {
   /** Faults of the driver that is opened next, and of the open one. */
   readonly faults: StepObserver = {};
-  readonly folder: TestDataFolder;
+  readonly directory: TestDataDir;
   /** For the driver that is opened next. */
   criuLimitMs: number | undefined;
   private open: LocalDriver | undefined;
 
   private readonly runtime: RuntimeName | undefined;
 
-  private constructor(folder: TestDataFolder, runtime: RuntimeName | undefined) {
-    this.folder = folder;
+  private constructor(directory: TestDataDir, runtime: RuntimeName | undefined) {
+    this.directory = directory;
     this.runtime = runtime;
   }
 
-  /** `runtime`: what makes its sandboxes, crun mostly. `parent`: where its data folder lies; the temporary directory by default. */
+  /** `runtime`: what makes its sandboxes, crun mostly. `parent`: where its data directory lies; the temporary directory by default. */
   static async make(runtime?: RuntimeName, parent?: string): Promise<TestMachine> {
-    const machine = new TestMachine(await makeTestDataFolder({ ...(parent !== undefined && { parent }) }), runtime);
+    const machine = new TestMachine(await makeTestDataDir({ ...(parent !== undefined && { parent }) }), runtime);
     try {
       await machine.reopen();
       return machine;
     } catch (error) {
-      await machine.folder.remove();
+      await machine.directory.remove();
       throw error;
     }
   }
 
-  get dataFolder(): string {
-    return this.folder.dataDir;
+  get dataDir(): string {
+    return this.directory.dataDir;
   }
 
   get driver(): LocalDriver {
@@ -66,7 +66,7 @@ export class TestMachine {
   }
 
   spec(resources?: Partial<SandboxSpec["resources"]>): SandboxSpec {
-    return testSpec(this.dataFolder, resources);
+    return testSpec(this.dataDir, resources);
   }
 
   async boot(spec = this.spec()): Promise<SandboxHandle> {
@@ -83,11 +83,11 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    const { dataFolder, runtime, faults, criuLimitMs } = this;
+    const { dataDir, runtime, faults, criuLimitMs } = this;
     // Looked up at each step: tests change them while the driver is open.
     const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
     this.open = await openLocalDriver({
-      dataFolder,
+      dataDir,
       logger: silentLogger,
       observer,
       agentTimeoutMs,
@@ -98,7 +98,7 @@ export class TestMachine {
 
   /** PID 1 of a sandbox, as the machine numbers it. */
   initPid(handle: SandboxHandle): number {
-    const record = readRecord(join(this.dataFolder, "sandboxes", handle.sandboxId, "state.json"));
+    const record = readRecord(join(this.dataDir, "sandboxes", handle.sandboxId, "state.json"));
     if (!record?.process) throw new Error(`${handle.sandboxId} has no process`);
     return record.process.pid;
   }
@@ -118,6 +118,6 @@ export class TestMachine {
     await this.destroyAll();
     await this.driver.release();
     this.open = undefined;
-    await this.folder.remove();
+    await this.directory.remove();
   }
 }

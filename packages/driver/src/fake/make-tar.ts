@@ -3,8 +3,8 @@ export interface TarEntry {
   readonly path: string;
   readonly text?: string;
   readonly mode?: number;
-  /** `file` by default. Numbers as in the format: 1 hard link, 2 symbolic link, 3 and 4 devices, 5 folder, 6 FIFO. */
-  readonly type?: "file" | "hardlink" | "symlink" | "chardev" | "blockdev" | "folder" | "fifo";
+  /** `file` by default. Numbers as in the format: 1 hard link, 2 symbolic link, 3 and 4 devices, 5 directory, 6 FIFO. */
+  readonly type?: "file" | "hardlink" | "symlink" | "chardev" | "blockdev" | "directory" | "fifo";
   readonly linkTo?: string;
   readonly uid?: number;
   readonly gid?: number;
@@ -14,7 +14,7 @@ export interface TarEntry {
   readonly pax?: Readonly<Record<string, string | Uint8Array>>;
 }
 
-const TYPES = { file: "0", hardlink: "1", symlink: "2", chardev: "3", blockdev: "4", folder: "5", fifo: "6" } as const;
+const TYPES = { file: "0", hardlink: "1", symlink: "2", chardev: "3", blockdev: "4", directory: "5", fifo: "6" } as const;
 const BLOCK = 512;
 const encoder = new TextEncoder();
 
@@ -23,7 +23,7 @@ function header(entry: TarEntry, size: number, typeflag: string): Uint8Array {
   const put = (text: string, at: number, length: number) => block.set(encoder.encode(text).subarray(0, length), at);
   const octal = (value: number, at: number, length: number) => put(`${value.toString(8).padStart(length - 1, "0")}\0`, at, length);
   put(entry.path, 0, 100);
-  octal(entry.mode ?? (entry.type === "folder" ? 0o755 : 0o644), 100, 8);
+  octal(entry.mode ?? (entry.type === "directory" ? 0o755 : 0o644), 100, 8);
   octal(entry.uid ?? 0, 108, 8);
   octal(entry.gid ?? 0, 116, 8);
   octal(size, 124, 12);

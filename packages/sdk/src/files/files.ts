@@ -194,7 +194,7 @@ export class Files {
     const target: PartTarget = {
       put: (part, bytes, signal) => this.writeWhole(part, bytes, { user, signal, requestTimeoutMs }),
       join: (sources, signal) => this.compose(sources, destination, { user, signal, requestTimeoutMs }),
-      cleanUp: (folder) => this.remove(folder, { user, requestTimeoutMs: CLEAN_UP_TIMEOUT_MS }).catch(() => {}),
+      cleanUp: (directory) => this.remove(directory, { user, requestTimeoutMs: CLEAN_UP_TIMEOUT_MS }).catch(() => {}),
     };
     try {
       scope.throwIfEnded();
@@ -202,8 +202,8 @@ export class Files {
       scope.throwIfEnded();
       if (rest) {
         destination = await this.linkTarget(path, { user, signal: scope.signal });
-        const folder = `${destination.slice(0, destination.lastIndexOf("/") + 1)}.upload-${randomKey()}`;
-        return await uploadInParts(target, folder, rest, sizes, onSent, scope);
+        const directory = `${destination.slice(0, destination.lastIndexOf("/") + 1)}.upload-${randomKey()}`;
+        return await uploadInParts(target, directory, rest, sizes, onSent, scope);
       }
       // A short stream turns out to be small.
       const info = await this.writeWhole(path, first, { user, signal: scope.signal, requestTimeoutMs });

@@ -28,8 +28,8 @@ type Part = Blob | Uint8Array<ArrayBuffer>;
 export interface PartTarget {
   put(path: string, data: Part, signal: AbortSignal): Promise<unknown>;
   join(parts: readonly string[], signal: AbortSignal): Promise<WriteInfo>;
-  /** Removes the folder of the parts, whatever is in it. Never fails. */
-  cleanUp(folder: string): Promise<void>;
+  /** Removes the directory of the parts, whatever is in it. Never fails. */
+  cleanUp(directory: string): Promise<void>;
 }
 
 /** Data to upload; texts are bytes already, so that every size is one of bytes. */
@@ -108,12 +108,12 @@ async function* joined(start: readonly Part[], rest: AsyncIterator<Part>): Async
 }
 
 /**
- * Uploads parts side by side into a folder beside the destination, then joins them. The destination changes at once and only at the end;
- * whatever fails, the folder goes away. A part whose connection fails is sent again.
+ * Uploads parts side by side into a directory beside the destination, then joins them. The destination changes at once and only at the end;
+ * whatever fails, the directory goes away. A part whose connection fails is sent again.
  */
 export async function uploadInParts(
   target: PartTarget,
-  folder: string,
+  directory: string,
   parts: AsyncIterator<Part>,
   sizes: PartSize,
   onSent: (bytes: number) => void | Promise<void>,
@@ -126,7 +126,7 @@ export async function uploadInParts(
     const bytes = part instanceof Blob ? part.size : part.length;
     const index = count++;
     const startedAt = performance.now();
-    paths[index] = await putRepeatedly(target, `${folder}/${index}`, part, scope);
+    paths[index] = await putRepeatedly(target, `${directory}/${index}`, part, scope);
     sizes.took(bytes, (performance.now() - startedAt) * shares);
     await onSent(bytes);
   };
@@ -148,7 +148,7 @@ export async function uploadInParts(
     return await target.join(paths, scope.signal);
   } finally {
     await Promise.allSettled(workers);
-    await target.cleanUp(folder);
+    await target.cleanUp(directory);
   }
 }
 

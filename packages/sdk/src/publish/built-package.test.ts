@@ -9,13 +9,13 @@ const SIZE_LIMIT_BYTES = 60_000;
 
 // Inside the package, so that its dependencies are found as from a real place of installation.
 mkdirSync(join(PACKAGE, "dist"), { recursive: true });
-const folder = mkdtempSync(join(PACKAGE, "dist/test-"));
-const built = join(folder, "package");
+const directory = mkdtempSync(join(PACKAGE, "dist/test-"));
+const built = join(directory, "package");
 
 beforeAll(() => buildPackage(built));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-async function run(argv: string[], cwd = folder): Promise<{ exitCode: number; output: string }> {
+async function run(argv: string[], cwd = directory): Promise<{ exitCode: number; output: string }> {
   const child = Bun.spawn(argv, { cwd, stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
@@ -29,7 +29,7 @@ test("passes the whole suite on Node", async () => {
   const bundle = await Bun.build({
     entrypoints: [join(import.meta.dir, "../testing/node-run.ts")],
     target: "node",
-    outdir: folder,
+    outdir: directory,
     naming: "run.mjs",
   });
   expect(bundle.success).toBe(true);
@@ -53,7 +53,7 @@ test("is at most 60 kB gzipped with its dependencies, and needs no Node", async 
 
 test("templates come from a door of their own, and Node can open it", async () => {
   writeFileSync(
-    join(folder, "template.mjs"),
+    join(directory, "template.mjs"),
     `import { Template, waitForPort } from "./package/template/index.js";
 const template = Template.fromDockerfile("FROM debian:12\\nRUN true").setReadyCmd(waitForPort(1));
 try { await template.build("x", { apiUrl: "http://127.0.0.1:1", apiKey: "k" }); } catch (error) { console.log(error.name, error.reason); }
@@ -64,7 +64,7 @@ try { await template.build("x", { apiUrl: "http://127.0.0.1:1", apiKey: "k" }); 
 
 test("its types stand alone, also without skipLibCheck", async () => {
   writeFileSync(
-    join(folder, "user.ts"),
+    join(directory, "user.ts"),
     `import { type CommandHandle, type CommandResult, Commands, Sandbox } from "./package/index.js";
 import { type NewBuild, Template } from "./package/template/index.js";
 const built: NewBuild = await Template.fromBaseImage().copy(["a", "b"], "/").run("true").build("x");
@@ -92,7 +92,7 @@ export { alsoWrong, built, bytes, either, handle, result, text, waited, wrong };
     types: [],
     lib: ["ESNext", "DOM", "DOM.AsyncIterable"],
   };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: config, files: ["user.ts"] }));
+  writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions: config, files: ["user.ts"] }));
   const { exitCode, output } = await run([resolve(PACKAGE, "../../node_modules/.bin/tsc"), "-p", "."]);
   expect({ exitCode, output }).toEqual({ exitCode: 0, output: "" });
 }, 30_000);

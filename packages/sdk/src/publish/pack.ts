@@ -30,8 +30,8 @@ export async function packPackage(file: string): Promise<void> {
 }
 
 /** Every file below a directory, in a fixed order and with one mode, whatever the umask was. */
-function entriesOf(root: string, folder: string): ContextEntry[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+function entriesOf(root: string, directory: string): ContextEntry[] {
+  return readdirSync(join(root, directory), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => {
       const absolute = join(entry.parentPath, entry.name);

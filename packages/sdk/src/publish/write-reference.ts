@@ -182,8 +182,8 @@ command, of it 0.5 to 0.8 ms of its own CPU; 0.04 to 0.13 ms to a read of 1 kB, 
 `;
 
 /** Names that the package exports, with the module each comes from. */
-function exportsOf(folder: string, below: string): Map<string, string> {
-  const index = readFileSync(join(folder, below, "index.d.ts"), "utf8");
+function exportsOf(directory: string, below: string): Map<string, string> {
+  const index = readFileSync(join(directory, below, "index.d.ts"), "utf8");
   const found = new Map<string, string>();
   for (const [, names = "", module = ""] of index.matchAll(/export (?:type )?\{([^}]*)\} from "\.\/([^"]+)\.js"/g)) {
     for (const name of names.split(",").map((text) => text.replace("type ", "").trim())) if (name) found.set(name, `${below}${module}`);
@@ -225,15 +225,15 @@ function docstringBefore(text: string, at: number): string[] {
 const tasks = readFileSync(join(import.meta.dir, "tasks.md"), "utf8");
 const built = mkdtempSync(join(PACKAGE, ".reference-"));
 try {
-  const folder = join(built, "package");
-  await buildPackage(folder);
-  const exported = new Map([...exportsOf(folder, ""), ...exportsOf(folder, "template/")]);
+  const directory = join(built, "package");
+  await buildPackage(directory);
+  const exported = new Map([...exportsOf(directory, ""), ...exportsOf(directory, "template/")]);
   const shown = CHAPTERS.flatMap(({ names }) => names);
   const missing = [...exported.keys()].filter((name) => !shown.includes(name));
   if (missing.length > 0) throw new Error(`exported, and in no chapter of the reference: ${missing.join(", ")}`);
   const chapters = CHAPTERS.map(({ title, names }) => {
     const entries = names.map((name) => {
-      const text = readFileSync(join(folder, `${exported.get(name)}.d.ts`), "utf8");
+      const text = readFileSync(join(directory, `${exported.get(name)}.d.ts`), "utf8");
       return `### ${name}\n\n\`\`\`\`ts\n${declarationOf(text, name)}\n\`\`\`\``;
     });
     return `## ${title}\n\n${entries.join("\n\n")}`;

@@ -72,15 +72,15 @@ function matchesOf(context: string, source: string, rules: Rules): string[] {
   let found = [""];
   for (const part of source.split("/")) {
     const fits = matcher(part);
-    found = found.flatMap((folder) => {
-      const names = isFolder(join(context, folder)) ? readdirSync(join(context, folder)).filter(fits).sort() : [];
-      return names.map((name) => (folder ? `${folder}/${name}` : name));
+    found = found.flatMap((directory) => {
+      const names = isDirectory(join(context, directory)) ? readdirSync(join(context, directory)).filter(fits).sort() : [];
+      return names.map((name) => (directory ? `${directory}/${name}` : name));
     });
   }
   return found.filter((path) => !rules.ignores(path) || rules.hasExceptions);
 }
 
-const isFolder = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+const isDirectory = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
 /** The path without links; they must not lead out of the context. */
 function resolved(context: string, path: string): string {

@@ -1,6 +1,6 @@
 /** Files of a COPY: which, and from where. */
 export interface CopySource {
-  /** Folder that paths begin at, and that `.dockerignore` is read from. */
+  /** Directory that paths begin at, and that `.dockerignore` is read from. */
   readonly context: string;
   /** A path below the context; `*`, `?` and `**` match. */
   readonly source: string;

@@ -29,7 +29,7 @@ beforeAll(() => {
 
 const paths = (source: string) => entriesOf({ context, source }).map(({ path }) => path);
 
-test("a COPY takes a folder with all that is in it, but what .dockerignore leaves out", () => {
+test("a COPY takes a directory with all that is in it, but what .dockerignore leaves out", () => {
   const long = [`app/${LONG.split("/")[0]}`, `app/${LONG}`];
   expect(paths("app")).toEqual(["app", "app/.hidden", ...long, "app/link", "app/main.py", "app/sub", "app/sub/a.txt"]);
   expect(paths("./app/sub/")).toEqual(["app/sub", "app/sub/a.txt"]);

@@ -6,11 +6,11 @@ import { type PushProgress, Template } from "./index.ts";
 
 let answer: (request: Request) => Response | Promise<Response> = () => new Response(null, { status: 500 });
 const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => answer(request) });
-const folder = mkdtempSync(join(tmpdir(), "boxyard-out-"));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-out-"));
 const options = { apiUrl: `http://127.0.0.1:${server.port}`, apiKey: "key" };
 afterAll(async () => {
   await server.stop(true);
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 beforeEach(() => {
   answer = () => new Response(null, { status: 500 });
@@ -64,11 +64,11 @@ test("a push that failed, or whose answer ended early, is an error", async () =>
 test("an export is a file when it is whole, and nothing when it is not", async () => {
   const headers = { "Content-Length": "6", "X-Image-Digest": "sha256:2" };
   answer = () => new Response("abcdef", { headers });
-  const to = join(folder, "a.tar");
+  const to = join(directory, "a.tar");
   expect(await Template.export("app", to, options)).toEqual({ digest: "sha256:2", bytes: 6 });
-  expect([readFileSync(to, "utf8"), readdirSync(folder)]).toEqual(["abcdef", ["a.tar"]]);
+  expect([readFileSync(to, "utf8"), readdirSync(directory)]).toEqual(["abcdef", ["a.tar"]]);
   // Chunked, and shorter than it says: as a proxy in between might make it.
   answer = () => new Response(lines("abc").body, { headers: { "X-Image-Digest": "sha256:2" } });
   await expect(Template.export("app", to, options)).rejects.toMatchObject({ name: "ConnectionError" });
-  expect([readFileSync(to, "utf8"), readdirSync(folder)]).toEqual(["abcdef", ["a.tar"]]);
+  expect([readFileSync(to, "utf8"), readdirSync(directory)]).toEqual(["abcdef", ["a.tar"]]);
 });

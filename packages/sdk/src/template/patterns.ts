@@ -48,7 +48,7 @@ export function matcher(pattern: string): (path: string) => boolean {
 }
 
 /**
- * Says which paths `.dockerignore` leaves out. A pattern also covers what is below the folder it names; the last one that matches decides; `!`
+ * Says which paths `.dockerignore` leaves out. A pattern also covers what is below the directory it names; the last one that matches decides; `!`
  * includes again. Comments begin with `#`.
  */
 export function ignoreRules(text: string): { ignores(path: string): boolean; readonly hasExceptions: boolean } {

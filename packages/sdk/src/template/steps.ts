@@ -24,9 +24,9 @@ export interface RunMount {
   readonly target: string;
   /** cache: its name. Default: the target. */
   readonly id?: string | undefined;
-  /** cache: `UID:GID` of the folder. Default `0:0`. */
+  /** cache: `UID:GID` of the directory. Default `0:0`. */
   readonly owner?: string | undefined;
-  /** cache: permission bits of the folder in octal digits. Default `0755`. */
+  /** cache: permission bits of the directory in octal digits. Default `0755`. */
   readonly mode?: string | undefined;
   /** cache: what the command changes is not kept. */
   readonly readonly?: boolean | undefined;

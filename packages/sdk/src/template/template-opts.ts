@@ -3,7 +3,7 @@ import type { BuildOpts } from "./build.ts";
 import type { SecretMount } from "./steps.ts";
 
 export interface TemplateOpts {
-  /** Folder that the paths of `copy` begin at; its `.dockerignore` counts. Default: the working directory of this program. */
+  /** Directory that the paths of `copy` begin at; its `.dockerignore` counts. Default: the working directory of this program. */
   readonly context?: string | undefined;
 }
 

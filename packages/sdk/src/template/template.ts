@@ -94,7 +94,7 @@ export class Template {
     return new Template({ origin, steps: [], force: false, at: callSite(import.meta.url) }, context);
   }
 
-  /** Copies files or folders of the context; of a folder its content goes into the destination. `*`, `?` and `**` match names. */
+  /** Copies files or directories of the context; of a directory its content goes into the destination. `*`, `?` and `**` match names. */
   copy(sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
     const mode = opts.mode === undefined ? "" : `0${opts.mode.toString(8)}`;
     const list = typeof sources === "string" ? [sources] : sources;

@@ -59,7 +59,7 @@ export async function sendSteps(
     }
     const [source = "", destination = ""] = plain.args;
     const tell = (state: UploadState["state"], bytes?: number) => opts.onUpload?.({ step: index + 1, stage, source, state, bytes });
-    await using fetched = new FetchFolder();
+    await using fetched = new FetchDirectory();
     const files = await filesOf(copy, at, fetched, opts.signal);
     const filesHash = await hashOf(files.entries, source, destination);
     await sendFiles(api, templateId, { hash: filesHash, entries: files.entries, source, again: force }, tell, opts);
@@ -83,10 +83,10 @@ async function sendBound(
       sent.push(mount);
       continue;
     }
-    await using fetched = new FetchFolder();
+    await using fetched = new FetchDirectory();
     const files = await filesOf(copy, at, fetched, opts.signal);
     if (files.sent?.length !== 1) {
-      throw new InvalidArgumentError(`RUN --mount: '${copy.sources[0]}' must name one file or folder`, { code: "invalid_argument" });
+      throw new InvalidArgumentError(`RUN --mount: '${copy.sources[0]}' must name one file or directory`, { code: "invalid_argument" });
     }
     const source = copy.sources[0] ?? "";
     const filesHash = await hashOf(files.entries, source, mount.target);
@@ -103,7 +103,7 @@ type Copied = NonNullable<TemplateStep["copy"]>;
 async function filesOf(
   copy: Copied,
   at: TemplateStep["at"],
-  fetched: FetchFolder,
+  fetched: FetchDirectory,
   signal: AbortSignal | undefined,
 ): Promise<{ entries: ContextEntry[]; sent?: SentSource[] }> {
   try {
@@ -115,8 +115,8 @@ async function filesOf(
   }
 }
 
-/** A folder for what is fetched, made when it is needed. */
-class FetchFolder implements AsyncDisposable {
+/** A directory for what is fetched, made when it is needed. */
+class FetchDirectory implements AsyncDisposable {
   private made: string | undefined;
 
   get path(): string {
@@ -150,16 +150,16 @@ async function sendFiles(
   const link: UploadLink = await uploadLink(api, templateId, hash, options);
   if (link.url === undefined || (link.present && !again)) return tell("cached");
   tell("packing");
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-build-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-build-"));
   try {
-    const file = join(folder, "files.tar.gz");
+    const file = join(directory, "files.tar.gz");
     await writeTarGz(entries, file);
     const archive = await openAsBlob(file);
     tell("uploading", archive.size);
     await put(link.url, archive, link.headers, source, [api.config.signal, opts.signal]);
     tell("uploaded", archive.size);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -18,19 +18,19 @@ const FETCH_LIMIT_MS = 600_000;
 const MAX_BYTES = 4 * 2 ** 30;
 
 /**
- * Fetches the files into a folder, as what is to be copied; they are readable by their owner only, as builders of images have it.
+ * Fetches the files into a directory, as what is to be copied; they are readable by their owner only, as builders of images have it.
  *
  * @throws InvalidArgumentError with reason `add_failed` or `add_checksum`.
  */
 export async function urlEntries(
   { urls, sha256 }: UrlSources,
-  folder: string,
+  directory: string,
   signal: AbortSignal | undefined,
 ): Promise<{ entries: ContextEntry[]; sent: SentSource[] }> {
   const entries: ContextEntry[] = [];
   for (const url of urls) {
     const name = nameOf(url);
-    const absolute = join(folder, String(entries.length));
+    const absolute = join(directory, String(entries.length));
     const digest = await fetchTo(url, absolute, signal);
     if (sha256 !== undefined && digest !== sha256) {
       throw refusal(`${url} has the checksum sha256:${digest}, not sha256:${sha256}`, "add_checksum");

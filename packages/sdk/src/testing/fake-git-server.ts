@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A git server for tests: repositories of a folder over HTTP, by `git http-backend`, behind Basic authentication. */
-export async function startGitServer(folder: string, user: string, password: string): Promise<{ url: string; stop(): Promise<void> }> {
+/** A git server for tests: repositories of a directory over HTTP, by `git http-backend`, behind Basic authentication. */
+export async function startGitServer(directory: string, user: string, password: string): Promise<{ url: string; stop(): Promise<void> }> {
   const expected = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
   const server = createServer((request, response) => {
     if (request.headers.authorization !== expected) {
@@ -13,7 +13,7 @@ export async function startGitServer(folder: string, user: string, password: str
     const child = spawn("git", ["http-backend"], {
       env: {
         PATH: "/usr/bin:/bin",
-        GIT_PROJECT_ROOT: folder,
+        GIT_PROJECT_ROOT: directory,
         GIT_HTTP_EXPORT_ALL: "1",
         PATH_INFO: url.pathname,
         QUERY_STRING: url.search.slice(1),

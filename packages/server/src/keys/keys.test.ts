@@ -7,36 +7,36 @@ import { SqlStore, type Store } from "../store/index.ts";
 import { hashKey, hintOf, newApiKey } from "./api-key.ts";
 import { ensureFirstKey, Keys } from "./keys.ts";
 
-let folder: string;
+let directory: string;
 let store: Store;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-keys-"));
-  store = await SqlStore.open({ file: join(folder, "boxyard.db") }, "node");
+  directory = mkdtempSync(join(tmpdir(), "boxyard-keys-"));
+  store = await SqlStore.open({ file: join(directory, "boxyard.db") }, "node");
 });
 afterEach(async () => {
   await store.close();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 test("the first key is made once, readable by root only, and kept as a hash", async () => {
-  const first = await ensureFirstKey(store, folder, 1);
+  const first = await ensureFirstKey(store, directory, 1);
   expect(first.created).toBe(true);
   expect(first.key).toMatch(/^e2b_[0-9a-f]{40}$/);
   expect(statSync(first.path).mode & 0o777).toBe(0o600);
-  expect(await ensureFirstKey(store, folder, 2)).toEqual({ ...first, created: false });
+  expect(await ensureFirstKey(store, directory, 2)).toEqual({ ...first, created: false });
   const keys = await store.listKeys();
   expect(keys.map(({ hash, hint }) => [hash, hint])).toEqual([[hashKey(first.key), hintOf(first.key)]]);
   for (const file of ["boxyard.db", "boxyard.db-wal"])
-    expect(readFileSync(join(folder, file), "latin1")).not.toContain(first.key.slice(9, -5));
+    expect(readFileSync(join(directory, file), "latin1")).not.toContain(first.key.slice(9, -5));
 });
 
 test("a key file that holds no key is not overwritten", async () => {
-  writeFileSync(join(folder, "api-key"), "something else\n");
-  await expect(ensureFirstKey(store, folder, 1)).rejects.toMatchObject({ reason: "bad_key_file" });
+  writeFileSync(join(directory, "api-key"), "something else\n");
+  await expect(ensureFirstKey(store, directory, 1)).rejects.toMatchObject({ reason: "bad_key_file" });
 });
 
 test("keys are told from what is none", async () => {
-  const { key } = await ensureFirstKey(store, folder, 1);
+  const { key } = await ensureFirstKey(store, directory, 1);
   const keys = new Keys(store, new FakeClock(5));
   const caller = await keys.authenticate(key);
   expect(caller.teamId).toBe(await store.ensureTeam("default", ""));
@@ -48,7 +48,7 @@ test("keys are told from what is none", async () => {
 });
 
 test("more keys: shown once, revoked at once, and the revoked first one stays revoked", async () => {
-  const first = await ensureFirstKey(store, folder, 1);
+  const first = await ensureFirstKey(store, directory, 1);
   const keys = new Keys(store, new FakeClock(5));
   const caller = await keys.authenticate(first.key);
   await expect(keys.revoke(caller, caller.keyId)).rejects.toMatchObject({ code: "failed_precondition", reason: "last_key" });
@@ -58,12 +58,12 @@ test("more keys: shown once, revoked at once, and the revoked first one stays re
   await keys.revoke(caller, caller.keyId);
   await expect(keys.authenticate(first.key)).rejects.toMatchObject({ reason: "api_key_invalid" });
   await expect(keys.revoke(caller, "nothing")).rejects.toMatchObject({ code: "not_found", reason: "key_not_found" });
-  await ensureFirstKey(store, folder, 9);
+  await ensureFirstKey(store, directory, 9);
   expect((await keys.list(caller)).map(({ name }) => name)).toEqual(["ci"]);
 });
 
 test("a key that is revoked while it is being looked up is not remembered", async () => {
-  const first = await ensureFirstKey(store, folder, 1);
+  const first = await ensureFirstKey(store, directory, 1);
   const keys = new Keys(store, new FakeClock(5));
   const caller = await keys.authenticate(first.key);
   const { key, record } = await keys.create(caller, "ci");

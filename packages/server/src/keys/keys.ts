@@ -94,9 +94,9 @@ export interface FirstKey {
   readonly created: boolean;
 }
 
-/** Makes the first API key. The one in the data folder is told to a store that has no keys; elsewhere it may have been revoked. */
-export async function ensureFirstKey(store: Store, dataFolder: string, now: number): Promise<FirstKey> {
-  const path = join(dataFolder, "api-key");
+/** Makes the first API key. The one in the data directory is told to a store that has no keys; elsewhere it may have been revoked. */
+export async function ensureFirstKey(store: Store, dataDir: string, now: number): Promise<FirstKey> {
+  const path = join(dataDir, "api-key");
   const created = !existsSync(path);
   const key = created ? newApiKey() : (await readFile(path, "utf8")).trim();
   if (!/^e2b_[0-9a-f]+$/.test(key)) {

@@ -5,7 +5,7 @@ import { type InstalledImage, type InstallOptions, installImage } from "./instal
 import { badImage, type Descriptor, MAX_DOCUMENT_BYTES, MEDIA, sha256 } from "./manifest.ts";
 import type { BlobFile, Document, ImageSource } from "./source.ts";
 import { type ArchiveFile, readArchive } from "./tar.ts";
-import { withWorkFolder } from "./work-folder.ts";
+import { withWorkDirectory } from "./work-directory.ts";
 
 const BLOB = /^blobs\/sha256\/([0-9a-f]{64})$/;
 /** Most bytes of all files of an archive together by default. */
@@ -16,14 +16,14 @@ const MAX_BLOBS = 10_000;
 export interface ImportArchiveOptions extends InstallOptions {
   /** The tar of an image layout. */
   readonly archive: ReadableStream<Uint8Array>;
-  /** Folder for the archive's blobs while they are unpacked. */
-  readonly folder: string;
+  /** Directory for the archive's blobs while they are unpacked. */
+  readonly directory: string;
   readonly maxBytes?: number;
 }
 
 /** Brings an image from an OCI archive to this machine. Errors as for `pullImage`. */
 export async function importArchive(options: ImportArchiveOptions): Promise<InstalledImage> {
-  return withWorkFolder(options.folder, async (work) => {
+  return withWorkDirectory(options.directory, async (work) => {
     const source = new ArchiveSource(work);
     await source.read(options.archive, options.maxBytes ?? DEFAULT_MAX_BYTES, options.signal);
     return await installImage(source, options);
@@ -31,12 +31,12 @@ export async function importArchive(options: ImportArchiveOptions): Promise<Inst
 }
 
 class ArchiveSource implements ImageSource {
-  private readonly folder: string;
+  private readonly directory: string;
   private readonly sizes = new Map<string, number>();
   private index: Uint8Array | undefined;
 
-  constructor(folder: string) {
-    this.folder = folder;
+  constructor(directory: string) {
+    this.directory = directory;
   }
 
   /** Blobs come in any order, so all are written down first, each checked against its name. */
@@ -72,7 +72,7 @@ class ArchiveSource implements ImageSource {
   private async keep(hex: string, file: ArchiveFile): Promise<void> {
     if (this.sizes.size >= MAX_BLOBS) throw badImage(`the archive holds more than ${MAX_BLOBS} blobs`);
     const hash = new Bun.CryptoHasher("sha256");
-    await using out = await open(join(this.folder, hex), "w", 0o600);
+    await using out = await open(join(this.directory, hex), "w", 0o600);
     for await (const piece of file.body) {
       hash.update(piece);
       await out.writeFile(piece);
@@ -89,7 +89,7 @@ class ArchiveSource implements ImageSource {
   }
 
   private pathOf(digest: string): string {
-    return join(this.folder, digest.slice(7));
+    return join(this.directory, digest.slice(7));
   }
 }
 

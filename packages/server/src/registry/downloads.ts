@@ -18,15 +18,15 @@ export class NotResumable extends Error {}
 export type OpenBlob = (from: number, signal: AbortSignal) => Promise<{ start: number; body: ReadableStream<Uint8Array> }>;
 
 /**
- * Blobs on their way to this machine, as files of a folder. A download that broke off goes on where it was, also after a restart; what
+ * Blobs on their way to this machine, as files of a directory. A download that broke off goes on where it was, also after a restart; what
  * `fetch` gives has the right digest. Two that want the same blob share one download.
  */
 export class Downloads {
-  private readonly folder: string;
+  private readonly directory: string;
   private readonly running = new Map<string, { users: number; done: Promise<string> }>();
 
-  constructor(folder: string) {
-    this.folder = folder;
+  constructor(directory: string) {
+    this.directory = directory;
   }
 
   async fetch(descriptor: Descriptor, options: FetchOptions, open: OpenBlob): Promise<BlobFile> {
@@ -61,20 +61,20 @@ export class Downloads {
 
   /** Removes what nobody has come back for. */
   removeOld(maxAgeMs: number): void {
-    if (!existsSync(this.folder)) return;
-    for (const name of readdirSync(this.folder)) {
-      const path = join(this.folder, name);
+    if (!existsSync(this.directory)) return;
+    for (const name of readdirSync(this.directory)) {
+      const path = join(this.directory, name);
       const inUse = [...this.running.keys()].some((digest) => name.startsWith(digest.slice(7)));
       if (!inUse && Date.now() - statSync(path).mtimeMs > maxAgeMs) rmSync(path, { recursive: true, force: true });
     }
   }
 
   private pathOf(digest: string): string {
-    return join(this.folder, `${digest.slice(7)}.part`);
+    return join(this.directory, `${digest.slice(7)}.part`);
   }
 
   private async download(descriptor: Descriptor, options: FetchOptions, open: OpenBlob): Promise<string> {
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
     const part = this.pathOf(descriptor.digest);
     const progress = { bytes: 0 };
     for (let idle = 0; ; ) {

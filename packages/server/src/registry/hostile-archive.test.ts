@@ -29,17 +29,17 @@ const files = (): [string, Uint8Array][] => [
   blob(layer),
 ];
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-archive-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-archive-"));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-const work = () => join(folder, "work");
+const work = () => join(directory, "work");
 function take(bytes: Uint8Array | ReadableStream<Uint8Array>, more: { maxBytes?: number; signal?: AbortSignal } = {}) {
   const archive = bytes instanceof ReadableStream ? bytes : new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
   const signal = new AbortController().signal;
-  return importArchive({ archive, folder: work(), images: new FakeDriver().images, pins: new Pins(), signal, ...more });
+  return importArchive({ archive, directory: work(), images: new FakeDriver().images, pins: new Pins(), signal, ...more });
 }
 
 test("blobs may come in any order, beside files that mean nothing", async () => {
@@ -66,7 +66,7 @@ test.each(cases)("an archive %s is refused, and leaves nothing", async (_, parts
   expect(readdirSync(work())).toEqual([]);
 });
 
-test("no name in an archive leads out of its folder", async () => {
+test("no name in an archive leads out of its directory", async () => {
   const names = [
     "../escaped",
     "/tmp/boxyard-escaped",
@@ -76,7 +76,7 @@ test("no name in an archive leads out of its folder", async () => {
   ];
   using installed = await take(tarOf([...names.map((name): [string, Uint8Array] => [name, evil]), ...files()]));
   expect(installed.image.layers).toHaveLength(1);
-  expect([readdirSync(folder), readdirSync(work()), existsSync("/tmp/boxyard-escaped")]).toEqual([["work"], [], false]);
+  expect([readdirSync(directory), readdirSync(work()), existsSync("/tmp/boxyard-escaped")]).toEqual([["work"], [], false]);
 });
 
 test("a link that has a blob's name is no blob", async () => {

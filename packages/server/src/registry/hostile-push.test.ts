@@ -46,14 +46,14 @@ class TakingRegistry {
 }
 
 let registry: TakingRegistry;
-let folder: string;
+let directory: string;
 beforeEach(() => {
   registry = new TakingRegistry();
-  folder = mkdtempSync(join(tmpdir(), "boxyard-push-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-push-"));
 });
 afterEach(async () => {
   await registry.server.stop(true);
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 /** Noise does not pack: the layer goes up in as many bytes as it has. */
@@ -69,7 +69,7 @@ async function push(bytes: number, signal = new AbortController().signal) {
     image,
     images,
     transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
-    folder,
+    directory,
     signal,
   });
 }
@@ -95,7 +95,7 @@ test("a registry that never takes a layer is given up, and nothing stays", async
   registry.answer = (request) => (request.method === "PUT" ? new Response("{}", { status: 503 }) : undefined);
   await expect(push(1024)).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
   expect(registry.requests.filter(({ method }) => method === "PUT").length).toBe(4);
-  expect(readdirSync(folder)).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
 }, 30_000);
 
 test("an upload's address that leads elsewhere gets nothing", async () => {
@@ -104,7 +104,7 @@ test("an upload's address that leads elsewhere gets nothing", async () => {
   await expect(push(1024)).rejects.toMatchObject({ code: "failed_precondition", reason: "registry_answer" });
   registry.answer = (request) => (request.method === "POST" ? new Response(null, { status: 202 }) : undefined);
   await expect(push(1024)).rejects.toMatchObject({ code: "failed_precondition", reason: "registry_answer" });
-  expect(readdirSync(folder)).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
 });
 
 test("a push that is given up in the middle of a layer leaves nothing here", async () => {
@@ -114,5 +114,5 @@ test("a push that is given up in the middle of a layer leaves nothing here", asy
     return undefined;
   };
   await expect(push(1024, abort.signal)).rejects.toThrow("given up");
-  expect(readdirSync(folder)).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
 });

@@ -64,14 +64,14 @@ class Script {
 }
 
 let script: Script;
-let folder: string;
+let directory: string;
 beforeEach(() => {
   script = new Script();
-  folder = mkdtempSync(join(tmpdir(), "boxyard-pull-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-pull-"));
 });
 afterEach(async () => {
   await script.server.stop(true);
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 const driver = () => new FakeDriver();
@@ -81,7 +81,7 @@ const pull = (more: Partial<Parameters<typeof pullImage>[0]> = {}) =>
     images: driver().images,
     pins: new Pins(),
     transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
-    downloads: new Downloads(folder),
+    downloads: new Downloads(directory),
     signal,
     ...more,
   });
@@ -158,12 +158,12 @@ test("a download that breaks off goes on where it was, also after a restart", as
     return broken(request, url);
   };
   await expect(pull({ signal: given.signal })).rejects.toThrow("given up");
-  expect(readdirSync(folder).length).toBe(1);
+  expect(readdirSync(directory).length).toBe(1);
   script.requests.length = 0;
   script.answer = () => undefined;
   await pull();
   expect(ranges()).toEqual(["bytes=100000-"]);
-  expect(readdirSync(folder)).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
 }, 20_000);
 
 test("a registry that knows no ranges is asked anew", async () => {
@@ -333,9 +333,9 @@ test.each(["{}", "no JSON", JSON.stringify({ type: "authorized_user", private_ke
 );
 
 test("parts that nobody came back for go, but not those that somebody is at", async () => {
-  const downloads = new Downloads(folder);
+  const downloads = new Downloads(directory);
   const old = Date.now() / 1000 - 3600;
-  const part = (digit: string) => join(folder, `${digit.repeat(64)}.part`);
+  const part = (digit: string) => join(directory, `${digit.repeat(64)}.part`);
   for (const digit of ["1", "2", "3"]) writeFileSync(part(digit), "half");
   for (const digit of ["1", "2"]) utimesSync(part(digit), old, old);
   const abort = new AbortController();
@@ -350,7 +350,7 @@ test("parts that nobody came back for go, but not those that somebody is at", as
   fetching.catch(() => {});
   downloads.removeOld(60_000);
   expect(
-    readdirSync(folder)
+    readdirSync(directory)
       .map((name) => name[0] ?? "")
       .sort(),
   ).toEqual(["2", "3"]);

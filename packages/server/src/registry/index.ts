@@ -9,4 +9,4 @@ export { type ProxySettings, parseListed, Reach, type ReachOptions } from "./rea
 export * from "./reference.ts";
 export * from "./settings.ts";
 export { Transport, type TransportOptions } from "./transport.ts";
-export { removeWorkFolders } from "./work-folder.ts";
+export { removeWorkDirectories } from "./work-directory.ts";

@@ -14,7 +14,7 @@ import { MEDIA, sha256 } from "./manifest.ts";
 import { type ImageReference, manifestName } from "./reference.ts";
 import { configBytes, type ImageFacts, type LayerBlob, manifestBytes } from "./settings.ts";
 import type { Transport } from "./transport.ts";
-import { withWorkFolder } from "./work-folder.ts";
+import { withWorkDirectory } from "./work-directory.ts";
 
 /** A blob up to this size goes up in one request, a larger one in pieces of this size, of which each can be sent again. */
 const PIECE_BYTES = 32 << 20;
@@ -27,8 +27,8 @@ export interface PushOptions {
   readonly images: ImageStore;
   readonly credentials?: RegistryCredentials;
   readonly transport: Transport;
-  /** Folder for packed layers on their way. */
-  readonly folder: string;
+  /** Directory for packed layers on their way. */
+  readonly directory: string;
   readonly signal: AbortSignal;
   /** Blobs that layers are known as elsewhere, by diff id; with the repository of the same registry that may have them. */
   readonly blobs?: ReadonlyMap<string, LayerBlob & { readonly repository?: string }>;
@@ -117,8 +117,8 @@ class Push {
   }
 
   private async packAndSend(diffId: string): Promise<LayerBlob> {
-    const { images, folder, signal } = this.options;
-    return withWorkFolder(folder, async (work) => {
+    const { images, directory, signal } = this.options;
+    return withWorkDirectory(directory, async (work) => {
       const path = join(work, "layer");
       const tar = await images.exportLayer(diffId, { signal });
       const digest = await pack(tar, path, signal, (bytes) => this.tell(0, bytes));

@@ -93,12 +93,12 @@ test("the machine's proxy is used where it is meant to be, and looks the name up
 });
 
 /** An HTTPS server for `registry.test`, and what it was asked for. */
-let folder: string;
+let directory: string;
 let ca: string;
 let server: Bun.Server<undefined>;
 const asked: string[] = [];
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-reach-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-reach-"));
   const names = "subjectAltName=DNS:registry.test,DNS:auth.registry.test";
   const made = Bun.spawnSync(
     [
@@ -119,14 +119,14 @@ beforeAll(() => {
       "-out",
       "c.pem",
     ],
-    { cwd: folder },
+    { cwd: directory },
   );
   if (made.exitCode !== 0) throw new Error(made.stderr.toString());
-  ca = readFileSync(join(folder, "c.pem"), "utf8");
+  ca = readFileSync(join(directory, "c.pem"), "utf8");
   server = Bun.serve({
     hostname: "127.0.0.3",
     port: 0,
-    tls: { key: readFileSync(join(folder, "k.pem"), "utf8"), cert: ca },
+    tls: { key: readFileSync(join(directory, "k.pem"), "utf8"), cert: ca },
     fetch: (request) => {
       asked.push(`${request.headers.get("host")} ${new URL(request.url).pathname}`);
       return Response.json({ token: "t" });
@@ -135,7 +135,7 @@ beforeAll(() => {
 });
 afterAll(async () => {
   await server.stop(true);
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 /** Takes the address of this test's server for a public one. */

@@ -37,15 +37,15 @@ const settings: ImageFacts["settings"] = {
 
 let open: TestRegistry;
 let closed: TestRegistry;
-let folder: string;
+let directory: string;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-blobs-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-blobs-"));
   [open, closed] = await Promise.all([startRegistry(), startRegistry({ login })]);
 });
 afterAll(async () => {
   await Promise.all([open?.[Symbol.asyncDispose](), closed?.[Symbol.asyncDispose]()]);
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 const newStore = (): ImageStore => new FakeDriver().images;
@@ -59,14 +59,14 @@ async function makeImage(images: ImageStore, texts: readonly string[]): Promise<
 
 const at = (registry: TestRegistry, name: string) => parseImageReference(`${registry.host}/${name}`);
 const push = (images: ImageStore, image: ImageFacts, registry: TestRegistry, name: string, more = {}) =>
-  pushImage({ reference: at(registry, name), image, images, transport, folder, signal, credentials, ...more });
+  pushImage({ reference: at(registry, name), image, images, transport, directory, signal, credentials, ...more });
 const pull = (images: ImageStore, registry: TestRegistry, name: string, more = {}) =>
   pullImage({
     reference: at(registry, name),
     images,
     pins: new Pins(),
     transport,
-    downloads: new Downloads(folder),
+    downloads: new Downloads(directory),
     signal,
     credentials,
     ...more,
@@ -95,7 +95,7 @@ test.each(["open", "closed"])("what is pushed to a registry (%s) can be pulled b
     expect(pins.isPinned(image.layers[0] as string)).toBe(false);
     for (const digest of image.layers) expect(await other.hasLayer(digest)).toBe(true);
   }
-  expect(readdirSync(folder)).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
 });
 
 test("wrong and missing credentials, names and tags are told apart", async () => {
@@ -154,16 +154,16 @@ test("an archive goes out and comes in as the same image", async () => {
   const again = await exportArchive({ image, images, signal, name: "app:v1" });
   expect(digestOf(await new Response(again.tar).bytes())).toBe(digestOf(bytes));
   const other = newStore();
-  using installed = await importArchive({ archive: stream(bytes), folder, images: other, pins: new Pins(), signal });
+  using installed = await importArchive({ archive: stream(bytes), directory, images: other, pins: new Pins(), signal });
   expect(installed.image).toEqual({ digest, layers: image.layers });
   expect(installed.settings).toEqual(settings);
   const broken = bytes.slice();
   broken[broken.lastIndexOf(0x75)] = 0x76;
-  await expect(importArchive({ archive: stream(broken), folder, images: newStore(), pins: new Pins(), signal })).rejects.toMatchObject({
+  await expect(importArchive({ archive: stream(broken), directory, images: newStore(), pins: new Pins(), signal })).rejects.toMatchObject({
     name: "AppError",
   });
   await expect(
-    importArchive({ archive: stream(bytes.subarray(0, bytes.length / 2)), folder, images: newStore(), pins: new Pins(), signal }),
+    importArchive({ archive: stream(bytes.subarray(0, bytes.length / 2)), directory, images: newStore(), pins: new Pins(), signal }),
   ).rejects.toMatchObject({ reason: "bad_image" });
-  expect(readdirSync(folder)).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
 });

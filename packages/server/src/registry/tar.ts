@@ -42,7 +42,7 @@ export interface ArchiveFile {
   readonly body: AsyncGenerator<Uint8Array>;
 }
 
-/** The plain files of a tar, in their order. Folders, long names and everything else are passed over: a layout has none that matters. */
+/** The plain files of a tar, in their order. Directories, long names and everything else are passed over: a layout has none that matters. */
 export async function* readArchive(stream: ReadableStream<Uint8Array>): AsyncGenerator<ArchiveFile> {
   const input = new Input(stream);
   try {

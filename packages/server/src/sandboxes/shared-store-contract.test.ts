@@ -12,20 +12,20 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => postgres?.[Symbol.asyncDispose]());
 
-test("a server on another data folder neither works on the same database at once, nor ends sandboxes that it does not have", async () => {
+test("a server on another data directory neither works on the same database at once, nor ends sandboxes that it does not have", async () => {
   const env = { DATABASE_URL: await postgres.database() };
   const first = await TestServer.start({ env });
   const { sandboxID } = await first.create();
   // Servers that take turns on a database share the key of its secrets.
-  const otherFolder = await mkdtemp(join(tmpdir(), "boxyard-other-"));
-  await copyFile(join(first.config.dataFolder, STORE_KEY_FILE), join(otherFolder, STORE_KEY_FILE));
-  await expect(TestServer.start({ env, dataFolder: otherFolder })).rejects.toMatchObject({
+  const otherDirectory = await mkdtemp(join(tmpdir(), "boxyard-other-"));
+  await copyFile(join(first.config.dataDir, STORE_KEY_FILE), join(otherDirectory, STORE_KEY_FILE));
+  await expect(TestServer.start({ env, dataDir: otherDirectory })).rejects.toMatchObject({
     reason: "store_in_use",
-    message: expect.stringContaining(first.config.dataFolder),
+    message: expect.stringContaining(first.config.dataDir),
   });
   await first.stop();
 
-  const second = await TestServer.start({ env, dataFolder: otherFolder });
+  const second = await TestServer.start({ env, dataDir: otherDirectory });
   try {
     expect(second.server.adoption).toMatchObject({ adopted: 0, removed: 0 });
     expect((await second.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
@@ -34,18 +34,18 @@ test("a server on another data folder neither works on the same database at once
   }
 
   const { world, config } = first;
-  await using again = await TestServer.start({ env, world, dataFolder: config.dataFolder });
+  await using again = await TestServer.start({ env, world, dataDir: config.dataDir });
   expect(again.server.adoption).toMatchObject({ adopted: 1, removed: 0 });
   expect((await again.call("GET", `/sandboxes/${sandboxID}`)).body).toMatchObject({ sandboxID, state: "running" });
 }, 30_000);
 
-test("a data folder that has lost its id does not take what is there for its own", async () => {
+test("a data directory that has lost its id does not take what is there for its own", async () => {
   const env = { DATABASE_URL: await postgres.database() };
   const first = await TestServer.start({ env });
   await first.create();
   await first.stop();
-  await rm(`${first.config.dataFolder}/node-id`);
-  await using again = await TestServer.start({ env, world: first.world, dataFolder: first.config.dataFolder });
+  await rm(`${first.config.dataDir}/node-id`);
+  await using again = await TestServer.start({ env, world: first.world, dataDir: first.config.dataDir });
   expect(again.server.adoption).toMatchObject({ adopted: 0, removed: 1 });
   await again.server.adoption.removals;
   expect(first.world.sandboxes.size).toBe(0);

@@ -71,7 +71,7 @@ export const MIGRATIONS: readonly Migration[] = [
     version: 4,
     name: "sandboxes of a node",
     statements: [
-      // Whose data folder a sandbox lives in; `SqlStore.open` gives those from before to itself.
+      // Whose data directory a sandbox lives in; `SqlStore.open` gives those from before to itself.
       "ALTER TABLE sandboxes ADD COLUMN node TEXT NOT NULL DEFAULT ''",
       "CREATE INDEX sandboxes_by_node ON sandboxes (node, state)",
     ],

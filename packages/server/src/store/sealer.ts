@@ -55,7 +55,7 @@ export const keyIdOf = (text: string): string | undefined => (isSealed(text) ? t
 function wrongKey(): AppError {
   return new AppError(
     "data_loss",
-    "The sandboxes of this data folder were sealed with another key than its file 'store-key' has now: put the file back that belongs to them",
+    "The sandboxes of this data directory were sealed with another key than its file 'store-key' has now: put the file back that belongs to them",
     { reason: "store_key" },
   );
 }

@@ -8,13 +8,13 @@ import { KEY_BYTES, Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
 import { openSealer } from "./store-key.ts";
 
-let folder: string;
+let directory: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-secrets-"));
-  file = join(folder, "boxyard.db");
+  directory = mkdtempSync(join(tmpdir(), "boxyard-secrets-"));
+  file = join(directory, "boxyard.db");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const keyOf = (byte: number) => new Sealer(new Uint8Array(KEY_BYTES).fill(byte));
 const PLANTED = { seed: "seed-in-plain-words", variable: "variable-in-plain-words", initKey: "init-key-in-plain-words" };
@@ -24,7 +24,7 @@ const plant = () => {
 };
 /** Which of the planted texts stand in any file of the store. */
 const inFiles = () => {
-  const bytes = Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
+  const bytes = Buffer.concat(readdirSync(directory).map((name) => readFileSync(join(directory, name))));
   return Object.values(PLANTED).filter((text) => bytes.includes(text));
 };
 async function edit(...statements: string[]): Promise<void> {
@@ -66,7 +66,7 @@ test("what an earlier version left plain is sealed when the store is opened, fre
   await store.close();
 });
 
-test("each data folder has its own seeds, and reads its own sandboxes, of those that share a store", async () => {
+test("each data directory has its own seeds, and reads its own sandboxes, of those that share a store", async () => {
   const [here, there] = [plant(), plant()];
   const one = await SqlStore.open({ file }, "here", keyOf(1));
   await one.insertSandbox(here);
@@ -120,11 +120,11 @@ test("a sealed text opens in its own row only, and not when a byte of it was cha
   expect(keyOf(1).seal("text", "place")).not.toBe(sealed);
 });
 
-test("a data folder's key is made once, for root alone, and a damaged one is told of", async () => {
-  const ids = await Promise.all(Array.from({ length: 4 }, async () => openSealer(folder).keyId));
+test("a data directory's key is made once, for root alone, and a damaged one is told of", async () => {
+  const ids = await Promise.all(Array.from({ length: 4 }, async () => openSealer(directory).keyId));
   expect(new Set(ids).size).toBe(1);
-  expect(readdirSync(folder)).toEqual(["store-key"]);
-  expect(statSync(join(folder, "store-key")).mode & 0o777).toBe(0o600);
-  await Bun.write(join(folder, "store-key"), "0123");
-  expect(() => openSealer(folder)).toThrow("does not hold the store's key");
+  expect(readdirSync(directory)).toEqual(["store-key"]);
+  expect(statSync(join(directory, "store-key")).mode & 0o777).toBe(0o600);
+  await Bun.write(join(directory, "store-key"), "0123");
+  expect(() => openSealer(directory)).toThrow("does not hold the store's key");
 });

@@ -20,7 +20,7 @@ const metaPlace = (name: string) => `meta/${name}`;
 
 /**
  * What is sealed in the store, and how it stands in its rows: seeds (all meta values that the server makes) and of each sandbox its
- * environment and init key. Each data folder has a key, so each has seeds of its own and reads its own sandboxes, also where several work on
+ * environment and init key. Each data directory has a key, so each has seeds of its own and reads its own sandboxes, also where several work on
  * one database, one after the other. Without a sealer texts stay plain, which is for tests of the store alone.
  */
 export class Secrets {

@@ -8,12 +8,12 @@ import { Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
 import { storeContract } from "./store-contract.ts";
 
-const folder = () => mkdtemp(join(tmpdir(), "boxyard-store-"));
+const directory = () => mkdtemp(join(tmpdir(), "boxyard-store-"));
 
 const sealer = new Sealer(new Uint8Array(32));
 
 storeContract("SQLite", async () => {
-  const dir = await folder();
+  const dir = await directory();
   return {
     open: (node) => SqlStore.open({ file: join(dir, "boxyard.db") }, node, sealer),
     remove: () => rm(dir, { recursive: true }),
@@ -21,7 +21,7 @@ storeContract("SQLite", async () => {
 });
 
 test("refuses a store that a newer version has written", async () => {
-  const dir = await folder();
+  const dir = await directory();
   const file = join(dir, "boxyard.db");
   await (await SqlStore.open({ file }, "node")).close();
   const sql = new SQL({ adapter: "sqlite", filename: file });
@@ -32,7 +32,7 @@ test("refuses a store that a newer version has written", async () => {
 });
 
 test("says what is wrong with a store that can't be opened", async () => {
-  const dir = await folder();
+  const dir = await directory();
   const garbage = join(dir, "garbage.db");
   await Bun.write(garbage, "this is no database, ".repeat(100));
   await expect(SqlStore.open({ file: garbage }, "node")).rejects.toMatchObject({
@@ -52,7 +52,7 @@ test("says what is wrong with a store that can't be opened", async () => {
 });
 
 test("a store that is opened for one process alone maps no file that others could cut short", async () => {
-  const dir = await folder();
+  const dir = await directory();
   const file = join(dir, "boxyard.db");
   const store = await SqlStore.open({ file, exclusive: true }, "node");
   await store.ensureTeam("a", "A");

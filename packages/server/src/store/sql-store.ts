@@ -83,7 +83,7 @@ export class SqlStore implements Store {
   }
 
   lock(holder: string, clock: Clock): Promise<StoreLock> {
-    // The file is the data folder's, which has a lock of its own.
+    // The file is the data directory's, which has a lock of its own.
     return "url" in this.place ? lockStore({ url: this.place.url, holder, clock }) : Promise.resolve(NO_LOCK);
   }
 

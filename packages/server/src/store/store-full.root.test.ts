@@ -30,9 +30,9 @@ function fill(): void {
 }
 
 test("on a full disk creates are refused and leave nothing, ends take place, and all is well when there is room again", async () => {
-  const dataFolder = join(disk, "data");
-  mkdirSync(dataFolder);
-  await using s = await TestServer.start({ dataFolder });
+  const dataDir = join(disk, "data");
+  mkdirSync(dataDir);
+  await using s = await TestServer.start({ dataDir });
   const [kept, ended] = [await s.create(), await s.create()];
   fill();
   // What the write-ahead log has room for still goes in.
@@ -58,20 +58,20 @@ test("on a full disk creates are refused and leave nothing, ends take place, and
   await s.server.sweep.once();
   expect(sandboxes.all().filter(({ state }) => state !== "running")).toEqual([]);
   await s.stop();
-  const again = await TestServer.start({ dataFolder, world: s.world });
+  const again = await TestServer.start({ dataDir, world: s.world });
   expect(again.server.adoption.removed).toBe(0);
   expect((await again.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(200);
   await again.stop();
 }, 60_000);
 
 test("a store that there is no room for can't be opened, and is named", async () => {
-  const dataFolder = join(disk, "other");
-  nodeIdOf(dataFolder);
+  const dataDir = join(disk, "other");
+  nodeIdOf(dataDir);
   fill();
   try {
-    await expect(openStore(readConfig({ BOXYARD_DATA: dataFolder }))).rejects.toMatchObject({
+    await expect(openStore(readConfig({ BOXYARD_DATA: dataDir }))).rejects.toMatchObject({
       reason: "store_full",
-      message: `The store's key ${dataFolder}/store-key can't be written: there is no room left on its disk; make some`,
+      message: `The store's key ${dataDir}/store-key can't be written: there is no room left on its disk; make some`,
     });
   } finally {
     rmSync(ballast());

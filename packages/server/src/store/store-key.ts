@@ -5,12 +5,12 @@ import { AppError } from "@boxyard/core";
 import { errnoOf } from "@boxyard/core/node";
 import { KEY_BYTES, Sealer } from "./sealer.ts";
 
-/** Name of the file in the data folder, beside the store and never in it: who has a copy of the store alone has no secrets. */
+/** Name of the file in the data directory, beside the store and never in it: who has a copy of the store alone has no secrets. */
 export const STORE_KEY_FILE = "store-key";
 
-/** The sealer of a data folder's store; makes the key the first time. Throws `failed_precondition`, reason `bad_store_key`. */
-export function openSealer(dataFolder: string): Sealer {
-  const path = join(dataFolder, STORE_KEY_FILE);
+/** The sealer of a data directory's store; makes the key the first time. Throws `failed_precondition`, reason `bad_store_key`. */
+export function openSealer(dataDir: string): Sealer {
+  const path = join(dataDir, STORE_KEY_FILE);
   const text = read(path) ?? make(path);
   const key = Buffer.from(text, "hex");
   if (key.length === KEY_BYTES && key.toString("hex") === text) return new Sealer(key);
@@ -32,7 +32,7 @@ function make(path: string): string {
   try {
     writeSynced(aside, `${randomBytes(KEY_BYTES).toString("hex")}\n`);
     linkSync(aside, path);
-    syncFolder(dirname(path));
+    syncDirectory(dirname(path));
   } catch (error) {
     if (errnoOf(error) !== "EEXIST") throw fault(path, error);
   } finally {
@@ -60,8 +60,8 @@ function writeSynced(path: string, text: string): void {
   }
 }
 
-function syncFolder(folder: string): void {
-  const fd = openSync(folder, "r");
+function syncDirectory(directory: string): void {
+  const fd = openSync(directory, "r");
   try {
     fsyncSync(fd);
   } finally {

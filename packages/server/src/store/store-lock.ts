@@ -15,7 +15,7 @@ export interface StoreLock {
   release(): Promise<void>;
 }
 
-/** Of a store that only the holder of the data folder can open. */
+/** Of a store that only the holder of the data directory can open. */
 export const NO_LOCK: StoreLock = { lost: new Promise<never>(() => {}), release: async () => {} };
 
 export interface LockOptions {

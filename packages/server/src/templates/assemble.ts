@@ -6,7 +6,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { Pins } from "../images/pins.ts";
 import type { UploadTarget } from "../proxy/upload-exchange.ts";
-import { Downloads, Reach, type ReachOptions, removeWorkFolders, Transport } from "../registry/index.ts";
+import { Downloads, Reach, type ReachOptions, removeWorkDirectories, Transport } from "../registry/index.ts";
 import type { BuildSandboxes } from "../sandboxes/build-sandboxes.ts";
 import type { Engine } from "../sandboxes/engine/engine.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
@@ -48,19 +48,25 @@ export interface TemplateServices {
 export async function assembleTemplates(deps: TemplateServicesDeps): Promise<TemplateServices> {
   const { config, store, templates, driver, engine, clock } = deps;
   const uploads = new Uploads({
-    folder: join(config.dataFolder, "build-files"),
+    directory: join(config.dataDir, "build-files"),
     clock,
     seed: await store.getOrCreateMeta("upload-seed", newSeed),
     maxTeamBytes: config.maxBuildFilesMib * 2 ** 20,
   });
-  const caches = new RunCaches(join(config.dataFolder, "run-caches"));
+  const caches = new RunCaches(join(config.dataDir, "run-caches"));
   await caches.removeParts();
   const pins = new Pins();
-  const folder = join(config.dataFolder, "downloads");
-  removeWorkFolders(folder);
+  const directory = join(config.dataDir, "downloads");
+  removeWorkDirectories(directory);
   const registry = config.registry === undefined ? {} : { registry: config.registry };
-  const shared = { images: driver.images, pins, transport: new Transport({ reach: new Reach(reachOptions(config)) }), folder, ...registry };
-  const images = new RegistryImages({ ...shared, downloads: new Downloads(folder) });
+  const shared = {
+    images: driver.images,
+    pins,
+    transport: new Transport({ reach: new Reach(reachOptions(config)) }),
+    directory,
+    ...registry,
+  };
+  const images = new RegistryImages({ ...shared, downloads: new Downloads(directory) });
   const templateImages = new TemplateImages({ ...shared, templates, logger: deps.logger });
   const builds = new Builds({
     ...deps,

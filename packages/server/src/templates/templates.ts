@@ -175,9 +175,9 @@ export class Templates {
     void this.store.templates.countSpawn(id, now).catch(() => {});
   }
 
-  /** Takes over the template files of the data folder. One that cannot be read is logged and left out. */
-  async seed(folder: string, teamId: TeamId, logger: Logger): Promise<void> {
-    const names = await readdir(folder).catch(() => [] as string[]);
+  /** Takes over the template files of the data directory. One that cannot be read is logged and left out. */
+  async seed(directory: string, teamId: TeamId, logger: Logger): Promise<void> {
+    const names = await readdir(directory).catch(() => [] as string[]);
     for (const name of names.filter((n) => n.endsWith(".json")).sort()) {
       try {
         const {
@@ -185,7 +185,7 @@ export class Templates {
           name: template,
           diskMB = DEFAULT_DISK_MB,
           ...rest
-        } = TemplateFile.parse(JSON.parse(await readFile(join(folder, name), "utf8")));
+        } = TemplateFile.parse(JSON.parse(await readFile(join(directory, name), "utf8")));
         for (const layer of rest.image.layers) this.shippedLayers.add(layer);
         await this.store.templates.put(teamId, template, DEFAULT_TAG, { ...rest, diskMB }, this.clock.now());
       } catch (error) {

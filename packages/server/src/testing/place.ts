@@ -2,15 +2,15 @@ import { rm } from "node:fs/promises";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { TestServer, type TestServerOptions } from "./test-server.ts";
 
-/** A machine and a data folder whose server can be killed and started again. For tests. */
+/** A machine and a data directory whose server can be killed and started again. For tests. */
 export class Place {
   readonly world = new FakeWorld();
-  private dataFolder: string | undefined;
+  private dataDir: string | undefined;
   private servers: TestServer[] = [];
 
   async boot(options: TestServerOptions = {}): Promise<TestServer> {
-    const server = await TestServer.start({ world: this.world, ...(this.dataFolder ? { dataFolder: this.dataFolder } : {}), ...options });
-    this.dataFolder = server.config.dataFolder;
+    const server = await TestServer.start({ world: this.world, ...(this.dataDir ? { dataDir: this.dataDir } : {}), ...options });
+    this.dataDir = server.config.dataDir;
     this.servers.push(server);
     return server;
   }
@@ -24,7 +24,7 @@ export class Place {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const server of this.servers) await server.stop();
     await this.world.clear();
-    if (this.dataFolder) await rm(this.dataFolder, { recursive: true, force: true });
+    if (this.dataDir) await rm(this.dataDir, { recursive: true, force: true });
   }
 }
 

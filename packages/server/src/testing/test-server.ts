@@ -19,8 +19,8 @@ export interface Reply {
 
 export interface TestServerOptions {
   readonly world?: FakeWorld;
-  /** An existing data folder: a restart. */
-  readonly dataFolder?: string;
+  /** An existing data directory: a restart. */
+  readonly dataDir?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   /** How long an agent may take for an answer; as on a real server by default. */
@@ -42,7 +42,7 @@ function checkAnswer(method: string, path: string, status: number, body: unknown
   if (problems.length > 0) throw new Error(`The OpenAPI document does not describe an answer: ${problems.join("; ")}`);
 }
 
-/** The real server, listening, over a fake driver and a data folder of its own. For tests. */
+/** The real server, listening, over a fake driver and a data directory of its own. For tests. */
 export class TestServer {
   readonly server: RunningServer;
   readonly world: FakeWorld;
@@ -56,14 +56,11 @@ export class TestServer {
 
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
     const world = options.world ?? new FakeWorld();
-    const dataFolder = options.dataFolder ?? (await mkdtemp(join(tmpdir(), "boxyard-server-")));
-    await mkdir(join(dataFolder, "templates"), { recursive: true });
+    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "boxyard-server-")));
+    await mkdir(join(dataDir, "templates"), { recursive: true });
     const image = { digest: `sha256:${"a".repeat(64)}`, layers: [`sha256:${"b".repeat(64)}`] };
-    await writeFile(
-      join(dataFolder, "templates/base.json"),
-      JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }),
-    );
-    const config = readConfig({ BOXYARD_DATA: dataFolder, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
+    await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
+    const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
     const { clock, observer, agentLimitMs, logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
@@ -109,7 +106,7 @@ export class TestServer {
     return created.body;
   }
 
-  /** Ends the server; the world and the data folder stay. */
+  /** Ends the server; the world and the data directory stay. */
   async stop(): Promise<void> {
     await this.server.close(200);
   }
@@ -117,6 +114,6 @@ export class TestServer {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
     await this.world.clear();
-    await rm(this.config.dataFolder, { recursive: true, force: true });
+    await rm(this.config.dataDir, { recursive: true, force: true });
   }
 }

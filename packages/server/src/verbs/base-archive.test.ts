@@ -9,17 +9,17 @@ import { importArchive } from "../registry/index.ts";
 import { templateFactsOf } from "../templates/images/template-image.ts";
 import { baseArchive } from "./base-archive.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "boxyard-base-archive-"));
-const archive = join(folder, "base.tar");
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-base-archive-"));
+const archive = join(directory, "base.tar");
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const settings = { cpuCount: 2, memoryMB: 1024, diskMB: 10, env: { A: "b" }, user: "user", workdir: "/home/user" };
 const machine = (rebuildBase: Machine["rebuildBase"]) => ({ rebuildBase }) as Machine;
 
 test("the archive holds the tree as one layer, and says how sandboxes of it run", async () => {
-  const tree = join(folder, "tree.tar");
-  writeFileSync(join(folder, "file"), "content");
-  const packed = Bun.spawnSync(["tar", "--create", `--file=${tree}`, `--directory=${folder}`, "./file"]);
+  const tree = join(directory, "tree.tar");
+  writeFileSync(join(directory, "file"), "content");
+  const packed = Bun.spawnSync(["tar", "--create", `--file=${tree}`, `--directory=${directory}`, "./file"]);
   expect(packed.exitCode).toBe(0);
   expect(
     await baseArchive(
@@ -30,7 +30,7 @@ test("the archive holds the tree as one layer, and says how sandboxes of it run"
 
   const { images } = new FakeDriver();
   const { signal } = new AbortController();
-  using installed = await importArchive({ archive: Bun.file(archive).stream(), folder, images, pins: new Pins(), signal });
+  using installed = await importArchive({ archive: Bun.file(archive).stream(), directory, images, pins: new Pins(), signal });
   const tar = await Bun.file(tree).bytes();
   expect(installed.image.layers).toEqual([`sha256:${new Bun.CryptoHasher("sha256").update(tar).digest("hex")}`]);
   expect(installed.settings.env).toEqual({ A: "b" });
@@ -45,9 +45,9 @@ test("a build that fails leaves no archive", async () => {
   await expect(baseArchive(failing, archive)).rejects.toThrow("no packages");
   await expect(
     baseArchive(
-      machine(async () => ({ tar: join(folder, "none"), settings })),
+      machine(async () => ({ tar: join(directory, "none"), settings })),
       archive,
     ),
   ).rejects.toThrow();
-  expect(readdirSync(folder).filter((name) => name.startsWith("base."))).toEqual([]);
+  expect(readdirSync(directory).filter((name) => name.startsWith("base."))).toEqual([]);
 });

@@ -44,7 +44,7 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
     }
   } catch (error) {
     console.error(`boxyard ${verb ?? ""}: ${error instanceof Error ? error.message : String(error)}`);
-    // What the kernel refuses (a full disk, a folder that may not be written) says enough by itself.
+    // What the kernel refuses (a full disk, a directory that may not be written) says enough by itself.
     if (!(error instanceof AppError) && errnoOf(error) === undefined) console.error(error);
     return 1;
   }

@@ -11,22 +11,22 @@ import { openSealer, SqlStore } from "../store/index.ts";
 import { sampleRecord } from "../store/sample-record.ts";
 import { release } from "./release.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "boxyard-release-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-release-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 test("ends every sandbox and says so in the store", async () => {
   const world = new FakeWorld();
   const record = sampleRecord({ state: "running" });
-  const file = join(folder, "boxyard.db");
-  const store = await SqlStore.open({ file }, nodeIdOf(folder), openSealer(folder));
+  const file = join(directory, "boxyard.db");
+  const store = await SqlStore.open({ file }, nodeIdOf(directory), openSealer(directory));
   await store.insertSandbox(record);
   await store.close();
   const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
-  expect(await release(readConfig({ BOXYARD_DATA: folder, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
-  const after = await SqlStore.open({ file }, nodeIdOf(folder), openSealer(folder));
+  expect(await release(readConfig({ BOXYARD_DATA: directory, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
+  const after = await SqlStore.open({ file }, nodeIdOf(directory), openSealer(directory));
   expect(await after.getSandbox(record.id)).toMatchObject({ state: "dead", reason: "released" });
   await after.close();
 });
@@ -35,11 +35,11 @@ test("ends every sandbox also when the store is damaged, and says what is wrong 
   const world = new FakeWorld();
   const sandboxId = newSandboxId();
   world.make({ ...sampleSpec(sandboxId) }, "fake");
-  writeFileSync(join(folder, "boxyard.db"), "no database ".repeat(500));
+  writeFileSync(join(directory, "boxyard.db"), "no database ".repeat(500));
   const said = spyOn(console, "error").mockImplementation(() => {});
   try {
     const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
-    expect(await release(readConfig({ BOXYARD_DATA: folder, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
+    expect(await release(readConfig({ BOXYARD_DATA: directory, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
     expect(said.mock.calls.flat().join("")).toContain("boxyard.db is damaged");
   } finally {
     said.mockRestore();

@@ -4,7 +4,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { openStore } from "../context.ts";
 import type { Machine } from "../machine.ts";
-import { lockDataFolder } from "../server-file.ts";
+import { lockDataDir } from "../server-file.ts";
 import type { Store } from "../store/index.ts";
 import { serverLogger } from "./server-logger.ts";
 
@@ -12,8 +12,8 @@ const AT_ONCE = 8;
 
 /** Gives back what the driver holds on the machine; with `--sandboxes` ends every sandbox first. Returns the exit code. */
 export async function release(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
-  if (!existsSync(config.dataFolder)) return 0;
-  const lock = lockDataFolder(config.dataFolder);
+  if (!existsSync(config.dataDir)) return 0;
+  const lock = lockDataDir(config.dataDir);
   const logger = serverLogger(config);
   try {
     const driver = await machine.openDriver(logger);
@@ -33,7 +33,7 @@ export async function release(config: ServerConfig, machine: Machine, args: read
   }
 }
 
-/** Ends every sandbox of the data folder, known to the store or not. Tries all of them, then throws the first failure. */
+/** Ends every sandbox of the data directory, known to the store or not. Tries all of them, then throws the first failure. */
 export async function endAll(driver: SandboxDriver, store: Store | undefined): Promise<number> {
   const handles = [...(await driver.list())];
   const failures: unknown[] = [];

@@ -3,8 +3,8 @@ import { buildId } from "../build-id.ts";
 import type { ServerConfig } from "../config.ts";
 import { startServer } from "../context.ts";
 import type { Machine } from "../machine.ts";
-import { lockDataFolder, makeDataFolder, removeServerFile, writeServerFile } from "../server-file.ts";
-import { BUILD_FOLDER, NO_BUILD_SETTINGS } from "../templates/builds/build-settings.ts";
+import { lockDataDir, makeDataDir, removeServerFile, writeServerFile } from "../server-file.ts";
+import { BUILD_DIRECTORY, NO_BUILD_SETTINGS } from "../templates/builds/build-settings.ts";
 import { serverLogger } from "./server-logger.ts";
 
 /** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */
@@ -18,8 +18,8 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     console.error("This machine is not set up for this version; run `boxyard setup`.");
     return SETUP_NEEDED;
   }
-  makeDataFolder(config.dataFolder);
-  const lock = lockDataFolder(config.dataFolder);
+  makeDataDir(config.dataDir);
+  const lock = lockDataDir(config.dataDir);
   const logger = serverLogger(config);
   const stop = untilSignal();
   goLast();
@@ -30,7 +30,7 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     const driver = await machine.openDriver(logger);
     const buildSettings =
       config.buildSettings === "machine"
-        ? await machine.buildSettings(BUILD_FOLDER, { authorities: config.authorities })
+        ? await machine.buildSettings(BUILD_DIRECTORY, { authorities: config.authorities })
         : NO_BUILD_SETTINGS;
     const authorities = machine.authorities(config.authorities);
     const { observer, sdkPackage } = machine;
@@ -41,12 +41,12 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
       throw error;
     });
     chmodSync(server.firstKey.path, 0o600);
-    writeServerFile(config.dataFolder, server.url, buildId());
+    writeServerFile(config.dataDir, server.url, buildId());
     logger.info({ url: server.url, adopted: server.adoption.adopted, removed: server.adoption.removed }, "server started");
     console.log(`Boxyard runs at ${server.url}. The API key is in ${server.firstKey.path}.`);
     const end = await Promise.race([stop, server.lost]).catch((error: unknown) => error);
     logger.info(typeof end === "string" ? { signal: end } : { err: end }, "server is stopping");
-    removeServerFile(config.dataFolder);
+    removeServerFile(config.dataDir);
     await server.close();
     await driver.close();
     logger.info("server stopped; its sandboxes go on");

@@ -3,12 +3,12 @@ import type { ServerConfig } from "../config.ts";
 import { openStore } from "../context.ts";
 import { ensureFirstKey } from "../keys/keys.ts";
 import type { Machine } from "../machine.ts";
-import { type FolderLock, lockDataFolder } from "../server-file.ts";
+import { type DirectoryLock, lockDataDir } from "../server-file.ts";
 
 /** Makes the machine ready, then the first API key, which is shown this once. Returns the exit code. */
 export async function setup(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   await machine.setUp(args);
-  const lock = lockUnlessServerRuns(config.dataFolder);
+  const lock = lockUnlessServerRuns(config.dataDir);
   // A running server has made the first key, and keeps the store to itself.
   if (!lock) return 0;
   const store = await openStore(config).catch((error: unknown) => {
@@ -16,7 +16,7 @@ export async function setup(config: ServerConfig, machine: Machine, args: readon
     throw error;
   });
   try {
-    const { path, key, created } = await ensureFirstKey(store, config.dataFolder, systemClock.now());
+    const { path, key, created } = await ensureFirstKey(store, config.dataDir, systemClock.now());
     if (created) console.error(`setup: your API key is ${key} (kept in ${path}, readable by root)`);
   } finally {
     await store.close();
@@ -25,9 +25,9 @@ export async function setup(config: ServerConfig, machine: Machine, args: readon
   return 0;
 }
 
-function lockUnlessServerRuns(dataFolder: string): FolderLock | undefined {
+function lockUnlessServerRuns(dataDir: string): DirectoryLock | undefined {
   try {
-    return lockDataFolder(dataFolder);
+    return lockDataDir(dataDir);
   } catch (error) {
     if (isAppError(error) && error.reason === "server_running") return undefined;
     throw error;

@@ -16,14 +16,14 @@ export const SETTINGS = [
     form: "path",
     usedBy: "both",
     default: "/var/lib/boxyard",
-    meaning: "Folder that holds everything of one server.",
+    meaning: "Directory that holds everything of one server.",
   },
   {
     name: "BOXYARD_CACHE",
     form: "path",
     usedBy: "server",
     default: "$BOXYARD_DATA/cache",
-    meaning: "Folder of built trees; several data folders may share it.",
+    meaning: "Directory of built trees; several data directories may share it.",
   },
   {
     name: "BOXYARD_LISTEN",
@@ -244,7 +244,7 @@ export const SETTINGS = [
     usedBy: "server",
     default: "machine",
     meaning:
-      "machine: builds and running sandboxes trust the certificate authorities that were added to this machine, as behind an inspecting proxy; /PATH: those of a PEM file or of a folder with such; none: only their image's own.",
+      "machine: builds and running sandboxes trust the certificate authorities that were added to this machine, as behind an inspecting proxy; /PATH: those of a PEM file or of a directory with such; none: only their image's own.",
   },
   {
     name: "DATABASE_URL",

@@ -60,7 +60,12 @@ const dockerfileFields = {
           .min(1, "must not be empty")
           .max(4096)
           .openapi({ description: "In the archive; of `from` and `fromStage` a pattern" }),
-        name: z.string().min(1, "must not be empty").max(255).optional().openapi({ description: "Under which a file arrives in a folder" }),
+        name: z
+          .string()
+          .min(1, "must not be empty")
+          .max(255)
+          .optional()
+          .openapi({ description: "Under which a file arrives in a directory" }),
         extract: z.boolean().optional().openapi({ description: "It is an archive to be unpacked in the destination" }),
       }),
     )
@@ -101,12 +106,12 @@ const dockerfileFields = {
           .string()
           .regex(/^\d+:\d+$/, "must be UID:GID")
           .optional()
-          .openapi({ description: "cache: owner of the folder, `0:0`" }),
+          .openapi({ description: "cache: owner of the directory, `0:0`" }),
         mode: z
           .string()
           .regex(/^[0-7]{3,4}$/, "must be octal digits")
           .optional()
-          .openapi({ description: "cache: of the folder, `0755`" }),
+          .openapi({ description: "cache: of the directory, `0755`" }),
         readonly: z.boolean().optional().openapi({ description: "cache: what the command changes is not kept" }),
         source: z.string().min(1, "must not be empty").max(4096).optional().openapi({ description: "bind: path in the stage, `/`" }),
         fromStage: stageName.optional().openapi({ description: "bind: out of an earlier one of `stages`" }),

@@ -6,7 +6,7 @@ import { compareSnapshots, type Difference } from "./compare.ts";
 import { type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /**
- * Differences to `before` that are this platform's: they carry its data folder or its instance, or concern device nodes, which are everybody's.
+ * Differences to `before` that are this platform's: they carry its data directory or its instance, or concern device nodes, which are everybody's.
  * On a CI machine nobody else works, so there all count.
  */
 function ourDifferences(dataDir: string, before: Snapshot): Difference[] {

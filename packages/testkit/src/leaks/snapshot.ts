@@ -45,9 +45,9 @@ export function takeSnapshot(options: SnapshotOptions = {}): Snapshot {
   };
 }
 
-function entries(folder: string): string[] {
+function entries(directory: string): string[] {
   try {
-    return readdirSync(folder).sort();
+    return readdirSync(directory).sort();
   } catch {
     return [];
   }
@@ -62,10 +62,10 @@ function text(path: string): string {
 }
 
 function userIds(): string[] {
-  const folders = entries("/run/boxyard").filter((name) => name.startsWith("uid-ranges-"));
-  return folders.flatMap((name) => {
-    const folder = join("/run/boxyard", name);
-    return entries(folder).map((base) => `${base} of ${linkTarget(join(folder, base))}`);
+  const directories = entries("/run/boxyard").filter((name) => name.startsWith("uid-ranges-"));
+  return directories.flatMap((name) => {
+    const directory = join("/run/boxyard", name);
+    return entries(directory).map((base) => `${base} of ${linkTarget(join(directory, base))}`);
   });
 }
 
@@ -128,7 +128,7 @@ function routers(): string[] {
  */
 const SPARE = /\/spare-\d+-\d+$/;
 
-/** A v1 hierarchy is a folder of `/sys/fs/cgroup`, as the v2 one is on hybrid machines; on pure v2 the groups are there directly. */
+/** A v1 hierarchy is a directory of `/sys/fs/cgroup`, as the v2 one is on hybrid machines; on pure v2 the groups are there directly. */
 function cgroups(): string[] {
   const found: string[] = [];
   const roots = ["/sys/fs/cgroup", ...entries("/sys/fs/cgroup").map((name) => `/sys/fs/cgroup/${name}`)];
@@ -137,14 +137,14 @@ function cgroups(): string[] {
       if (!name.startsWith("boxyard-")) continue;
       found.push(join(root, name));
       for (const child of entries(join(root, name))) {
-        if (isFolder(join(root, name, child))) found.push(join(root, name, child).replace(SPARE, "/spare"));
+        if (isDirectory(join(root, name, child))) found.push(join(root, name, child).replace(SPARE, "/spare"));
       }
     }
   }
   return found.sort();
 }
 
-function isFolder(path: string): boolean {
+function isDirectory(path: string): boolean {
   try {
     return lstatSync(path).isDirectory();
   } catch {
@@ -167,9 +167,9 @@ function processes(marker: string | undefined): string[] {
 }
 
 /** Nodes that come and go by themselves (terminals) are left out. */
-function devices(folder: string): string[] {
-  return entries(folder).flatMap((name) => {
-    const path = join(folder, name);
+function devices(directory: string): string[] {
+  return entries(directory).flatMap((name) => {
+    const path = join(directory, name);
     if (path === "/dev/pts" || path === "/dev/shm" || path === "/dev/fd") return [];
     try {
       const stat = lstatSync(path);

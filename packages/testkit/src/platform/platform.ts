@@ -22,7 +22,7 @@ export interface PlatformOptions {
 /** Tests' registries are on loopback, on any port. */
 const TEST_REGISTRIES = "127.0.0.1";
 
-/** Starts the platform for a test file. The data folder must have been set up (`./boxyard test platform`). */
+/** Starts the platform for a test file. The data directory must have been set up (`./boxyard test platform`). */
 export async function bootPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const config = readTestConfig();
   if (config.installedDataDir && !options.env && !options.faults && !options.own)

@@ -1,7 +1,7 @@
 import type { ApiCall, ApiReply } from "./api.ts";
 import type { Fault } from "./faults.ts";
 
-/** A running platform: the real server on the test data folder. Disposing it ends every sandbox, then the server. */
+/** A running platform: the real server on the test data directory. Disposing it ends every sandbox, then the server. */
 export interface Platform extends AsyncDisposable {
   readonly apiUrl: string;
   readonly apiKey: string;

@@ -30,7 +30,7 @@ interface ServerFile {
 
 export const logFileOf = (dataDir: string) => join(dataDir, "test-server.log");
 
-/** Starts the real server on a data folder and waits until it answers. What it prints is in `test-server.log` there. */
+/** Starts the real server on a data directory and waits until it answers. What it prints is in `test-server.log` there. */
 export async function startServer(dataDir: string, env: Environment): Promise<ServerProcess> {
   const logFile = logFileOf(dataDir);
   const log = openSync(logFile, "a", 0o600);

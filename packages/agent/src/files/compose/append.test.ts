@@ -7,13 +7,13 @@ import { Appender } from "./append.ts";
 
 const BLOCK = 4096;
 const open: number[] = [];
-const folders: string[] = [];
+const directories: string[] = [];
 /** A file of this size; in memory on a device of its own. */
 function file(where: string, bytes: number): number {
-  const folder = mkdtempSync(join(where, "boxyard-append-"));
-  folders.push(folder);
-  writeFileSync(join(folder, "file"), new Uint8Array(bytes));
-  const fd = openSync(join(folder, "file"), "r+");
+  const directory = mkdtempSync(join(where, "boxyard-append-"));
+  directories.push(directory);
+  writeFileSync(join(directory, "file"), new Uint8Array(bytes));
+  const fd = openSync(join(directory, "file"), "r+");
   open.push(fd);
   return fd;
 }
@@ -37,7 +37,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const fd of open.splice(0)) closeSync(fd);
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
 test("extents are shared where the place is aligned, and nothing is copied then", async () => {

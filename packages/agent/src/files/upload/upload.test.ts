@@ -29,7 +29,7 @@ function context(): AgentContext {
   };
 }
 
-/** Files of the test's folder that this process has open, by whatever descriptor. */
+/** Files of the test's directory that this process has open, by whatever descriptor. */
 function openHere(): string[] {
   return readdirSync("/proc/self/fd").flatMap((fd) => {
     try {

@@ -1,4 +1,4 @@
-import { criuFolder, readCriuFacts } from "../../checkpoint/criu.ts";
+import { criuDirectory, readCriuFacts } from "../../checkpoint/criu.ts";
 import { tryCriu } from "../../checkpoint/self-test.ts";
 import { probeRuntimes, type RuntimeProbe } from "../../runtime/choose.ts";
 import type { RuntimeName } from "../../runtime/dialect.ts";
@@ -31,7 +31,7 @@ export const checkpoint: Check = {
     const { criu } = facts;
     const problem = criu ? await tryCriu(criu) : facts.problem;
     if (criu && problem === undefined) return ok(`CRIU ${criu.version} at ${criu.file} wrote a process to disk and brought it back`);
-    const again = `rm -r ${criuFolder(dataDir)} && boxyard setup`;
+    const again = `rm -r ${criuDirectory(dataDir)} && boxyard setup`;
     return warn(
       `${problem}; ${DISK_ONLY}`,
       `Give the machine CRIU 4.2 or newer, or a Debian package archive that it can reach; then ${again}`,

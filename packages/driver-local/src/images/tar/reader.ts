@@ -4,7 +4,7 @@ import { BadTar, BLOCK, isZeroBlock, parseHeader, parsePax, type RawHeader } fro
 /** An entry with everything that headers before it said. Text is byte strings. */
 export interface TarEntry {
   readonly path: string;
-  /** As in the format: 0 file, 1 hard link, 2 symbolic link, 3 and 4 devices, 5 folder, 6 FIFO. */
+  /** As in the format: 0 file, 1 hard link, 2 symbolic link, 3 and 4 devices, 5 directory, 6 FIFO. */
   readonly type: string;
   readonly mode: number;
   readonly uid: number;
@@ -141,7 +141,7 @@ export class TarReader {
     const type = header.type === "7" ? "0" : header.type;
     return {
       path,
-      // Before POSIX a folder was a file whose name ends in a slash.
+      // Before POSIX a directory was a file whose name ends in a slash.
       type: type === "0" && path.endsWith("/") ? "5" : type,
       mode: header.mode,
       uid: number("uid", header.uid),

@@ -9,11 +9,11 @@ const STDOUT = 1;
 const PIECE_BYTES = 1 << 20;
 
 /** Writes a layer's tar to standard output: its skeleton, with the contents of its files put back where they were. */
-export async function writeExport(tree: string, folder: string): Promise<void> {
-  const facts = JSON.parse(readFileSync(`${folder}/${FILES.factsFile}`, "utf8")) as LayerFacts;
+export async function writeExport(tree: string, directory: string): Promise<void> {
+  const facts = JSON.parse(readFileSync(`${directory}/${FILES.factsFile}`, "utf8")) as LayerFacts;
   const root = open(tree, O.RDONLY | O.DIRECTORY);
-  const kept = open(`${folder}/${FILES.kept}`, O.RDONLY | O.DIRECTORY);
-  const skeleton = open(`${folder}/${FILES.skeleton}`, O.RDONLY);
+  const kept = open(`${directory}/${FILES.kept}`, O.RDONLY | O.DIRECTORY);
+  const skeleton = open(`${directory}/${FILES.skeleton}`, O.RDONLY);
   try {
     const buffer = Buffer.alloc(PIECE_BYTES);
     for await (const record of readSkeleton(skeleton)) {

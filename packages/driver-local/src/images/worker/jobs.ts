@@ -14,8 +14,8 @@ export type Job =
   | { readonly kind: "export"; readonly tree: string; readonly facts: string };
 
 interface MakeJob {
-  /** An empty folder in the pool; the worker makes `tree` (a subvolume) and `facts` in it. */
-  readonly folder: string;
+  /** An empty directory in the pool; the worker makes `tree` (a subvolume) and `facts` in it. */
+  readonly directory: string;
   readonly maxBytes: number;
   /** What the tree may hold in the pool; the driver's guard changes it while the worker is at it. No limit without. */
   readonly quotaBytes?: number;

@@ -19,7 +19,7 @@ type Send = (message: Message) => void;
 /** Does a job to its end. What it makes is whole and on the disk when it sends `done`. */
 export async function runJob(job: Job, send: Send): Promise<void> {
   if (job.kind === "export") return writeExport(job.tree, job.facts);
-  const facts = `${job.folder}/${FILES.facts}`;
+  const facts = `${job.directory}/${FILES.facts}`;
   mkdirSync(`${facts}/${FILES.kept}`, { recursive: true, mode: 0o700 });
   const skeletonFd = open(`${facts}/${FILES.skeleton}`, O.WRONLY | O.CREAT | O.EXCL, 0o600);
   try {
@@ -42,24 +42,24 @@ type Made = Pick<LayerFacts, "digest" | "sizeBytes"> & Partial<LayerFacts>;
 function runPack(job: Extract<Job, { kind: "commit" | "merge" }>, skeleton: SkeletonWriter, send: Send): Made {
   const from = job.kind === "commit" ? job.volume : (job.trees[0] as string);
   // A snapshot has everything written so far, also what is still in the page cache, and is on the disk when the call returns.
-  snapshotSubvolume(from, job.folder, FILES.tree);
+  snapshotSubvolume(from, job.directory, FILES.tree);
   limitTree(job);
   send({ type: "copied" });
-  return inTree(job.folder, (root) => {
+  return inTree(job.directory, (root) => {
     if (job.kind === "commit") claimUpper(root, job.uidBase, job.leaveOut);
-    else for (const tree of job.trees.slice(1)) inFolder(tree, (source) => layOver(root, source));
+    else for (const tree of job.trees.slice(1)) inDirectory(tree, (source) => layOver(root, source));
     return packTree(root, skeleton, job);
   });
 }
 
 async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: SkeletonWriter, send: Send): Promise<Made> {
-  if (job.seed === undefined) createSubvolume(job.folder, FILES.tree);
-  else createFromSeed(job.seed, job.folder, FILES.tree);
+  if (job.seed === undefined) createSubvolume(job.directory, FILES.tree);
+  else createFromSeed(job.seed, job.directory, FILES.tree);
   limitTree(job);
   // For a layer that says nothing of its root; whatever the umask is.
-  chmodSync(`${job.folder}/${FILES.tree}`, 0o755);
-  const root = open(`${job.folder}/${FILES.tree}`, O.RDONLY | O.DIRECTORY);
-  const kept = open(`${job.folder}/${FILES.facts}/${FILES.kept}`, O.RDONLY | O.DIRECTORY);
+  chmodSync(`${job.directory}/${FILES.tree}`, 0o755);
+  const root = open(`${job.directory}/${FILES.tree}`, O.RDONLY | O.DIRECTORY);
+  const kept = open(`${job.directory}/${FILES.facts}/${FILES.kept}`, O.RDONLY | O.DIRECTORY);
   const unpacker = new Unpacker({ root, kept, skeleton, maxEntries: job.maxEntries });
   try {
     const reader = new TarReader(unpacker);
@@ -89,11 +89,11 @@ async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: Skelet
   }
 }
 
-function limitTree({ folder, quotaBytes }: { readonly folder: string; readonly quotaBytes?: number }): void {
-  if (quotaBytes !== undefined) setQgroupLimit(folder, subvolumeId(`${folder}/${FILES.tree}`), quotaBytes);
+function limitTree({ directory, quotaBytes }: { readonly directory: string; readonly quotaBytes?: number }): void {
+  if (quotaBytes !== undefined) setQgroupLimit(directory, subvolumeId(`${directory}/${FILES.tree}`), quotaBytes);
 }
 
-function inFolder<T>(path: string, work: (fd: number) => T): T {
+function inDirectory<T>(path: string, work: (fd: number) => T): T {
   const fd = open(path, O.RDONLY | O.DIRECTORY);
   try {
     return work(fd);
@@ -102,10 +102,10 @@ function inFolder<T>(path: string, work: (fd: number) => T): T {
   }
 }
 
-const inTree = <T>(folder: string, work: (fd: number) => T): T => inFolder(`${folder}/${FILES.tree}`, work);
+const inTree = <T>(directory: string, work: (fd: number) => T): T => inDirectory(`${directory}/${FILES.tree}`, work);
 
-function writeFacts(folder: string, facts: LayerFacts, sync: (fd: number) => void): void {
-  const path = `${folder}/${FILES.factsFile}`;
+function writeFacts(directory: string, facts: LayerFacts, sync: (fd: number) => void): void {
+  const path = `${directory}/${FILES.factsFile}`;
   writeFileSync(path, JSON.stringify(facts), { mode: 0o600 });
   const fd = open(path, O.RDONLY);
   try {

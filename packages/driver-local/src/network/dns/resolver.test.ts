@@ -74,9 +74,9 @@ describe("resolv.conf", () => {
   });
 
   test("is read again when it changes, and kept when it vanishes", () => {
-    const folder = mkdtempSync(join(tmpdir(), "boxyard-resolv-"));
+    const directory = mkdtempSync(join(tmpdir(), "boxyard-resolv-"));
     try {
-      const file = join(folder, "resolv.conf");
+      const file = join(directory, "resolv.conf");
       let now = 0;
       const conf = new ResolvConf(file, () => now);
       expect(conf.current()).toEqual(["127.0.0.1"]);
@@ -91,7 +91,7 @@ describe("resolv.conf", () => {
       now += 1000;
       expect(conf.current()).toEqual(["127.0.0.1"]);
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   });
 });

@@ -2,17 +2,17 @@ import { type SandboxId, systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { openNetwork } from "../networks.ts";
 
-/** For tests: a process that opens, uses and releases a network over and over until it is killed. Arguments: folder, pid to plug in. */
+/** For tests: a process that opens, uses and releases a network over and over until it is killed. Arguments: directory, pid to plug in. */
 
-const [folder = "", pid = "0"] = process.argv.slice(2);
+const [directory = "", pid = "0"] = process.argv.slice(2);
 
 for (let i = 0; ; i++) {
   const networks = await openNetwork({
     instance: "0000dddd",
     network: "10.219.0.0/16",
-    stateFolder: `${folder}/state`,
-    runFolder: `${folder}/run`,
-    resolvConf: `${folder}/none`,
+    stateDirectory: `${directory}/state`,
+    runDirectory: `${directory}/run`,
+    resolvConf: `${directory}/none`,
     logger: silentLogger,
   });
   const lease = networks.allocate(`i${i}` as SandboxId, 1);

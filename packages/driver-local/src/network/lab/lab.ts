@@ -16,11 +16,11 @@ import { writeSysctl } from "../sysctl.ts";
 export interface Lab {
   /** Descriptor of the namespace outside. */
   readonly outside: number;
-  /** An empty folder for the run and state folders. */
-  readonly folder: string;
+  /** An empty directory for the run and state directories. */
+  readonly directory: string;
   /** Starts a process with namespaces of its own, as a sandbox has before it is plugged in. */
   sandbox(): Promise<StandIn>;
-  /** Ends every process, brings the thread back and removes the folder. */
+  /** Ends every process, brings the thread back and removes the directory. */
   end(): Promise<void>;
 }
 
@@ -101,13 +101,13 @@ export async function openLab(): Promise<Lab> {
   const machine = newNamespace(own);
   const outside = newNamespace(own);
   const standIns: StandIn[] = [];
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-net-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-net-"));
   setns(machine, CLONE.NEWNET);
   connectUplink(machine, outside);
   writeSysctl("ipv4/ip_forward", "0");
   return {
     outside,
-    folder,
+    directory,
     async sandbox() {
       const made = await startStandIn();
       standIns.push(made);
@@ -117,7 +117,7 @@ export async function openLab(): Promise<Lab> {
       for (const standIn of standIns) await standIn.end();
       setns(own, CLONE.NEWNET);
       for (const fd of [own, machine, outside]) close(fd);
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

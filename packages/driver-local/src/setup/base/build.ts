@@ -33,7 +33,7 @@ export const baseTarName = (codename = machineRelease().codename): string => `ba
 
 /**
  * Path of the tar of the base template's tree: from the cache, else built; `fresh`: built in any case, and put in the cache's place. The build holds
- * a lock of the cache, so that data folders that share the cache build once.
+ * a lock of the cache, so that data directories that share the cache build once.
  */
 export async function baseTar(config: SetupConfig, report: StageReport, { fresh = false } = {}): Promise<string> {
   const { codename } = machineRelease();
@@ -84,7 +84,7 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
   }
 }
 
-/** Into the work folder, since nobody else can start what the single executable carries. */
+/** Into the work directory, since nobody else can start what the single executable carries. */
 function copyHooks({ hooks }: Recipe, work: string): string[] {
   mkdirSync(join(work, "hooks"));
   return hooks.map((hook) => {

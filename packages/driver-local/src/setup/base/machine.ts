@@ -20,7 +20,7 @@ export function parseRelease(osRelease: string): Release {
   throw new AppError(
     "unimplemented",
     `the base template is built from the machine's own Debian packages, and this is ${system}: build it on a Debian or Ubuntu machine, ` +
-      "and set BOXYARD_CACHE here to a copy of the cache folder there",
+      "and set BOXYARD_CACHE here to a copy of the cache directory there",
     { reason: "no_debian" },
   );
 }
@@ -43,12 +43,12 @@ export function machineSources(codename: string, apt = "/etc/apt"): AptSource[] 
   });
 }
 
-function listed(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
+function listed(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
     .filter((name) => /\.(list|sources)$/.test(name))
     .sort()
-    .map((name) => join(folder, name));
+    .map((name) => join(directory, name));
 }
 
 /** Settings of the machine's apt that reaching the packages may depend on; for the build only. */

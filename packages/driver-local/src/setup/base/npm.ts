@@ -19,15 +19,15 @@ export function npmPackagesOf({ npmVersion, nodeVersion }: Pick<Recipe, "npmVers
   return { npm: { name: "npm", version: npmVersion }, node: { name: `node-linux-${process.arch}`, version: nodeVersion } };
 }
 
-/** Writes a package's tar into the folder and returns its path: the one carried along, else through the machine's own client. */
-export async function npmPackage({ name, version }: NpmPackage, folder: string, env: SetupConfig["env"]): Promise<string> {
-  const path = join(folder, `${name}-${version}.tgz`);
+/** Writes a package's tar into the directory and returns its path: the one carried along, else through the machine's own client. */
+export async function npmPackage({ name, version }: NpmPackage, directory: string, env: SetupConfig["env"]): Promise<string> {
+  const path = join(directory, `${name}-${version}.tgz`);
   const carried = resources.npmPackage(name);
   if (carried !== undefined) writeFileSync(path, readFileSync(carried));
   else {
-    await runCommand(["npm", "pack", "--silent", "--ignore-scripts", `--pack-destination=${folder}`, `${name}@${version}`], {
+    await runCommand(["npm", "pack", "--silent", "--ignore-scripts", `--pack-destination=${directory}`, `${name}@${version}`], {
       env,
-      cwd: folder,
+      cwd: directory,
       fix: "Is the machine's npm registry reachable ('npm ping')?",
     });
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { hashSources } from "../checkout.ts";
 import { resources } from "../resources.ts";
 
-const FOLDER = "images/base";
+const DIRECTORY = "images/base";
 /** Raised when the way in which a tree is built changes what comes out. */
 const TREE_VERSION = "2";
 
@@ -38,27 +38,27 @@ export function meaningfulLines(text: string): string[] {
 }
 
 export function readRecipe(): Recipe {
-  const folder = join(resources.root, FOLDER);
-  const lines = (name: string) => meaningfulLines(readFileSync(join(folder, name), "utf8"));
+  const directory = join(resources.root, DIRECTORY);
+  const lines = (name: string) => meaningfulLines(readFileSync(join(directory, name), "utf8"));
   return {
     packages: lines("packages"),
     npmVersion: lines("npm-version")[0] ?? "",
     nodeVersion: lines("node-version")[0] ?? "",
     dpkgOptions: lines("dpkg.conf"),
-    hooks: readdirSync(join(folder, "hooks"))
+    hooks: readdirSync(join(directory, "hooks"))
       .sort()
-      .map((name) => join(folder, "hooks", name)),
+      .map((name) => join(directory, "hooks", name)),
   };
 }
 
 export function readSettings(): TemplateSettings {
-  return JSON.parse(readFileSync(join(resources.root, FOLDER, "settings.json"), "utf8")) as TemplateSettings;
+  return JSON.parse(readFileSync(join(resources.root, DIRECTORY, "settings.json"), "utf8")) as TemplateSettings;
 }
 
 /** Hash of what the tree is built from. */
 export function recipeKey(codename: string): string {
   return hashSources(
-    [`${FOLDER}/packages`, `${FOLDER}/npm-version`, `${FOLDER}/dpkg.conf`, `${FOLDER}/hooks`],
+    [`${DIRECTORY}/packages`, `${DIRECTORY}/npm-version`, `${DIRECTORY}/dpkg.conf`, `${DIRECTORY}/hooks`],
     [TREE_VERSION, codename, process.arch],
     resources.root,
   );
@@ -66,5 +66,5 @@ export function recipeKey(codename: string): string {
 
 /** Hash of what the template depends on beside the tree. */
 export function settingsKey(): string {
-  return hashSources([`${FOLDER}/settings.json`], [], resources.root);
+  return hashSources([`${DIRECTORY}/settings.json`], [], resources.root);
 }

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import type { AppError } from "@boxyard/core";
 import { packGuest } from "./pack.ts";
 import { applyPatch, makePatch } from "./runtime-patch.ts";
-import { GUEST_FOLDER, unpackGuest } from "./unpack.ts";
+import { GUEST_DIRECTORY, unpackGuest } from "./unpack.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "boxyard-carried-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "boxyard-carried-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 let files = 0;
 function file(content: Uint8Array | string): string {
-  const path = join(folder, `file-${++files}`);
+  const path = join(directory, `file-${++files}`);
   writeFileSync(path, content);
   return path;
 }
@@ -42,7 +42,7 @@ const executable = Buffer.concat([withBytes(runtime, head), noise(500_000, 3)]);
 test("the agent comes out of the executable byte by byte, and only what differs is carried", () => {
   const patch = makePatch(runtime, agent);
   expect(patch.length).toBeLessThan(100_000 + 4 * 4096);
-  const target = join(folder, "agent");
+  const target = join(directory, "agent");
   applyPatch(patch, file(executable), target);
   expect(readFileSync(target).equals(agent)).toBe(true);
   expect(statSync(target).mode & 0o111).not.toBe(0);
@@ -50,7 +50,7 @@ test("the agent comes out of the executable byte by byte, and only what differs 
 
 test("files with nothing in common, shorter ones and empty ones", () => {
   for (const content of [noise(10_000, 9), runtime.subarray(0, 12_345), new Uint8Array(0), runtime]) {
-    const target = join(folder, `out-${++files}`);
+    const target = join(directory, `out-${++files}`);
     applyPatch(makePatch(runtime, content), file(runtime), target);
     expect(readFileSync(target).equals(content)).toBe(true);
   }
@@ -61,7 +61,7 @@ test("an executable that was changed or cut short makes no agent that looks whol
   for (const broken of [withBytes(executable, [1_000_000, (executable[1_000_000] ?? 0) ^ 1]), executable.subarray(0, 1_000_000)]) {
     let error: unknown;
     try {
-      applyPatch(patch, file(broken), join(folder, `out-${++files}`));
+      applyPatch(patch, file(broken), join(directory, `out-${++files}`));
     } catch (e) {
       error = e;
     }
@@ -69,14 +69,14 @@ test("an executable that was changed or cut short makes no agent that looks whol
   }
 });
 
-test("a packed guest bundle unpacks to the same files, all of them executable, with its empty folders", () => {
-  const guest = join(folder, "guest-in");
+test("a packed guest bundle unpacks to the same files, all of them executable, with its empty directories", () => {
+  const guest = join(directory, "guest-in");
   mkdirSync(join(guest, "lib"), { recursive: true });
   const contents = { agent, init: Buffer.from("init"), "lib/ld.so": Buffer.from("loader") };
   for (const [name, content] of Object.entries(contents)) writeFileSync(join(guest, name), content);
-  const root = join(folder, "root");
-  packGuest(guest, runtime, join(root, GUEST_FOLDER));
-  const target = join(folder, "guest-out");
+  const root = join(directory, "root");
+  packGuest(guest, runtime, join(root, GUEST_DIRECTORY));
+  const target = join(directory, "guest-out");
   const umask = process.umask(0o077);
   try {
     unpackGuest(root, target, file(executable));
@@ -84,8 +84,8 @@ test("a packed guest bundle unpacks to the same files, all of them executable, w
     process.umask(umask);
   }
   const found = readdirSync(target, { recursive: true, encoding: "utf8" }).sort();
-  const folders = ["cgroup", "cgroup/cpu", "cgroup/cpuacct", "cgroup/memory", "cgroup/pids", "host", "lib"];
-  expect(found).toEqual([...folders, ...Object.keys(contents)].sort());
+  const directories = ["cgroup", "cgroup/cpu", "cgroup/cpuacct", "cgroup/memory", "cgroup/pids", "host", "lib"];
+  expect(found).toEqual([...directories, ...Object.keys(contents)].sort());
   for (const [name, content] of Object.entries(contents)) {
     expect(readFileSync(join(target, name)).equals(content)).toBe(true);
     expect(statSync(join(target, name)).mode & 0o777).toBe(0o755);

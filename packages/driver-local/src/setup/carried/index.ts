@@ -2,4 +2,4 @@ export { hashSources } from "../checkout.ts";
 export { guestKey } from "../guest/build.ts";
 export { baseNpmPackages, type PackOptions, packCarried, packGuest } from "./pack.ts";
 export { applyPatch, makePatch } from "./runtime-patch.ts";
-export { AGENT, COMPRESSED_SUFFIX, GUEST_FOLDER, PATCH_SUFFIX, unpackGuest } from "./unpack.ts";
+export { AGENT, COMPRESSED_SUFFIX, GUEST_DIRECTORY, PATCH_SUFFIX, unpackGuest } from "./unpack.ts";

@@ -6,7 +6,7 @@ import { CHECKOUT } from "../checkout.ts";
 import { buildGuest, guestKey } from "../guest/build.ts";
 import { buildSdk } from "../sdk/build.ts";
 import { makePatch } from "./runtime-patch.ts";
-import { AGENT, type CarriedFacts, COMPRESSED_SUFFIX, FACTS_FILE, GUEST_FOLDER, PATCH_SUFFIX, SDK_PACKAGE } from "./unpack.ts";
+import { AGENT, type CarriedFacts, COMPRESSED_SUFFIX, FACTS_FILE, GUEST_DIRECTORY, PATCH_SUFFIX, SDK_PACKAGE } from "./unpack.ts";
 
 /** For libraries and helpers, a few MB in all. */
 const LEVEL = 19;
@@ -16,7 +16,7 @@ export interface PackOptions {
   readonly runtime: string;
   /** Paths of the packages of npm's registry that the base template takes, by their names. */
   readonly npmPackages: Readonly<Record<string, string>>;
-  /** A folder to work in. */
+  /** A directory to work in. */
   readonly work: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly progress: (text: string) => void;
@@ -30,13 +30,13 @@ const RECIPE = { recursive: true, filter: (path: string) => !/\/(__pycache__|nod
 /** The packages of npm's registry that `images/base/` names. */
 export const baseNpmPackages = (): NpmPackage[] => Object.values(npmPackagesOf(readRecipe()));
 
-/** Builds what the executable carries, into the new folder `target`. */
+/** Builds what the executable carries, into the new directory `target`. */
 export async function packCarried(target: string, { runtime, npmPackages, work, env, progress }: PackOptions): Promise<void> {
   const guest = join(work, "guest");
   mkdirSync(guest);
   await buildGuest(guest, { env, runtime, progress });
   progress("packing");
-  packGuest(guest, readFileSync(runtime), join(target, GUEST_FOLDER));
+  packGuest(guest, readFileSync(runtime), join(target, GUEST_DIRECTORY));
   for (const template of CARRIED_TEMPLATES) cpSync(join(CHECKOUT, "images", template), join(target, "images", template), RECIPE);
   const names = Object.entries(npmPackages).map(([name, path]) => [name, basename(path)]);
   const facts: CarriedFacts = { version: 2, guestKey: guestKey(), npmPackages: Object.fromEntries(names) };

@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { makeGuestFolders, openGuestToAll } from "../guest/folders.ts";
+import { makeGuestDirectories, openGuestToAll } from "../guest/directories.ts";
 import { applyPatch } from "./runtime-patch.ts";
 
 /*
- * What the executable carries, as the folder CARRIED_FOLDER:
+ * What the executable carries, as the directory CARRIED_DIRECTORY:
  *   facts.json        CarriedFacts
  *   images/…          as in a checkout
  *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent out of the executable itself
@@ -13,7 +13,7 @@ import { applyPatch } from "./runtime-patch.ts";
  *   sdk.tgz           the installable client package
  */
 export const FACTS_FILE = "facts.json";
-export const GUEST_FOLDER = "guest";
+export const GUEST_DIRECTORY = "guest";
 export const SDK_PACKAGE = "sdk.tgz";
 export const AGENT = "agent";
 export const PATCH_SUFFIX = ".patch";
@@ -33,15 +33,15 @@ export function readCarriedFacts(root: string): CarriedFacts {
   return facts;
 }
 
-/** Writes the guest bundle below `root` into the folder `target`. `runtime`: the program that the agent is made out of; the one that runs. */
+/** Writes the guest bundle below `root` into the directory `target`. `runtime`: the program that the agent is made out of; the one that runs. */
 export function unpackGuest(root: string, target: string, runtime = "/proc/self/exe"): void {
-  makeGuestFolders(target);
-  const folder = join(root, GUEST_FOLDER);
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+  makeGuestDirectories(target);
+  const directory = join(root, GUEST_DIRECTORY);
+  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const packed = join(entry.parentPath, entry.name);
     const content = Bun.zstdDecompressSync(readFileSync(packed));
-    const path = join(target, packed.slice(folder.length + 1, -COMPRESSED_SUFFIX.length));
+    const path = join(target, packed.slice(directory.length + 1, -COMPRESSED_SUFFIX.length));
     mkdirSync(dirname(path), { recursive: true });
     if (path === join(target, `${AGENT}${PATCH_SUFFIX}`)) applyPatch(content, runtime, join(target, AGENT));
     else writeFileSync(path, content, { flag: "wx" });

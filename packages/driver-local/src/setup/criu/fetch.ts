@@ -8,9 +8,9 @@ import { machineRelease, machineSources } from "../base/machine.ts";
 import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 
-/** The folder of a private CRIU: its program, its loader and its libraries side by side, so that none of the machine's own are used. */
+/** The directory of a private CRIU: its program, its loader and its libraries side by side, so that none of the machine's own are used. */
 export const CRIU_FILES = { program: "criu", loader: "ld.so", libraries: "lib" } as const;
-/** Changed when the folder's layout changes. */
+/** Changed when the directory's layout changes. */
 const LAYOUT = 1;
 const DOWNLOAD_MS = 120_000;
 
@@ -28,23 +28,23 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
 const NEWEST: Readonly<Record<string, string>> = { debian: "sid", ubuntu: "devel" };
 
 /**
- * Path of a folder with a private CRIU: from the cache, else downloaded by the machine's own apt from the machine's own archive. The
- * download holds a lock of the cache, so that data folders that share the cache download once.
+ * Path of a directory with a private CRIU: from the cache, else downloaded by the machine's own apt from the machine's own archive. The
+ * download holds a lock of the cache, so that data directories that share the cache download once.
  */
 export async function privateCriu(config: SetupConfig, report: StageReport): Promise<string> {
-  const folder = join(config.cacheDir, `criu-${process.arch}-${LAYOUT}`);
-  if (existsSync(folder)) return folder;
+  const directory = join(config.cacheDir, `criu-${process.arch}-${LAYOUT}`);
+  if (existsSync(directory)) return directory;
   mkdirSync(config.cacheDir, { recursive: true, mode: 0o711 });
   const lock = await lockFile(join(config.cacheDir, "criu.lock"), () => report.progress("waiting for another download of it"));
   try {
-    if (!existsSync(folder)) await download(config, folder, report);
-    return folder;
+    if (!existsSync(directory)) await download(config, directory, report);
+    return directory;
   } finally {
     lock.release();
   }
 }
 
-async function download(config: SetupConfig, folder: string, report: StageReport): Promise<void> {
+async function download(config: SetupConfig, directory: string, report: StageReport): Promise<void> {
   for (const name of readdirSync(config.cacheDir)) {
     if (name.startsWith("criu-work-")) rmSync(join(config.cacheDir, name), { recursive: true, force: true });
   }
@@ -56,7 +56,7 @@ async function download(config: SetupConfig, folder: string, report: StageReport
     const made = join(work, "made");
     await unpack(work, made);
     await runCommand(["sync", "-f", made]);
-    renameSync(made, folder);
+    renameSync(made, directory);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -79,7 +79,7 @@ async function downloadPackages(work: string, config: SetupConfig): Promise<void
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
     // A mirror of the newest suite is often some days old.
     "Acquire::Check-Valid-Until": "false",
-    // The work folder is root's alone.
+    // The work directory is root's alone.
     "APT::Sandbox::User": "root",
   };
   const apt = ["apt-get", "--yes", ...Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`])] as [

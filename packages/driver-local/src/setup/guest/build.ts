@@ -16,8 +16,8 @@ import { AppError } from "@boxyard/core";
 import { findProgram, runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 import { systemEnv } from "../config.ts";
+import { makeGuestDirectories, openGuestToAll } from "./directories.ts";
 import { interpreterPatch } from "./elf.ts";
-import { makeGuestFolders, openGuestToAll } from "./folders.ts";
 import { parseLdd } from "./libraries.ts";
 
 /** Where the bundle is mounted in every sandbox, so where its loader is found. */
@@ -43,12 +43,12 @@ export function guestKey(): string {
 }
 
 /**
- * Builds the guest bundle into the new folder `target`: `init`, `agent`, `launch`, `lib/` and empty mount points. Knows nothing of data
- * folders, so that a release can build it once and carry it along.
+ * Builds the guest bundle into the new directory `target`: `init`, `agent`, `launch`, `lib/` and empty mount points. Knows nothing of data
+ * directories, so that a release can build it once and carry it along.
  */
 export async function buildGuest(target: string, options: GuestBuildOptions): Promise<void> {
   const progress = options.progress ?? (() => {});
-  makeGuestFolders(target);
+  makeGuestDirectories(target);
   progress("the agent");
   await compileAgent(target, options);
   progress("its libraries");
@@ -71,7 +71,7 @@ async function compileAgent(target: string, { env, agentEntry, runtime }: GuestB
       "--compile",
       "--minify",
       "--bytecode",
-      // What a sandbox's user puts into its root folder must not configure the agent.
+      // What a sandbox's user puts into its root directory must not configure the agent.
       "--no-compile-autoload-dotenv",
       "--no-compile-autoload-bunfig",
       ...(runtime === undefined ? [] : [`--compile-executable-path=${runtime}`]),
@@ -112,8 +112,8 @@ async function compileLaunch(target: string, { env }: GuestBuildOptions): Promis
   const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
   const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
   const output = join(target, "launch");
-  const folder = join(CHECKOUT, LAUNCH_SOURCES);
-  const sources = readdirSync(folder).flatMap((name) => (name.endsWith(".c") ? [join(folder, name)] : []));
+  const directory = join(CHECKOUT, LAUNCH_SOURCES);
+  const sources = readdirSync(directory).flatMap((name) => (name.endsWith(".c") ? [join(directory, name)] : []));
   await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, ...sources, ...headers], { env: systemEnv(env) });
   chmodSync(output, 0o755);
 }

@@ -3,70 +3,70 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { runCommand } from "../../sys/run.ts";
 
-/** Names the bundle that new sandboxes get; a link to the folder beside it. */
+/** Names the bundle that new sandboxes get; a link to the directory beside it. */
 const CURRENT = "current";
 const ASIDE = "new-";
 
 const guestRoot = (dataDir: string): string => `${dataDir}/guest`;
 
-/** A new folder in which a bundle can be built before it is installed: on the same file system, so that it can be renamed. */
+/** A new directory in which a bundle can be built before it is installed: on the same file system, so that it can be renamed. */
 export function guestStaging(dataDir: string): string {
   const root = guestRoot(dataDir);
   mkdirSync(root, { recursive: true, mode: 0o755 });
   for (const name of readdirSync(root)) if (name.startsWith(ASIDE)) rmSync(join(root, name), { recursive: true, force: true });
-  const folder = join(root, `${ASIDE}${process.pid}`);
-  mkdirSync(folder, { mode: 0o755 });
-  return folder;
+  const directory = join(root, `${ASIDE}${process.pid}`);
+  mkdirSync(directory, { mode: 0o755 });
+  return directory;
 }
 
-/** Folder of the bundle that new sandboxes get. `failed_precondition`, reason `no_guest`, before set-up. */
-export function guestFolder(dataDir: string): string {
-  const folder = findGuestFolder(dataDir);
-  if (folder !== undefined) return folder;
+/** Directory of the bundle that new sandboxes get. `failed_precondition`, reason `no_guest`, before set-up. */
+export function guestDirectory(dataDir: string): string {
+  const directory = findGuestDirectory(dataDir);
+  if (directory !== undefined) return directory;
   throw new AppError("failed_precondition", `there is no guest bundle in ${guestRoot(dataDir)}: run 'boxyard setup'`, {
     reason: "no_guest",
   });
 }
 
-export function findGuestFolder(dataDir: string): string | undefined {
+export function findGuestDirectory(dataDir: string): string | undefined {
   try {
-    const folder = join(guestRoot(dataDir), readlinkSync(join(guestRoot(dataDir), CURRENT)));
-    return existsSync(join(folder, "init")) ? folder : undefined;
+    const directory = join(guestRoot(dataDir), readlinkSync(join(guestRoot(dataDir), CURRENT)));
+    return existsSync(join(directory, "init")) ? directory : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Moves a built bundle from its staging folder to `guest/<hash of its contents>` and makes it the current one. Returns its folder. */
+/** Moves a built bundle from its staging directory to `guest/<hash of its contents>` and makes it the current one. Returns its directory. */
 export async function installGuest(dataDir: string, staging: string): Promise<string> {
-  const hash = hashFolder(staging);
-  const folder = join(guestRoot(dataDir), hash);
-  if (existsSync(folder)) {
+  const hash = hashDirectory(staging);
+  const directory = join(guestRoot(dataDir), hash);
+  if (existsSync(directory)) {
     // The same content was built before, and sandboxes may be using it.
     rmSync(staging, { recursive: true });
   } else {
     chmodSync(staging, 0o755);
     await runCommand(["sync", "--file-system", staging]);
-    renameSync(staging, folder);
+    renameSync(staging, directory);
   }
   const link = join(guestRoot(dataDir), `${CURRENT}.new`);
   rmSync(link, { force: true });
   symlinkSync(hash, link);
   renameSync(link, join(guestRoot(dataDir), CURRENT));
   removeOldGuests(dataDir, hash);
-  return folder;
+  return directory;
 }
 
 /** Names, modes left out (they are ours), and contents. 16 hex digits. */
-function hashFolder(folder: string): string {
+function hashDirectory(directory: string): string {
   const hasher = new Bun.CryptoHasher("sha256");
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
   for (const file of files)
     hasher
-      .update(`${file.slice(folder.length)}\0`)
+      .update(`${file.slice(directory.length)}\0`)
       .update(readFileSync(file))
       .update("\0");
   return hasher.digest("hex").slice(0, 16);

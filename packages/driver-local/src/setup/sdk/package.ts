@@ -10,19 +10,19 @@ const SUFFIX = ".tgz";
  * and then packages of other versions are removed.
  */
 export async function sdkPackage({ dataDir, env }: Pick<SetupConfig, "dataDir" | "env">): Promise<string> {
-  const folder = join(dataDir, "sdk");
+  const directory = join(dataDir, "sdk");
   const name = `${resources.sdkKey()}${SUFFIX}`;
-  const path = join(folder, name);
+  const path = join(directory, name);
   if (existsSync(path)) return path;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const work = mkdtempSync(join(folder, "making-"));
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const work = mkdtempSync(join(directory, "making-"));
   try {
     await resources.makeSdk(join(work, name), env);
     renameSync(join(work, name), path);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
-  // What a server leaves that was killed while it made one goes too: only one server works on a data folder.
-  for (const other of readdirSync(folder)) if (other !== name) rmSync(join(folder, other), { recursive: true, force: true });
+  // What a server leaves that was killed while it made one goes too: only one server works on a data directory.
+  for (const other of readdirSync(directory)) if (other !== name) rmSync(join(directory, other), { recursive: true, force: true });
   return path;
 }

@@ -22,7 +22,7 @@ export const base: Stage = {
   isDone({ dataDir }) {
     const file = readVersioned<TemplateFile>(templateFile(dataDir), 1);
     const { layers, facts } = poolPaths(dataDir);
-    return file?.image.layers.every((layer) => [layers, facts].every((folder) => existsSync(`${folder}/${layer.slice(7)}`))) ?? false;
+    return file?.image.layers.every((layer) => [layers, facts].every((directory) => existsSync(`${directory}/${layer.slice(7)}`))) ?? false;
   },
   async run(config, report) {
     const tar = await baseTar(config, report);

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import {
   type Criu,
   type CriuFacts,
+  criuDirectory,
   criuFactsFile,
-  criuFolder,
   criuIn,
   kernelRelease,
   machineCriu,
@@ -31,7 +31,7 @@ export const checkpoint: Stage = {
   },
   async run(config, report) {
     const facts = await findCriu(config, report);
-    mkdirSync(criuFolder(config.dataDir), { recursive: true, mode: 0o755 });
+    mkdirSync(criuDirectory(config.dataDir), { recursive: true, mode: 0o755 });
     writeWhole(criuFactsFile(config.dataDir), `${JSON.stringify(facts)}\n`);
     report.result(facts.criu && facts.problem === undefined ? facts.criu.version : `pauses keep the disk only: ${facts.problem}`);
   },
@@ -54,12 +54,12 @@ async function findCriu(config: SetupConfig, report: StageReport): Promise<CriuF
   }
 }
 
-/** A copy in the data folder, so that removing the cache takes no pause away. */
+/** A copy in the data directory, so that removing the cache takes no pause away. */
 async function install(config: SetupConfig, report: StageReport): Promise<Criu | undefined> {
   const source = await privateCriu(config, report);
-  const target = `${criuFolder(config.dataDir)}/private`;
-  rmSync(criuFolder(config.dataDir), { recursive: true, force: true });
-  mkdirSync(criuFolder(config.dataDir), { recursive: true, mode: 0o755 });
+  const target = `${criuDirectory(config.dataDir)}/private`;
+  rmSync(criuDirectory(config.dataDir), { recursive: true, force: true });
+  mkdirSync(criuDirectory(config.dataDir), { recursive: true, mode: 0o755 });
   await runCommand(["cp", "--archive", "--reflink=auto", source, target]);
   return criuIn(target);
 }

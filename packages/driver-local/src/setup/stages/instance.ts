@@ -12,7 +12,7 @@ export const instance: Stage = {
   key: ({ network }) => `network ${network ?? "any"}`,
   isDone({ dataDir }) {
     const file = readInstance(dataDir);
-    // Another data folder may have been given the same range while neither had a server; the first to start has it.
+    // Another data directory may have been given the same range while neither had a server; the first to start has it.
     return file !== undefined && (hasSandboxes(dataDir) || isRangeFree(file));
   },
   async run(config, report) {

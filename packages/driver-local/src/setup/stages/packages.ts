@@ -72,6 +72,6 @@ async function install(missing: readonly NeededPackage[], config: SetupConfig, r
 }
 
 function hasPackageLists(): boolean {
-  const folder = "/var/lib/apt/lists";
-  return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith("Release"));
+  const directory = "/var/lib/apt/lists";
+  return existsSync(directory) && readdirSync(directory).some((name) => name.endsWith("Release"));
 }

@@ -8,20 +8,20 @@ import { startGitServer } from "../fake-git-server.ts";
 const SECRET = "s3cret w'ord";
 const author = { name: "A. Uthor", email: "a@example.com" };
 
-/** A folder of this machine, where the fake platform's commands run. */
-async function inFolder(run: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-git-"));
+/** A directory of this machine, where the fake platform's commands run. */
+async function inDirectory(run: (directory: string) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-git-"));
   try {
-    await run(folder);
+    await run(directory);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 
-/** Everything that stands in files below a folder. */
-function allText(folder: string): string {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .map((name) => join(folder, name))
+/** Everything that stands in files below a directory. */
+function allText(directory: string): string {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .map((name) => join(directory, name))
     .filter((path) => statSync(path).isFile())
     .map((path) => readFileSync(path, "latin1"))
     .join("\n");
@@ -31,8 +31,8 @@ export const GIT_CASES: readonly Case[] = [
   [
     "git: init, status, add, commit, branch, checkout",
     ({ sdk, sandbox: { git } }) =>
-      inFolder(async (folder) => {
-        const repo = join(folder, "a repo");
+      inDirectory(async (directory) => {
+        const repo = join(directory, "a repo");
         await git.init(repo);
         writeFileSync(join(repo, "a b.txt"), "1\n");
         writeFileSync(join(repo, "gone"), "1\n");
@@ -76,12 +76,12 @@ export const GIT_CASES: readonly Case[] = [
   [
     "git: clone, push and pull with credentials that stand nowhere afterwards",
     ({ sdk, sandbox: { git, commands } }) =>
-      inFolder(async (folder) => {
-        await git.init(join(folder, "served/r.git"), { bare: true });
-        await commands.run(`git -C ${folder}/served/r.git config http.receivepack true`);
-        const server = await startGitServer(join(folder, "served"), "me", SECRET);
+      inDirectory(async (directory) => {
+        await git.init(join(directory, "served/r.git"), { bare: true });
+        await commands.run(`git -C ${directory}/served/r.git config http.receivepack true`);
+        const server = await startGitServer(join(directory, "served"), "me", SECRET);
         try {
-          const [url, mine, theirs] = [`${server.url}/r.git`, join(folder, "mine"), join(folder, "theirs")];
+          const [url, mine, theirs] = [`${server.url}/r.git`, join(directory, "mine"), join(directory, "theirs")];
           const right = { username: "me", password: SECRET };
           assert.equal((await failure(git.clone(url, mine), sdk.AuthenticationError)).reason, "git_credentials_missing");
           const wrong = { username: "me", password: "wrong" };
@@ -101,7 +101,7 @@ export const GIT_CASES: readonly Case[] = [
           await git.pull(theirs, right);
           assert.equal(readFileSync(join(theirs, "a"), "utf8"), "2");
           await git.pull(theirs, { ...right, remote: "origin", branch: "main" });
-          assert.ok(!allText(folder).includes("s3cret"));
+          assert.ok(!allText(directory).includes("s3cret"));
           assert.equal((await failure(git.pull(theirs), sdk.AuthenticationError)).reason, "git_credentials_missing");
           await failure(git.addRemote(mine, "x", "https://a:b@example.com/r"), sdk.InvalidArgumentError);
         } finally {
@@ -112,10 +112,12 @@ export const GIT_CASES: readonly Case[] = [
   [
     "git: credentials are in no argument and no variable that a list of commands shows",
     ({ sandbox: { git, commands } }) =>
-      inFolder(async (folder) => {
+      inDirectory(async (directory) => {
         const listed: string[] = [];
-        const server = await startGitServer(folder, "me", SECRET);
-        const done = git.clone(`${server.url}/none.git`, join(folder, "x"), { username: "me", password: SECRET }).catch((error) => error);
+        const server = await startGitServer(directory, "me", SECRET);
+        const done = git
+          .clone(`${server.url}/none.git`, join(directory, "x"), { username: "me", password: SECRET })
+          .catch((error) => error);
         for (let ended = false; !ended; ended = (await Promise.race([done, Promise.resolve("open")])) !== "open") {
           listed.push(JSON.stringify(await commands.list()));
         }

@@ -66,15 +66,15 @@ test("a driver that fails leaves the rules as they were, in the record too", asy
 });
 
 test("a server that takes a sandbox back enforces what is written", async () => {
-  const dataFolder = await mkdtemp(join(tmpdir(), "boxyard-network-"));
-  const first = await TestServer.start({ world, dataFolder });
+  const dataDir = await mkdtemp(join(tmpdir(), "boxyard-network-"));
+  const first = await TestServer.start({ world, dataDir });
   id = (await first.create()).sandboxID;
   expect((await first.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false })).status).toBe(204);
   // As if the earlier server had died between the store and the driver.
   const sandbox = world.sandboxes.get(id);
   if (sandbox) sandbox.network = { internetAccess: true };
   await first.stop();
-  await using second = await TestServer.start({ world, dataFolder });
+  await using second = await TestServer.start({ world, dataDir });
   expect(inForce()).toBe(false);
   expect((await second.call("GET", `/sandboxes/${id}`)).body.allowInternetAccess).toBe(false);
 });

@@ -277,8 +277,8 @@ describe("builds at once", () => {
     while (other.world.sandboxes.size === 0) await Bun.sleep(2);
     await other.stop();
     expect(other.world.sandboxes.size).toBe(0);
-    const { dataFolder } = other.config;
-    const again = await TestServer.start({ dataFolder, world: other.world });
+    const { dataDir } = other.config;
+    const again = await TestServer.start({ dataDir, world: other.world });
     const bench2 = new BuildBench(again);
     expect((await bench2.status(closed)).reason.message).toContain("The server is shutting down");
     const { store } = again.server.context;
@@ -289,7 +289,7 @@ describe("builds at once", () => {
     await store.templates.updateBuild(killed.buildID, ["waiting"], { status: "building" });
     await store.templates.updateBuild(written.buildID, ["waiting"], { status: "building", spec });
     await again.stop();
-    await using third = await TestServer.start({ dataFolder, world: other.world });
+    await using third = await TestServer.start({ dataDir, world: other.world });
     const bench3 = new BuildBench(third);
     expect(await bench3.status(killed)).toMatchObject({
       status: "error",

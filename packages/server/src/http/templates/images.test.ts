@@ -42,7 +42,7 @@ async function seed(name: string): Promise<void> {
   const { images } = new FakeDriver();
   const { digest } = await images.importLayer(new Blob([makeTar([{ path: "file", text: "seed" }])]).stream(), { signal });
   const image = { layers: [digest], settings: NO_SETTINGS };
-  const folder = join(s.config.dataFolder, "downloads");
+  const directory = join(s.config.dataDir, "downloads");
   const credentials = { type: "registry", ...login } as const;
   await pushImage({
     reference: parseImageReference(name),
@@ -50,7 +50,7 @@ async function seed(name: string): Promise<void> {
     images,
     credentials,
     transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
-    folder,
+    directory,
     signal,
   });
 }
@@ -148,7 +148,7 @@ test("a push ends with its request, and leaves no work behind", async () => {
   await expect(response).rejects.toThrow();
   await left.promise;
   await silent.stop(true);
-  expect(readdirSync(join(s.config.dataFolder, "downloads"))).toEqual([]);
+  expect(readdirSync(join(s.config.dataDir, "downloads"))).toEqual([]);
 });
 
 test("an exported archive has the length that was said, and comes in again as the same template", async () => {
@@ -191,7 +191,7 @@ test("an archive that is none, or is damaged, fails the build and says why", asy
     const { status, reason } = await importArchive(`bad-${name}`, content);
     expect([status, reason]).toEqual(["error", { message: expect.stringContaining(words), step: "base", logEntries: expect.any(Array) }]);
   }
-  expect(readdirSync(join(s.config.dataFolder, "downloads"))).toEqual([]);
+  expect(readdirSync(join(s.config.dataDir, "downloads"))).toEqual([]);
 });
 
 test.each([
@@ -206,21 +206,21 @@ test.each([
 
 test("credentials are kept nowhere", async () => {
   await push(`${registry.host}/team/secret`);
-  const found = Bun.spawnSync(["grep", "-rlF", login.password, s.config.dataFolder]);
+  const found = Bun.spawnSync(["grep", "-rlF", login.password, s.config.dataDir]);
   expect(found.stdout.toString()).toBe("");
 });
 
 test("a server that starts removes what a killed one was working with", async () => {
-  const folder = join(s.config.dataFolder, "downloads");
-  mkdirSync(join(folder, "work-left"), { recursive: true });
-  const parts = ["1", "2"].map((digit) => join(folder, `${digit.repeat(64)}.part`));
+  const directory = join(s.config.dataDir, "downloads");
+  mkdirSync(join(directory, "work-left"), { recursive: true });
+  const parts = ["1", "2"].map((digit) => join(directory, `${digit.repeat(64)}.part`));
   for (const part of parts) writeFileSync(part, "half");
   const long = Date.now() / 1000 - 30 * 24 * 3600;
   utimesSync(parts[0] ?? "", long, long);
   await s.stop();
-  await using _restarted = await TestServer.start({ world: s.world, dataFolder: s.config.dataFolder });
+  await using _restarted = await TestServer.start({ world: s.world, dataDir: s.config.dataDir });
   // The younger part is where the next pull of that layer goes on.
   const until = Date.now() + 5000;
-  while (readdirSync(folder).length > 1 && Date.now() < until) await Bun.sleep(5);
-  expect(readdirSync(folder)).toEqual([`${"2".repeat(64)}.part`]);
+  while (readdirSync(directory).length > 1 && Date.now() < until) await Bun.sleep(5);
+  expect(readdirSync(directory)).toEqual([`${"2".repeat(64)}.part`]);
 });

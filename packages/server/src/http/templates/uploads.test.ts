@@ -14,8 +14,8 @@ afterAll(() => s[Symbol.asyncDispose]());
 
 const link = async (hash: string) => s.call("GET", `/templates/${templateID}/files/${hash}`);
 const kept = () => {
-  const folder = join(s.config.dataFolder, "build-files");
-  return readdirSync(folder).flatMap((team) => readdirSync(join(folder, team)).map((name) => join(folder, team, name)));
+  const directory = join(s.config.dataDir, "build-files");
+  return readdirSync(directory).flatMap((team) => readdirSync(join(directory, team)).map((name) => join(directory, team, name)));
 };
 
 test("files are put to an address of ours, streamed to disk, and known by their hash afterwards", async () => {
@@ -99,9 +99,9 @@ test("files that were not used lately make room for new ones; beyond that an upl
     const reply = await fetch(url, { method: "PUT", body: new Uint8Array(mib * 2 ** 20) });
     return [reply.status, ((await reply.json()) as { message?: string }).message];
   };
-  const folder = () => join(small.config.dataFolder, "build-files", readdirSync(join(small.config.dataFolder, "build-files"))[0] ?? "");
+  const directory = () => join(small.config.dataDir, "build-files", readdirSync(join(small.config.dataDir, "build-files"))[0] ?? "");
   const names = () =>
-    readdirSync(folder())
+    readdirSync(directory())
       .map((name) => name[0] ?? "")
       .sort()
       .join("");
@@ -115,16 +115,16 @@ test("files that were not used lately make room for new ones; beyond that an upl
   ]);
   expect(await put("d", 3)).toEqual([507, "The upload has 3.0 MiB, and all files of your builds together may have 2.0 MiB"]);
   const long = Date.now() / 1000 - 7200;
-  utimesSync(join(folder(), `${"b".repeat(64)}.tar`), long, long);
-  utimesSync(join(folder(), `${"a".repeat(64)}.tar`), long - 1, long - 1);
+  utimesSync(join(directory(), `${"b".repeat(64)}.tar`), long, long);
+  utimesSync(join(directory(), `${"a".repeat(64)}.tar`), long - 1, long - 1);
   expect(await put("c", 1)).toEqual([200, undefined]);
   expect(names()).toBe("bc");
 });
 
 test("what a killed server was taking is removed at the next start", async () => {
-  const folder = join(s.config.dataFolder, "build-files");
-  const team = readdirSync(folder)[0] ?? "";
-  writeFileSync(join(folder, team, `${"6".repeat(64)}.0011223344556677.part`), "half");
+  const directory = join(s.config.dataDir, "build-files");
+  const team = readdirSync(directory)[0] ?? "";
+  writeFileSync(join(directory, team, `${"6".repeat(64)}.0011223344556677.part`), "half");
   await s.server.context.uploads.prune();
-  expect(readdirSync(join(folder, team)).filter((name) => name.endsWith(".part"))).toEqual([]);
+  expect(readdirSync(join(directory, team)).filter((name) => name.endsWith(".part"))).toEqual([]);
 });

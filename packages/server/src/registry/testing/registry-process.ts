@@ -3,12 +3,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A real registry (Debian's `docker-registry`) on loopback, with a folder of its own. */
+/** A real registry (Debian's `docker-registry`) on loopback, with a directory of its own. */
 export interface TestRegistry extends AsyncDisposable {
   /** `127.0.0.1:<port>`. */
   readonly host: string;
-  /** Folder in which it keeps its blobs. */
-  readonly folder: string;
+  /** Directory in which it keeps its blobs. */
+  readonly directory: string;
 }
 
 export interface TestRegistryOptions {
@@ -17,31 +17,31 @@ export interface TestRegistryOptions {
 }
 
 export async function startRegistry({ login }: TestRegistryOptions = {}): Promise<TestRegistry> {
-  const folder = mkdtempSync(join(tmpdir(), "boxyard-registry-"));
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-registry-"));
   const host = `127.0.0.1:${await freePort()}`;
   if (login)
     writeFileSync(
-      join(folder, "passwords"),
+      join(directory, "passwords"),
       `${login.username}:${await Bun.password.hash(login.password, { algorithm: "bcrypt", cost: 4 })}\n`,
     );
   const config = {
     version: "0.1",
     log: { level: "error", accesslog: { disabled: true } },
-    storage: { filesystem: { rootdirectory: join(folder, "data") }, delete: { enabled: true } },
+    storage: { filesystem: { rootdirectory: join(directory, "data") }, delete: { enabled: true } },
     http: { addr: host },
-    ...(login && { auth: { htpasswd: { realm: "test", path: join(folder, "passwords") } } }),
+    ...(login && { auth: { htpasswd: { realm: "test", path: join(directory, "passwords") } } }),
   };
   // JSON is YAML.
-  writeFileSync(join(folder, "config.yml"), JSON.stringify(config));
-  const child = Bun.spawn(["docker-registry", "serve", join(folder, "config.yml")], { stdout: "ignore", stderr: "ignore" });
+  writeFileSync(join(directory, "config.yml"), JSON.stringify(config));
+  const child = Bun.spawn(["docker-registry", "serve", join(directory, "config.yml")], { stdout: "ignore", stderr: "ignore" });
   const stop = async () => {
     child.kill("SIGKILL");
     await child.exited;
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   };
   for (let tries = 0; tries < 200; tries++) {
     const response = await fetch(`http://${host}/v2/`).catch(() => undefined);
-    if (response) return { host, folder, [Symbol.asyncDispose]: stop };
+    if (response) return { host, directory, [Symbol.asyncDispose]: stop };
     if (child.exitCode !== null) break;
     await Bun.sleep(50);
   }

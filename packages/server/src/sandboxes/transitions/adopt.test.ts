@@ -22,12 +22,12 @@ async function found(
 ): Promise<TestServer> {
   const first = await place.boot();
   id = (await first.create()).sandboxID;
-  const { dataFolder } = first.config;
+  const { dataDir } = first.config;
   await place.crash(first);
   const sandbox = place.world.sandboxes.get(id);
   if (!sandbox) throw new Error("no sandbox");
   await leave(sandbox);
-  const store = await SqlStore.open({ file: join(dataFolder, "boxyard.db") }, nodeIdOf(dataFolder));
+  const store = await SqlStore.open({ file: join(dataDir, "boxyard.db") }, nodeIdOf(dataDir));
   await store.updateSandbox(id as SandboxId, ["running"], { ...change, state });
   await store.close();
   const second = await place.boot();

@@ -15,5 +15,5 @@ export interface BuildSettings {
 
 export const NO_BUILD_SETTINGS: BuildSettings = { files: {}, env: {}, secrets: {}, passwords: [] };
 
-/** Folder inside a build's sandbox for what must not enter a layer. */
-export const BUILD_FOLDER = "/run/boxyard-build";
+/** Directory inside a build's sandbox for what must not enter a layer. */
+export const BUILD_DIRECTORY = "/run/boxyard-build";

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { ImageRef } from "@boxyard/driver";
 import { BuildFailure } from "./build-failure.ts";
-import { BUILD_FOLDER } from "./build-settings.ts";
+import { BUILD_DIRECTORY } from "./build-settings.ts";
 import { PACK_EACH_SCRIPT, PACK_SCRIPT, UNPACK_LAYER_SCRIPT } from "./copy-scripts.ts";
 import type { BuildState } from "./state.ts";
 import type { StepContext } from "./step-kind.ts";
@@ -10,17 +10,17 @@ import { MAX_UPLOAD_BYTES } from "./uploads.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** Inside: what is to be copied, and the list of it. */
-export const ARCHIVE = `${BUILD_FOLDER}/copy.tar`;
-export const LIST = `${BUILD_FOLDER}/copy.list`;
-const LAYER = `${BUILD_FOLDER}/layer.tar`;
-const UNPACKED = `${BUILD_FOLDER}/image`;
+export const ARCHIVE = `${BUILD_DIRECTORY}/copy.tar`;
+export const LIST = `${BUILD_DIRECTORY}/copy.list`;
+const LAYER = `${BUILD_DIRECTORY}/layer.tar`;
+const UNPACKED = `${BUILD_DIRECTORY}/image`;
 const MAX_LIST_BYTES = 8 << 20;
 const MAX_SAID = 1000;
 
 /** Something to copy, in the archive. */
 export interface Source {
   readonly path: string;
-  /** Under which a file arrives in a folder. */
+  /** Under which a file arrives in a directory. */
   readonly name: string;
   readonly extract?: boolean | undefined;
 }
@@ -108,7 +108,7 @@ async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   let bytes = 0;
   for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
     bytes += chunk.byteLength;
-    if (bytes > MAX_LIST_BYTES) throw new BuildFailure("COPY: its pattern matches too many files; copy the folder they are in");
+    if (bytes > MAX_LIST_BYTES) throw new BuildFailure("COPY: its pattern matches too many files; copy the directory they are in");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

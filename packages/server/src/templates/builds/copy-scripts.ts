@@ -5,8 +5,8 @@ import { FIRST_MISSING } from "./scripts.ts";
  */
 
 /**
- * COPY archive folder source destination owner mode [list keep]: the rules of docs/contract/templates.md, Copying. With a list (a line with a flag and the path in the
- * archive, then one with the name it arrives under) those of Dockerfiles: folders give their content, and what has the flag `x` is unpacked,
+ * COPY archive directory source destination owner mode [list keep]: the rules of docs/contract/templates.md, Copying. With a list (a line with a flag and the path in the
+ * archive, then one with the name it arrives under) those of Dockerfiles: directories give their content, and what has the flag `x` is unpacked,
  * with its own owners if `keep` is set.
  */
 export const COPY_SCRIPT = `set -e
@@ -72,7 +72,7 @@ rm -rf -- "$work"
 
 /**
  * Packs what a COPY out of another image takes: archive root pattern. The pattern may match several paths. Through a pipe,
- * since on overlay a file and a folder of different layers may have the same inode number, and tar leaves out what looks like its archive.
+ * since on overlay a file and a directory of different layers may have the same inode number, and tar leaves out what looks like its archive.
  */
 export const PACK_SCRIPT = `set -e
 mkdir -p -- "$(dirname -- "$1")"
@@ -84,7 +84,7 @@ IFS=
 
 /**
  * The same for Dockerfiles: archive root list pattern…. A pattern matches dot files too, and a link that it names stands for what it points to. The
- * list is as COPY_SCRIPT takes it. The root is empty, or the folder of an image that was unpacked.
+ * list is as COPY_SCRIPT takes it. The root is empty, or the directory of an image that was unpacked.
  */
 export const PACK_EACH_SCRIPT = `set -e
 archive=$1 root=$2 list=$3
@@ -154,15 +154,15 @@ fi
 [ ! -e "$archive.failed" ]
 `;
 
-/** layer folder: unpacks a layer's tar over what those below it have left, in a sandbox of another image. */
+/** layer directory: unpacks a layer's tar over what those below it have left, in a sandbox of another image. */
 export const UNPACK_LAYER_SCRIPT = `set -e
 mkdir -p -- "$2"
 whiteouts() { tar -tf "$1" | grep -E '(^|/)\\.wh\\.' || true; }
 whiteouts "$1" | while IFS= read -r path; do
-  name=\${path##*/} folder=$2/\${path%"\${path##*/}"}
+  name=\${path##*/} directory=$2/\${path%"\${path##*/}"}
   case $name in
-    .wh..wh..opq) rm -rf -- "\${folder:?}"* "\${folder:?}".[!.]* ;;
-    *) rm -rf -- "$folder\${name#.wh.}" ;;
+    .wh..wh..opq) rm -rf -- "\${directory:?}"* "\${directory:?}".[!.]* ;;
+    *) rm -rf -- "$directory\${name#.wh.}" ;;
   esac
 done
 numeric= ; tar --help 2>&1 | grep -q no-overwrite-dir && numeric=--numeric-owner

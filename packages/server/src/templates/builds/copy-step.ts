@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { withoutTrailing } from "@boxyard/core";
 import { BuildFailure } from "./build-failure.ts";
-import { BUILD_FOLDER } from "./build-settings.ts";
+import { BUILD_DIRECTORY } from "./build-settings.ts";
 import { ARCHIVE, LIST, packFrom, type Source } from "./copy-from.ts";
 import { COPY_SCRIPT } from "./copy-scripts.ts";
 import type { BuildState } from "./state.ts";
@@ -33,10 +33,10 @@ export async function place(
   else await workspace.putFile(ARCHIVE, await uploaded(source, ctx), session.signal);
   const target = destinationOf(expanded(destination, state), state);
   const owners = sources ? bothOf(expanded(owner || "root", state)) : ownerOf(expanded(owner || state.user, state));
-  const args = [ARCHIVE, `${BUILD_FOLDER}/copy`, withoutPattern(source), target, owners, mode];
+  const args = [ARCHIVE, `${BUILD_DIRECTORY}/copy`, withoutPattern(source), target, owners, mode];
   if (sources) {
     if (sources.length > 1 && !target.endsWith("/")) {
-      throw new BuildFailure(`COPY ${source}: several files can be copied into a folder only: end ${destination} with '/'`, part.step);
+      throw new BuildFailure(`COPY ${source}: several files can be copied into a directory only: end ${destination} with '/'`, part.step);
     }
     const lines = sources.map(({ path, name, extract }) => `${extract ? "x" : "-"} ${path}\n${name}\n`);
     await workspace.putFile(LIST, lines.join(""), session.signal);
@@ -56,14 +56,14 @@ async function uploaded(source: string, { uploads, teamId, part, step }: StepCon
   return Bun.file(uploads.path(teamId, hash));
 }
 
-/** Absolute, with the slash at its end kept: it says that a folder is meant. */
+/** Absolute, with the slash at its end kept: it says that a directory is meant. */
 function destinationOf(text: string, state: BuildState): string {
   const path = posix.resolve(state.workdir || "/", text);
-  const isFolder = /(^|\/)\.{0,2}$/.test(text);
-  return isFolder && path !== "/" ? `${path}/` : path;
+  const isDirectory = /(^|\/)\.{0,2}$/.test(text);
+  return isDirectory && path !== "/" ? `${path}/` : path;
 }
 
-/** The folder that a source's pattern is in, or the source itself where it has none; never outside of the archive. */
+/** The directory that a source's pattern is in, or the source itself where it has none; never outside of the archive. */
 export function withoutPattern(source: string): string {
   const clean = withoutTrailing(posix.normalize(`/${source}`).slice(1), "/");
   const parts = clean.split("/");

@@ -20,8 +20,8 @@ export interface RegistryImagesDeps {
   readonly pins: Pins;
   readonly downloads: Downloads;
   readonly transport: Transport;
-  /** Folder for what is on its way. */
-  readonly folder: string;
+  /** Directory for what is on its way. */
+  readonly directory: string;
   /** `HOST[:PORT][/PREFIX]` in place of Docker Hub, of which names without a registry are. */
   readonly registry?: string;
 }
@@ -50,9 +50,9 @@ export class RegistryImages implements ImageSource {
   }
 
   async unpack(path: string, { signal, say, pin }: PullRequest): Promise<PulledImage> {
-    const { images, pins, folder } = this.deps;
+    const { images, pins, directory } = this.deps;
     say("reading the archive");
-    using installed = await importArchive({ archive: Bun.file(path).stream(), images, pins, folder, signal, ...tellers(say) });
+    using installed = await importArchive({ archive: Bun.file(path).stream(), images, pins, directory, signal, ...tellers(say) });
     const template = templateFactsOf(installed.settings);
     return { ...taken(installed, pin), ...(template ? { template } : {}) };
   }

@@ -13,10 +13,10 @@ const PART = ".part";
  * was used longest ago goes first. Builds that run at once begin with the same content, and the last one to end leaves its own.
  */
 export class RunCaches {
-  private readonly folder: string;
+  private readonly directory: string;
 
-  constructor(folder: string) {
-    this.folder = folder;
+  constructor(directory: string) {
+    this.directory = directory;
   }
 
   /** Path of the tar that an earlier build has left; undefined when there is none. */
@@ -31,7 +31,7 @@ export class RunCaches {
   /** Keeps what a build has left. False when it is too large: then an earlier one stays. */
   async keep(templateId: TemplateId, id: string, content: ReadableStream<Uint8Array>): Promise<boolean> {
     const path = this.path(templateId, id);
-    await mkdir(join(this.folder, templateId), { recursive: true, mode: 0o700 });
+    await mkdir(join(this.directory, templateId), { recursive: true, mode: 0o700 });
     const part = `${path}.${crypto.randomUUID()}${PART}`;
     try {
       if (!(await write(content, part))) return false;
@@ -45,7 +45,7 @@ export class RunCaches {
 
   /** Forgets what builds of a template have left. */
   async remove(templateId: TemplateId): Promise<void> {
-    await rm(join(this.folder, templateId), { recursive: true, force: true });
+    await rm(join(this.directory, templateId), { recursive: true, force: true });
   }
 
   /** Call it once at the start: what a killed server was writing goes. */
@@ -54,11 +54,11 @@ export class RunCaches {
   }
 
   private path(templateId: TemplateId, id: string): string {
-    return join(this.folder, templateId, `${createHash("sha256").update(id).digest("hex")}.tar`);
+    return join(this.directory, templateId, `${createHash("sha256").update(id).digest("hex")}.tar`);
   }
 
   private async files(): Promise<string[]> {
-    const found = await readdir(this.folder, { recursive: true, withFileTypes: true }).catch(() => []);
+    const found = await readdir(this.directory, { recursive: true, withFileTypes: true }).catch(() => []);
     return found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   }
 

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { BuildFailure } from "./build-failure.ts";
-import { BUILD_FOLDER } from "./build-settings.ts";
+import { BUILD_DIRECTORY } from "./build-settings.ts";
 import { place } from "./copy-step.ts";
 import { FIRST_MISSING } from "./scripts.ts";
 import type { BuildState } from "./state.ts";
@@ -11,7 +11,7 @@ type Mount = NonNullable<TemplateStep["mounts"]>[number];
 
 const EMPTY = 'empty() { if [ -d "$1" ] && [ ! -L "$1" ]; then rm -rf -- "$1"/* "$1"/.[!.]* "$1"/..?*; else rm -f -- "$1"; fi; }';
 
-/** target aside: puts aside what is there, as if the mount hid it. Prints the first folder that is missing on the way. */
+/** target aside: puts aside what is there, as if the mount hid it. Prints the first directory that is missing on the way. */
 const HIDE_SCRIPT = `set -e
 ${FIRST_MISSING}
 ${EMPTY}
@@ -27,7 +27,7 @@ fi
 printf %s "$missing"
 `;
 
-/** target owner mode tar: makes the folder of a cache, with what an earlier build has left. */
+/** target owner mode tar: makes the directory of a cache, with what an earlier build has left. */
 const FILL_SCRIPT = `set -e
 if [ ! -d "$1" ]; then
   mkdir -p -- "$1"
@@ -37,7 +37,7 @@ fi
 if [ -n "$4" ]; then tar -C "$1" -xf "$4"; rm -f -- "$4"; fi
 `;
 
-/** target aside first-folder: takes the mount away, and brings back what was there. */
+/** target aside first-directory: takes the mount away, and brings back what was there. */
 const SHOW_SCRIPT = `set -e
 ${EMPTY}
 empty "$1"
@@ -45,9 +45,9 @@ if [ -e "$2" ] || [ -L "$2" ]; then
   if [ -d "$2" ] && [ ! -L "$2" ]; then cp -a -- "$2/." "$1/"; else cp -a -- "$2" "$1"; fi
   rm -rf -- "$2"
 elif [ -n "$3" ]; then
-  folder=$1
-  [ ! -e "$folder" ] || rmdir -- "$folder" 2>/dev/null || :
-  while [ "$folder" != "$3" ]; do folder=$(dirname -- "$folder"); rmdir -- "$folder" 2>/dev/null || break; done
+  directory=$1
+  [ ! -e "$directory" ] || rmdir -- "$directory" 2>/dev/null || :
+  while [ "$directory" != "$3" ]; do directory=$(dirname -- "$directory"); rmdir -- "$directory" 2>/dev/null || break; done
 fi
 `;
 
@@ -61,7 +61,7 @@ export async function withMounts<T>(state: BuildState, ctx: StepContext, work: (
   for (const [i, mount] of (ctx.step.mounts ?? []).entries()) {
     const target = posix.resolve(state.workdir || "/", expanded(mount.target, state));
     if (target === "/") throw new BuildFailure("RUN --mount: the target must not be /", part.step);
-    const aside = `${BUILD_FOLDER}/aside/${i}`;
+    const aside = `${BUILD_DIRECTORY}/aside/${i}`;
     const missing = await session.script(state.image, HIDE_SCRIPT, [target, aside], part, `the mount ${target}`);
     put.push({ mount, target, aside, missing });
     if (mount.type === "cache") await fill(mount, target, state, ctx);
@@ -76,7 +76,7 @@ export async function withMounts<T>(state: BuildState, ctx: StepContext, work: (
   return result;
 }
 
-const TAR = `${BUILD_FOLDER}/cache.tar`;
+const TAR = `${BUILD_DIRECTORY}/cache.tar`;
 
 async function fill(mount: Mount, target: string, state: BuildState, { session, part, caches, templateId }: StepContext): Promise<void> {
   const found = await caches.find(templateId, mount.id ?? target);

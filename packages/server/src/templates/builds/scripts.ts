@@ -1,13 +1,13 @@
 /* Shell scripts that build steps run as root inside. Arguments come as $1, $2 …, so nothing in them is ever read as code. */
 
-/** Shell function. First part of a path that is not there yet: what a new folder's owner is given. */
+/** Shell function. First part of a path that is not there yet: what a new directory's owner is given. */
 export const FIRST_MISSING = `first_missing() {
   missing= p=$1
   while [ ! -d "$p" ]; do missing=$p; p=$(dirname -- "$p"); done
 }
 `;
 
-/** WORKDIR path user. Prints "unchanged" when the folder was there. */
+/** WORKDIR path user. Prints "unchanged" when the directory was there. */
 export const WORKDIR_SCRIPT = `set -e
 ${FIRST_MISSING}
 first_missing "$1"

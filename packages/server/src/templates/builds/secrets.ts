@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { BuildFailure } from "./build-failure.ts";
-import { BUILD_FOLDER } from "./build-settings.ts";
+import { BUILD_DIRECTORY } from "./build-settings.ts";
 import { FIRST_MISSING } from "./scripts.ts";
 import type { BuildState } from "./state.ts";
 import { ownerOf, type StepContext } from "./step-kind.ts";
@@ -10,7 +10,7 @@ import { ownerOf, type StepContext } from "./step-kind.ts";
 const MIN_MASKED = 4;
 const MASK = "***";
 
-/** file target owner mode: lets a link lead to a secret for a while. Prints the first folder that it had to make. */
+/** file target owner mode: lets a link lead to a secret for a while. Prints the first directory that it had to make. */
 const LEND_SCRIPT = `set -e
 ${FIRST_MISSING}
 if [ -e "$2" ] || [ -L "$2" ]; then echo "$2 is there already, so no secret can be put there" >&2; exit 1; fi
@@ -22,10 +22,10 @@ ln -s -- "$1" "$2"
 printf %s "$missing"
 `;
 
-/** file target first-folder: takes all of it away again, but for folders that something else has come into. */
+/** file target first-directory: takes all of it away again, but for directories that something else has come into. */
 const TAKE_SCRIPT = `rm -f -- "$1" "$2"
-folder=$(dirname -- "$2")
-while [ -n "$3" ] && rmdir -- "$folder" 2>/dev/null && [ "$folder" != "$3" ]; do folder=$(dirname -- "$folder"); done
+directory=$(dirname -- "$2")
+while [ -n "$3" ] && rmdir -- "$directory" 2>/dev/null && [ "$directory" != "$3" ]; do directory=$(dirname -- "$directory"); done
 [ ! -e "$1" ] && [ ! -L "$2" ]
 `;
 
@@ -38,24 +38,24 @@ export async function withSecrets<T>(
 ): Promise<T> {
   const { session, part, secrets } = ctx;
   const env: Record<string, string> = {};
-  const lent: { file: string; target: string; folder: string }[] = [];
+  const lent: { file: string; target: string; directory: string }[] = [];
   for (const [i, wanted] of (ctx.step.secrets ?? []).entries()) {
     const value = Object.hasOwn(secrets, wanted.id) ? secrets[wanted.id] : undefined;
     if (value === undefined && !wanted.required) continue;
     if (value === undefined) throw new BuildFailure(`the secret '${wanted.id}' was not given to this build`, part.step);
     if (wanted.env !== undefined) env[wanted.env] = value;
     if (wanted.env !== undefined && wanted.target === undefined) continue;
-    const file = `${BUILD_FOLDER}/secrets/${i}`;
+    const file = `${BUILD_DIRECTORY}/secrets/${i}`;
     const target = posix.resolve(state.workdir || "/", wanted.target ?? `/run/secrets/${wanted.id}`);
     const workspace = await session.workspace(state.image);
     await workspace.putFile(file, value, session.signal);
     const args = [file, target, ownerOf(user), wanted.mode ?? "0400"];
-    lent.push({ file, target, folder: await session.script(state.image, LEND_SCRIPT, args, part, `the secret '${wanted.id}'`) });
+    lent.push({ file, target, directory: await session.script(state.image, LEND_SCRIPT, args, part, `the secret '${wanted.id}'`) });
   }
   const result = await work(env);
   // After a failure the whole sandbox goes.
-  for (const { file, target, folder } of lent.reverse()) {
-    await session.script(state.image, TAKE_SCRIPT, [file, target, folder], part, "taking a secret away");
+  for (const { file, target, directory } of lent.reverse()) {
+    await session.script(state.image, TAKE_SCRIPT, [file, target, directory], part, "taking a secret away");
   }
   return result;
 }

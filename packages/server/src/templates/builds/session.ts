@@ -5,7 +5,7 @@ import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord } from "../../store/index.ts";
 import { BuildFailure, shown } from "./build-failure.ts";
 import { type BuildLog, LineCutter } from "./build-log.ts";
-import { BUILD_FOLDER } from "./build-settings.ts";
+import { BUILD_DIRECTORY } from "./build-settings.ts";
 import type { BuildState } from "./state.ts";
 import { Workspace, type WorkspaceDeps } from "./workspace.ts";
 
@@ -152,7 +152,7 @@ export class Session {
     const { PATH: path } = state.env;
     if (path === undefined) return { ...state.env };
     const whole = `${path}:${STANDARD_PATH}`;
-    const file = `${BUILD_FOLDER}/path.sh`;
+    const file = `${BUILD_DIRECTORY}/path.sh`;
     const quoted = `'${whole.replaceAll("'", "'\\''")}'`;
     const workspace = await this.workspace(state.image);
     await workspace.putFile(file, `unset BASH_ENV\nexport PATH=${quoted}\n`, this.signal);

@@ -23,7 +23,7 @@ export function checkHash(hash: string, field: string): string {
 }
 
 export interface UploadsOptions {
-  readonly folder: string;
+  readonly directory: string;
   readonly clock: Clock;
   /** Secret that addresses are signed with. */
   readonly seed: string;
@@ -31,24 +31,24 @@ export interface UploadsOptions {
   readonly maxTeamBytes: number;
 }
 
-/** Archives of files that COPY steps use, in a folder per team, by the client's hash of them; that hash is never checked (docs/contract/templates.md, Copying). */
+/** Archives of files that COPY steps use, in a directory per team, by the client's hash of them; that hash is never checked (docs/contract/templates.md, Copying). */
 export class Uploads {
-  private readonly folder: string;
+  private readonly directory: string;
   private readonly clock: Clock;
   private readonly seed: string;
   private readonly maxTeamBytes: number;
   /** Files that are being written, each with what it may come to. */
   private readonly parts = new Map<string, { readonly teamId: TeamId; readonly bytes: number }>();
 
-  constructor({ folder, clock, seed, maxTeamBytes }: UploadsOptions) {
-    this.folder = folder;
+  constructor({ directory, clock, seed, maxTeamBytes }: UploadsOptions) {
+    this.directory = directory;
     this.clock = clock;
     this.seed = seed;
     this.maxTeamBytes = maxTeamBytes;
   }
 
   path(teamId: TeamId, hash: string): string {
-    return join(this.folder, teamId, `${hash}.tar`);
+    return join(this.directory, teamId, `${hash}.tar`);
   }
 
   has(teamId: TeamId, hash: string): boolean {
@@ -90,10 +90,10 @@ export class Uploads {
         details: { retryAfter: 1 },
       });
     }
-    const part = join(this.folder, teamId, `${hash}.${randomBytes(8).toString("hex")}.part`);
+    const part = join(this.directory, teamId, `${hash}.${randomBytes(8).toString("hex")}.part`);
     this.parts.set(part, { teamId, bytes: length });
     try {
-      await mkdir(join(this.folder, teamId), { recursive: true, mode: 0o700 });
+      await mkdir(join(this.directory, teamId), { recursive: true, mode: 0o700 });
       await this.makeRoom(teamId);
       return new Upload(await open(part, "wx", 0o600), part, this.path(teamId, hash), () => this.parts.delete(part));
     } catch (error) {
@@ -104,8 +104,8 @@ export class Uploads {
 
   /** Lends a file of its own for something on its way from one sandbox to another; it is gone when `use` is done. */
   async withPart<T>(teamId: TeamId, use: (path: string) => Promise<T>): Promise<T> {
-    await mkdir(join(this.folder, teamId), { recursive: true, mode: 0o700 });
-    const path = join(this.folder, teamId, `${randomBytes(8).toString("hex")}.part`);
+    await mkdir(join(this.directory, teamId), { recursive: true, mode: 0o700 });
+    const path = join(this.directory, teamId, `${randomBytes(8).toString("hex")}.part`);
     this.parts.set(path, { teamId, bytes: 0 });
     try {
       return await use(path);
@@ -123,9 +123,9 @@ export class Uploads {
 
   /** Removes files that were not used for long, and parts that an earlier server has left. Call it at start and now and then. */
   async prune(): Promise<void> {
-    for (const team of await readdir(this.folder).catch(() => [])) {
-      for (const name of await readdir(join(this.folder, team)).catch(() => [])) {
-        const path = join(this.folder, team, name);
+    for (const team of await readdir(this.directory).catch(() => [])) {
+      for (const name of await readdir(join(this.directory, team)).catch(() => [])) {
+        const path = join(this.directory, team, name);
         const age = this.clock.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY);
         const isLeft = name.endsWith(".part") && !this.parts.has(path);
         if (isLeft || age > KEEP_MS) await rm(path, { force: true });
@@ -150,10 +150,10 @@ export class Uploads {
   }
 
   private async filesOf(teamId: TeamId): Promise<{ path: string; usedAt: number; bytes: number }[]> {
-    const folder = join(this.folder, teamId);
-    const names = (await readdir(folder)).filter((name) => name.endsWith(".tar"));
+    const directory = join(this.directory, teamId);
+    const names = (await readdir(directory)).filter((name) => name.endsWith(".tar"));
     const found = names.map(async (name) => {
-      const path = join(folder, name);
+      const path = join(directory, name);
       const facts = await stat(path).catch(() => undefined);
       return facts ? [{ path, usedAt: facts.mtimeMs, bytes: facts.size }] : [];
     });

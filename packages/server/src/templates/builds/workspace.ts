@@ -13,7 +13,7 @@ import { type TeamId, type TemplateId, wrapError } from "@boxyard/core";
 import type { ImageRef, SandboxDriver } from "@boxyard/driver";
 import type { BuildSandboxes } from "../../sandboxes/build-sandboxes.ts";
 import type { Sandbox } from "../../sandboxes/engine/sandbox.ts";
-import { BUILD_FOLDER, type BuildSettings } from "./build-settings.ts";
+import { BUILD_DIRECTORY, type BuildSettings } from "./build-settings.ts";
 import { imageOf } from "./state.ts";
 
 const MIN_MEMORY_MB = 1024;
@@ -91,7 +91,7 @@ export class Workspace {
     return buildSandboxes.whileRunning(this.sandbox, async () => {
       await driver.freeze(handle);
       try {
-        const leaveOut = [BUILD_FOLDER, ...Object.keys(settings.files)];
+        const leaveOut = [BUILD_DIRECTORY, ...Object.keys(settings.files)];
         const layer = await driver.images.commit(handle, { signal, leaveOut });
         this.isFull = layer.sizeBytes > LARGE_COMMIT_BYTES;
         return await withinLimit(driver, [...this.base.layers, layer.digest], signal);

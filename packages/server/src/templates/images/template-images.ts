@@ -28,8 +28,8 @@ export interface TemplateImagesDeps {
   readonly images: ImageStore;
   readonly pins: Pins;
   readonly transport: Transport;
-  /** Folder for layers on their way. */
-  readonly folder: string;
+  /** Directory for layers on their way. */
+  readonly directory: string;
   /** `HOST[:PORT][/PREFIX]` of names without a registry. */
   readonly registry?: string;
   readonly logger: Logger;
@@ -50,7 +50,7 @@ export class TemplateImages {
 
   /** Checks a push and gives the work. Throws `not_found`, `invalid_argument`. Credentials are in the request's memory alone. */
   push(teamId: TeamId, text: string, { reference, registry: credentials }: PushTemplate): PushWork {
-    const { templates, registry: ours, images, transport, folder, logger } = this.deps;
+    const { templates, registry: ours, images, transport, directory, logger } = this.deps;
     const { spec, templateId } = templates.resolve(teamId, text);
     const to = parseImageReference(reference, { isExplicit: true, ...(ours === undefined ? {} : { registry: ours }) });
     if (to.digest !== undefined) {
@@ -64,7 +64,7 @@ export class TemplateImages {
         using _pin = this.deps.pins.hold(spec.image.layers);
         const onProgress = (progress: PushProgress) => tell({ type: "progress", ...progress });
         const image = imageOfTemplate(spec);
-        const options = { reference: to, image, images, transport, folder, signal, blobs: this.blobs, onProgress };
+        const options = { reference: to, image, images, transport, directory, signal, blobs: this.blobs, onProgress };
         const { digest, blobs } = await pushImage({ ...options, ...(credentials ? { credentials } : {}) });
         this.remember(blobs);
         logger.info({ ...about, digest }, "template pushed");

@@ -3,19 +3,19 @@ import { join } from "node:path";
 
 const PREFIX = "work-";
 
-/** Lends a folder of its own below `parent`; it is gone when `use` is done. */
-export async function withWorkFolder<T>(parent: string, use: (folder: string) => Promise<T>): Promise<T> {
+/** Lends a directory of its own below `parent`; it is gone when `use` is done. */
+export async function withWorkDirectory<T>(parent: string, use: (directory: string) => Promise<T>): Promise<T> {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
-  const folder = mkdtempSync(join(parent, PREFIX));
+  const directory = mkdtempSync(join(parent, PREFIX));
   try {
-    return await use(folder);
+    return await use(directory);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 
 /** Removes what a killed server has left of them. Call it before any work begins. */
-export function removeWorkFolders(parent: string): void {
+export function removeWorkDirectories(parent: string): void {
   if (!existsSync(parent)) return;
   for (const name of readdirSync(parent)) if (name.startsWith(PREFIX)) rmSync(join(parent, name), { recursive: true, force: true });
 }

@@ -1,4 +1,4 @@
-"""Mounts an empty FUSE folder and serves it until killed: just enough of the protocol for stat(2), statfs(2), a chmod that
+"""Mounts an empty FUSE directory and serves it until killed: just enough of the protocol for stat(2), statfs(2), a chmod that
 changes nothing and a watch. With the id of a user after its path it is his alone: root gets EACCES.
 
 Who asks for the name `stuck` in it gets no answer and waits in the kernel, where neither a freeze nor most signals reach him; `/run/fuse-stuck` tells that he does.

@@ -3,28 +3,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isPoolMounted, unmountPool } from "../pool-storage/index.ts";
 import { readSetupConfig } from "./config.ts";
-import { findGuestFolder } from "./guest/install.ts";
+import { findGuestDirectory } from "./guest/install.ts";
 import { silentReporter } from "./reporter.ts";
 import { runSetup } from "./run-setup.ts";
 import { guest } from "./stages/guest.ts";
 import { readDone, writeDone } from "./stamp.ts";
 import type { SetupConfig } from "./types.ts";
 
-export interface TestDataFolder extends AsyncDisposable {
+export interface TestDataDir extends AsyncDisposable {
   readonly config: SetupConfig;
   readonly dataDir: string;
-  /** Unmounts the pool and removes the folder. */
+  /** Unmounts the pool and removes the directory. */
   remove(): Promise<void>;
 }
 
-export interface TestDataFolderOptions {
+export interface TestDataDirOptions {
   readonly cacheDir?: string;
   /** The temporary directory by default. */
   readonly parent?: string;
 }
 
-/** For tests: a data folder of its own, set up. Cheap (about 3 s) when the cache holds the base template's tree. */
-export async function makeTestDataFolder({ cacheDir, parent = tmpdir() }: TestDataFolderOptions = {}): Promise<TestDataFolder> {
+/** For tests: a data directory of its own, set up. Cheap (about 3 s) when the cache holds the base template's tree. */
+export async function makeTestDataDir({ cacheDir, parent = tmpdir() }: TestDataDirOptions = {}): Promise<TestDataDir> {
   const dataDir = mkdtempSync(join(parent, "boxyard-data-"));
   const ours = readSetupConfig();
   const config: SetupConfig = {
@@ -48,10 +48,10 @@ export async function makeTestDataFolder({ cacheDir, parent = tmpdir() }: TestDa
   return { config, dataDir, remove, [Symbol.asyncDispose]: remove };
 }
 
-/** Takes the guest bundle of a data folder that has this version's, since compiling one takes seconds (on an emulated machine, a minute). */
+/** Takes the guest bundle of a data directory that has this version's, since compiling one takes seconds (on an emulated machine, a minute). */
 function borrowGuest(from: string, to: SetupConfig): void {
   const key = guest.key(to);
-  if (readDone({ ...to, dataDir: from })[guest.name] !== key || findGuestFolder(from) === undefined) return;
+  if (readDone({ ...to, dataDir: from })[guest.name] !== key || findGuestDirectory(from) === undefined) return;
   cpSync(`${from}/guest`, `${to.dataDir}/guest`, { recursive: true, verbatimSymlinks: true });
   writeDone(to, guest.name, key);
 }
