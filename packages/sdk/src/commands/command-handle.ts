@@ -169,6 +169,8 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     const iterator = this.parts.opened.messages[Symbol.asyncIterator]();
     try {
       for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+        // Some runtimes hand out what they had read before the stop. The caller has left: its offset must not move any more.
+        if (this.disconnected) throw new Error("disconnected");
         if ("output" in next.value) {
           const pending = this.handOut(next.value.output);
           if (pending) await pending;
