@@ -4,6 +4,7 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\btakes? ?back\b|\btakeBack\b/i, instead: "adopt, remove, read again" },
   { pattern: /waiting[- ]?room/i, instead: "spare children, queue" },
   { pattern: /\bwhoever\b/i, instead: "the caller, a client, the owner: name who it is" },
+  { pattern: /folder/i, instead: "directory" },
   { pattern: /\bbefalls?\b/i, instead: "happens to" },
   { pattern: /\bour fault\b/i, instead: "a fault of the server" },
   { pattern: /\bhis traffic\b/i, instead: "its traffic" },

@@ -4,7 +4,7 @@ import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { z } from "zod";
 import { type ProxySettings, parseListed } from "./registry/reach.ts";
-import type { Overcommit } from "./sandboxes/capacity-gate.ts";
+import type { Overcommit } from "./sandboxes/create/capacity-gate.ts";
 
 /** Effective settings of the server. */
 export interface ServerConfig {

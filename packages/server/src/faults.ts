@@ -2,5 +2,5 @@
 export { localMachine } from "./local-machine.ts";
 export { pointsOf } from "./sandboxes/engine/transition.ts";
 export { TRANSITIONS, type TransitionName } from "./sandboxes/transitions/index.ts";
-export { BUILD_POINTS } from "./templates/builds/build-points.ts";
+export { BUILD_POINTS } from "./templates/builds/stage/build-points.ts";
 export { run } from "./verbs/index.ts";

@@ -1,10 +1,10 @@
 import type { AgentAccess } from "@boxyard/agent-client";
 import type { Clock } from "@boxyard/core";
-import type { Admission } from "./admission.ts";
-import type { CapacityGate } from "./capacity-gate.ts";
+import type { Admission } from "./create/admission.ts";
+import type { CapacityGate } from "./create/capacity-gate.ts";
+import { type BuildSandbox, newBuildRecord } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import { addressOf, type Sandbox } from "./engine/sandbox.ts";
-import { type BuildSandbox, newBuildRecord } from "./new-record.ts";
 import type { Tokens } from "./tokens.ts";
 import { createTransition } from "./transitions/create.ts";
 

@@ -11,20 +11,20 @@ import {
   type Store,
 } from "../store/index.ts";
 import type { Templates } from "../templates/templates.ts";
-import type { Admission } from "./admission.ts";
-import type { CapacityGate } from "./capacity-gate.ts";
-import type { CreateGate } from "./create-gate.ts";
-import { checkTimeout, toCreateSandbox } from "./create-request.ts";
+import type { Admission } from "./create/admission.ts";
+import type { CapacityGate } from "./create/capacity-gate.ts";
+import type { CreateGate } from "./create/create-gate.ts";
+import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
+import type { Idempotency } from "./create/idempotency.ts";
+import { type CreateSandbox, newRecord } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
-import type { Idempotency } from "./idempotency.ts";
-import type { Liveness } from "./liveness.ts";
-import { type CreateSandbox, newRecord } from "./new-record.ts";
 import { createFailure, sandboxNotFound } from "./problems.ts";
-import type { Sampler } from "./sampler.ts";
 import { createTransition } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
 import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
+import type { Liveness } from "./upkeep/liveness.ts";
+import type { Sampler } from "./upkeep/sampler.ts";
 import { visibleState } from "./visible-state.ts";
 
 export interface SandboxServiceParts {

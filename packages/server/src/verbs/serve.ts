@@ -4,7 +4,7 @@ import type { ServerConfig } from "../config.ts";
 import { startServer } from "../context.ts";
 import type { Machine } from "../machine.ts";
 import { lockDataDir, makeDataDir, removeServerFile, writeServerFile } from "../server-file.ts";
-import { BUILD_DIRECTORY, NO_BUILD_SETTINGS } from "../templates/builds/build-settings.ts";
+import { BUILD_DIRECTORY, NO_BUILD_SETTINGS } from "../templates/builds/stage/build-settings.ts";
 import { serverLogger } from "./server-logger.ts";
 
 /** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */

@@ -1,6 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { allowsInternet, egressLists } from "../../sandboxes/create-request.ts";
+import { allowsInternet, egressLists } from "../../sandboxes/create/create-request.ts";
 import { noContent } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 

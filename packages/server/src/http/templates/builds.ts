@@ -1,5 +1,5 @@
 import type { BuildInfo, LogLevel, routes } from "@boxyard/spec/platform";
-import { checkHash } from "../../templates/builds/uploads.ts";
+import { checkHash } from "../../templates/builds/order/uploads.ts";
 import { publicUrl } from "../public-url.ts";
 import { json, noContent } from "../sandboxes/present.ts";
 import { presentLine } from "./present.ts";

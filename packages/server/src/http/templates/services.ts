@@ -1,7 +1,7 @@
 import type { ServerConfig } from "../../config.ts";
 import type { Store } from "../../store/index.ts";
 import type { Builds } from "../../templates/builds/builds.ts";
-import type { Uploads } from "../../templates/builds/uploads.ts";
+import type { Uploads } from "../../templates/builds/order/uploads.ts";
 import type { Catalog } from "../../templates/catalog.ts";
 import type { TemplateImages } from "../../templates/images/template-images.ts";
 import type { Templates } from "../../templates/templates.ts";

@@ -1,7 +1,7 @@
 import { AppError, type SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
-import { isNoRoom } from "../capacity-gate.ts";
+import { isNoRoom } from "../create/capacity-gate.ts";
 import { sandboxNotFound } from "../problems.ts";
 import { type Answer, answerFor } from "../transitions/adopt.ts";
 import { kill } from "../transitions/kill.ts";

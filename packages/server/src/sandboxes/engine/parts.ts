@@ -4,8 +4,8 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
-import type { Authorities } from "../authorities.ts";
-import type { CapacityGate } from "../capacity-gate.ts";
+import type { Authorities } from "../create/authorities.ts";
+import type { CapacityGate } from "../create/capacity-gate.ts";
 import type { Tokens } from "../tokens.ts";
 
 /** What the engine and the steps of its transitions work with. */

@@ -2,7 +2,7 @@ import { type AppError, isAppError, type SandboxId } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 import { actAs, SERVER } from "../../actor.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
-import { Evictor } from "../evictor.ts";
+import { Evictor } from "../upkeep/evictor.ts";
 import type { EngineParts } from "./parts.ts";
 import { Incarnation, type Sandbox } from "./sandbox.ts";
 

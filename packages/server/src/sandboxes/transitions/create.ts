@@ -3,10 +3,10 @@ import type { Step } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
 import type { SandboxRecord, TemplateSpec } from "../../store/index.ts";
 import { readyOfSandbox, untilReady } from "../../templates/ready.ts";
+import { CREATE_MS } from "../create/new-record.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
-import { CREATE_MS } from "../new-record.ts";
 
 /** By this tag the start command is told from others (docs/contract/client.md, A process). */
 export const START_TAG = "start-command";

@@ -1,7 +1,7 @@
 import type { Step } from "@boxyard/core";
 import type { EndCause } from "../../store/index.ts";
+import { withLimit } from "../create/with-limit.ts";
 import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
-import { withLimit } from "../with-limit.ts";
 
 const DESTROY_MS = 60_000;
 

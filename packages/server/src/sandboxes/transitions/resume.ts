@@ -1,6 +1,6 @@
 import type { InitBody } from "@boxyard/agent-client";
 import { AppError, isAppError, type Step } from "@boxyard/core";
-import { isNoRoom } from "../capacity-gate.ts";
+import { isNoRoom } from "../create/capacity-gate.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
 

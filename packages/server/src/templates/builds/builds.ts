@@ -7,14 +7,14 @@ import type { Pins } from "../../images/pins.ts";
 import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
 import { isTemplateReference } from "../reference.ts";
 import type { Templates } from "../templates.ts";
-import { BuildFailure } from "./build-failure.ts";
-import type { BuildLayers } from "./build-layers.ts";
-import { BuildLog } from "./build-log.ts";
-import type { BuildOrder } from "./build-order.ts";
-import { atPoint } from "./build-points.ts";
-import { toOrder } from "./order.ts";
+import type { BuildLayers } from "./finish/build-layers.ts";
+import { BuildFailure } from "./log/build-failure.ts";
+import { BuildLog } from "./log/build-log.ts";
+import type { BuildOrder } from "./order/build-order.ts";
+import { toOrder } from "./order/read-order.ts";
 import { runBuild } from "./run-build.ts";
-import type { StageDeps } from "./stage-run.ts";
+import { atPoint } from "./stage/build-points.ts";
+import type { StageDeps } from "./stage/stage-run.ts";
 
 export interface BuildsDeps extends StageDeps {
   readonly templates: Templates;

@@ -1,15 +1,15 @@
 import type { ImageRef } from "@boxyard/driver";
 import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord, TemplateSpec } from "../../store/index.ts";
-import type { BuildLog } from "./build-log.ts";
-import type { BuildOrder } from "./build-order.ts";
-import { atPoint } from "./build-points.ts";
-import { type Commands, FINALIZE, factsTar, templateSpecOf, tryStart } from "./finalize.ts";
-import { masker } from "./secrets.ts";
-import { Session } from "./session.ts";
-import { type StageContext, type StageDeps, StageRun } from "./stage-run.ts";
-import type { BuildState } from "./state.ts";
-import { withinLimit } from "./workspace.ts";
+import { type Commands, FINALIZE, factsTar, templateSpecOf, tryStart } from "./finish/finalize.ts";
+import type { BuildLog } from "./log/build-log.ts";
+import type { BuildOrder } from "./order/build-order.ts";
+import { atPoint } from "./stage/build-points.ts";
+import { Session } from "./stage/session.ts";
+import { type StageContext, type StageDeps, StageRun } from "./stage/stage-run.ts";
+import type { BuildState } from "./stage/state.ts";
+import { withinLimit } from "./stage/workspace.ts";
+import { masker } from "./steps/secrets.ts";
 
 /** Runs one build from its base to what sandboxes start from. Throws `BuildFailure` for what the build itself got wrong. */
 export async function runBuild(

@@ -1,0 +1,96 @@
+import { expect, test } from "bun:test";
+import { FakeClock } from "@boxyard/core";
+import type { Capacity, ResourceLimits } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { TestServer } from "../../testing/test-server.ts";
+import { CapacityGate } from "./capacity-gate.ts";
+
+const GIB = 2 ** 30;
+const ROOMY: Capacity = {
+  memoryLimitBytes: 8 * GIB,
+  memoryFreeBytes: 8 * GIB,
+  processLimit: 10_000,
+  processesFree: 10_000,
+  diskLimitBytes: 100 * GIB,
+  diskFreeBytes: 100 * GIB,
+};
+const WANTED: ResourceLimits = { cpuCount: 1, memoryBytes: GIB, diskBytes: 10 * GIB, maxProcesses: 128 };
+
+/** A gate before which `living` sandboxes of one GiB, with 10 GiB of disk, are. */
+function gateOver(capacity: Partial<Capacity>, overcommit = { memory: 2, disk: 2 }, living = 0) {
+  const state = { capacity: { ...ROOMY, ...capacity }, living };
+  const clock = new FakeClock();
+  const gate = new CapacityGate({
+    driver: { capacity: async () => state.capacity },
+    overcommit,
+    limits: () => Array.from({ length: state.living }, () => WANTED),
+    clock,
+  });
+  return { gate, clock, state };
+}
+
+const made = async () => "made";
+const refused = { code: "unavailable", reason: "sandbox_capacity_unavailable", details: { retryAfter: 5 } };
+
+test("what fits is made", async () => {
+  expect(await gateOver({}).gate.run(WANTED, made)).toBe("made");
+});
+
+test.each([
+  ["memory", { memoryFreeBytes: GIB / 8 }, "BOXYARD_RESERVE_MEMORY"],
+  ["processes", { processesFree: 10 }, "BOXYARD_RESERVE_PROCESSES"],
+  ["disk", { diskFreeBytes: 0 }, "BOXYARD_RESERVE_POOL"],
+])("without enough free %s a create is refused, and the setting is named", async (_what, capacity, setting) => {
+  const { gate } = gateOver(capacity);
+  const error = gate.run(WANTED, made);
+  expect(error).rejects.toMatchObject(refused);
+  expect(error).rejects.toThrow(setting);
+});
+
+test("limits of all sandboxes together stay within the over-commit", async () => {
+  const memory = gateOver({}, { memory: 2, disk: 100 }, 15);
+  expect(await memory.gate.run(WANTED, made)).toBe("made");
+  memory.state.living = 16;
+  expect(memory.gate.run(WANTED, made)).rejects.toThrow("BOXYARD_MEMORY_OVERCOMMIT");
+  const disk = gateOver({}, { memory: 100, disk: 1 }, 10);
+  expect(disk.gate.run(WANTED, made)).rejects.toThrow("BOXYARD_DISK_OVERCOMMIT");
+});
+
+test("of two that come at once and would exceed the over-commit together, one is refused", async () => {
+  const { gate, state } = gateOver({}, { memory: 2, disk: 100 }, 15);
+  const count = async () => {
+    state.living += 1;
+  };
+  const both = await Promise.allSettled([gate.run(WANTED, count), gate.run(WANTED, count)]);
+  expect([both.map(({ status }) => status).sort(), state.living]).toEqual([["fulfilled", "rejected"], 16]);
+});
+
+test("creates under way, and those since the driver was asked, count as what they are expected to take", async () => {
+  const { gate, clock, state } = gateOver({ memoryFreeBytes: GIB / 2 });
+  const underWay = Promise.withResolvers<string>();
+  const first = gate.run(WANTED, () => underWay.promise);
+  expect(await gate.run(WANTED, made)).toBe("made");
+  // The first is still to come, the second is there, and for a third not enough is left.
+  expect(gate.run(WANTED, made)).rejects.toMatchObject(refused);
+  // Asked anew, the driver has in its account what the second took.
+  await clock.advance(1_000);
+  state.capacity = { ...state.capacity, memoryFreeBytes: GIB / 2 };
+  expect(await gate.run(WANTED, made)).toBe("made");
+  underWay.resolve("late");
+  expect(await first).toBe("late");
+});
+
+test("the API answers 503 with Retry-After, leaves nothing, and takes creates again when there is room", async () => {
+  await using server = await TestServer.start();
+  const { capacity } = server.world;
+  server.world.capacity = { ...capacity, memoryFreeBytes: 0 };
+  const reply = await server.call("POST", "/v2/sandboxes", { templateID: "base" });
+  expect([reply.status, reply.headers.get("retry-after"), reply.body.error_code]).toEqual([503, "5", "sandbox_capacity_unavailable"]);
+  expect(reply.body.message).toContain("BOXYARD_RESERVE_MEMORY");
+  expect(server.world.sandboxes.size).toBe(0);
+  server.world.capacity = capacity;
+  await eventually(
+    "a create is taken again",
+    async () => (await server.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 201,
+  );
+});

@@ -1,0 +1,118 @@
+import { isIP } from "node:net";
+import { AppError, type TeamId } from "@boxyard/core";
+import type { NewSandbox } from "@boxyard/spec/platform";
+import type { EgressLists, Lifecycle, TemplateVersion } from "../../store/index.ts";
+import type { CreateSandbox } from "./new-record.ts";
+
+const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
+const absent = (field: string) => refuse(`${field}: this server does not have this yet`, "not_supported");
+
+/** What the kernel's `NAME=value` form can hold. */
+const isEnvName = (name: string) => name !== "" && !name.includes("=") && !name.includes("\0");
+const MAX_MAP_BYTES = 128 << 10;
+const isEmpty = (value: unknown) => value === null || (typeof value === "object" && Object.keys(value).length === 0);
+
+/** The second version has no `secure`: every sandbox is. */
+type Body = NewSandbox;
+
+/** Checks of one field or of several together, in the order in which they are made. Features that are absent are refused, never ignored. */
+const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
+  (b) => (b.timeout <= 0 ? refuse("timeout: Timeout must be greater than 0") : undefined),
+  (b) => (b.autoPauseMemory === false && !b.autoPause ? refuse("autoPauseMemory: false needs autoPause") : undefined),
+  (b) => (b.autoPauseMemory === false && b.autoResume?.enabled ? refuse("autoPauseMemory: false cannot go with autoResume") : undefined),
+  (b) =>
+    b.secure === false && b.network?.allowPublicTraffic === false
+      ? refuse("network.allowPublicTraffic: false needs a sandbox that is secure")
+      : undefined,
+  // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (docs/contract/platform.md, MCP).
+  (b) => (Object.values(b.iam ?? {}).some((member) => !isEmpty(member)) ? absent("iam") : undefined),
+  (b) => (b.volumeMounts && b.volumeMounts.length > 0 ? absent("volumeMounts") : undefined),
+  ({ network }) => (network ? checkEgress(network) : undefined),
+  (b) => (b.network?.httpsPorts?.length ? absent("network.httpsPorts") : undefined),
+  (b) =>
+    b.network?.maskRequestHost && !isHost(b.network.maskRequestHost) ? refuse("network.maskRequestHost: must be host[:port]") : undefined,
+  (b) => {
+    const bad = Object.keys(b.envVars ?? {}).find((name) => !isEnvName(name));
+    return bad === undefined ? undefined : refuse(`envVars: '${bad.slice(0, 100)}' is not a variable name`);
+  },
+  (b) => (Object.values(b.envVars ?? {}).some((value) => value.includes("\0")) ? refuse("envVars: values must not hold NUL") : undefined),
+  (b) => (Buffer.byteLength(JSON.stringify(b.envVars ?? {})) > MAX_MAP_BYTES ? refuse("envVars: more than 128 KiB") : undefined),
+  (b) => (Buffer.byteLength(JSON.stringify(b.metadata ?? {})) > MAX_MAP_BYTES ? refuse("metadata: more than 128 KiB") : undefined),
+];
+
+function isNetwork(text: string): boolean {
+  const [address = "", prefix, ...more] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}
+
+const ALL_TRAFFIC = "0.0.0.0/0";
+/** There is no IPv6 in a sandbox, so what would deny it holds already. */
+const isIPv6 = (entry: string) => entry.includes(":");
+
+type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
+
+/** What the server cannot enforce yet of what may leave a sandbox. */
+function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egress): AppError | undefined {
+  if (egressProxy) return absent("network.egressProxy");
+  if (rules && Object.keys(rules).length > 0) return absent("network.rules");
+  if (dnsServers) return absent("network.dnsServers");
+  if (allowOut?.length) return absent("network.allowOut");
+  const bad = denyOut?.find((entry) => !isNetwork(entry));
+  if (bad !== undefined) return refuse(`network.denyOut: invalid denied CIDR ${bad.slice(0, 100)}`);
+  const isBeyond = (entry: string) => entry !== ALL_TRAFFIC && !isIPv6(entry);
+  return denyOut?.some(isBeyond) ? absent("network.denyOut (anything but 0.0.0.0/0 and IPv6 networks)") : undefined;
+}
+
+/** Whether anything may leave a sandbox. Throws `invalid_argument` for rules that the server cannot enforce. */
+export function allowsInternet(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): boolean {
+  const problem = wanted.network && checkEgress(wanted.network);
+  if (problem) throw problem;
+  return wanted.allow_internet_access !== false && !wanted.network?.denyOut?.includes(ALL_TRAFFIC);
+}
+
+/** The lists that were given, empty ones too; undefined when there are none. */
+export function egressLists(network: Egress | undefined): EgressLists | undefined {
+  const { allowOut, denyOut } = network ?? {};
+  return allowOut || denyOut ? { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) } : undefined;
+}
+
+const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
+
+/** A body that has the right shape, as a checked request. Throws `invalid_argument` with the field named. */
+export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVersion, maxTimeoutHours: number): CreateSandbox {
+  checkTimeout(body.timeout, maxTimeoutHours);
+  for (const check of CHECKS) {
+    const problem = check(body);
+    if (problem) throw problem;
+  }
+  const { network } = body;
+  const egress = egressLists(network ?? undefined);
+  return {
+    teamId,
+    template,
+    timeoutMs: body.timeout * 1000,
+    envVars: body.envVars ?? {},
+    settings: {
+      metadata: body.metadata ?? {},
+      internetAccess: allowsInternet(body),
+      allowPublicTraffic: network?.allowPublicTraffic !== false,
+      ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
+      ...(egress ? { egress } : {}),
+      ...(body.autoPause || body.autoResume?.enabled ? { lifecycle: lifecycleOf(body) } : {}),
+    },
+  };
+}
+
+function lifecycleOf({ autoPause, autoPauseMemory, autoResume }: Body): Lifecycle {
+  return {
+    ...(autoPause && { pauseAs: autoPauseMemory === false ? "filesystem" : "full" }),
+    wakes: autoResume?.enabled ?? false,
+  };
+}
+
+/** Throws `invalid_argument` when a lifetime is longer than this server allows. */
+export function checkTimeout(seconds: number, maxHours: number): void {
+  if (seconds > maxHours * 3600) throw refuse(`timeout: Timeout cannot be greater than ${maxHours} hours`);
+}

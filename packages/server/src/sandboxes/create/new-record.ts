@@ -1,0 +1,80 @@
+import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
+import type { ImageRef, ResourceLimits } from "@boxyard/driver";
+import type { SandboxFacts, SandboxRecord, SandboxSettings, TemplateVersion } from "../../store/index.ts";
+import { newInitKey } from "../tokens.ts";
+
+/** What is wanted of a new sandbox, checked. */
+export interface CreateSandbox {
+  readonly teamId: TeamId;
+  readonly template: TemplateVersion;
+  readonly timeoutMs: number;
+  readonly envVars: Readonly<Record<string, string>>;
+  readonly settings: SandboxSettings;
+}
+
+/** From the first step of a create to its last; more than any part of it may take. */
+export const CREATE_MS = 45_000;
+/** Processes and threads of one sandbox. */
+const MAX_PROCESSES = 2048;
+
+/** The record of a sandbox that is about to be created. */
+export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): SandboxRecord {
+  const { template } = wanted;
+  const facts: SandboxFacts = {
+    alias: template.name,
+    image: template.spec.image,
+    resources: {
+      cpuCount: template.spec.cpuCount,
+      memoryBytes: template.spec.memoryMB * 2 ** 20,
+      diskBytes: template.spec.diskMB * 2 ** 20,
+      maxProcesses: MAX_PROCESSES,
+    },
+    envVars: wanted.envVars,
+    user: template.spec.user,
+    workdir: template.spec.workdir,
+    initKey: newInitKey(),
+    timeoutMs: wanted.timeoutMs,
+    templateEnv: template.spec.env,
+    ...(template.spec.restrictions && { restrictions: template.spec.restrictions }),
+  };
+  return {
+    id,
+    owner: { kind: "user" },
+    teamId: wanted.teamId,
+    templateId: template.templateId,
+    state: "creating",
+    incarnation: 1,
+    createdAt: now,
+    endAt: now + CREATE_MS,
+    facts,
+    settings: wanted.settings,
+  };
+}
+
+/** What a build wants of a sandbox. */
+export interface BuildSandbox {
+  readonly teamId: TeamId;
+  readonly templateId: TemplateId;
+  readonly buildId: string;
+  readonly image: ImageRef;
+  readonly resources: ResourceLimits;
+}
+
+/** Builds end their sandboxes themselves; after this time another server may forget what a lost one has left in a shared store. */
+const BUILD_MS = 24 * 3600_000;
+
+/** The record of a sandbox in which steps of a build run. */
+export function newBuildRecord({ teamId, templateId, buildId, image, resources }: BuildSandbox, now: number): SandboxRecord {
+  return {
+    id: newSandboxId(),
+    owner: { kind: "build", id: buildId },
+    teamId,
+    templateId,
+    state: "creating",
+    incarnation: 1,
+    createdAt: now,
+    endAt: now + CREATE_MS,
+    facts: { alias: "build", image, resources, envVars: {}, user: "root", workdir: "/", initKey: newInitKey(), timeoutMs: BUILD_MS },
+    settings: { metadata: {}, internetAccess: true, allowPublicTraffic: false },
+  };
+}

@@ -1,0 +1,115 @@
+import type { AgentClient } from "@boxyard/agent-client";
+import type { Clock } from "@boxyard/core";
+import type { ServerConfig } from "../../config.ts";
+import type { Events } from "../../events.ts";
+import type { RouteTable } from "../../proxy/route-table.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
+
+/** So many questions in a row without an answer make an agent unresponsive. */
+export const MISSES = 3;
+/** An agent of a busy machine that is asked at the same moment as others still answers within this time. */
+const ANSWER_MS = 5000;
+const AT_ONCE = 16;
+
+/** What happens to a sandbox whose agent no longer answers. `none`: it is shown as unresponsive. `kill`: it is removed. */
+export type UnresponsivePolicy = "none" | "kill";
+
+export interface LivenessParts {
+  readonly engine: Pick<Engine, "sandboxes" | "end">;
+  readonly routes: RouteTable;
+  readonly agent: Pick<AgentClient, "isHealthy">;
+  readonly events: Pick<Events, "unresponsive" | "responsive">;
+  readonly clock: Clock;
+}
+
+export interface LivenessSettings {
+  /** Milliseconds between two rounds; 0: no agent is ever asked. */
+  readonly everyMs: number;
+  /** How long an agent may take for its answer. */
+  readonly answerMs: number;
+  readonly policy: UnresponsivePolicy;
+}
+
+/** `agentLimitMs` is shorter than usual in tests. */
+export function livenessSettings(config: ServerConfig, agentLimitMs = ANSWER_MS): LivenessSettings {
+  return { everyMs: config.probeSeconds * 1000, answerMs: Math.min(ANSWER_MS, agentLimitMs), policy: config.onUnresponsive };
+}
+
+interface Observation {
+  /** Answers of the agent that the proxy has passed on, at the last round. */
+  readonly answers: number;
+  readonly misses: number;
+}
+
+/**
+ * Finds agents that hang: a process that is stopped or stuck ends by no signal, and nothing else would notice it. An agent whose answers went
+ * through the proxy since the last round lives and is not asked.
+ */
+export class Liveness {
+  private readonly parts: LivenessParts;
+  private readonly settings: LivenessSettings;
+  private readonly observations = new WeakMap<Incarnation, Observation>();
+  private readonly stopping = new AbortController();
+  private loop: Promise<void> | undefined;
+
+  constructor(parts: LivenessParts, settings: LivenessSettings) {
+    this.parts = parts;
+    this.settings = settings;
+  }
+
+  start(): void {
+    if (this.settings.everyMs > 0) this.loop ??= this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  /** True when the agent of the sandbox did not answer the last questions. */
+  isUnresponsive(sandbox: Sandbox | undefined): boolean {
+    const { incarnation } = sandbox ?? {};
+    return incarnation !== undefined && (this.observations.get(incarnation)?.misses ?? 0) >= MISSES;
+  }
+
+  /** One round over all running sandboxes. */
+  async once(): Promise<void> {
+    const queue = [...this.parts.engine.sandboxes.all()].filter(
+      ({ state, incarnation }) => state === "running" && incarnation?.isReachable,
+    );
+    const worker = async () => {
+      for (let sandbox = queue.pop(); sandbox; sandbox = queue.pop()) await this.look(sandbox);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.parts.clock.sleep(this.settings.everyMs, signal).catch(() => {});
+      if (!signal.aborted) await this.once();
+    }
+  }
+
+  private async look(sandbox: Sandbox): Promise<void> {
+    const { incarnation } = sandbox;
+    if (!incarnation?.address) return;
+    const before = this.observations.get(incarnation) ?? { answers: 0, misses: 0 };
+    const answers = this.parts.routes.find(sandbox.id)?.agentAnswers ?? 0;
+    const signal = AbortSignal.any([incarnation.signal, this.stopping.signal]);
+    const lives = answers > before.answers || (await this.parts.agent.isHealthy(incarnation.address, this.settings.answerMs, signal));
+    // A sandbox that was paused or removed meanwhile is not asked: it cannot answer.
+    if (signal.aborted || sandbox.state !== "running" || sandbox.incarnation !== incarnation) return;
+    const misses = lives ? 0 : before.misses + 1;
+    this.observations.set(incarnation, { answers, misses });
+    if (lives && before.misses >= MISSES) this.parts.events.responsive(sandbox.id);
+    if (misses === MISSES) await this.report(sandbox, incarnation);
+  }
+
+  private async report(sandbox: Sandbox, incarnation: Incarnation): Promise<void> {
+    this.parts.events.unresponsive(sandbox.id, this.settings.policy);
+    // The sweep tries a removal again that fails here.
+    if (this.settings.policy === "kill") await this.parts.engine.end(sandbox, "unresponsive", incarnation).catch(() => {});
+  }
+}

@@ -1,0 +1,103 @@
+import type { Clock } from "@boxyard/core";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { SandboxMetric } from "@boxyard/spec/platform";
+import type { LivingSandboxes } from "../engine/living.ts";
+import type { Sandbox } from "../engine/sandbox.ts";
+
+const EVERY_MS = 5000;
+/** An hour of samples. */
+const MAX_SAMPLES = 720;
+const AT_ONCE = 4;
+
+interface History {
+  samples: SandboxMetric[];
+  /** The counter and the time that the next CPU percentage is worked out from. */
+  last: { cpuUsageUsec: number; at: number };
+}
+
+/**
+ * Measures every running sandbox of users now and then, from outside: what a sandbox says of itself is not asked for. Asking also makes the driver
+ * refresh what it tells the agent about the disk.
+ */
+export class Sampler {
+  private readonly sandboxes: LivingSandboxes;
+  private readonly driver: SandboxDriver;
+  private readonly clock: Clock;
+  private readonly histories = new Map<string, History>();
+  private readonly stopping = new AbortController();
+  private loop: Promise<void> | undefined;
+
+  constructor(sandboxes: LivingSandboxes, driver: SandboxDriver, clock: Clock) {
+    this.sandboxes = sandboxes;
+    this.driver = driver;
+    this.clock = clock;
+  }
+
+  start(): void {
+    this.loop ??= this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  /** Samples of one sandbox, oldest first; bounds are unix seconds, both included. */
+  history(id: string, start = 0, end = Number.POSITIVE_INFINITY): SandboxMetric[] {
+    return (this.histories.get(id)?.samples ?? []).filter((s) => s.timestampUnix >= start && s.timestampUnix <= end);
+  }
+
+  newest(id: string): SandboxMetric | undefined {
+    return this.histories.get(id)?.samples.at(-1);
+  }
+
+  /** Samples everything once. */
+  async once(): Promise<void> {
+    const queue = this.sandboxes.ofUsers().filter((sandbox) => sandbox.state === "running");
+    const running = new Set(queue.map((sandbox) => sandbox.id as string));
+    for (const id of this.histories.keys()) if (!running.has(id)) this.histories.delete(id);
+    const worker = async () => {
+      for (let sandbox = queue.pop(); sandbox; sandbox = queue.pop()) await this.sample(sandbox);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.once();
+      await this.clock.sleep(EVERY_MS, signal).catch(() => {});
+    }
+  }
+
+  private async sample(sandbox: Sandbox): Promise<void> {
+    const { id, facts } = sandbox.record;
+    // A sandbox that ends meanwhile has no statistics; nobody asks for them either.
+    const stats = await this.driver.stats(sandbox.handle).catch(() => undefined);
+    if (!stats || sandbox.state !== "running") return;
+    const [now, at] = [this.clock.now(), this.clock.monotonic()];
+    // The first sample tells of the time since the sandbox began.
+    const age = Math.max(0, now - (sandbox.record.startedAt ?? sandbox.record.createdAt));
+    const history = this.histories.get(id) ?? { samples: [], last: { cpuUsageUsec: 0, at: at - age } };
+    const { last } = history;
+    const elapsedUsec = (at - last.at) * 1000;
+    const used = elapsedUsec > 0 ? (stats.cpuUsageUsec - last.cpuUsageUsec) / (elapsedUsec * facts.resources.cpuCount) : 0;
+    history.last = { cpuUsageUsec: stats.cpuUsageUsec, at };
+    history.samples.push({
+      timestamp: new Date(now).toISOString(),
+      timestampUnix: Math.floor(now / 1000),
+      cpuCount: facts.resources.cpuCount,
+      cpuUsedPct: percent(used),
+      memUsed: stats.memoryUsedBytes,
+      memTotal: stats.memoryLimitBytes,
+      memCache: stats.memoryCacheBytes,
+      diskUsed: stats.diskUsedBytes,
+      diskTotal: stats.diskLimitBytes,
+    });
+    if (history.samples.length > MAX_SAMPLES) history.samples.shift();
+    this.histories.set(id, history);
+  }
+}
+
+/** With two decimals, rounded up: a sandbox that used any time never reads as 0. */
+const percent = (share: number) => Math.ceil(Math.max(0, share) * 10_000) / 100;

@@ -1,0 +1,106 @@
+import type { Logger } from "@boxyard/core/node";
+import type { SandboxHandle } from "@boxyard/driver";
+import { KEEP_KEYS_MS } from "../create/idempotency.ts";
+import type { EngineParts } from "../engine/parts.ts";
+import { adoptLate, type RestartParts } from "./restart.ts";
+
+/** How long the record of a dead sandbox is kept; longer than an idempotency key, whose answer is made from it. */
+const KEEP_DEAD_MS = 2 * KEEP_KEYS_MS;
+
+export type SweepParts = RestartParts & Pick<EngineParts, "clock">;
+
+/** Events of the store are kept so long, and so many: about 100 MB at most. A reader that is away longer misses some, and is told. */
+const KEEP_EVENTS_MS = 7 * 24 * 3600_000;
+const KEEP_EVENTS = 200_000;
+
+/**
+ * Puts right what went wrong earlier, so that nothing depends on a single try: removals that failed, sandboxes that the driver has and
+ * nobody knows, sandboxes that the driver has lost, records and keys that are too old.
+ */
+export class Sweep {
+  private readonly parts: SweepParts;
+  private readonly logger: Logger;
+  private readonly everyMs: number;
+  private readonly stopping = new AbortController();
+  private loop: Promise<void> | undefined;
+  private suspects = new Set<string>();
+  private missing = new Set<string>();
+
+  constructor(parts: SweepParts, logger: Logger, everyMs = 10_000) {
+    this.parts = parts;
+    this.logger = logger;
+    this.everyMs = everyMs;
+  }
+
+  start(): void {
+    this.loop ??= this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.parts.clock.sleep(this.everyMs, signal).catch(() => {});
+      if (signal.aborted) return;
+      await this.once().catch((error: unknown) => this.logger.error({ err: error }, "sweep failed"));
+    }
+  }
+
+  /** One round. */
+  async once(): Promise<void> {
+    const { store, clock, engine } = this.parts;
+    for (const sandbox of engine.sandboxes.all()) {
+      if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});
+    }
+    await this.compareWithDriver();
+    await store.pruneKeys(clock.now() - KEEP_KEYS_MS);
+    await store.pruneSandboxes(clock.now() - KEEP_DEAD_MS);
+    await store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS);
+  }
+
+  /** Acts only on what was so in the round before too: what is being made or removed just now looks wrong for a moment. */
+  private async compareWithDriver(): Promise<void> {
+    const { driver } = this.parts;
+    const handles = await driver.list();
+    await this.removeOrphans(handles);
+    await this.findMissing(handles);
+  }
+
+  private async removeOrphans(handles: readonly SandboxHandle[]): Promise<void> {
+    const { driver, events, engine } = this.parts;
+    const suspects = new Set<string>();
+    for (const handle of handles) {
+      if (engine.sandboxes.find(handle.sandboxId)) continue;
+      if (!this.suspects.has(handle.sandboxId)) {
+        suspects.add(handle.sandboxId);
+        continue;
+      }
+      await driver.destroy(handle).then(
+        () => events.orphanRemoved(handle.sandboxId),
+        (error: unknown) => events.removalFailed(handle.sandboxId, error),
+      );
+    }
+    this.suspects = suspects;
+  }
+
+  private async findMissing(handles: readonly SandboxHandle[]): Promise<void> {
+    const { engine } = this.parts;
+    const byId = new Map(handles.map((handle) => [handle.sandboxId as string, handle]));
+    const missing = new Set<string>();
+    for (const sandbox of engine.sandboxes.all()) {
+      const { id, state } = sandbox;
+      const handle = byId.get(id);
+      if (handle || state !== "running") {
+        if (sandbox.isAdoptionPending) await adoptLate(this.parts, sandbox, handle);
+        continue;
+      }
+      if (this.missing.has(id)) await engine.end(sandbox, "lost").catch(() => {});
+      else missing.add(id);
+    }
+    this.missing = missing;
+  }
+}

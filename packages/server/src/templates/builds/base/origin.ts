@@ -1,0 +1,85 @@
+import { isAppError, type TeamId } from "@boxyard/core";
+import type { RunAs } from "../../../store/index.ts";
+import type { Inherited } from "../finish/finalize.ts";
+import { BuildFailure } from "../log/build-failure.ts";
+import type { BuildLog } from "../log/build-log.ts";
+import type { StageOrder } from "../order/build-order.ts";
+import type { Uploads } from "../order/uploads.ts";
+import type { Part, Session } from "../stage/session.ts";
+import { type BuildState, imageOf } from "../stage/state.ts";
+import { type WorkspaceDeps, withinLimit } from "../stage/workspace.ts";
+import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
+
+/** What a stage begins with. */
+export interface Origin {
+  /** For people. */
+  readonly name: string;
+  readonly state: BuildState;
+  /** Made here, or on another server like this: ready for steps. */
+  readonly isTemplate: boolean;
+  /** Of the template whose start and ready command hold unless the build has its own. */
+  readonly inherited?: Inherited;
+}
+
+export interface OriginContext {
+  readonly teamId: TeamId;
+  readonly log: BuildLog;
+  readonly session: Session;
+  readonly deps: WorkspaceDeps & {
+    readonly uploads: Uploads;
+    /** Undefined: no image but templates' can be built on. */
+    readonly images: ImageSource | undefined;
+  };
+}
+
+/** Of images from elsewhere: sandboxes run as this user, as those of `base` do (docs/contract/templates.md). */
+export const IMAGE_USER = "user";
+
+/** What to build on, as it is. */
+export async function originOf(stage: StageOrder, part: Part, context: OriginContext): Promise<Origin> {
+  const { parent, fromImage = "", fromArchive } = stage;
+  const { session, deps, teamId } = context;
+  if (parent) {
+    const { name, tag, spec } = parent.version;
+    session.pin.add(spec.image.layers);
+    const { env, user, workdir } = spec;
+    const state = { image: imageOf(spec.image.layers), env, user, workdir };
+    return { name: `${name}:${tag}`, state, isTemplate: true, ...(parent.inherits ? { inherited: inheritedOf(spec) } : {}) };
+  }
+  const name = fromArchive === undefined ? fromImage : `archive ${fromArchive.slice(0, 12)}`;
+  const fetched = await fetchImage(name, stage, part, context, (images, pull) =>
+    fromArchive === undefined ? images.pull(name, pull) : images.unpack(deps.uploads.path(teamId, fromArchive), pull),
+  );
+  const { template, env } = fetched;
+  const image = await withinLimit(deps.driver, fetched.layers, session.signal);
+  await session.keep(image);
+  const { user, workdir } = template ?? { user: IMAGE_USER, workdir: `/home/${IMAGE_USER}` };
+  const state = { image, env, user, workdir };
+  return { name, state, isTemplate: template !== undefined, ...(template ? { inherited: inheritedOf(template) } : {}) };
+}
+
+/** What a template hands on. Its commands run as they do in itself, whatever user and directory the next one has. */
+function inheritedOf({ startCmd, readyCmd, runAs, user, workdir, restrictions }: Inherited & RunAs): Inherited {
+  const commands = { ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}), runAs: runAs ?? { user, workdir } };
+  return { ...commands, ...(restrictions ? { restrictions } : {}) };
+}
+
+async function fetchImage(
+  name: string,
+  { access }: StageOrder,
+  part: Part,
+  { deps, session, log }: OriginContext,
+  get: (images: ImageSource, request: PullRequest) => Promise<PulledImage>,
+): Promise<PulledImage> {
+  const { images } = deps;
+  const { signal, pin } = session;
+  if (!images) throw new BuildFailure(`fromImage: this server can't fetch '${name}': it has no access to registries`, part.step);
+  const say = (line: string) => log.add(`[${part.prefix}] ${line}`, part.step);
+  try {
+    return await get(images, { signal, pin, say, ...(access ? { access } : {}) });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isAppError(error)) throw new BuildFailure(`failed to fetch the image '${name}': ${error.message}`, part.step, error);
+    throw error;
+  }
+}

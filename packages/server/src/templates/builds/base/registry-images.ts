@@ -1,0 +1,95 @@
+import { AppError, isAppError } from "@boxyard/core";
+import type { ImageStore } from "@boxyard/driver";
+import type { Pin, Pins } from "../../../images/pins.ts";
+import {
+  DOCKER_HUB,
+  type Downloads,
+  type InstalledImage,
+  type InstallOptions,
+  importArchive,
+  type PullProgress,
+  parseImageReference,
+  pullImage,
+  type Transport,
+} from "../../../registry/index.ts";
+import { templateFactsOf } from "../../images/template-image.ts";
+import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
+
+export interface RegistryImagesDeps {
+  readonly images: ImageStore;
+  readonly pins: Pins;
+  readonly downloads: Downloads;
+  readonly transport: Transport;
+  /** Directory for what is on its way. */
+  readonly directory: string;
+  /** `HOST[:PORT][/PREFIX]` in place of Docker Hub, of which names without a registry are. */
+  readonly registry?: string;
+}
+
+/** Lines of progress are at least this far apart, in per cent of the image. */
+const TELL_EVERY = 10;
+/** Parts of layers whose pull broke off are there for the next attempt, for so long. */
+const KEEP_PARTS_MS = 7 * 24 * 3600_000;
+
+/** Images from registries and archives, for builds. */
+export class RegistryImages implements ImageSource {
+  private readonly deps: RegistryImagesDeps;
+
+  constructor(deps: RegistryImagesDeps) {
+    this.deps = deps;
+  }
+
+  async pull(reference: string, { access, signal, say, pin }: PullRequest): Promise<PulledImage> {
+    const { registry, ...deps } = this.deps;
+    const parsed = parseImageReference(reference, registry === undefined ? {} : { registry });
+    const wanted = { ...deps, reference: parsed, signal, ...tellers(say), ...(access ? { credentials: access } : {}) };
+    using installed = await pullImage(wanted).catch((error: unknown) => {
+      throw parsed.registry === DOCKER_HUB ? withMirrorHint(error) : error;
+    });
+    return taken(installed, pin);
+  }
+
+  async unpack(path: string, { signal, say, pin }: PullRequest): Promise<PulledImage> {
+    const { images, pins, directory } = this.deps;
+    say("reading the archive");
+    using installed = await importArchive({ archive: Bun.file(path).stream(), images, pins, directory, signal, ...tellers(say) });
+    const template = templateFactsOf(installed.settings);
+    return { ...taken(installed, pin), ...(template ? { template } : {}) };
+  }
+
+  removeOld(): void {
+    this.deps.downloads.removeOld(KEEP_PARTS_MS);
+  }
+}
+
+/** Many machines reach Docker Hub through a mirror only, or too often. */
+function withMirrorHint(error: unknown): unknown {
+  if (!isAppError(error, "registry_unreachable") && !isAppError(error, "registry_busy")) return error;
+  const hint = "to take its images from a mirror, set BOXYARD_REGISTRY=HOST[:PORT][/PATH]/library where the server starts";
+  return new AppError(error.code, `${error.message}; ${hint}`, { reason: error.reason, details: error.details, cause: error });
+}
+
+function taken({ image, sourceDigest, settings }: InstalledImage, pin: Pin): PulledImage {
+  pin.add(image.layers);
+  return { digest: sourceDigest, layers: image.layers, env: settings.env };
+}
+
+type Tellers = Required<Pick<InstallOptions, "onProgress" | "onLeftOut">>;
+
+function tellers(say: (line: string) => void): Tellers {
+  const onLeftOut: Tellers["onLeftOut"] = ({ count, examples }) =>
+    say(
+      `left out ${count} device node(s) of a layer (${examples.join(", ")}${count > examples.length ? ", …" : ""}): sandboxes have their own`,
+    );
+  return { onProgress: teller(say), onLeftOut };
+}
+
+function teller(say: (line: string) => void): (progress: PullProgress) => void {
+  let told = 0;
+  return ({ bytes, bytesDone, layers, layersDone }) => {
+    const percent = bytes === 0 ? 100 : Math.floor((bytesDone * 100) / bytes);
+    if (percent < told + TELL_EVERY) return;
+    told = percent;
+    say(`fetched ${percent} % of ${Math.ceil(bytes / 2 ** 20)} MiB, ${layersDone} of ${layers} layers`);
+  };
+}

@@ -1,0 +1,130 @@
+import type { ProcessEnd } from "@boxyard/agent-client";
+import type { Clock } from "@boxyard/core";
+import type { Restrictions } from "@boxyard/driver";
+import type { BuildRecord, RunAs, TemplateSpec } from "../../../store/index.ts";
+import { LISTENING_SCRIPT, parseListening } from "../../probe-scripts.ts";
+import { type Ready, readyOf, untilReady } from "../../ready.ts";
+import { BuildFailure, shown } from "../log/build-failure.ts";
+import type { BuildLog } from "../log/build-log.ts";
+import type { Part, Session } from "../stage/session.ts";
+import type { BuildState } from "../stage/state.ts";
+
+const READY_LIMIT_MS = 600_000;
+
+export const FINALIZE: Part = { step: "finalize", prefix: "finalize" };
+
+export interface Commands {
+  readonly startCmd?: string;
+  readonly readyCmd?: string;
+  /** Where they are inherited: whose and where they run. */
+  readonly runAs?: RunAs;
+}
+
+/** What a template has of the one that it is made from, unless its own build says something else. */
+export interface Inherited extends Commands {
+  readonly restrictions?: Restrictions;
+}
+
+interface Trial {
+  readonly session: Session;
+  readonly log: BuildLog;
+  readonly clock: Clock;
+}
+
+/**
+ * Starts what every sandbox of the template will start, and waits until it is ready, so that a template that can't start is never made. Returns
+ * the ports that are listened on then.
+ */
+export async function tryStart(state: BuildState, commands: Commands, { session, log, clock }: Trial): Promise<number[]> {
+  const { startCmd } = commands;
+  const { user, workdir } = commands.runAs ?? state;
+  const envs = await session.environment(state);
+  const workspace = await session.workspace(state.image);
+  const shell = (command: string) => ({ cmd: "/bin/bash", args: ["-l", "-c", command], user, cwd: workdir, envs });
+  const over = new AbortController();
+  const signal = AbortSignal.any([session.signal, over.signal]);
+  let failed: Promise<never> | undefined;
+  try {
+    if (startCmd) {
+      log.add(`Running start command: ${startCmd}`, FINALIZE.step);
+      const [out, err] = [session.cutter("stdout", FINALIZE, "start"), session.cutter("stderr", FINALIZE, "start")];
+      const running = await workspace.start(shell(startCmd), { stdout: session.taking(out), stderr: session.taking(err) }, signal);
+      failed = running.ended.then((end) => startFailure(startCmd, end));
+      failed.catch(() => {});
+    }
+    const ask = async (command: string, limit: AbortSignal) => (await workspace.exec(shell(command), {}, limit)).exitCode === 0;
+    const ready = waitFor(readyOf(commands), ask, { session, log, clock }, signal);
+    // The one that loses is not waited for.
+    ready.catch(() => {});
+    await Promise.race([ready, ...(failed ? [failed] : [])]);
+    const ports = startCmd ? parseListening(await session.script(state.image, LISTENING_SCRIPT, [], FINALIZE, "looking at its ports")) : [];
+    log.add("Template is ready", FINALIZE.step);
+    return ports;
+  } finally {
+    over.abort();
+  }
+}
+
+/** A start command may end well, having started what stays. */
+async function startFailure(startCmd: string, { exitCode, status }: ProcessEnd): Promise<never> {
+  if (exitCode === 0) return new Promise<never>(() => {});
+  const how = exitCode > 0 ? `exit status ${exitCode}` : status;
+  throw new BuildFailure(`failed to run start command '${shown(startCmd)}': ${how}`, FINALIZE.step);
+}
+
+type Ask = (command: string, limit: AbortSignal) => Promise<boolean>;
+
+async function waitFor(ready: Ready, ask: Ask, { session, log, clock }: Trial, signal: AbortSignal): Promise<void> {
+  const say = (line: string) => log.add(line, FINALIZE.step);
+  if (ready.kind === "nothing") return;
+  if (ready.kind === "time") {
+    say(`Waiting for template to be ready: ${ready.ms / 1000} s${ready.isTold ? "" : ", since there is no ready command"}`);
+    return clock.sleep(Math.min(ready.ms, READY_LIMIT_MS), signal);
+  }
+  const { command, what } = ready;
+  say(`Waiting for template to be ready: ${what}`);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
+  const told = (seconds: number) => say(`Still waiting after ${seconds} s: ${what}`);
+  await untilReady(() => ask(command, limit), clock, limit, told).catch((error: unknown) => {
+    session.signal.throwIfAborted();
+    throw new BuildFailure(`the ready command '${shown(what)}' did not succeed within 10 minutes`, FINALIZE.step, error);
+  });
+}
+
+/** What sandboxes start from. */
+export function templateSpecOf(
+  state: BuildState,
+  build: BuildRecord,
+  { startCmd, readyCmd, runAs, restrictions }: Inherited,
+): TemplateSpec {
+  const isElsewhere = runAs !== undefined && (runAs.user !== state.user || runAs.workdir !== state.workdir);
+  return {
+    ...build.resources,
+    ...state,
+    ...(startCmd ? { startCmd } : {}),
+    ...(readyCmd ? { readyCmd } : {}),
+    ...(isElsewhere ? { runAs } : {}),
+    ...(restrictions ? { restrictions } : {}),
+  };
+}
+
+/** A tar of the one file `/.e2b`, which tells programs what they run in (docs/contract/templates.md). */
+export function factsTar({ templateId, id }: BuildRecord): Uint8Array<ArrayBuffer> {
+  const text = Buffer.from(`ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${id}\n`);
+  const head = Buffer.alloc(512);
+  const field = (at: number, value: string) => head.write(value, at, "latin1");
+  field(0, ".e2b");
+  field(100, "0000644\0");
+  field(108, "0000000\0");
+  field(116, "0000000\0");
+  field(124, `${text.byteLength.toString(8).padStart(11, "0")}\0`);
+  field(136, "00000000000\0");
+  field(148, "        ");
+  field(156, "0");
+  field(257, "ustar\x0000");
+  const sum = head.reduce((total, byte) => total + byte, 0);
+  field(148, `${sum.toString(8).padStart(6, "0")}\0 `);
+  const padded = Buffer.alloc(Math.ceil(text.byteLength / 512) * 512 + 1024);
+  text.copy(padded);
+  return new Uint8Array(Buffer.concat([head, padded]));
+}

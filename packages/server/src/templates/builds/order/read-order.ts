@@ -1,0 +1,75 @@
+import type { TeamId } from "@boxyard/core";
+import type { StartBuild, TemplateStep } from "@boxyard/spec/platform";
+import type { BuildRecord, TemplateVersion } from "../../../store/index.ts";
+import type { Templates } from "../../templates.ts";
+import type { BuildOrder, StageOrder } from "./build-order.ts";
+import { checkStep } from "./check-step.ts";
+import { refuse } from "./refuse.ts";
+import { checkHash, type Uploads } from "./uploads.ts";
+
+const BASE_IMAGE = /^(?:docker\.io\/)?(?:e2bdev|boxyard)\/base(?::latest)?$/;
+/** As our own client reads it in Dockerfiles; others send it as the name of an image. */
+const TEMPLATE_IMAGE = /^boxyard\/([a-z0-9_-]+(?::[a-z0-9_.-]+)?)$/;
+
+interface OrderDeps {
+  readonly templates: Templates;
+  readonly uploads: Uploads;
+}
+
+/** A request to start a build, checked. Throws `invalid_argument` that names the member, `not_found` for templates and tags. */
+export function toOrder(build: BuildRecord, teamId: TeamId, request: StartBuild, deps: OrderDeps): BuildOrder {
+  for (const field of ["startCmd", "readyCmd"] as const) if (request[field]?.includes("\0")) throw refuse(`${field}: must not hold NUL`);
+  const names = new Set<string>();
+  const stages = request.stages.map((stage, i) => {
+    const order = { ...toStage(stage, `stages.${i}.`, teamId, names, deps), name: stage.name };
+    if (names.has(stage.name)) throw refuse(`stages.${i}.name: there are two stages '${stage.name}'`);
+    names.add(stage.name);
+    return order;
+  });
+  const { fromArchive } = request;
+  const archive = fromArchive === undefined ? {} : { fromArchive: checkArchive(request, fromArchive, teamId, deps.uploads) };
+  return { ...toStage(request, "", teamId, names, deps), ...archive, build, teamId, request, stages };
+}
+
+function checkArchive({ fromImage, fromTemplate }: StartBuild, fromArchive: string, teamId: TeamId, uploads: Uploads): string {
+  if (fromImage !== undefined || fromTemplate !== undefined) throw refuse("fromArchive: cannot go with fromImage or fromTemplate");
+  checkHash(fromArchive, "fromArchive");
+  if (!uploads.has(teamId, fromArchive)) throw refuse(`fromArchive: no archive was uploaded under ${fromArchive}`);
+  return fromArchive;
+}
+
+type Wanted = Pick<StartBuild, "fromImage" | "fromTemplate" | "fromImageRegistry" | "fromArchive" | "steps">;
+
+/** `before`: names of the stages that it may copy from. */
+function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet<string>, { templates, uploads }: OrderDeps): StageOrder {
+  const { fromImage, fromTemplate, fromImageRegistry: access, steps } = wanted;
+  if (fromImage !== undefined && fromTemplate !== undefined) throw refuse(`${at}fromTemplate: cannot go with fromImage`);
+  if (fromImage === undefined && fromTemplate === undefined && wanted.fromArchive === undefined)
+    throw refuse(`${at}fromImage: is required, or fromTemplate`);
+  if (access && fromImage === undefined) throw refuse(`${at}fromImageRegistry: needs fromImage`);
+  for (const [i, step] of steps.entries()) checkStep(step, `${at}steps.${i}`, teamId, { uploads, stages: before });
+  const stage = { steps, copiedFrom: copiedFrom(steps, at, teamId, templates), ...(access ? { access } : {}) };
+  if (fromTemplate !== undefined) {
+    return { ...stage, parent: { version: templates.resolve(teamId, fromTemplate, `${at}fromTemplate`), inherits: true } };
+  }
+  if (fromImage === "scratch") {
+    if (at === "") throw refuse("fromImage: nothing could run in an empty image; only a stage can begin with 'scratch'");
+    return { ...stage, isEmpty: true, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
+  }
+  // The reference's own base image: ours has the same in it, and needs no registry.
+  if (fromImage !== undefined && BASE_IMAGE.test(fromImage)) {
+    return { ...stage, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
+  }
+  const [, template] = TEMPLATE_IMAGE.exec(fromImage ?? "") ?? [];
+  if (template !== undefined)
+    return { ...stage, parent: { version: templates.resolve(teamId, template, `${at}fromImage`), inherits: true } };
+  return { ...stage, ...(fromImage === undefined ? {} : { fromImage }) };
+}
+
+function copiedFrom(steps: readonly TemplateStep[], at: string, teamId: TeamId, templates: Templates): Map<number, TemplateVersion> {
+  const found = new Map<number, TemplateVersion>();
+  for (const [i, { from }] of steps.entries()) {
+    if (from !== undefined) found.set(i, templates.resolve(teamId, from, `${at}steps.${i}.from`));
+  }
+  return found;
+}

@@ -1,0 +1,184 @@
+import type { Clock, StepObserver, TemplateId } from "@boxyard/core";
+import type { ImageRef } from "@boxyard/driver";
+import type { TemplateStep } from "@boxyard/spec/platform";
+import type { Store } from "../../../store/index.ts";
+import { IMAGE_USER, type Origin, type OriginContext, originOf } from "../base/origin.ts";
+import type { Inherited } from "../finish/finalize.ts";
+import type { BuildLog } from "../log/build-log.ts";
+import type { StageOrder } from "../order/build-order.ts";
+import type { RunCaches } from "../steps/run-caches.ts";
+import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "../steps/scripts.ts";
+import { secretsKey } from "../steps/secrets.ts";
+import { runStep } from "../steps/steps.ts";
+import { atPoint } from "./build-points.ts";
+import type { Part, Session } from "./session.ts";
+import { type BuildState, chainKey, firstKey, imageOf } from "./state.ts";
+
+export type StageDeps = OriginContext["deps"] & {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly caches: RunCaches;
+  readonly observer?: StepObserver;
+};
+
+export interface StageContext extends OriginContext {
+  readonly deps: StageDeps;
+  /** What the stages before this one came to, by their names. */
+  readonly stages: ReadonlyMap<string, ImageRef>;
+  readonly templateId: TemplateId;
+  /** Nothing is taken from the cache. */
+  readonly force: boolean;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** Takes one stage from its base through its steps. Each result is kept under a key that follows from everything before it. */
+export class StageRun {
+  private readonly stage: StageOrder;
+  private readonly context: StageContext;
+  private readonly session: Session;
+  private readonly log: BuildLog;
+  /** Start and ready command of the template that it begins with. */
+  inherited: Inherited | undefined;
+  private key = "";
+  /** From here on nothing is taken from the cache. */
+  private isForced: boolean;
+
+  constructor(stage: StageOrder, context: StageContext) {
+    this.stage = stage;
+    this.context = context;
+    this.session = context.session;
+    this.log = context.log;
+    this.isForced = context.force;
+  }
+
+  async run(): Promise<BuildState> {
+    const { name, steps } = this.stage;
+    const part = this.part("base", name === undefined ? "base" : `${name} base`);
+    const origin = await originOf(this.stage, part, this.context);
+    this.inherited = origin.inherited;
+    // Nothing runs in it: it is copied out of as it is.
+    if (name !== undefined && steps.length === 0) return origin.state;
+    const base = await this.base(origin, part);
+    let state = base;
+    for (const [i, step] of steps.entries()) state = await this.step(step, i, state);
+    return this.stage.isEmpty ? { ...state, image: imageOf(state.image.layers.slice(base.image.layers.length)) } : state;
+  }
+
+  /** What `make` came to at another time, if all of it is still here; else what it comes to now. `kind` and `args` are what it depends on. */
+  cached(
+    kind: string,
+    args: readonly string[],
+    text: string,
+    part: Part,
+    state: BuildState,
+    make: () => Promise<BuildState>,
+  ): Promise<BuildState> {
+    this.key = chainKey(this.key, kind, args);
+    return this.remembered(kind, text, part, state, make);
+  }
+
+  async openUp(image: ImageRef, part: Part): Promise<ImageRef> {
+    const printed = await this.session.script(image, OPEN_UP_SCRIPT, [], part, "preparing the image");
+    return printed.includes("unchanged") ? image : this.session.commit(image);
+  }
+
+  /** Names a part in the log; of a stage with the stage's name before it. */
+  private part(step: string, prefix: string): Part {
+    const { name } = this.stage;
+    return { step: name === undefined ? step : `${name}:${step}`, prefix };
+  }
+
+  /** The image to build on, made ready for the steps. That part is taken from the cache whatever is forced: no step is in it. */
+  private async base({ name, state, isTemplate }: Origin, part: Part): Promise<BuildState> {
+    this.key = firstKey(isTemplate ? "template" : "image", state);
+    const forced = this.isForced;
+    this.isForced = false;
+    const ready = await this.remembered("base", `FROM ${name}`, part, state, async () => {
+      const image = isTemplate ? state.image : await this.provision(state.image, part);
+      return { ...state, image: await this.openUp(image, part) };
+    });
+    this.isForced = forced;
+    return ready;
+  }
+
+  /** Puts what sandboxes need into an image from elsewhere. */
+  private async provision(image: ImageRef, part: Part): Promise<ImageRef> {
+    const printed = await this.session.script(image, PROVISION_SCRIPT, [], part, "preparing the image");
+    for (const line of printed.trim().split("\n").slice(-20)) {
+      if (line !== "") this.log.add(`[${part.prefix}] [stdout]: ${line}`, part.step);
+    }
+    await this.session.script(image, USER_SCRIPT, [IMAGE_USER, "true"], part, "making the user");
+    return this.session.commit(image);
+  }
+
+  private step(step: TemplateStep, index: number, state: BuildState): Promise<BuildState> {
+    const { session, context } = this;
+    const part = this.part(String(index + 1), `${this.stage.name ?? "builder"} ${index + 1}/${this.stage.steps.length}`);
+    if (step.force) this.isForced = true;
+    const from = this.copiedFrom(step, index);
+    const mounted = (step.mounts ?? []).map(({ fromStage }) => (fromStage === undefined ? undefined : this.context.stages.get(fromStage)));
+    for (const image of [from?.image, ...mounted]) if (image) session.pin.add(image.layers);
+    this.key = chainKey(this.key, step.type, keyArgs(step, mounted), from ? from.content : step.filesHash);
+    const text = step.text ?? `${step.type} ${step.args.filter((arg) => arg !== "").join(" ")}`;
+    const { teamId, templateId, deps, secrets } = context;
+    const { uploads, caches } = deps;
+    return this.remembered(step.type, text, part, state, () =>
+      runStep(state, { session, uploads, caches, teamId, templateId, part, step, from: from?.image, mounted, secrets }),
+    );
+  }
+
+  /** What a COPY takes its files out of, and what names that: of a template not the layer with the facts of its own build. */
+  private copiedFrom(step: TemplateStep, index: number): { image: ImageRef; content: string } | undefined {
+    const stage = step.fromStage === undefined ? undefined : this.context.stages.get(step.fromStage);
+    if (stage) return { image: stage, content: `image ${stage.layers.join(" ")}` };
+    const image = this.stage.copiedFrom.get(index)?.spec.image;
+    if (!image) return undefined;
+    const layers = image.layers.length > 1 ? image.layers.slice(0, -1) : image.layers;
+    return { image, content: `image ${layers.join(" ")}` };
+  }
+
+  private remembered(kind: string, text: string, part: Part, state: BuildState, make: () => Promise<BuildState>): Promise<BuildState> {
+    return atPoint(this.context.deps.observer, `build ${kind}`, () => this.foundOrMade(text, part, state, make));
+  }
+
+  private async foundOrMade(text: string, part: Part, state: BuildState, make: () => Promise<BuildState>): Promise<BuildState> {
+    const { signal } = this.session;
+    const { store, clock } = this.context.deps;
+    signal.throwIfAborted();
+    const line = `[${part.prefix}] ${text} [${this.key.slice(0, 16)}]`;
+    const found = this.isForced ? undefined : await this.lookUp();
+    if (found) {
+      this.log.add(`CACHED ${line}`, part.step);
+      return found;
+    }
+    this.log.add(line, part.step);
+    const made = await make();
+    signal.throwIfAborted();
+    await store.templates.putCached(this.key, JSON.stringify(made), clock.now());
+    return made.image.digest === state.image.digest ? { ...made, image: state.image } : made;
+  }
+
+  private async lookUp(): Promise<BuildState | undefined> {
+    const { store, clock, driver } = this.context.deps;
+    const text = await store.templates.getCached(this.key, clock.now());
+    if (text === undefined) return undefined;
+    const found = JSON.parse(text) as BuildState;
+    // Pinned first, then asked for: what is there now stays.
+    this.session.pin.add(found.image.layers);
+    const present = await Promise.all(found.image.layers.map((layer) => driver.images.hasLayer(layer)));
+    return present.every(Boolean) ? found : undefined;
+  }
+}
+
+/** What a step's result depends on, beside the files. */
+function keyArgs(step: TemplateStep, mounted: readonly (ImageRef | undefined)[]): readonly string[] {
+  const { args, sources, env } = step;
+  const mounts = step.mounts?.map((mount, i) => [mount, mounted[i]?.layers.join(" ") ?? ""]);
+  const more = {
+    ...secretsKey(step),
+    ...(mounts ? { mounts } : {}),
+    ...(sources ? { sources } : {}),
+    ...(env ? { env: Object.entries(env).sort() } : {}),
+  };
+  return Object.keys(more).length > 0 ? [...args, JSON.stringify(more)] : args;
+}

@@ -1,0 +1,134 @@
+import {
+  type AgentAccess,
+  type FileContent,
+  getFile,
+  type ProcessEnd,
+  type ProcessOutput,
+  type ProcessRequest,
+  putFile,
+  runProcess,
+  startProcess,
+} from "@boxyard/agent-client";
+import { type TeamId, type TemplateId, wrapError } from "@boxyard/core";
+import type { ImageRef, SandboxDriver } from "@boxyard/driver";
+import type { BuildSandboxes } from "../../../sandboxes/build-sandboxes.ts";
+import type { Sandbox } from "../../../sandboxes/engine/sandbox.ts";
+import { BUILD_DIRECTORY, type BuildSettings } from "./build-settings.ts";
+import { imageOf } from "./state.ts";
+
+const MIN_MEMORY_MB = 1024;
+const MAX_PROCESSES = 4096;
+/** Of what a sandbox has changed: with more, the next step begins on a layer of its own, since every commit reads all of it again. */
+const LARGE_COMMIT_BYTES = 32 << 20;
+
+export interface WorkspaceDeps {
+  readonly driver: SandboxDriver;
+  readonly buildSandboxes: BuildSandboxes;
+  readonly settings: BuildSettings;
+}
+
+export interface WorkspaceOptions {
+  readonly image: ImageRef;
+  readonly buildId: string;
+  readonly teamId: TeamId;
+  readonly templateId: TemplateId;
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+  readonly diskMB: number;
+}
+
+/** A sandbox in which steps of a build run. It ends with the server: a restarted one removes it. */
+export class Workspace {
+  private readonly deps: WorkspaceDeps;
+  private readonly base: ImageRef;
+  private readonly sandbox: Sandbox;
+  private readonly agent: AgentAccess;
+  /** True when what it holds is better left for a new one. */
+  isFull = false;
+
+  private constructor(deps: WorkspaceDeps, base: ImageRef, { sandbox, agent }: { sandbox: Sandbox; agent: AgentAccess }) {
+    this.deps = deps;
+    this.base = base;
+    this.sandbox = sandbox;
+    this.agent = agent;
+  }
+
+  static async open(deps: WorkspaceDeps, options: WorkspaceOptions, signal: AbortSignal): Promise<Workspace> {
+    const { buildSandboxes, settings } = deps;
+    let workspace: Workspace | undefined;
+    try {
+      workspace = new Workspace(deps, options.image, await buildSandboxes.open(wantedOf(options), signal));
+      for (const [path, text] of Object.entries(settings.files)) await workspace.putFile(path, text, signal);
+      return workspace;
+    } catch (error) {
+      await workspace?.close();
+      throw signal.aborted ? signal.reason : wrapError("starting a sandbox for the build", error);
+    }
+  }
+
+  /** Runs a command to its end; the build's settings are in its environment. */
+  exec(request: ProcessRequest, output: ProcessOutput, signal: AbortSignal): Promise<ProcessEnd> {
+    return runProcess(this.agent, this.withSettings(request), output, signal);
+  }
+
+  /** Starts a command and lets it go on. */
+  start(request: ProcessRequest, output: ProcessOutput, signal: AbortSignal) {
+    return startProcess(this.agent, this.withSettings(request), output, signal);
+  }
+
+  getFile(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return getFile(this.agent, path, signal);
+  }
+
+  putFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
+    return putFile(this.agent, path, content, signal);
+  }
+
+  /** The image that everything done here so far gives. Processes that are left over stand still meanwhile. */
+  commit(signal: AbortSignal): Promise<ImageRef> {
+    const { driver, settings, buildSandboxes } = this.deps;
+    const { handle } = this.sandbox;
+    return buildSandboxes.whileRunning(this.sandbox, async () => {
+      await driver.freeze(handle);
+      try {
+        const leaveOut = [BUILD_DIRECTORY, ...Object.keys(settings.files)];
+        const layer = await driver.images.commit(handle, { signal, leaveOut });
+        this.isFull = layer.sizeBytes > LARGE_COMMIT_BYTES;
+        return await withinLimit(driver, [...this.base.layers, layer.digest], signal);
+      } finally {
+        await driver.thaw(handle).catch(() => {});
+      }
+    });
+  }
+
+  /** Ends the sandbox; repeatable. */
+  close(): Promise<void> {
+    return this.deps.buildSandboxes.close(this.sandbox);
+  }
+
+  private withSettings(request: ProcessRequest): ProcessRequest {
+    return { ...request, envs: { ...this.deps.settings.env, ...request.envs } };
+  }
+}
+
+function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, diskMB }: WorkspaceOptions) {
+  const resources = {
+    cpuCount,
+    memoryBytes: Math.max(memoryMB, MIN_MEMORY_MB) * 2 ** 20,
+    diskBytes: diskMB * 2 ** 20,
+    maxProcesses: MAX_PROCESSES,
+  };
+  return { image, buildId, teamId, templateId, resources };
+}
+
+/** Room that stays for layers that a template's children add. */
+const SPARE_LAYERS = 8;
+
+/** An image of these layers; where they are more than a sandbox can well stand on, those above the lowest become one. */
+export async function withinLimit(driver: SandboxDriver, layers: readonly string[], signal: AbortSignal): Promise<ImageRef> {
+  const most = Math.max(2, driver.images.maxLayers - SPARE_LAYERS);
+  if (layers.length <= most) return imageOf(layers);
+  const [lowest = "", ...above] = layers;
+  const merged = await driver.images.mergeLayers(above, { signal });
+  return imageOf([lowest, merged.digest]);
+}

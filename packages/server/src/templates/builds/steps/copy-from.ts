@@ -1,0 +1,130 @@
+import { open } from "node:fs/promises";
+import { posix } from "node:path";
+import type { ImageRef } from "@boxyard/driver";
+import { BuildFailure } from "../log/build-failure.ts";
+import { MAX_UPLOAD_BYTES } from "../order/uploads.ts";
+import { BUILD_DIRECTORY } from "../stage/build-settings.ts";
+import type { BuildState } from "../stage/state.ts";
+import type { Workspace } from "../stage/workspace.ts";
+import { PACK_EACH_SCRIPT, PACK_SCRIPT, UNPACK_LAYER_SCRIPT } from "./copy-scripts.ts";
+import type { StepContext } from "./step-kind.ts";
+
+/** Inside: what is to be copied, and the list of it. */
+export const ARCHIVE = `${BUILD_DIRECTORY}/copy.tar`;
+export const LIST = `${BUILD_DIRECTORY}/copy.list`;
+const LAYER = `${BUILD_DIRECTORY}/layer.tar`;
+const UNPACKED = `${BUILD_DIRECTORY}/image`;
+const MAX_LIST_BYTES = 8 << 20;
+const MAX_SAID = 1000;
+
+/** Something to copy, in the archive. */
+export interface Source {
+  readonly path: string;
+  /** Under which a file arrives in a directory. */
+  readonly name: string;
+  readonly extract?: boolean | undefined;
+}
+
+interface Wanted {
+  readonly source: string;
+  /** Of a Dockerfile, in place of the source. */
+  readonly patterns: readonly string[] | undefined;
+}
+
+/** Puts an archive of files of another image into the build's sandbox. With `patterns` it says what they match. */
+export async function packFrom(from: ImageRef, wanted: Wanted, state: BuildState, ctx: StepContext): Promise<Source[] | undefined> {
+  const { session, part } = ctx;
+  const packed = await session.beside(from, (origin) => packIn(origin, wanted, state, ctx));
+  if (packed !== undefined) return packed === "packed" ? undefined : packed;
+  // An image of a program and nothing else: the build's own sandbox has what it takes to read it.
+  for (const layer of from.layers) {
+    await handOn(await session.layerTar(layer), LAYER, state, ctx);
+    await session.script(state.image, UNPACK_LAYER_SCRIPT, [LAYER, UNPACKED], part, `COPY ${wanted.source}`);
+  }
+  const [script, ...args] = packing(wanted, UNPACKED);
+  await session.script(state.image, script, args, part, `COPY ${wanted.source}`);
+  const workspace = await session.workspace(state.image);
+  const sources = wanted.patterns && sourcesOf(await textOf(await workspace.getFile(LIST, session.signal)), wanted.source, part.step);
+  await session.script(state.image, 'rm -rf -- "$1"', [UNPACKED], part, `COPY ${wanted.source}`);
+  return sources;
+}
+
+/** The script that packs, with its arguments. */
+function packing({ source, patterns }: Wanted, root: string): readonly [script: string, ...args: string[]] {
+  if (!patterns) return [PACK_SCRIPT, ARCHIVE, root, posix.normalize(`/${source}`).slice(1) || "."];
+  return [PACK_EACH_SCRIPT, ARCHIVE, root, LIST, ...patterns.map((pattern) => posix.normalize(`/${pattern}`))];
+}
+
+/** Archives files in a sandbox of their image, and hands the archive on. Undefined: it has no shell, or no tar. */
+async function packIn(origin: Workspace, wanted: Wanted, state: BuildState, ctx: StepContext): Promise<Source[] | "packed" | undefined> {
+  const { session, part } = ctx;
+  const { signal } = session;
+  const has = { cmd: "/bin/sh", args: ["-c", "command -v tar && command -v readlink"], user: "root", cwd: "/" };
+  const canPack = await origin.exec(has, {}, signal).then(
+    ({ exitCode }) => exitCode === 0,
+    () => false,
+  );
+  signal.throwIfAborted();
+  if (!canPack) return undefined;
+  let said = "";
+  const stderr = (bytes: Uint8Array) => {
+    if (said.length < MAX_SAID) said += Buffer.from(bytes).toString();
+  };
+  const [script, ...args] = packing(wanted, "");
+  const request = { cmd: "/bin/sh", args: ["-c", script, "sh", ...args], user: "root", cwd: "/" };
+  const { exitCode } = await origin.exec(request, { stderr }, signal);
+  if (exitCode !== 0) throw new BuildFailure(`COPY ${wanted.source} failed: ${said.trim() || `exit status ${exitCode}`}`, part.step);
+  await handOn(await origin.getFile(ARCHIVE, signal), ARCHIVE, state, ctx);
+  return wanted.patterns ? sourcesOf(await textOf(await origin.getFile(LIST, signal)), wanted.source, part.step) : "packed";
+}
+
+/** Puts what a stream brings into a file of the build's sandbox. */
+async function handOn(stream: ReadableStream<Uint8Array>, to: string, state: BuildState, { session, uploads, teamId }: StepContext) {
+  await uploads.withPart(teamId, async (path) => {
+    await keep(stream, path);
+    await (await session.workspace(state.image)).putFile(to, Bun.file(path), session.signal);
+  });
+}
+
+/** The list that a sandbox has written; it may have been another program that did. */
+function sourcesOf(list: string, source: string, step: string): Source[] {
+  const lines = list.split("\n");
+  if (lines.pop() !== "" || lines.length % 2 !== 0) throw new BuildFailure(`COPY ${source} failed: the list of its files is cut off`, step);
+  const found: Source[] = [];
+  for (let i = 0; i < lines.length; i += 2) {
+    const [path, name] = [lines[i]?.slice(2) ?? "", lines[i + 1] ?? ""];
+    const isPath = path.startsWith("./") && !path.split("/").includes("..");
+    const isName = name !== "." && name !== ".." && !name.includes("/");
+    if (!isPath || !isName || (path + name).includes("\0")) {
+      throw new BuildFailure(`COPY ${source} failed: the list of its files makes no sense`, step);
+    }
+    found.push({ path, name });
+  }
+  return found;
+}
+
+async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_LIST_BYTES) throw new BuildFailure("COPY: its pattern matches too many files; copy the directory they are in");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** Writes a stream to a new file, within the bound of uploads. */
+async function keep(stream: ReadableStream<Uint8Array>, path: string): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    let bytes = 0;
+    for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_UPLOAD_BYTES) throw new BuildFailure("COPY: the files to copy are too large");
+      await file.writeFile(chunk);
+    }
+  } finally {
+    await file.close();
+  }
+}
