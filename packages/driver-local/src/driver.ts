@@ -1,22 +1,23 @@
 import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import type {
-  AgentAddress,
-  Capacity,
-  DriverCapabilities,
-  ExitStatus,
-  Fingerprint,
-  Generation,
-  ImageStore,
-  NetworkSpec,
-  PauseOptions,
-  ResourceStats,
-  RuntimePhase,
-  RuntimeStatus,
-  SandboxDriver,
-  SandboxHandle,
-  SandboxSpec,
-  Signal,
+import {
+  type AgentAddress,
+  absentSnapshots,
+  type Capacity,
+  type DriverCapabilities,
+  type ExitStatus,
+  type Fingerprint,
+  type Generation,
+  type ImageStore,
+  type NetworkSpec,
+  type PauseOptions,
+  type ResourceStats,
+  type RuntimePhase,
+  type RuntimeStatus,
+  type SandboxDriver,
+  type SandboxHandle,
+  type SandboxSpec,
+  type Signal,
 } from "@boxyard/driver";
 import { readAccount } from "./account.ts";
 import { waitUntilEnded } from "./cgroup/ended.ts";
@@ -54,6 +55,7 @@ export class LocalDriver implements SandboxDriver {
   readonly name = DRIVER_NAME;
   readonly capabilities: DriverCapabilities;
   readonly images: ImageStore;
+  readonly snapshots = absentSnapshots("local");
   private readonly parts: LocalParts;
   private readonly fingerprinter: () => Promise<Fingerprint>;
   /** What changes a sandbox happens one after the other. */
@@ -62,7 +64,14 @@ export class LocalDriver implements SandboxDriver {
   constructor(parts: LocalParts, fingerprinter: () => Promise<Fingerprint>) {
     this.parts = parts;
     this.fingerprinter = fingerprinter;
-    this.capabilities = { freeze: true, checkpoint: parts.criu ? "memory" : "disk", network: true, loopback: true, images: true };
+    this.capabilities = {
+      freeze: true,
+      checkpoint: parts.criu ? "memory" : "disk",
+      network: true,
+      loopback: true,
+      images: true,
+      snapshots: false,
+    };
     this.images = new LocalImages(new LayerStore(parts.paths.root, (maxBytes) => parts.storage.withLimit(maxBytes, (limit) => limit)), {
       still: (handle, work) => this.whileStill(handle, work),
       standingOn: (digest) => sandboxesOn(parts.paths, digest),

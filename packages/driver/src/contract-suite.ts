@@ -3,6 +3,7 @@ import { newSandboxId } from "@boxyard/core";
 import { boot, type ContractSubject, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
 import { networkTests } from "./contract-suite-network.ts";
 import { pauseTests } from "./contract-suite-pause.ts";
+import { snapshotTests } from "./contract-suite-snapshots.ts";
 import type { SandboxDriver } from "./driver.ts";
 import type { SandboxHandle } from "./types.ts";
 
@@ -36,6 +37,7 @@ export function driverContract(name: string, make: () => Promise<ContractSubject
     describe("destroy", () => destroyTests(subject));
     describe("freeze", () => freezeTests(subject));
     describe("pause and resume", () => pauseTests(subject));
+    describe("snapshots", () => snapshotTests(subject));
     describe("restart of the server", () => restartTests(subject));
     describe("abilities and accounts", () => abilityTests(subject));
     describe("network", () => networkTests(subject));

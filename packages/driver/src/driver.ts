@@ -1,6 +1,7 @@
 import type { SandboxId } from "@boxyard/core";
 import type { Generation, PauseOptions } from "./checkpoint.ts";
 import type { ImageStore } from "./images.ts";
+import type { SnapshotStore } from "./snapshots.ts";
 import type {
   AgentAddress,
   Capacity,
@@ -25,7 +26,7 @@ import type {
  *
  * **Guarantees.**
  * - `create` leaves a sandbox of which nothing runs yet, or nothing at all. It refuses leftovers of the same id with `already_exists`,
- *   and an image it does not have with `not_found` (reason `image_not_found`).
+ *   and an image or a snapshot it does not have with `not_found` (reason `image_not_found`, `snapshot_not_found`).
  * - `start` resolves when the agent answers its health check; when it fails, or its signal aborts, the sandbox is gone as after `destroy`.
  * - `destroy` is repeatable and succeeds when nothing is left; when it resolves, no trace of the sandbox is on the machine.
  * - `inspect` and `recover` either tell the truth or throw `not_found`; they never guess. `recover` also makes this driver object know a
@@ -38,7 +39,7 @@ import type {
  *   `thaw` lets it go on. During a resume `generation` stays whole, and `revert` leads back to it.
  * - Sandboxes outlive the driver object: `close` lets go of them without ending them.
  *
- * **Abilities.** `freeze`, `checkpoint`, `network`, `loopback` and `images` are declared in `capabilities`; absent ones throw `unimplemented`.
+ * **Abilities.** `freeze`, `checkpoint`, `network`, `loopback`, `images` and `snapshots` are declared in `capabilities`; absent ones throw `unimplemented`.
  *
  * **Example.**
  * ```ts
@@ -58,6 +59,8 @@ export interface SandboxDriver {
   readonly capabilities: DriverCapabilities;
   /** The layers that sandboxes are made from. Needs the ability `images`. */
   readonly images: ImageStore;
+  /** Copies of running sandboxes that others start from. Needs the ability `snapshots`. */
+  readonly snapshots: SnapshotStore;
 
   /** What this machine can do, and how to mend what it can't. Starts nothing, changes nothing. */
   fingerprint(): Promise<Fingerprint>;
@@ -105,7 +108,7 @@ export interface SandboxDriver {
   /** The whole generation of a sandbox, if there is one; also of one that has been resumed since, until `dropGeneration`. */
   generation(sandboxId: SandboxId): Promise<Generation | undefined>;
   /**
-   * Goes on with a paused sandbox as a new incarnation, with a network of its own, and resolves when the agent answers. With `memory`, and if
+   * Goes on with a paused sandbox as a new incarnation, from its generation or, where the spec has `from`, from that snapshot (a rollback), with a network of its own, and resolves when the agent answers. With `memory`, and if
    * the generation has it, processes go on; commands stay frozen until the agent's `/init`. Else the sandbox boots from its disk. When this
    * fails the sandbox is paused as before. The generation stays until `dropGeneration`, so that `revert` can lead back to it.
    */

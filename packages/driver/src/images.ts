@@ -24,7 +24,7 @@ import type { SandboxHandle } from "./types.ts";
  *   frozen, stopped or never started (`failed_precondition`, reason `sandbox_running`) and stays as it is: it may be thawed, go on, and be
  *   committed again. Each commit holds everything since the start, so of several commits of one sandbox only the newest goes into an image.
  *   What the driver itself put there (the agent's directory, hosts, hostname, resolv.conf) stays out.
- * - `removeLayer` refuses while a sandbox stands on the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`). From then
+ * - `removeLayer` refuses while a sandbox stands on the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`) or a snapshot (`details.snapshots`). From then
  *   on the layer is not found; succeeds when there is none. `create` and `removeLayer` at once: one of the two fails.
  *
  * **Example.**

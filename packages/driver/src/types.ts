@@ -32,12 +32,21 @@ export interface Restrictions {
   readonly noPtrace?: boolean | undefined;
 }
 
+/** What a sandbox goes on from, instead of an empty disk and a boot. */
+export interface SnapshotRef {
+  readonly snapshot: string;
+  /** True: its processes go on. A snapshot without memory: `failed_precondition`, reason `no_memory_snapshot`. */
+  readonly memory: boolean;
+}
+
 /** What we want. A driver enforces it and decides nothing; it validates it once more. */
 export interface SandboxSpec {
   readonly sandboxId: SandboxId;
   /** 1 at create, one more with each resume. Part of every address and route, so nothing stale can be reached. */
   readonly incarnation: number;
   readonly image: ImageRef;
+  /** Goes on from a snapshot, which stands on the layers of `image`. Absent: an empty disk and a boot. Needs the ability `snapshots`. */
+  readonly from?: SnapshotRef;
   readonly hostname: string;
   readonly resources: ResourceLimits;
   readonly network: NetworkSpec;
@@ -119,6 +128,8 @@ export interface DriverCapabilities {
   readonly network: boolean;
   /** What listens on loopback only, inside, can be connected to (`SandboxDriver.connectInside`). */
   readonly loopback: boolean;
+  /** Running sandboxes can be captured, and others started from that (`SandboxDriver.snapshots`); with memory if `checkpoint` says so. */
+  readonly snapshots: boolean;
   /** Layers can be imported, made from sandboxes, exported and removed (`SandboxDriver.images`). */
   readonly images: boolean;
 }

@@ -15,6 +15,7 @@ import type {
   Signal,
 } from "../types.ts";
 import { FakeImages } from "./images.ts";
+import { FakeSnapshots, mayKeep } from "./snapshots.ts";
 import { type FakeSandbox, FakeWorld } from "./world.ts";
 
 const notFound = (handle: SandboxHandle) =>
@@ -26,14 +27,16 @@ export class FakeDriver implements SandboxDriver {
   readonly name = "fake";
   readonly capabilities: DriverCapabilities;
   readonly images: FakeImages;
+  readonly snapshots: FakeSnapshots;
   readonly world: FakeWorld;
   /** Sandboxes that this object made or recovered; others need `recover` first, as with a real driver after a restart. */
   private readonly known = new Set<string>();
 
   constructor(world: FakeWorld = new FakeWorld()) {
     this.world = world;
-    this.capabilities = { freeze: true, checkpoint: world.checkpoint, network: true, loopback: false, images: true };
+    this.capabilities = { freeze: true, checkpoint: world.checkpoint, network: true, loopback: false, images: true, snapshots: true };
     this.images = new FakeImages(world, (handle) => this.find(handle));
+    this.snapshots = new FakeSnapshots(world, this.images, (handle) => this.findAlive(handle));
   }
 
   fingerprint(): Promise<Fingerprint> {
@@ -56,8 +59,9 @@ export class FakeDriver implements SandboxDriver {
       if (this.world.images.size > 0 && !this.world.images.has(spec.image.digest)) {
         throw new AppError("not_found", `Image ${spec.image.digest} is not on this machine`, { reason: "image_not_found" });
       }
+      const files = this.snapshots.filesFor(spec);
       this.known.add(spec.sandboxId);
-      return this.world.make(structuredClone(spec), this.name).handle;
+      return this.world.make(structuredClone(spec), this.name, files).handle;
     });
   }
 
@@ -173,9 +177,7 @@ export class FakeDriver implements SandboxDriver {
     return this.world.faults.around("pause", signal, async () => {
       signal.throwIfAborted();
       const sandbox = this.findAlive(handle);
-      if (memory && this.capabilities.checkpoint !== "memory") {
-        throw new AppError("failed_precondition", "Memory cannot be kept here", { reason: "no_memory_checkpoint" });
-      }
+      mayKeep(this.capabilities.checkpoint, memory);
       const facts = this.world.keep(sandbox, memory);
       await this.world.rest(sandbox);
       return facts;
@@ -198,7 +200,7 @@ export class FakeDriver implements SandboxDriver {
     // A resume that starts the agent fails as a start does.
     return this.world.faults.around("resume", signal, () =>
       this.world.faults.around("start", signal, async () => {
-        this.world.wake(sandbox, structuredClone(spec));
+        this.world.wake(sandbox, structuredClone(spec), spec.from && this.snapshots.filesFor(spec));
         this.known.add(spec.sandboxId);
         return sandbox.handle;
       }),

@@ -67,9 +67,13 @@ export class FakeImages implements ImageStore {
         throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} runs; freeze it first`, { reason: "sandbox_running" });
       }
       const out = (options.leaveOut ?? []).map((path) => withoutTrailing(path.replace(/^\/+/, ""), "/"));
-      const files = [...sandbox.files].sort().map(([path, text]) => ({ path: path.replace(/^\/+/, ""), text }));
-      return this.keep(makeTar(files.filter(({ path }) => !out.some((left) => path === left || path.startsWith(`${left}/`)))), options);
+      return this.keep(tarOf(sandbox.files, out), options);
     });
+  }
+
+  /** A layer of these files. */
+  layerOf(files: ReadonlyMap<string, string>, signal: AbortSignal): LayerInfo {
+    return this.keep(tarOf(files, []), { signal });
   }
 
   mergeLayers(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo> {
@@ -96,6 +100,10 @@ export class FakeImages implements ImageStore {
       if (sandboxes.length > 0) {
         throw new AppError("failed_precondition", `Layer ${digest} is in use`, { reason: "layer_in_use", details: { sandboxes } });
       }
+      const snapshots = [...this.world.snapshots.values()].filter(({ info }) => info.layers.includes(digest)).map(({ info }) => info.id);
+      if (snapshots.length > 0) {
+        throw new AppError("failed_precondition", `Layer ${digest} is in use`, { reason: "layer_in_use", details: { snapshots } });
+      }
       this.world.layers.delete(digest);
     });
   }
@@ -113,6 +121,11 @@ export class FakeImages implements ImageStore {
     this.world.layers.set(digest, { info, tar });
     return info;
   }
+}
+
+function tarOf(from: ReadonlyMap<string, string>, out: readonly string[]): Uint8Array<ArrayBuffer> {
+  const files = [...from].sort().map(([path, text]) => ({ path: path.replace(/^\/+/, ""), text }));
+  return makeTar(files.filter(({ path }) => !out.some((left) => path === left || path.startsWith(`${left}/`))));
 }
 
 function unpacked(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

@@ -1,5 +1,6 @@
 import type { Generation } from "../checkpoint.ts";
 import type { LayerInfo } from "../images.ts";
+import type { SnapshotInfo } from "../snapshots.ts";
 import type { Capacity, CheckpointAbility, ExitStatus, NetworkSpec, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
@@ -34,6 +35,7 @@ export class FakeWorld {
   checkpoint: CheckpointAbility = "memory";
   /** Digests of images the world has; empty means that it has every image. */
   readonly images = new Set<string>();
+  readonly snapshots = new Map<string, { readonly info: SnapshotInfo; readonly files: ReadonlyMap<string, string> }>();
   readonly layers = new Map<string, { readonly info: LayerInfo; readonly tar: Uint8Array<ArrayBuffer> }>();
   /** How the agents answer `/init` from now on. */
   initManner: InitManner = "ok";
@@ -50,7 +52,7 @@ export class FakeWorld {
     diskFreeBytes: 2 ** 50,
   };
 
-  make(spec: SandboxSpec, driver: string): FakeSandbox {
+  make(spec: SandboxSpec, driver: string, files: ReadonlyMap<string, string> = new Map()): FakeSandbox {
     let end: (exit: ExitStatus) => void = () => {};
     const ended = new Promise<ExitStatus>((resolve) => {
       end = resolve;
@@ -62,7 +64,7 @@ export class FakeWorld {
       phase: "created",
       frozen: false,
       halfMade: false,
-      files: new Map(),
+      files: new Map(files),
       ended,
       end,
     };
@@ -111,8 +113,12 @@ export class FakeWorld {
     for (const [path, text] of generation.files) sandbox.files.set(path, text);
   }
 
-  /** A paused sandbox runs again, as `spec` says. */
-  wake(sandbox: FakeSandbox, spec: SandboxSpec): void {
+  /** A paused sandbox runs again, as `spec` says; with `files` in place of its own. */
+  wake(sandbox: FakeSandbox, spec: SandboxSpec, files?: ReadonlyMap<string, string>): void {
+    if (files) {
+      sandbox.files.clear();
+      for (const [path, text] of files) sandbox.files.set(path, text);
+    }
     const { promise, resolve } = Promise.withResolvers<ExitStatus>();
     Object.assign(sandbox, { spec, network: spec.network, ended: promise, end: resolve });
     sandbox.handle = { ...sandbox.handle, incarnation: spec.incarnation };

@@ -1,0 +1,139 @@
+import { expect, test } from "bun:test";
+import { boot, type ContractSubject, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
+import type { SandboxHandle, SandboxSpec } from "./types.ts";
+
+/** What `SnapshotStore` and `SandboxSpec.from` promise, with memory where the driver can keep it, and with the disk alone. */
+export function snapshotTests(subject: Subject): void {
+  for (const memory of [true, false]) startTests(new Taken(subject, memory));
+
+  test("of what never was there is none", async () => {
+    const { driver, spec } = subject();
+    expect(await driver.snapshots.get("none")).toBeUndefined();
+    await driver.snapshots.remove("none");
+    if (!driver.capabilities.snapshots) return;
+    expect(await reasonOf(driver.create({ ...spec(), from: { snapshot: "none", memory: false } }, never))).toBe("snapshot_not_found");
+    expect(await driver.list()).toEqual([]);
+    const gone: SandboxHandle = { driver: driver.name, sandboxId: spec().sandboxId, incarnation: 1 };
+    expect(await codeOf(driver.snapshots.capture(gone, { id: "s", memory: false }, never))).toBe("not_found");
+    expect(await driver.snapshots.list()).toEqual([]);
+  });
+}
+
+/** What is the same in each test of one kind of snapshot. */
+class Taken {
+  readonly memory: boolean;
+  readonly subject: Subject;
+
+  constructor(subject: Subject, memory: boolean) {
+    this.subject = subject;
+    this.memory = memory;
+  }
+
+  /** A test where the driver can, else the proof that it says so. */
+  promise(text: string, work: () => Promise<void>): void {
+    const title = `${this.memory ? "with memory" : "disk only"}: ${text}`;
+    const run = async () => {
+      try {
+        await (this.can() ? work() : this.sayNo());
+      } finally {
+        await removeAll(this.subject());
+      }
+    };
+    test(title, run, TIMEOUT_MS);
+  }
+
+  /** A running sandbox, and a snapshot `s` of it. */
+  async capture(): Promise<{ spec: SandboxSpec; handle: SandboxHandle }> {
+    const spec = this.subject().spec();
+    const handle = await boot(this.subject(), spec);
+    await this.subject().driver.snapshots.capture(handle, { id: "s", memory: this.memory }, never);
+    return { spec, handle };
+  }
+
+  fromSnapshot(): SandboxSpec {
+    return { ...this.subject().spec(), from: { snapshot: "s", memory: this.memory } };
+  }
+
+  private can(): boolean {
+    const { capabilities } = this.subject().driver;
+    return capabilities.snapshots && (this.memory ? capabilities.checkpoint === "memory" : capabilities.checkpoint !== "none");
+  }
+
+  private async sayNo(): Promise<void> {
+    const { driver } = this.subject();
+    const handle = await boot(this.subject());
+    const reason = driver.capabilities.snapshots ? "no_memory_checkpoint" : "snapshots_unimplemented";
+    expect(await reasonOf(driver.snapshots.capture(handle, { id: "s", memory: this.memory }, never))).toBe(reason);
+    expect(await health(await driver.address(handle))).toBe(204);
+  }
+}
+
+/** Snapshots belong to no sandbox, so the end of a test's sandboxes leaves them. */
+async function removeAll({ driver }: ContractSubject): Promise<void> {
+  for (const { id } of await driver.snapshots.list()) await driver.snapshots.remove(id);
+}
+
+function startTests(taken: Taken): void {
+  const { memory, subject } = taken;
+
+  taken.promise("the source runs on, and the snapshot is listed until it is removed", async () => {
+    const { driver } = subject();
+    const { snapshots } = driver;
+    const { spec, handle } = await taken.capture();
+    expect(await health(await driver.address(handle))).toBe(204);
+    expect((await driver.inspect(handle)).phase).toBe("running");
+    expect(await snapshots.get("s")).toMatchObject({ id: "s", memory, layers: spec.image.layers });
+    expect((await snapshots.list()).map(({ id }) => id)).toEqual(["s"]);
+    expect(await reasonOf(snapshots.capture(handle, { id: "s", memory }, never))).toBe("snapshot_exists");
+    for (let i = 0; i < 2; i++) await snapshots.remove("s");
+    expect(await snapshots.list()).toEqual([]);
+  });
+
+  taken.promise("several sandboxes start from it, also when its source and then the snapshot itself are gone", async () => {
+    const { handle } = await taken.capture();
+    const { driver } = subject();
+    const first = await boot(subject(), taken.fromSnapshot());
+    await driver.destroy(handle);
+    const second = await boot(subject(), taken.fromSnapshot());
+    await driver.snapshots.remove("s");
+    const addresses = await Promise.all([first, second].map((it) => driver.address(it)));
+    expect(new Set(addresses.map(({ host, agentPort }) => `${host}:${agentPort}`)).size).toBe(2);
+    for (const address of addresses) expect(await health(address)).toBe(204);
+    expect(await reasonOf(driver.create(taken.fromSnapshot(), never))).toBe("snapshot_not_found");
+  });
+
+  taken.promise("what started from it pauses, resumes and is captured again", async () => {
+    await taken.capture();
+    const { driver } = subject();
+    const spec = taken.fromSnapshot();
+    const fork = await boot(subject(), spec);
+    await driver.snapshots.capture(fork, { id: "s2", memory }, never);
+    await driver.pause(fork, { memory }, never);
+    const { from: _, ...rest } = spec;
+    const resumed = await driver.resume({ ...rest, incarnation: 2 }, { memory }, never);
+    expect(await health(await driver.address(resumed))).toBe(204);
+    await driver.dropGeneration(resumed);
+    const grandchild = await boot(subject(), { ...subject().spec(), from: { snapshot: "s2", memory } });
+    expect(await health(await driver.address(grandchild))).toBe(204);
+  });
+
+  taken.promise("a paused sandbox goes on from it, and back to its own generation when that turns out bad", async () => {
+    const { spec, handle } = await taken.capture();
+    const { driver } = subject();
+    await driver.pause(handle, { memory }, never);
+    const back = await driver.resume({ ...spec, incarnation: 2, from: { snapshot: "s", memory } }, { memory }, never);
+    expect(await health(await driver.address(back))).toBe(204);
+    expect((await driver.revert(spec.sandboxId)).incarnation).toBe(1);
+    const own = await driver.resume({ ...spec, incarnation: 3 }, { memory }, never);
+    expect(await health(await driver.address(own))).toBe(204);
+  });
+
+  taken.promise("a new driver finds it", async () => {
+    const { handle } = await taken.capture();
+    await subject().driver.destroy(handle);
+    await subject().reopen();
+    const { driver } = subject();
+    expect((await driver.snapshots.list()).map(({ id }) => id)).toEqual(["s"]);
+    expect(await health(await driver.address(await boot(subject(), taken.fromSnapshot())))).toBe(204);
+  });
+}

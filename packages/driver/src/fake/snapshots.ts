@@ -1,0 +1,72 @@
+import { AppError } from "@boxyard/core";
+import type { LayerInfo, MakeLayerOptions } from "../images.ts";
+import { type CaptureOptions, type SnapshotInfo, type SnapshotStore, snapshotNotFound } from "../snapshots.ts";
+import type { CheckpointAbility, SandboxHandle, SandboxSpec } from "../types.ts";
+import type { FakeImages } from "./images.ts";
+import type { FakeSandbox, FakeWorld } from "./world.ts";
+
+/** Snapshots of pretended sandboxes: their files, by path. */
+export class FakeSnapshots implements SnapshotStore {
+  private readonly world: FakeWorld;
+  private readonly images: FakeImages;
+  private readonly findAlive: (handle: SandboxHandle) => FakeSandbox;
+
+  constructor(world: FakeWorld, images: FakeImages, findAlive: (handle: SandboxHandle) => FakeSandbox) {
+    this.world = world;
+    this.images = images;
+    this.findAlive = findAlive;
+  }
+
+  capture(handle: SandboxHandle, { id, memory }: CaptureOptions, signal: AbortSignal): Promise<SnapshotInfo> {
+    return this.world.faults.around("capture", signal, async () => {
+      signal.throwIfAborted();
+      const { spec, files } = this.findAlive(handle);
+      mayKeep(this.world.checkpoint, memory);
+      if (!/^[a-z0-9-]{1,64}$/.test(id)) throw new AppError("invalid_argument", "The id of a snapshot is malformed", { reason: "bad_id" });
+      if (this.world.snapshots.has(id)) {
+        throw new AppError("already_exists", `Snapshot ${id} exists already`, { reason: "snapshot_exists" });
+      }
+      const layers = [...spec.image.layers];
+      const info = { id, memory, layers, memoryBytes: memory ? 1 << 20 : 0, diskUsedBytes: files.size * 4096, createdAt: Date.now() };
+      this.world.snapshots.set(id, { info, files: new Map(files) });
+      return info;
+    });
+  }
+
+  get(id: string): Promise<SnapshotInfo | undefined> {
+    return this.world.faults.around("snapshot", undefined, async () => this.world.snapshots.get(id)?.info);
+  }
+
+  list(): Promise<readonly SnapshotInfo[]> {
+    return this.world.faults.around("listSnapshots", undefined, async () => [...this.world.snapshots.values()].map(({ info }) => info));
+  }
+
+  remove(id: string): Promise<void> {
+    return this.world.faults.around("removeSnapshot", undefined, async () => {
+      this.world.snapshots.delete(id);
+    });
+  }
+
+  async toLayer(id: string, { signal }: MakeLayerOptions): Promise<LayerInfo> {
+    const snapshot = this.world.snapshots.get(id);
+    if (!snapshot) throw snapshotNotFound(id);
+    return this.images.layerOf(snapshot.files, signal);
+  }
+
+  /** The files that a sandbox of this spec begins with. */
+  filesFor({ from }: SandboxSpec): ReadonlyMap<string, string> {
+    if (!from) return new Map();
+    const snapshot = this.world.snapshots.get(from.snapshot);
+    if (!snapshot) throw snapshotNotFound(from.snapshot);
+    if (from.memory && !snapshot.info.memory) {
+      throw new AppError("failed_precondition", `Snapshot ${from.snapshot} holds no memory`, { reason: "no_memory_snapshot" });
+    }
+    return snapshot.files;
+  }
+}
+
+export function mayKeep(ability: CheckpointAbility, memory: boolean): void {
+  if (memory && ability !== "memory") {
+    throw new AppError("failed_precondition", "Memory cannot be kept here", { reason: "no_memory_checkpoint" });
+  }
+}
