@@ -6,6 +6,8 @@ import { MAX_LAYERS } from "./images/index.ts";
 const MIN_MEMORY_BYTES = 64 << 20;
 const MIN_DISK_BYTES = 1 << 20;
 const MIN_PROCESSES = 16;
+/** What the agent needs. */
+const MIN_OPEN_FILES = 1_024;
 const MAX_LABEL_BYTES = 4_096;
 const HOSTNAME = /^[a-zA-Z0-9]([a-zA-Z0-9-]{0,62})$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
@@ -21,6 +23,7 @@ const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
   ["memoryBytes is at least 64 MiB", (s) => Number.isSafeInteger(s.resources.memoryBytes) && s.resources.memoryBytes >= MIN_MEMORY_BYTES],
   ["diskBytes is at least 1 MiB", (s) => Number.isSafeInteger(s.resources.diskBytes) && s.resources.diskBytes >= MIN_DISK_BYTES],
   ["maxProcesses is at least 16", (s) => Number.isSafeInteger(s.resources.maxProcesses) && s.resources.maxProcesses >= MIN_PROCESSES],
+  ["maxOpenFiles is at least 1,024", (s) => (s.restrictions?.maxOpenFiles ?? MIN_OPEN_FILES) >= MIN_OPEN_FILES],
   ["initKey is 16 to 512 printable characters", (s) => INIT_KEY.test(s.agent.initKey)],
   ["labels take at most 4 KiB", (s) => Buffer.byteLength(JSON.stringify(s.labels)) <= MAX_LABEL_BYTES],
 ];

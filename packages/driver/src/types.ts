@@ -24,12 +24,14 @@ export interface NetworkSpec {
   readonly internetAccess: boolean;
 }
 
-/** Privileges that a sandbox's own root and users do without; what is left out stays. */
+/** What a sandbox's own root and users do without; what is left out stays. */
 export interface Restrictions {
   /** No program gains privileges by being started: neither set-user-id (sudo) nor file capabilities (ping) work. */
   readonly noNewPrivileges?: boolean | undefined;
   /** The sandbox's root looks into no process of another user: no CAP_SYS_PTRACE. Users still debug their own programs. */
   readonly noPtrace?: boolean | undefined;
+  /** Files that one process may have open, from 1,024 (the agent needs as many) to what the driver allows; more is taken as that many. */
+  readonly maxOpenFiles?: number | undefined;
 }
 
 /** What a sandbox goes on from, instead of an empty disk and a boot. */

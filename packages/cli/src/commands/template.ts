@@ -52,6 +52,7 @@ const outcome = (command: Command): Command =>
     .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")
     .option("--no-new-privileges", "neither sudo nor file capabilities work in its sandboxes")
     .option("--no-ptrace", "their root looks into no process of another user")
+    .option("--max-open-files <count>", "files that one process of its sandboxes may have open (default: the server's setting)", parseCount)
     .option("--cpus <count>", "processors of its sandboxes", parseCount)
     .option("--memory <MiB>", "memory of its sandboxes", parseCount);
 

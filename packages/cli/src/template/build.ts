@@ -19,6 +19,7 @@ export interface BuildOptions {
   /** False: sandboxes of the template can't gain privileges (sudo). */
   readonly newPrivileges?: boolean;
   readonly ptrace?: boolean;
+  readonly maxOpenFiles?: number;
   readonly cache: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
@@ -65,10 +66,14 @@ export async function buildAs(
 }
 
 /** What the command line says of the template's sandboxes, over what its file says. */
-function withOutcome(template: Template, { startCmd, readyCmd, newPrivileges, ptrace }: Partial<BuildOptions>): Template {
+function withOutcome(template: Template, { startCmd, readyCmd, newPrivileges, ptrace, maxOpenFiles }: Partial<BuildOptions>): Template {
   const started = startCmd === undefined ? template : template.setStartCmd(startCmd);
   const ready = readyCmd === undefined ? started : started.setReadyCmd(readyCmd);
-  const restrictions = { ...(newPrivileges === false && { noNewPrivileges: true }), ...(ptrace === false && { noPtrace: true }) };
+  const restrictions = {
+    ...(newPrivileges === false && { noNewPrivileges: true }),
+    ...(ptrace === false && { noPtrace: true }),
+    ...(maxOpenFiles !== undefined && { maxOpenFiles }),
+  };
   return Object.keys(restrictions).length > 0 ? ready.restrict(restrictions) : ready;
 }
 

@@ -47,12 +47,19 @@ test("build sends the Dockerfile's steps, shows the log, and prints the id alone
     "--ready-cmd",
     "true",
     "--no-ptrace",
+    "--max-open-files",
+    "4096",
   );
   expect([built.exitCode, built.stdout]).toEqual([0, "t1\n"]);
   expect(built.stderr).toContain("uploaded a.txt");
   expect(built.stderr).toContain("line 0\nline 1\nline 2\n");
   expect(fake.seen[0]?.body).toEqual({ name: "app:v1", tags: ["x"], memoryMB: 512 });
-  expect(fake.started).toMatchObject({ fromTemplate: "base", startCmd: "sleep $V", readyCmd: "true", restrictions: { noPtrace: true } });
+  expect(fake.started).toMatchObject({
+    fromTemplate: "base",
+    startCmd: "sleep $V",
+    readyCmd: "true",
+    restrictions: { noPtrace: true, maxOpenFiles: 4096 },
+  });
   expect((fake.started as { steps: unknown[] }).steps[2]).toEqual({
     type: "COPY",
     args: ["a.txt", "/srv/", "", ""],

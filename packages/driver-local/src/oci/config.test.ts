@@ -10,7 +10,7 @@ const machine = { openFiles: 16_384, hardLimits, oomScoreAdj: 0, seccomp: seccom
 interface Config {
   readonly process: {
     readonly env: readonly string[];
-    readonly rlimits: unknown;
+    readonly rlimits: readonly { type: string; soft: number; hard: number }[];
     readonly noNewPrivileges: boolean;
     readonly oomScoreAdj?: number;
     readonly capabilities: Readonly<Record<string, readonly string[]>>;
@@ -72,6 +72,15 @@ test("a template may do without new privileges and without ptrace", () => {
   expect(restricted({ noNewPrivileges: true }).noNewPrivileges).toBe(true);
   for (const set of Object.values(restricted({}).capabilities)) expect(set).toContain("CAP_SYS_PTRACE");
   for (const set of Object.values(restricted({ noPtrace: true }).capabilities)) expect(set).not.toContain("CAP_SYS_PTRACE");
+});
+
+test("a template may do with fewer open files, never with more", () => {
+  const openFiles = (maxOpenFiles: number) => {
+    const { process } = bundleConfig({ ...input, restrictions: { maxOpenFiles } }, machine) as Config;
+    return process.rlimits.find(({ type }) => type === "RLIMIT_NOFILE")?.hard;
+  };
+  expect(openFiles(2_048)).toBe(2_048);
+  expect(openFiles(machine.openFiles + 1)).toBe(machine.openFiles);
 });
 
 test("sysfs is read-only, and only the sandbox's own cgroup is not", () => {

@@ -78,7 +78,7 @@ function rlimits(input: BundleInput, { openFiles, hardLimits }: MachineFacts) {
     // Of each user inside. `launch` takes the agent's room off for commands, so that no fork bomb starves the agent.
     limit("RLIMIT_NPROC", input.maxProcesses + AGENT_ROOM, hardLimits.processes),
     // The agent's; `launch` lets commands begin with 1,024.
-    limit("RLIMIT_NOFILE", openFiles, hardLimits.openFiles),
+    limit("RLIMIT_NOFILE", Math.min(openFiles, input.restrictions.maxOpenFiles ?? openFiles), hardLimits.openFiles),
     limit("RLIMIT_SIGPENDING", PENDING_SIGNALS, hardLimits.pendingSignals),
     limit("RLIMIT_MSGQUEUE", MESSAGE_QUEUE_BYTES, hardLimits.messageQueueBytes),
     // A core dump may be handed to a program of the machine's.

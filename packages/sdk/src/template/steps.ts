@@ -88,12 +88,14 @@ export type TemplateOrigin =
   /** Path of an OCI archive on this machine. */
   | { readonly fromArchive: string };
 
-/** Privileges that sandboxes of a template do without. What is left out stays as in the template that it is made from, else allowed. */
+/** What sandboxes of a template do without. What is left out stays as in the template that it is made from, else allowed. */
 export interface TemplateRestrictions {
   /** No program gains privileges by being started: neither `sudo` nor file capabilities (`ping`) work. */
   readonly noNewPrivileges?: boolean | undefined;
   /** Root looks into no process of another user; users still debug their own programs. */
   readonly noPtrace?: boolean | undefined;
+  /** Files that one process may have open, 1,024 or more. The server's own limit (16,384 unless its operator set another) holds beside it. */
+  readonly maxOpenFiles?: number | undefined;
 }
 
 /** Everything that makes a template. */

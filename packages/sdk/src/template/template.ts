@@ -177,9 +177,9 @@ export class Template {
     return this.change({ readyCmd: command, startAt: callSite(import.meta.url) });
   }
 
-  /** Takes privileges from the template's sandboxes: for programs that need none, one way less to become root inside. */
+  /** Takes privileges from the template's sandboxes: for programs that need none, one way less to become root inside. Calls add up. */
   restrict(restrictions: TemplateRestrictions): Template {
-    return this.change({ restrictions });
+    return this.change({ restrictions: { ...this.parts.restrictions, ...restrictions } });
   }
 
   /**

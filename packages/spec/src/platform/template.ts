@@ -165,13 +165,27 @@ export const BuildStage = z
   .openapi("TemplateBuildStage");
 export type BuildStage = z.infer<typeof BuildStage>;
 
+/** The agent needs as many as it has always had; no kernel is set up for more than a million in one process. */
+const LEAST_OPEN_FILES = 1_024;
+const MOST_OPEN_FILES = 1_048_576;
+
 export const Restrictions = z
-  .object({ noNewPrivileges: z.boolean().optional(), noPtrace: z.boolean().optional() })
+  .object({
+    noNewPrivileges: z.boolean().optional(),
+    noPtrace: z.boolean().optional(),
+    maxOpenFiles: z
+      .number()
+      .int()
+      .min(LEAST_OPEN_FILES, `must be at least ${LEAST_OPEN_FILES}`)
+      .max(MOST_OPEN_FILES, `must be at most ${MOST_OPEN_FILES}`)
+      .optional(),
+  })
   .strict()
   .openapi("TemplateRestrictions", {
     description:
-      "Privileges that sandboxes of the template do without. noNewPrivileges: neither set-user-id programs (sudo) nor file capabilities work; " +
-      "noPtrace: their root has no CAP_SYS_PTRACE. Left out: as the template has them that it is made from",
+      "What sandboxes of the template do without. noNewPrivileges: neither set-user-id programs (sudo) nor file capabilities work; " +
+      "noPtrace: their root has no CAP_SYS_PTRACE; maxOpenFiles: files that one process may have open, no more than the server allows. " +
+      "Each that is left out: as the template has it that it is made from",
   });
 export type Restrictions = z.infer<typeof Restrictions>;
 

@@ -42,8 +42,8 @@ export async function runBuild(
       hold.signal,
     );
     await session.keep(image);
-    const restrictions = request.restrictions ?? main.inherited?.restrictions;
-    return templateSpecOf({ ...open, image }, build, { ...commands, ...(restrictions ? { restrictions } : {}) });
+    const restrictions = { ...main.inherited?.restrictions, ...request.restrictions };
+    return templateSpecOf({ ...open, image }, build, { ...commands, ...(Object.keys(restrictions).length > 0 && { restrictions }) });
   } finally {
     await Promise.allSettled([facts, session.close()]);
   }
