@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
 import type { AgentUnderTest } from "./support/agent-access.ts";
 import { startAgent, testAlone } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
@@ -200,7 +201,9 @@ describe("Start: what the process is", () => {
     const [first, second] = [(await run(agent, script)).stdout, (await run(agent, script)).stdout];
     expect(first).toMatch(/\/user\/\d+\n$/);
     expect(second).not.toBe(first);
-    expect((await run(agent, "ls -d /sys/fs/cgroup/user/*/ | wc -l", { user: "root" })).stdout.trim()).toBe("1");
+    // Readers hear of the end before the group is removed.
+    const groups = async () => (await run(agent, "ls -d /sys/fs/cgroup/user/*/ | wc -l", { user: "root" })).stdout.trim();
+    await eventually("only the group of the command that counts is left", async () => (await groups()) === "1");
   });
 
   test("control groups that a command made in its own go with it", async () => {
@@ -209,7 +212,8 @@ describe("Start: what the process is", () => {
     const { stdout } = await run(agent, nested, { user: "root" });
     const [group, inner] = stdout.split("\n");
     expect(inner).toBe(`${group}/a/b`);
-    expect((await run(agent, `test -e ${group} || echo gone`, { user: "root" })).stdout).toBe("gone\n");
+    const look = async () => (await run(agent, `test -e ${group} || echo gone`, { user: "root" })).stdout;
+    await eventually("the group is gone", async () => (await look()) === "gone\n");
   });
 
   test("a subtree of control groups that root has removed comes back with the next command", async () => {
