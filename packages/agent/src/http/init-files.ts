@@ -5,8 +5,6 @@ import type { PlatformFacts } from "../access/sandbox-state.ts";
 import { readSystemFile } from "../access/system-file.ts";
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
-const BEGIN = "# boxyard: begin\n";
-const END = "# boxyard: end\n";
 
 /** Tells programs what they run in, in files that anybody may read. */
 export function writeFacts(runDir: string, facts: PlatformFacts): void {
@@ -31,29 +29,6 @@ export function addHost(etcDir: string, address: string, name: string): void {
   const lines = (readSystemFile(path, MAX_FILE_BYTES) ?? "").split("\n").filter((line) => !line.split(/\s+/).includes(name));
   while (lines.at(-1) === "") lines.pop();
   write(path, `${[...lines, `${address} ${name}`].join("\n")}\n`);
-}
-
-/** Where images keep their certificates that have none at the usual place. */
-const OTHER_BUNDLES = ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"];
-
-/**
- * Puts `pem` behind the image's own certificates, in the place of what an earlier call put there. Programs that read `path` must find all of
- * them: an image that keeps its own elsewhere gets a copy there.
- */
-export function setCaBundle(path: string, pem: string): void {
-  const text = readSystemFile(path, MAX_FILE_BYTES) ?? otherBundle() ?? "";
-  const begin = text.indexOf(BEGIN);
-  const end = text.indexOf(END);
-  const own = begin >= 0 && end > begin ? text.slice(0, begin) + text.slice(end + END.length) : text;
-  write(path, pem === "" ? own : `${own}${own === "" || own.endsWith("\n") ? "" : "\n"}${BEGIN}${pem.trimEnd()}\n${END}`);
-}
-
-function otherBundle(): string | undefined {
-  for (const path of OTHER_BUNDLES) {
-    const text = readSystemFile(path, MAX_FILE_BYTES);
-    if (text !== undefined) return text;
-  }
-  return undefined;
 }
 
 /** Programs may have put anything in the file's place: written only if it is a regular file, and without ever waiting for another side. */

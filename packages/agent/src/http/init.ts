@@ -74,8 +74,8 @@ async function apply({ state, ...paths }: InitDeps, body: InitBody): Promise<voi
 
 async function applyToFiles(body: InitBody, facts: PlatformFacts, { runDir, etcDir, caBundlePath }: InitPaths): Promise<void> {
   if (facts.sandboxId === undefined && facts.templateId === undefined && !facts.eventsAddress && body.caBundle === undefined) return;
-  const { addHost, setCaBundle, writeFacts } = await import("./init-files.ts");
+  const { addHost, writeFacts } = await import("./init-files.ts");
   writeFacts(runDir, facts);
   if (facts.eventsAddress) addHost(etcDir, facts.eventsAddress, "events.e2b.local");
-  if (body.caBundle !== undefined) setCaBundle(caBundlePath, body.caBundle);
+  if (body.caBundle !== undefined) (await import("./ca-bundle.ts")).setCaBundle(caBundlePath, body.caBundle);
 }
