@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "@boxyard/testkit";
+import { CHECKOUT, eventually, readTestConfig, runProgram } from "@boxyard/testkit";
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
-import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+import { createSandbox, type HeldSandbox, reconnect } from "../support/sandbox.ts";
 
 const platform = usePlatform();
 
@@ -71,6 +71,73 @@ test("sandboxes whose state files were damaged meanwhile go on as all others do"
   await platform().restart();
   for (const sandbox of [one, two, other]) expect((await sandbox.asRoot("echo here")).stdout).toBe("here\n");
 });
+
+/** Sandboxes in each of which a command counts. */
+async function counting(n: number): Promise<HeldSandbox[]> {
+  return Promise.all(
+    Array.from({ length: n }, async () => {
+      const sandbox = await createSandbox(platform());
+      const command = await sandbox.client.commands.run(COUNT, { background: true, timeoutMs: 0 });
+      await command.disconnect();
+      await sandbox.asRoot("touch /tmp/go");
+      await eventually("it counts", async () => (await countOf(sandbox)) > 1);
+      return sandbox;
+    }),
+  );
+}
+
+async function expectCounting(sandboxes: readonly HeldSandbox[]): Promise<void> {
+  expect((await list()).map(({ sandboxID }) => sandboxID).sort()).toEqual(sandboxes.map(({ id }) => id).sort());
+  await Promise.all(
+    sandboxes.map(async (sandbox) => {
+      const seen = await countOf(sandbox);
+      await eventually("it goes on counting", async () => (await countOf(sandbox)) > seen);
+    }),
+  );
+}
+
+test("a lost node-id and instance.json cost no sandbox", async () => {
+  const sandboxes = await counting(3);
+  await platform().stop();
+  for (const name of ["node-id", "instance.json"]) rmSync(join(platform().dataDir, name));
+  await runProgram([process.execPath, "packages/server/src/main.ts", "setup"], {
+    cwd: CHECKOUT,
+    env: { ...readTestConfig().env, BOXYARD_DATA: platform().dataDir },
+    limitMs: 60_000,
+  });
+  await platform().restart();
+  await expectCounting(sandboxes);
+  for (const sandbox of sandboxes) await sandbox.client.kill();
+}, 60_000);
+
+test("when the store is lost no sandbox is: the server refuses to start, and --adopt-orphans makes 9 of 9 records again", async () => {
+  const { dataDir } = platform();
+  const before = await counting(9);
+  await platform().stop();
+  const aside = join(dataDir, "test-aside");
+  const move = (from: string, to: string) => {
+    mkdirSync(to, { recursive: true });
+    for (const name of readdirSync(from)) if (name.startsWith("boxyard.db")) renameSync(join(from, name), join(to, name));
+  };
+  move(dataDir, aside);
+  try {
+    await expect(platform().restart()).rejects.toThrow("--adopt-orphans");
+    await platform().restart(["--adopt-orphans"]);
+    const sandboxes = await Promise.all(before.map((sandbox) => reconnect(platform(), sandbox.id)));
+    await expectCounting(sandboxes);
+    const [some] = sandboxes as [HeldSandbox];
+    expect(await some.client.pause()).toBe(true);
+    const [resumed] = [await reconnect(platform(), some.id)];
+    await expectCounting([resumed, ...sandboxes.slice(1)]);
+    for (const sandbox of sandboxes) await sandbox.client.kill();
+  } finally {
+    await platform().stop();
+    for (const name of readdirSync(dataDir)) if (name.startsWith("boxyard.db")) rmSync(join(dataDir, name));
+    move(aside, dataDir);
+    rmSync(aside, { recursive: true });
+    await platform().restart();
+  }
+}, 120_000);
 
 test("a sandbox whose time ran out while the server was away ends when it is back", async () => {
   const sandbox = await createSandbox(platform(), { timeoutMs: 3_000 });

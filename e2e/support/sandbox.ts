@@ -27,7 +27,15 @@ export function connection(platform: Platform): { apiKey: string; apiUrl: string
 }
 
 export async function createSandbox(platform: Platform, options: e2b.SandboxOpts = {}, template = "base"): Promise<HeldSandbox> {
-  const client = await e2b.Sandbox.create(template, { timeoutMs: 300_000, ...connection(platform), ...options });
+  return held(await e2b.Sandbox.create(template, { timeoutMs: 300_000, ...connection(platform), ...options }));
+}
+
+/** Another client of a sandbox that is there; a paused one is resumed. */
+export async function reconnect(platform: Platform, id: string): Promise<HeldSandbox> {
+  return held(await e2b.Sandbox.connect(id, connection(platform)));
+}
+
+function held(client: e2b.Sandbox): HeldSandbox {
   return {
     id: client.sandboxId,
     client,

@@ -9,6 +9,7 @@ import {
   type Fingerprint,
   type Generation,
   type ImageStore,
+  type KeptSpec,
   type NetworkSpec,
   type PauseOptions,
   type ResourceStats,
@@ -32,7 +33,7 @@ import { isPaused, sandboxesOn, sandboxesOnMachine } from "./recover.ts";
 import { reserve } from "./reserve.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
-import { type ProcessIdentity, readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
+import { keptSpecOf, type ProcessIdentity, readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
 import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
@@ -155,6 +156,10 @@ export class LocalDriver implements SandboxDriver {
 
   async address(handle: SandboxHandle): Promise<AgentAddress> {
     return { host: this.find(handle).lease.address, agentPort: AGENT_PORT };
+  }
+
+  async keptSpec(handle: SandboxHandle): Promise<KeptSpec> {
+    return keptSpecOf(this.find(handle));
   }
 
   async connectInside(handle: SandboxHandle, port: number, signal: AbortSignal): Promise<number | undefined> {

@@ -28,7 +28,7 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
     claims.lease = lease;
     const uidBase = parts.uidRanges.take();
     claims.uidBase = uidBase;
-    const { incarnation, resources, network, labels, image } = spec;
+    const { incarnation, resources, network, labels, image, restrictions, agent } = spec;
     const record: SandboxRecord = {
       version: 1,
       sandboxId: id,
@@ -38,6 +38,9 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
       network,
       labels,
       layers: image.layers,
+      imageDigest: image.digest,
+      ...(restrictions && { restrictions }),
+      initKey: agent.initKey,
       lease,
     };
     await writeRecord(paths.state(id), record);

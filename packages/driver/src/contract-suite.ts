@@ -58,6 +58,15 @@ function createTests(subject: Subject): void {
     expect(await codeOf(driver.signal(handle, "SIGKILL"))).toBe("not_found");
   });
 
+  test("keeps what a server that has lost its store must know", async () => {
+    const { driver } = subject();
+    const spec = { ...subject().spec(), labels: { owner: "tests" }, restrictions: { noPtrace: true } };
+    const handle = await driver.create(spec, never);
+    const { agent, hostname: _, ...kept } = spec;
+    expect(await driver.keptSpec(handle)).toEqual({ ...kept, initKey: agent.initKey });
+    expect(await codeOf(driver.keptSpec({ ...handle, incarnation: 2 }))).toBe("not_found");
+  });
+
   test("gives a handle that survives being written down", async () => {
     const { driver } = subject();
     const handle = JSON.parse(JSON.stringify(await driver.create(subject().spec(), never))) as SandboxHandle;

@@ -8,6 +8,7 @@ import type {
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
+  KeptSpec,
   NetworkSpec,
   ResourceStats,
   RuntimeStatus,
@@ -75,6 +76,8 @@ export interface SandboxDriver {
   inspect(handle: SandboxHandle): Promise<RuntimeStatus>;
   stats(handle: SandboxHandle): Promise<ResourceStats>;
   address(handle: SandboxHandle): Promise<AgentAddress>;
+  /** What it was made from, for a server that has lost its store; also of a paused one. */
+  keptSpec(handle: SandboxHandle): Promise<KeptSpec>;
 
   /**
    * Connects to a TCP port on which something inside listens on a loopback address only, so that `address` does not lead there. Resolves

@@ -61,6 +61,13 @@ export interface SandboxSpec {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** What a driver has kept of a spec. Sandboxes of earlier versions lack what is optional. */
+export interface KeptSpec extends Omit<SandboxSpec, "agent" | "hostname" | "image"> {
+  readonly image: { readonly digest?: string; readonly layers: readonly string[] };
+  /** Secret: never logged. */
+  readonly initKey?: string;
+}
+
 /** How a driver finds its sandbox again. Small, serialisable, holds no pid, path or address. */
 export interface SandboxHandle {
   readonly driver: string;

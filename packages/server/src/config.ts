@@ -27,6 +27,8 @@ export interface ServerConfig {
   /** Seconds between two looks at every agent; 0: none. */
   readonly probeSeconds: number;
   readonly onUnresponsive: "none" | "kill";
+  /** How long sandboxes that the store does not know are kept. */
+  readonly orphanMinutes: number;
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
   /** Of layers that only the build cache refers to, in MiB. */
@@ -122,6 +124,7 @@ const Env = z.object({
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
   BOXYARD_PROBE_SECONDS: count(0).default(30),
   BOXYARD_ON_UNRESPONSIVE: z.enum(["none", "kill"]).default("none"),
+  BOXYARD_ORPHAN_MINUTES: count(1).max(10_080, "must be at most 10080").default(60),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
   BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
   BOXYARD_MAX_BUILD_CACHE_MIB: count(0).default(20_480),
@@ -170,6 +173,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
     probeSeconds: e.BOXYARD_PROBE_SECONDS,
     onUnresponsive: e.BOXYARD_ON_UNRESPONSIVE,
+    orphanMinutes: e.BOXYARD_ORPHAN_MINUTES,
     maxBuilds: e.BOXYARD_MAX_BUILDS,
     maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
     maxBuildCacheMib: e.BOXYARD_MAX_BUILD_CACHE_MIB,

@@ -24,11 +24,12 @@ import type { EngineParts } from "./sandboxes/engine/parts.ts";
 import { SandboxService } from "./sandboxes/service.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { Liveness, livenessSettings } from "./sandboxes/upkeep/liveness.ts";
+import { Quarantine, type QuarantineParts } from "./sandboxes/upkeep/quarantine.ts";
 import { type Adoption, adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
-import { checkStoreIdentity } from "./store-identity.ts";
+import { checkStoreIdentity, type OrphanPolicy } from "./store-identity.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
@@ -53,6 +54,8 @@ export interface ServerOptions {
   readonly buildSettings?: BuildSettings;
   /** Certificate authorities of running sandboxes; none by default. */
   readonly authorities?: Authorities;
+  /** What becomes of sandboxes that the store does not know; `refuse` by default. */
+  readonly orphans?: OrphanPolicy;
   /** Gives the path of the installable package of the TypeScript client. Without it the server has none to serve. */
   readonly sdkPackage?: () => Promise<string>;
 }
@@ -81,12 +84,12 @@ export async function openStore({ dataDir, databaseUrl }: ServerConfig, exclusiv
 }
 
 /** The store of this directory's sandboxes, for this server alone. */
-async function openLocked(config: ServerConfig, clock: Clock, driver: SandboxDriver): Promise<{ store: Store; lock: StoreLock }> {
+async function openLocked({ config, driver, orphans }: ServerOptions, clock: Clock): Promise<{ store: Store; lock: StoreLock }> {
   const store = await openStore(config, true);
   let lock: StoreLock | undefined;
   try {
     lock = await store.lock(`${hostname()}, ${config.dataDir}, process ${process.pid}`, clock);
-    await checkStoreIdentity(store, config.dataDir, driver);
+    await checkStoreIdentity(store, config.dataDir, driver, orphans);
     return { store, lock };
   } catch (error) {
     await store.close();
@@ -96,22 +99,15 @@ async function openLocked(config: ServerConfig, clock: Clock, driver: SandboxDri
 }
 
 /** Puts the server together by hand, in order; adopts the sandboxes of an earlier one; then listens. */
-export async function startServer({
-  config,
-  driver,
-  logger,
-  clock = systemClock,
-  agentLimitMs,
-  observer,
-  buildSettings = NO_BUILD_SETTINGS,
-  authorities = NO_AUTHORITIES,
-  sdkPackage = noSdkPackage,
-}: ServerOptions): Promise<RunningServer> {
-  const { store, lock } = await openLocked(config, clock, driver);
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { config, driver, logger, clock = systemClock, agentLimitMs, observer } = options;
+  const { buildSettings = NO_BUILD_SETTINGS, authorities = NO_AUTHORITIES, sdkPackage = noSdkPackage } = options;
+  const { store, lock } = await openLocked(options, clock);
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
-  await templates.seed(join(config.dataDir, "templates"), await store.ensureTeam(DEFAULT_TEAM, "Default"), logger);
+  const teamId = await store.ensureTeam(DEFAULT_TEAM, "Default");
+  await templates.seed(join(config.dataDir, "templates"), teamId, logger);
 
   let front: Front | undefined;
   const agent = new AgentClient(clock, agentLimitMs);
@@ -120,10 +116,8 @@ export async function startServer({
   const events = new Events(logger, sandboxLogs);
   const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
   const engine = engineOf({ store, driver, clock, routes, agent, tokens, events, authorities, capacity }, observer);
-  const admission = new Admission(engine, config.maxSandboxes);
-  const gate = new CreateGate({ concurrent: config.maxCreates, queued: config.maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
-  const making = { engine, admission, capacity, clock };
-  const { catalog, builds, uploads, templateImages } = await assembleTemplates({
+  const making = { engine, admission: new Admission(engine, config.maxSandboxes), capacity, clock };
+  const made = await assembleTemplates({
     config,
     store,
     templates,
@@ -139,7 +133,7 @@ export async function startServer({
   const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
   const sandboxes = new SandboxService({
     ...making,
-    gate,
+    gate: gateOf(config, clock),
     idempotency: new Idempotency(store, clock),
     templates,
     store,
@@ -155,24 +149,22 @@ export async function startServer({
     keys: new Keys(store, clock),
     store,
     templates,
-    catalog,
-    builds,
-    uploads,
-    templateImages,
+    ...made,
     sandboxes,
     tokens,
     sdkPackage,
   };
 
-  const restart = { engine, store, driver, events };
+  const restart = { engine, store, driver, events, quarantine: quarantineOf(config, { driver, clock, events }) };
   sandboxLogs.start();
-  const adoption = await adoptAll(restart);
+  const remaking = { agent, authorities, clock, driver, events, tokens, templates, teamId };
+  const adoption = await adoptAll(restart, options.orphans ?? "refuse", remaking);
   engine.start();
-  await builds.recover();
+  await made.builds.recover();
   const sweep = new Sweep({ ...restart, clock }, logger);
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), logger, clock);
-  front = new Front({ ...frontSettings(config), routes, api, uploads: uploadTarget(uploads), clock, logger });
+  front = new Front({ ...frontSettings(config), routes, api, uploads: uploadTarget(made.uploads), clock, logger });
   for (const watch of [sampler, liveness, sweep]) watch.start();
 
   return {
@@ -188,7 +180,7 @@ export async function startServer({
     lost: lock.lost,
     async close(graceMs = 5000) {
       await front?.close(graceMs);
-      await builds.close();
+      await made.builds.close();
       await Promise.all([sweep, sampler, liveness].map((watch) => watch.stop()).concat(engine.close()));
       await sandboxLogs.close();
       await store.close();
@@ -202,6 +194,10 @@ async function noSdkPackage(): Promise<never> {
 }
 
 const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
+const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "driver" | "clock" | "events">) =>
+  new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
+const gateOf = ({ maxCreates, maxQueuedCreates }: ServerConfig, clock: Clock) =>
+  new CreateGate({ concurrent: maxCreates, queued: maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
 const engineOf = (parts: EngineParts, observer?: StepObserver): Engine => new Engine({ ...parts, ...(observer && { observer }) });
 
 function* limitsOf({ sandboxes }: Engine): Iterable<ResourceLimits> {

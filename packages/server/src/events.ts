@@ -72,6 +72,27 @@ export class Events {
   orphanRemoved(sandboxId: string): void {
     this.logger.warn({ sandboxId }, "orphan removed: the driver had it, the store did not");
   }
+  orphanKept(sandboxId: string, keepMs: number): void {
+    this.logger.warn(
+      { sandboxId, keepMs },
+      "orphan in quarantine: the driver has it, the store does not; it is frozen and kept for a time",
+    );
+  }
+  orphanAdopted(of: Subject, unknown: readonly string[]): void {
+    this.logger.warn({ ...named(of), unknown }, "orphan adopted: its record was made again; what is not known of it has defaults");
+    this.tell(of, "warn", `The server has lost its record of the sandbox and made it again. Lost: ${unknown.join(", ")}`, {
+      event: "orphan_adopted",
+    });
+  }
+  orphanNotAdopted(sandboxId: string, error?: unknown): void {
+    this.logger.warn({ sandboxId, ...(error !== undefined && { err: error }) }, "orphan not adopted: nothing of it could go on");
+  }
+  orphansNotWritten(error: unknown): void {
+    this.logger.error({ err: error }, "the list of orphans could not be written");
+  }
+  handOverFailed(sandboxId: string, error: unknown): void {
+    this.logger.error({ sandboxId, err: error }, "the agent of an adopted sandbox did not take its new token");
+  }
   unresponsive(sandboxId: string, policy: string): void {
     this.logger.warn({ sandboxId, policy }, "the agent of the sandbox no longer answers");
     this.logs?.add(sandboxId, "error", "The sandbox's agent no longer answers", { event: "unresponsive" });

@@ -28,7 +28,7 @@ export async function findServer(dataDir: string): Promise<ServerFile | undefine
 }
 
 /** The running server; when none runs, sets the machine up if need be and starts one in the background. */
-export async function ensureServer(context: CliContext): Promise<ServerFile> {
+export async function ensureServer(context: CliContext, args: readonly string[] = []): Promise<ServerFile> {
   const { config, output, signal } = context;
   const running = await findServer(config.dataDir);
   if (running) {
@@ -43,7 +43,7 @@ export async function ensureServer(context: CliContext): Promise<ServerFile> {
     const started = await findServer(config.dataDir);
     if (started) return started;
     for (let setUps = 0; setUps <= MAX_SET_UPS; setUps++) {
-      const file = await startDetached(config, signal);
+      const file = await startDetached(config, args, signal);
       if (file) return file;
       if (setUps < MAX_SET_UPS) await runSetup(config);
     }

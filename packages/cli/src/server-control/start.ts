@@ -21,10 +21,10 @@ const OWN_WORDS = "boxyard serve: ";
  * Starts a server in a session of its own, its output in `server.log`, and waits until it answers. Undefined when it says that set-up is
  * needed.
  */
-export async function startDetached(config: CliConfig, signal: AbortSignal): Promise<ServerFile | undefined> {
+export async function startDetached(config: CliConfig, serveArgs: readonly string[], signal: AbortSignal): Promise<ServerFile | undefined> {
   const log = openSync(serverLogPath(config.dataDir), "a", 0o600);
   const before = fstatSync(log).size;
-  const [command, ...args] = selfCommand("serve");
+  const [command, ...args] = selfCommand("serve", serveArgs);
   // stdin is nothing, the directory is /: a server must hold on to nothing of the terminal it was started from.
   const child = spawn(command, args, {
     cwd: "/",

@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { readVersioned, writeWhole } from "./files.ts";
 
 /** What tells this data directory's names on the machine from those of another, and what it was given at set-up. */
@@ -13,7 +13,8 @@ export interface InstanceFile {
   readonly poolId?: string;
 }
 
-const path = (dataDir: string): string => `${dataDir}/instance.json`;
+/** The second stands beside the sandboxes, whose addresses are of its range: as long as they are there, so is it. */
+const paths = (dataDir: string) => [`${dataDir}/instance.json`, `${dataDir}/sandboxes/instance.json`] as const;
 
 export function instanceName(dataDir: string): string {
   return new Bun.CryptoHasher("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 8);
@@ -21,10 +22,18 @@ export function instanceName(dataDir: string): string {
 
 /** Undefined before set-up, and in a directory that was copied or moved (its names would be another's). */
 export function readInstance(dataDir: string): InstanceFile | undefined {
-  const file = readVersioned<InstanceFile>(path(dataDir), 1);
-  return file?.instance === instanceName(dataDir) ? file : undefined;
+  const name = instanceName(dataDir);
+  return paths(dataDir)
+    .map((path) => readVersioned<InstanceFile>(path, 1))
+    .find((file) => file?.instance === name);
+}
+
+/** True when neither of the two copies is missing. */
+export function hasBothCopies(dataDir: string): boolean {
+  return paths(dataDir).every((path) => existsSync(path));
 }
 
 export function writeInstance(dataDir: string, file: InstanceFile): void {
-  writeWhole(path(dataDir), `${JSON.stringify(file, null, 2)}\n`, 0o600);
+  mkdirSync(`${dataDir}/sandboxes`, { recursive: true, mode: 0o700 });
+  for (const path of paths(dataDir)) writeWhole(path, `${JSON.stringify(file, null, 2)}\n`, 0o600);
 }

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
+import { isSandboxId } from "@boxyard/core";
 import { parseNetwork } from "../network/addresses.ts";
 import { machineNameServers } from "../network/choose.ts";
 import { chooseNetwork } from "../network/index.ts";
@@ -9,7 +10,7 @@ import { type InstanceFile, readInstance, writeInstance } from "./instance-file.
 /** Whether a data directory has sandboxes, whose addresses bind it to its range. */
 export function hasSandboxes(dataDir: string): boolean {
   const directory = `${dataDir}/sandboxes`;
-  return existsSync(directory) && readdirSync(directory).length > 0;
+  return existsSync(directory) && readdirSync(directory).some(isSandboxId);
 }
 
 /** True when nothing on this machine but our own link uses the range. */

@@ -37,7 +37,7 @@ test("leaves what is not ours, and says so", () => {
 });
 
 test("touches no directory that was not set up here, nor one that was copied from elsewhere", () => {
-  rmSync(join(config.dataDir, "instance.json"));
+  for (const copy of ["instance.json", "sandboxes/instance.json"]) rmSync(join(config.dataDir, copy));
   const before = readdirSync(config.dataDir);
   expect(uninstall(config, runDirectory).join("\n")).toContain("nothing was removed");
   writeInstance(config.dataDir, { version: 1, instance: "00000000", network: "10.9.0.0/16", poolSizeBytes: 1 });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
-import type { EndReason, NetworkSpec, ResourceLimits } from "@boxyard/driver";
+import type { EndReason, KeptSpec, NetworkSpec, ResourceLimits, Restrictions } from "@boxyard/driver";
 import type { NetworkLease } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
 
@@ -27,6 +27,10 @@ export interface SandboxRecord {
   readonly labels: Readonly<Record<string, string>>;
   /** Digests of the layers it stands on. Records of earlier versions lack it. */
   readonly layers?: readonly string[];
+  /** For a server that has lost its store (`SandboxDriver.keptSpec`). Records of earlier versions lack these. */
+  readonly imageDigest?: string;
+  readonly restrictions?: Restrictions;
+  readonly initKey?: string;
   readonly lease: NetworkLease;
   /** Set once the runtime has made the sandbox. */
   readonly process?: ProcessIdentity;
@@ -34,6 +38,16 @@ export interface SandboxRecord {
   readonly diskBaseBytes?: number;
   /** Why the sandbox will have ended, known before it does: set when we are told to end it. */
   readonly ending?: EndReason;
+}
+
+export function keptSpecOf(record: SandboxRecord): KeptSpec {
+  const { sandboxId, incarnation, resources, network, labels, layers = [], imageDigest, restrictions, initKey } = record;
+  return {
+    ...{ sandboxId, incarnation, resources, network, labels },
+    image: { layers, ...(imageDigest !== undefined && { digest: imageDigest }) },
+    ...(restrictions && { restrictions }),
+    ...(initKey !== undefined && { initKey }),
+  };
 }
 
 let writes = 0;

@@ -7,6 +7,7 @@ import type {
   DriverCapabilities,
   ExitStatus,
   Fingerprint,
+  KeptSpec,
   NetworkSpec,
   ResourceStats,
   RuntimeStatus,
@@ -121,6 +122,13 @@ export class FakeDriver implements SandboxDriver {
       if (!agent || !this.known.has(handle.sandboxId)) throw notFound(handle);
       return { host: agent.host, agentPort: agent.port };
     });
+  }
+
+  async keptSpec(handle: SandboxHandle): Promise<KeptSpec> {
+    const { spec, network, halfMade } = this.find(handle);
+    if (halfMade) throw notFound(handle);
+    const { agent, hostname: _, ...kept } = spec;
+    return { ...kept, network, initKey: agent.initKey };
   }
 
   signal(handle: SandboxHandle, _signal: Signal): Promise<void> {

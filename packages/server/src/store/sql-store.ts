@@ -168,6 +168,18 @@ export class SqlStore implements Store {
     });
   }
 
+  async claimSandboxes(ids: readonly SandboxId[]): Promise<number> {
+    let known = 0;
+    for (let at = 0; at < ids.length; at += PRUNED_AT_ONCE) {
+      const some = this.session.sql(ids.slice(at, at + PRUNED_AT_ONCE).map((id) => id as string));
+      const rows = (await this.session.sql`SELECT id, node, state FROM sandboxes WHERE id IN ${some}`) as Row[];
+      known += rows.length;
+      const others = rows.filter(({ node, state }) => text(node) !== this.node && text(state) !== "dead").map(({ id }) => text(id));
+      if (others.length > 0) await this.session.sql`UPDATE sandboxes SET node = ${this.node} WHERE id IN ${this.session.sql(others)}`;
+    }
+    return known;
+  }
+
   async pruneSandboxes(time: number): Promise<void> {
     // Of another node that has not come back: should it do so after all, its driver has sandboxes that nobody knows, and they are removed.
     const rows = (await this.session.sql`SELECT id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}

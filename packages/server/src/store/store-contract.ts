@@ -70,6 +70,17 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(won.filter(Boolean)).toHaveLength(1);
     });
 
+    test("gives a node the living sandboxes that it has and that stand under another name", async () => {
+      const [own, dead, unknown] = [sampleRecord({ state: "running" }), sampleRecord({ state: "dead", endedAt: 1 }), newSandboxId()];
+      for (const record of [own, dead]) await store.insertSandbox(record);
+      await store.close();
+      store = await place.open("renamed");
+      expect(await store.listLiving()).toEqual([]);
+      expect(await store.claimSandboxes([own.id, dead.id, unknown])).toBe(2);
+      expect(await store.listLiving()).toEqual([own]);
+      expect(await store.claimSandboxes([])).toBe(0);
+    });
+
     test("forgets dead sandboxes of an age, and no others", async () => {
       const old = sampleRecord({ state: "dead", reason: "timeout", endedAt: 10 });
       const fresh = sampleRecord({ state: "dead", reason: "requested", endedAt: 30 });

@@ -52,6 +52,11 @@ export interface Store {
    * that the change replaces, as far as the caller knows them.
    */
   updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean>;
+  /**
+   * Makes those of the sandboxes this node's own that are not dead and stand under another: the node that has them on its machine owns them, and has lost
+   * its name. Returns how many of them the store knows at all.
+   */
+  claimSandboxes(ids: readonly SandboxId[]): Promise<number>;
   /** Forgets dead sandboxes that ended before `time`, and other nodes' that should have, with their logs. */
   pruneSandboxes(time: number): Promise<void>;
 

@@ -8,6 +8,7 @@ import { platformDocument } from "@boxyard/spec/platform";
 import { DocumentCheck } from "@boxyard/spec/testing";
 import { readConfig, type ServerConfig } from "../config.ts";
 import { type RunningServer, startServer } from "../context.ts";
+import type { OrphanPolicy } from "../store-identity.ts";
 
 export interface Reply {
   readonly status: number;
@@ -27,6 +28,7 @@ export interface TestServerOptions {
   readonly agentLimitMs?: number;
   readonly observer?: StepObserver;
   readonly logger?: Logger;
+  readonly orphans?: OrphanPolicy;
 }
 
 const document = new DocumentCheck(platformDocument());
@@ -61,7 +63,7 @@ export class TestServer {
     const image = { digest: `sha256:${"a".repeat(64)}`, layers: [`sha256:${"b".repeat(64)}`] };
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, agentLimitMs, logger = silentLogger } = options;
+    const { clock, observer, agentLimitMs, orphans, logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
       config,
@@ -70,6 +72,7 @@ export class TestServer {
       ...(clock && { clock }),
       ...(agentLimitMs && { agentLimitMs }),
       ...(observer && { observer }),
+      ...(orphans && { orphans }),
     });
     return new TestServer(server, world, config);
   }

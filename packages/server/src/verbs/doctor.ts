@@ -1,11 +1,13 @@
 import type { FingerprintCheck } from "@boxyard/driver";
+import type { ServerConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
+import { readOrphans } from "../sandboxes/upkeep/quarantine.ts";
 
 const SIGNS: Readonly<Record<FingerprintCheck["status"], string>> = { ok: "ok  ", warn: "warn", fail: "FAIL" };
 
 /** Says what this machine can do. Exit code 1 when sandboxes cannot run. */
-export async function doctor(machine: Machine, args: readonly string[]): Promise<number> {
-  const { checks } = await machine.fingerprint();
+export async function doctor(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
+  const checks = [...(await machine.fingerprint()).checks, orphans(config, Date.now())];
   if (args.includes("--json")) console.log(JSON.stringify({ version: 1, checks }, null, 2));
   else {
     for (const { name, status, found, fix } of checks) {
@@ -14,4 +16,18 @@ export async function doctor(machine: Machine, args: readonly string[]): Promise
     }
   }
   return checks.some(({ status }) => status === "fail") ? 1 : 0;
+}
+
+/** Sandboxes that the driver has and the store does not know. */
+export function orphans({ dataDir, orphanMinutes }: Pick<ServerConfig, "dataDir" | "orphanMinutes">, now: number): FingerprintCheck {
+  const found = readOrphans(dataDir);
+  if (found.length === 0) return { name: "orphans", status: "ok", found: "Every sandbox stands in the store" };
+  const minutesLeft = (since: number) => Math.max(0, Math.ceil((since + orphanMinutes * 60_000 - now) / 60_000));
+  const list = found.map(({ id, since }) => `${id} (removed in ${minutesLeft(since)} min)`).join(", ");
+  return {
+    name: "orphans",
+    status: "warn",
+    found: `${found.length} sandbox(es) are frozen, for the store does not know them: ${list}`,
+    fix: "`boxyard down`, then `boxyard up -d --adopt-orphans` to keep them, or `boxyard up -d --remove-orphans`",
+  };
 }

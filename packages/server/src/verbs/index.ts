@@ -10,7 +10,7 @@ import { setup } from "./setup.ts";
 import { uninstall } from "./uninstall.ts";
 
 const USAGE =
-  "usage: main.ts serve | setup | doctor [--json] | release [--sandboxes] | base-archive PATH | uninstall; --print-config shows the settings";
+  "usage: main.ts serve [--adopt-orphans | --remove-orphans] | setup | doctor [--json] | release [--sandboxes] | base-archive PATH | uninstall; --print-config shows the settings";
 
 /** Does what the command line asks for and returns the exit code. */
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
@@ -25,11 +25,11 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
     }
     switch (verb) {
       case "serve":
-        return await serve(config, machine);
+        return await serve(config, machine, args);
       case "setup":
         return await setup(config, machine, args);
       case "doctor":
-        return await doctor(machine, args);
+        return await doctor(config, machine, args);
       case "release":
         return await release(config, machine, args);
       case "base-archive":

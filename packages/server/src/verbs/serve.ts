@@ -4,6 +4,7 @@ import type { ServerConfig } from "../config.ts";
 import { startServer } from "../context.ts";
 import type { Machine } from "../machine.ts";
 import { lockDataDir, makeDataDir, removeServerFile, writeServerFile } from "../server-file.ts";
+import type { OrphanPolicy } from "../store-identity.ts";
 import { BUILD_DIRECTORY, NO_BUILD_SETTINGS } from "../templates/builds/stage/build-settings.ts";
 import { serverLogger } from "./server-logger.ts";
 
@@ -13,7 +14,7 @@ const SETUP_NEEDED = 78;
 const OOM_SCORE_ADJ = -500;
 
 /** Runs the server until SIGTERM or SIGINT. Sandboxes go on without it. Returns the exit code. */
-export async function serve(config: ServerConfig, machine: Machine): Promise<number> {
+export async function serve(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   if (!(await machine.isSetUp())) {
     console.error("This machine is not set up for this version; run `boxyard setup`.");
     return SETUP_NEEDED;
@@ -34,7 +35,8 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
         : NO_BUILD_SETTINGS;
     const authorities = machine.authorities(config.authorities);
     const { observer, sdkPackage } = machine;
-    const options = { config, driver, logger, buildSettings, authorities, sdkPackage, ...(observer && { observer }) };
+    const orphans = orphanPolicyOf(args);
+    const options = { config, orphans, driver, logger, buildSettings, authorities, sdkPackage, ...(observer && { observer }) };
     const server = await startServer(options).catch(async (error) => {
       // What the driver has open would keep the process alive: it would neither serve nor end.
       await driver.close();
@@ -42,7 +44,8 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
     });
     chmodSync(server.firstKey.path, 0o600);
     writeServerFile(config.dataDir, server.url, buildId());
-    logger.info({ url: server.url, adopted: server.adoption.adopted, removed: server.adoption.removed }, "server started");
+    const { removals: _, ...adoption } = server.adoption;
+    logger.info({ url: server.url, ...adoption }, "server started");
     console.log(`Boxyard runs at ${server.url}. The API key is in ${server.firstKey.path}.`);
     const end = await Promise.race([stop, server.lost]).catch((error: unknown) => error);
     logger.info(typeof end === "string" ? { signal: end } : { err: end }, "server is stopping");
@@ -55,6 +58,11 @@ export async function serve(config: ServerConfig, machine: Machine): Promise<num
   } finally {
     lock.release();
   }
+}
+
+function orphanPolicyOf(args: readonly string[]): OrphanPolicy {
+  if (args.includes("--adopt-orphans")) return "adopt";
+  return args.includes("--remove-orphans") ? "remove" : "refuse";
 }
 
 /** When the machine's memory ends the kernel takes others first, where root may ask for that (CAP_SYS_RESOURCE). */

@@ -181,6 +181,13 @@ export const SETTINGS = [
     meaning: "What happens to an unresponsive sandbox: none (it is shown and logged) or kill.",
   },
   {
+    name: "BOXYARD_ORPHAN_MINUTES",
+    form: "minutes",
+    usedBy: "server",
+    default: "60",
+    meaning: "How long sandboxes that the store does not know are kept, frozen and listed by `boxyard doctor`, before they are removed.",
+  },
+  {
     name: "BOXYARD_MAX_BUILDS",
     form: "number",
     usedBy: "server",

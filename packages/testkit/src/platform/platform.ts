@@ -37,7 +37,7 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   const env = { ...config.env, ...places, ...faults, ...options.env };
   writeFaults(faultFile, []);
   await setUp(env);
-  const start = (listen: string) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen });
+  const start: Start = (listen, args) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen }, args);
   const server = await start("127.0.0.1:0");
   try {
     const apiKey = readFileSync(keyFile, "utf8").trim();
@@ -54,6 +54,8 @@ async function setUp(env: Readonly<Record<string, string | undefined>>): Promise
   if (ended.exitCode !== 0) throw new AppError("internal", `Set-up failed: ${ended.stderr}`, { reason: "setup" });
 }
 
+type Start = (listen: string, args?: readonly string[]) => Promise<ServerProcess>;
+
 interface Fixed {
   readonly apiKey: string;
   readonly dataDir: string;
@@ -64,14 +66,14 @@ interface Fixed {
 class RunningPlatform implements Platform {
   private server: ServerProcess;
   private running = true;
-  private readonly start: (listen: string) => Promise<ServerProcess>;
+  private readonly start: Start;
   readonly apiKey: string;
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly apiUrl: string;
   private readonly faultFile: string;
 
-  constructor(server: ServerProcess, start: (listen: string) => Promise<ServerProcess>, fixed: Fixed) {
+  constructor(server: ServerProcess, start: Start, fixed: Fixed) {
     this.server = server;
     this.start = start;
     this.apiKey = fixed.apiKey;
@@ -89,9 +91,9 @@ class RunningPlatform implements Platform {
     return callApi(this.apiUrl, { ...call, headers: { "X-API-Key": this.apiKey, ...call.headers } });
   }
 
-  async restart(): Promise<void> {
+  async restart(args: readonly string[] = []): Promise<void> {
     await this.stop();
-    this.server = await this.start(new URL(this.apiUrl).host);
+    this.server = await this.start(new URL(this.apiUrl).host, args);
     this.running = true;
   }
 

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { chooseNetwork } from "../../network/index.ts";
 import { freeBytes, poolPaths, poolSize } from "../../pool-storage/index.ts";
-import { instanceName, readInstance, writeInstance } from "../instance-file.ts";
+import { hasBothCopies, instanceName, readInstance, writeInstance } from "../instance-file.ts";
 import { hasSandboxes, isRangeFree } from "../range.ts";
 import type { SetupConfig, Stage } from "../types.ts";
 
@@ -13,7 +13,7 @@ export const instance: Stage = {
   isDone({ dataDir }) {
     const file = readInstance(dataDir);
     // Another data directory may have been given the same range while neither had a server; the first to start has it.
-    return file !== undefined && (hasSandboxes(dataDir) || isRangeFree(file));
+    return file !== undefined && hasBothCopies(dataDir) && (hasSandboxes(dataDir) || isRangeFree(file));
   },
   async run(config, report) {
     const poolId = readInstance(config.dataDir)?.poolId;

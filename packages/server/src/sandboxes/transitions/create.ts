@@ -1,7 +1,7 @@
 import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
 import type { Step } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
-import type { SandboxRecord, TemplateSpec } from "../../store/index.ts";
+import type { SandboxFacts, SandboxRecord, SandboxSettings, TemplateSpec } from "../../store/index.ts";
 import { readyOfSandbox, untilReady } from "../../templates/ready.ts";
 import { CREATE_MS } from "../create/new-record.ts";
 import type { EngineParts } from "../engine/parts.ts";
@@ -100,12 +100,31 @@ export function driverSpecOf({ id, owner, incarnation, teamId, templateId, creat
     network: { internetAccess: settings.internetAccess },
     ...(facts.restrictions && { restrictions: facts.restrictions }),
     agent: { initKey: facts.initKey },
-    labels: { team: teamId, template: templateId, alias: facts.alias, createdAt: String(createdAt), ...build },
+    labels: {
+      team: teamId,
+      template: templateId,
+      alias: facts.alias,
+      createdAt: String(createdAt),
+      ...build,
+      ...remembered(facts, settings),
+    },
   };
 }
 
+/** Labels have a limit: what is longer than it should be is not remembered. */
+const MAX_REMEMBERED = 512;
+
+function remembered({ user, workdir, timeoutMs }: SandboxFacts, { allowPublicTraffic }: SandboxSettings): Record<string, string> {
+  const labels = { user, workdir, timeoutMs: String(timeoutMs), publicTraffic: allowPublicTraffic ? "yes" : "no" };
+  return Object.fromEntries(Object.entries(labels).filter(([, value]) => Buffer.byteLength(value) <= MAX_REMEMBERED));
+}
+
 /** What the agent is told. `templateEnv` stands below the user's variables. */
-export function initBodyOf({ tokens, clock, authorities }: EngineParts, record: SandboxRecord, templateEnv: TemplateSpec["env"]): InitBody {
+export function initBodyOf(
+  { tokens, clock, authorities }: Pick<EngineParts, "tokens" | "clock" | "authorities">,
+  record: SandboxRecord,
+  templateEnv: TemplateSpec["env"],
+): InitBody {
   const { id, facts, owner } = record;
   const common = {
     accessToken: tokens.access(id),

@@ -56,16 +56,13 @@ describe("after a restart", () => {
     expect(place.world.sandboxes.size).toBe(1);
   });
 
-  test("a sandbox that ended meanwhile, one that is lost and one that nobody knows are removed", async () => {
+  test("a sandbox that ended meanwhile and one that is lost are removed", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const [stopped, lost, kept] = [await first.create(), await first.create(), await first.create()];
     await place.crash(first);
     await place.world.stop(stopped.sandboxID, { reason: "out_of_memory" });
     await place.world.remove(lost.sandboxID);
-    const spec = place.world.sandboxes.get(kept.sandboxID)?.spec;
-    if (!spec) throw new Error("no sandbox");
-    place.world.make({ ...spec, sandboxId: "i00000000000000000001" as SandboxId }, "fake");
     const second = await place.boot();
     await second.server.adoption.removals;
     expect([...place.world.sandboxes.keys()]).toEqual([kept.sandboxID]);

@@ -1,14 +1,19 @@
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { EndCause, SandboxRecord, Store } from "../../store/index.ts";
+import type { OrphanPolicy } from "../../store-identity.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
+import { type AdoptionParts, handOver, recordOfOrphan, UNKNOWN_OF_ORPHAN } from "./adopt-orphan.ts";
+import type { Quarantine } from "./quarantine.ts";
 
 export interface Adoption {
   readonly adopted: number;
   /** Sandboxes being removed: half-made, ended meanwhile, or without a record. Resolves when the removal of each was tried. */
   readonly removals: Promise<void>;
   readonly removed: number;
+  /** Sandboxes without a record that are kept for a time. */
+  readonly quarantined: number;
 }
 
 export interface RestartParts {
@@ -16,6 +21,7 @@ export interface RestartParts {
   readonly store: Store;
   readonly driver: SandboxDriver;
   readonly events: Events;
+  readonly quarantine: Quarantine;
 }
 
 interface Leftover {
@@ -26,24 +32,58 @@ interface Leftover {
 const AT_ONCE = 16;
 
 /**
- * Adopts what an earlier server has left: every record gets the answer of `transitions/adopt.ts`, and what the driver has without a record is
- * removed. Returns as soon as the sandboxes that run are reachable.
+ * Adopts what an earlier server has left: every record gets the answer of `transitions/adopt.ts`, and what the driver has without a record
+ * becomes what the policy says. Returns as soon as the sandboxes that run are reachable.
  */
-export async function adoptAll(parts: RestartParts): Promise<Adoption> {
+export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adoption: AdoptionParts): Promise<Adoption> {
   const { engine, store, driver } = parts;
   const [records, handles] = await Promise.all([store.listLiving(), driver.list()]);
   const byId = new Map(handles.map((handle) => [handle.sandboxId as string, handle]));
   const leftovers: Leftover[] = [];
   let adopted = 0;
-  await inBatches(records, async (record) => {
+  const adopt = async (record: SandboxRecord) => {
     const cause = await adoptOne(parts, record, () => engine.adopt(record, byId.get(record.id)));
     byId.delete(record.id);
     const sandbox = engine.sandboxes.find(record.id);
     if (cause === "adopted") adopted += 1;
     else if (cause !== "later" && sandbox) leftovers.push({ sandbox, cause });
-  });
-  const orphans = [...byId.values()];
-  return { adopted, removed: leftovers.length + orphans.length, removals: removeAll(parts, leftovers, orphans) };
+  };
+  await inBatches(records, adopt);
+  if (policy === "adopt") await inBatches([...byId.values()], (handle) => adoptOrphan(parts, adoption, handle, adopt));
+  const { gone, kept } = await sortOrphans(parts, policy, [...byId.values()]);
+  await parts.quarantine.hold(kept);
+  const removed = leftovers.length + gone.length;
+  return { adopted, removed, quarantined: kept.length, removals: removeAll(parts, leftovers, gone) };
+}
+
+async function adoptOrphan(
+  { store, events }: RestartParts,
+  adoption: AdoptionParts,
+  handle: SandboxHandle,
+  adopt: (record: SandboxRecord) => Promise<void>,
+): Promise<void> {
+  try {
+    const record = await recordOfOrphan(adoption, handle);
+    if (!record) return events.orphanNotAdopted(handle.sandboxId);
+    await store.insertSandbox(record);
+    await adopt(record);
+    if (record.state === "running") await handOver(adoption, record);
+    events.orphanAdopted(record, UNKNOWN_OF_ORPHAN);
+  } catch (error) {
+    events.orphanNotAdopted(handle.sandboxId, error);
+  }
+}
+
+interface Orphans {
+  readonly gone: readonly SandboxHandle[];
+  readonly kept: readonly SandboxHandle[];
+}
+
+/** Of one that the store knows to have ended there is only a rest left to remove. */
+export async function sortOrphans({ store }: Pick<RestartParts, "store">, policy: OrphanPolicy, all: SandboxHandle[]): Promise<Orphans> {
+  if (policy === "remove") return { gone: all, kept: [] };
+  const isDead = await Promise.all(all.map(async ({ sandboxId }) => (await store.getSandbox(sandboxId))?.state === "dead"));
+  return { gone: all.filter((_, i) => isDead[i]), kept: all.filter((_, i) => !isDead[i]) };
 }
 
 /** Asks again for a sandbox of which the driver could not say anything at the start. */
@@ -68,20 +108,13 @@ async function adoptOne(
   return answer.cause;
 }
 
-async function removeAll({ engine, driver, events }: RestartParts, leftovers: Leftover[], orphans: SandboxHandle[]): Promise<void> {
+async function removeAll({ engine, quarantine }: RestartParts, leftovers: Leftover[], orphans: readonly SandboxHandle[]): Promise<void> {
   await inBatches(leftovers, async ({ sandbox, cause }) => {
     // The sweep tries again what fails here.
     if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});
     else await engine.end(sandbox, cause).catch(() => {});
   });
-  await inBatches(orphans, async (handle) => {
-    try {
-      await driver.destroy(handle);
-      events.orphanRemoved(handle.sandboxId);
-    } catch (error) {
-      events.removalFailed(handle.sandboxId, error);
-    }
-  });
+  await inBatches(orphans, (handle) => quarantine.remove(handle));
 }
 
 async function inBatches<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

@@ -2,7 +2,7 @@ import type { Logger } from "@boxyard/core/node";
 import type { SandboxHandle } from "@boxyard/driver";
 import { KEEP_KEYS_MS } from "../create/idempotency.ts";
 import type { EngineParts } from "../engine/parts.ts";
-import { adoptLate, type RestartParts } from "./restart.ts";
+import { adoptLate, type RestartParts, sortOrphans } from "./restart.ts";
 
 /** How long the record of a dead sandbox is kept; longer than an idempotency key, whose answer is made from it. */
 const KEEP_DEAD_MS = 2 * KEEP_KEYS_MS;
@@ -15,7 +15,7 @@ const KEEP_EVENTS = 200_000;
 
 /**
  * Puts right what went wrong earlier, so that nothing depends on a single try: removals that failed, sandboxes that the driver has and
- * nobody knows, sandboxes that the driver has lost, records and keys that are too old.
+ * nobody knows (they come into quarantine), sandboxes that the driver has lost, records and keys that are too old.
  */
 export class Sweep {
   private readonly parts: SweepParts;
@@ -66,25 +66,21 @@ export class Sweep {
   private async compareWithDriver(): Promise<void> {
     const { driver } = this.parts;
     const handles = await driver.list();
-    await this.removeOrphans(handles);
     await this.findMissing(handles);
+    await this.holdOrphans(handles);
   }
 
-  private async removeOrphans(handles: readonly SandboxHandle[]): Promise<void> {
-    const { driver, events, engine } = this.parts;
-    const suspects = new Set<string>();
-    for (const handle of handles) {
-      if (engine.sandboxes.find(handle.sandboxId)) continue;
-      if (!this.suspects.has(handle.sandboxId)) {
-        suspects.add(handle.sandboxId);
-        continue;
-      }
-      await driver.destroy(handle).then(
-        () => events.orphanRemoved(handle.sandboxId),
-        (error: unknown) => events.removalFailed(handle.sandboxId, error),
-      );
-    }
-    this.suspects = suspects;
+  private async holdOrphans(handles: readonly SandboxHandle[]): Promise<void> {
+    const { engine, quarantine } = this.parts;
+    const unknown = handles.filter(({ sandboxId }) => !engine.sandboxes.find(sandboxId));
+    const { gone, kept } = await sortOrphans(
+      this.parts,
+      "refuse",
+      unknown.filter(({ sandboxId }) => this.suspects.has(sandboxId) || quarantine.has(sandboxId)),
+    );
+    this.suspects = new Set(unknown.map(({ sandboxId }) => sandboxId));
+    for (const handle of gone) await quarantine.remove(handle);
+    await quarantine.hold(kept);
   }
 
   private async findMissing(handles: readonly SandboxHandle[]): Promise<void> {

@@ -1,0 +1,118 @@
+import { isAppError, type TeamId, type TemplateId } from "@boxyard/core";
+import type { KeptSpec, SandboxHandle } from "@boxyard/driver";
+import type { SandboxRecord, SandboxSettings, TemplateSpec } from "../../store/records.ts";
+import type { Templates } from "../../templates/templates.ts";
+import type { EngineParts } from "../engine/parts.ts";
+import { newInitKey } from "../tokens.ts";
+import { initBodyOf } from "../transitions/create.ts";
+
+/** An adopted sandbox lives at least so long from now on: nobody knows how much of its time was left. */
+const LEAST_MS = 3600_000;
+const HAND_OVER_MS = 15_000;
+/** What a record made again is said to lack. */
+export const UNKNOWN_OF_ORPHAN = ["metadata", "environment", "egress lists", "end time", "what happens at its end"] as const;
+
+export interface AdoptionParts extends Pick<EngineParts, "agent" | "authorities" | "clock" | "driver" | "events" | "tokens"> {
+  readonly templates: Templates;
+  /** Whose the adopted sandboxes are: a store has one team. */
+  readonly teamId: TeamId;
+}
+
+/**
+ * The record of a sandbox that the store does not know, made again from what the driver has kept of it. Undefined: there is nothing that could
+ * go on (it is half made, its processes have ended, or it belongs to a build, which ended with its server).
+ */
+export async function recordOfOrphan(parts: AdoptionParts, handle: SandboxHandle): Promise<SandboxRecord | undefined> {
+  const { driver, clock, teamId } = parts;
+  const state = await stateOf(parts, handle);
+  if (state === undefined) return undefined;
+  const kept = await driver.keptSpec(handle);
+  const { labels } = kept;
+  if (labels.build !== undefined) return undefined;
+  const template = templateOf(parts, labels);
+  const now = clock.now();
+  const createdAt = numberOf(labels.createdAt) ?? now;
+  const timeoutMs = Math.max(numberOf(labels.timeoutMs) ?? 0, LEAST_MS);
+  const generation = state === "paused" ? await driver.generation(handle.sandboxId) : undefined;
+  return {
+    id: handle.sandboxId,
+    owner: { kind: "user" },
+    teamId,
+    templateId: template.id,
+    state,
+    incarnation: handle.incarnation,
+    createdAt,
+    startedAt: createdAt,
+    endAt: now + timeoutMs,
+    facts: {
+      alias: labels.alias ?? template.id,
+      image: { digest: kept.image.digest ?? template.spec?.image.digest ?? "", layers: kept.image.layers },
+      resources: kept.resources,
+      envVars: {},
+      user: labels.user ?? template.spec?.user ?? "user",
+      workdir: labels.workdir ?? template.spec?.workdir ?? "/",
+      // One of an earlier version, whose key is nowhere: a resume with its memory goes on, a boot from its disk takes this one.
+      initKey: kept.initKey ?? newInitKey(),
+      timeoutMs,
+      ...(template.spec && { templateEnv: template.spec.env }),
+      ...(kept.restrictions && { restrictions: kept.restrictions }),
+    },
+    settings: {
+      ...settingsOf(parts, kept),
+      ...(generation && { pauseMode: generation.memory ? ("full" as const) : ("filesystem" as const) }),
+    },
+  };
+}
+
+async function stateOf({ driver }: AdoptionParts, handle: SandboxHandle): Promise<"running" | "paused" | undefined> {
+  try {
+    const { phase } = await driver.inspect(handle);
+    return phase === "running" || phase === "paused" ? phase : undefined;
+  } catch (error) {
+    if (isAppError(error, "not_found")) return undefined;
+    throw error;
+  }
+}
+
+/** The template that the labels name, in this store, which may have it under another id. */
+function templateOf({ templates, teamId }: AdoptionParts, labels: KeptSpec["labels"]): { id: TemplateId; spec?: TemplateSpec } {
+  const id = (labels.template ?? "") as TemplateId;
+  if (templates.get(id)) return { id };
+  try {
+    const { templateId, spec } = templates.resolve(teamId, labels.alias ?? "");
+    return { id: templateId, spec };
+  } catch {
+    // It was lost with the store; the sandbox does not need it any more.
+    return { id };
+  }
+}
+
+/** What is not known is as safe as can be: ports ask for the token, and at its end the sandbox is kept if this machine can keep one. */
+function settingsOf({ driver }: AdoptionParts, { network, labels }: KeptSpec): SandboxSettings {
+  const { checkpoint } = driver.capabilities;
+  const pauseAs = checkpoint === "memory" ? "full" : "filesystem";
+  return {
+    metadata: {},
+    internetAccess: network.internetAccess,
+    allowPublicTraffic: labels.publicTraffic === "yes",
+    ...(checkpoint !== "none" && { lifecycle: { pauseAs, wakes: false } }),
+  };
+}
+
+/**
+ * Tells the agent of an adopted sandbox that runs its new token: it still asks for the one of the lost store. Programs keep the environment
+ * that they have. A sandbox whose agent does not take it stays, and is reached again after a pause and a resume, if at all.
+ */
+export async function handOver(parts: AdoptionParts, record: SandboxRecord): Promise<void> {
+  const { agent, driver, events } = parts;
+  const { envVars: _, ...body } = initBodyOf(parts, record, {});
+  const handle = { driver: driver.name, sandboxId: record.id, incarnation: record.incarnation };
+  try {
+    await agent.init(await driver.address(handle), record.facts.initKey, body, AbortSignal.timeout(HAND_OVER_MS));
+  } catch (error) {
+    events.handOverFailed(record.id, error);
+  }
+}
+
+const numberOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
