@@ -19,10 +19,17 @@ async function echoServer(): Promise<HeldSandbox> {
 const byHeaders = (sandbox: HeldSandbox) => ({ "Svc-Sandbox-Id": sandbox.id, "Svc-Sandbox-Port": "8080" });
 const byHost = (sandbox: HeldSandbox) => ({ Host: `8080-${sandbox.id}.sandboxes.test` });
 
-for (const [name, route] of Object.entries({ "by headers": byHeaders, "by host name": byHost })) {
+const ROUTES: Readonly<Record<string, (sandbox: HeldSandbox) => { headers?: Record<string, string>; path?: string }>> = {
+  "by headers": (sandbox) => ({ headers: byHeaders(sandbox) }),
+  "by host name": (sandbox) => ({ headers: byHost(sandbox) }),
+  "by path": (sandbox) => ({ path: `/ports/${sandbox.id}/8080/` }),
+};
+
+for (const [name, route] of Object.entries(ROUTES)) {
   test(`a WebSocket ${name} carries text and binary both ways and closes`, async () => {
     await using sandbox = await echoServer();
-    const socket = new WebSocket(platform().apiUrl.replace("http", "ws"), { headers: route(sandbox) });
+    const { path = "", headers = {} } = route(sandbox);
+    const socket = new WebSocket(platform().apiUrl.replace("http", "ws") + path, { headers });
     await once(socket, "open");
     const echo = async (data: string | Buffer) => {
       const answer = once(socket, "message");

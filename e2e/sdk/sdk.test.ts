@@ -39,6 +39,9 @@ test("on Bun: metrics come by themselves, and a port has a host name and a token
   expect((await sandbox.fetch(8001, "/")).status).toBe(502);
   const { url, headers: routing } = sandbox.portAccess(8000);
   expect(await (await fetch(`${url}/page.txt`, { headers: { ...routing } })).text()).toBe("from inside");
+  const byPath = `${sandbox.portUrl(8000)}/page.txt?x=1`;
+  expect(byPath).toBe(`${apiUrl}/ports/${sandbox.sandboxId}/8000/page.txt?x=1`);
+  expect([(await fetch(byPath)).status, await (await fetch(byPath, { headers })).text()]).toEqual([403, "from inside"]);
   const [sample] = await eventually("a sample", async () => (await sandbox.getMetrics()).length > 0 && sandbox.getMetrics());
   expect(sample?.memTotal).toBe(1024 * 1024 * 1024);
   expect(sample?.memUsed).toBeGreaterThan(0);

@@ -33,11 +33,9 @@ export interface OtherHost {
   readonly original?: string;
 }
 
-/** The request as the server behind gets it: target, Host and everything that is end-to-end untouched. */
-export function forwardedRequest(request: RequestHead, other?: OtherHost): Uint8Array {
-  const { derivedOfFields } = request;
-  derivedOfFields.forwarded ??= forwardedFields(request);
-  let fields = derivedOfFields.forwarded;
+/** The request as the server behind gets it: target, Host and everything that is end-to-end untouched, but for the fields in `drops` (lower case). */
+export function forwardedRequest(request: RequestHead, other?: OtherHost, drops: readonly string[] = []): Uint8Array {
+  let fields = drops.length === 0 ? rememberedFields(request) : forwardedFields(request, drops);
   if (other !== undefined) {
     const line = `Host: ${other.host}${other.original === undefined ? "" : `\r\nX-Forwarded-Host: ${other.original}`}`;
     fields = fields.replace(/(^|\n)host:[^\r]*/i, (_all, start: string) => start + line);
@@ -45,9 +43,15 @@ export function forwardedRequest(request: RequestHead, other?: OtherHost): Uint8
   return Buffer.from(`${request.method} ${request.target} HTTP/1.${request.minor}\r\n${fields}`, "latin1");
 }
 
+function rememberedFields(request: RequestHead): string {
+  const { derivedOfFields } = request;
+  derivedOfFields.forwarded ??= forwardedFields(request, []);
+  return derivedOfFields.forwarded;
+}
+
 /** All behind the first line. */
-function forwardedFields({ fields, framing, upgrade, minor }: RequestHead): string {
-  let text = copy(fields, namedIn(fields));
+function forwardedFields({ fields, framing, upgrade, minor }: RequestHead, drops: readonly string[]): string {
+  let text = copy(fields, [...namedIn(fields), ...drops]);
   if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
   if (upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
   else if (minor === 0) text += "Connection: close\r\n";
@@ -120,6 +124,7 @@ export const REASONS: Readonly<Record<number, string>> = {
   202: "Accepted",
   204: "No Content",
   304: "Not Modified",
+  308: "Permanent Redirect",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",

@@ -1,5 +1,6 @@
 import { type AgentAddress, routingHeaders } from "../connection/agent-connection.ts";
 import { describe } from "../connection/api-client.ts";
+import type { ConnectionConfig } from "../connection/config.ts";
 import { AbortError, ConnectionError, InvalidArgumentError } from "../errors.ts";
 
 /** What a request to a port of a sandbox needs, whatever makes it. */
@@ -13,10 +14,19 @@ export interface PortAccess {
 /** Options of `sandbox.fetch`: those of the platform's own `fetch`. */
 export type PortFetchOpts = RequestInit;
 
+function checkPort(port: number): void {
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return;
+  throw new InvalidArgumentError(`port must be a whole number from 1 to 65535, not ${port}`, { code: "invalid_argument" });
+}
+
+/** The path form of the proxy (docs/contract/routing.md, Dispatch). */
+export function portUrl(serverUrl: string, sandboxId: string, port: number): string {
+  checkPort(port);
+  return `${serverUrl.replace(/\/$/, "")}/ports/${sandboxId}/${port}`;
+}
+
 export function portAccess(address: AgentAddress, port: number, trafficAccessToken: string | undefined): PortAccess {
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new InvalidArgumentError(`port must be a whole number from 1 to 65535, not ${port}`, { code: "invalid_argument" });
-  }
+  checkPort(port);
   const token: Record<string, string> = trafficAccessToken === undefined ? {} : { "e2b-traffic-access-token": trafficAccessToken };
   return { url: address.baseUrl, headers: { ...routingHeaders(address.sandboxId, port), ...token } };
 }
@@ -36,4 +46,14 @@ export async function fetchPort(access: PortAccess, port: number, path: string, 
     const message = `${what}: no answer from ${access.url} (${describe(cause)})`;
     throw new ConnectionError(message, { code: "unavailable", reason: "network_failed", cause });
   }
+}
+
+/** Without a domain, host names work on this machine only: every name below `localhost` leads to it. */
+export function domainOf(config: ConnectionConfig): string {
+  if (config.domain) return config.domain;
+  const { hostname, port, host } = new URL(config.apiUrl);
+  if (hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.")) return port ? `localhost:${port}` : "localhost";
+  if (!/^[\d.]+$|^\[/.test(hostname)) return host;
+  const message = `no host name leads to a port of a sandbox at ${host}: give the option domain, or set BOXYARD_DOMAIN on the server`;
+  throw new InvalidArgumentError(message, { code: "invalid_argument", reason: "domain_unknown" });
 }

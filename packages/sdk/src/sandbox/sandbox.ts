@@ -3,7 +3,7 @@ import { asyncDispose } from "../async-dispose.ts";
 import { Commands } from "../commands/commands.ts";
 import { type AgentAddress, agentBaseUrl, createSandboxTransport, probeHealth } from "../connection/agent-connection.ts";
 import { ApiClient } from "../connection/api-client.ts";
-import { type ConnectionConfig, type ConnectionOptions, resolveConfig } from "../connection/config.ts";
+import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import { probeOf } from "../connection/lost-connection.ts";
 import { type RequestOptions, RequestScope } from "../connection/request-scope.ts";
 import { type BoxyardError, ConnectionError, InvalidArgumentError } from "../errors.ts";
@@ -11,7 +11,7 @@ import { Files } from "../files/files.ts";
 import { Git } from "../git/git.ts";
 import { Pty } from "../pty/pty.ts";
 import { Paginator } from "./paginator.ts";
-import { fetchPort, type PortAccess, type PortFetchOpts, portAccess } from "./port-access.ts";
+import { domainOf, fetchPort, type PortAccess, type PortFetchOpts, portAccess, portUrl } from "./port-access.ts";
 import * as calls from "./sandbox-api.ts";
 import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
 import { signFileUrl } from "./signature.ts";
@@ -233,6 +233,16 @@ export class Sandbox {
     return portAccess(this.address, port, this.trafficAccessToken);
   }
 
+  /**
+   * Base URL of a port of the sandbox below the server's own address, without a slash at the end: needs neither headers nor a name that resolves.
+   * What is served there must cope with a path in front of its own (relative links); see docs/contract/routing.md, "A port by its path". A sandbox whose
+   * ports are private wants its traffic token in a header all the same ({@link Sandbox.portAccess}).
+   */
+  portUrl(port: number): string {
+    const { sandboxUrl, apiUrl } = this.api.config;
+    return portUrl(sandboxUrl ?? apiUrl, this.sandboxId, port);
+  }
+
   /** Host name under which a port of the sandbox is reached from outside; for `http://` in front where the API has it. */
   getHost(port: number): string {
     return `${port}-${this.sandboxId}.${this.domain ?? domainOf(this.api.config)}`;
@@ -282,14 +292,4 @@ export class Sandbox {
     if (expiration !== undefined) url.searchParams.set("signature_expiration", String(expiration));
     return url.toString();
   }
-}
-
-/** Without a domain, host names work on this machine only: every name below `localhost` leads to it. */
-function domainOf(config: ConnectionConfig): string {
-  if (config.domain) return config.domain;
-  const { hostname, port, host } = new URL(config.apiUrl);
-  if (hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.")) return port ? `localhost:${port}` : "localhost";
-  if (!/^[\d.]+$|^\[/.test(hostname)) return host;
-  const message = `no host name leads to a port of a sandbox at ${host}: give the option domain, or set BOXYARD_DOMAIN on the server`;
-  throw new InvalidArgumentError(message, { code: "invalid_argument", reason: "domain_unknown" });
 }

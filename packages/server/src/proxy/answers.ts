@@ -131,6 +131,11 @@ export function plainResponse(status: number, text: string, close: boolean, head
   return ownResponse(status, [["Content-Type", "text/plain; charset=utf-8"], ...CORS], `${text}\n`, { close, head });
 }
 
+/** To an address on the same server; method and body stay. */
+export function redirectResponse(location: string, close: boolean): Uint8Array {
+  return ownResponse(308, [["Location", location], ...CORS], "", { close });
+}
+
 export function jsonResponse(status: number, body: unknown, close: boolean, head = false, retryAfter?: number): Uint8Array {
   const fields = [["Content-Type", "application/json; charset=utf-8"] as const, ...retry(status, retryAfter), ...CORS];
   return ownResponse(status, fields, JSON.stringify(body), { close, head });

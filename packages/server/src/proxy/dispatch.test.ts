@@ -59,6 +59,33 @@ describe("dispatch on the one port", () => {
     expect(to("GET /", `Host: ${host}`)).toEqual(target as ReturnType<typeof to>);
   });
 
+  test.each([
+    [`/ports/${ID}/8080/`, { kind: "sandbox", sandboxId: ID, port: 8080, innerTarget: "/" }],
+    [`/ports/${ID}/8080/a/../b%2Fc?x=/y`, { kind: "sandbox", sandboxId: ID, port: 8080, innerTarget: "/a/../b%2Fc?x=/y" }],
+    [`/ports/${ID}/8080//other.test/`, { kind: "sandbox", sandboxId: ID, port: 8080, innerTarget: "//other.test/" }],
+    [`/ports/${ID}-old/1/`, { kind: "sandbox", sandboxId: ID, port: 1, innerTarget: "/" }],
+    [`/ports/${ID}/8080`, { kind: "redirect", location: `/ports/${ID}/8080/` }],
+    [`/ports/${ID}-"x/08080?q=1`, { kind: "redirect", location: `/ports/${ID}/8080/?q=1` }],
+    [`/ports/${ID}/0/`, { kind: "bad", text: "Invalid sandbox port" }],
+    [`/ports/${ID}/%38080/`, { kind: "bad", text: "Invalid sandbox port" }],
+    [`/ports/../8080/`, { kind: "bad", text: "Invalid sandbox ID" }],
+    [`/ports/${ID}`, { kind: "api" }],
+    [`/x/ports/${ID}/8080/`, { kind: "api" }],
+    [`/PORTS/${ID}/8080/`, { kind: "api" }],
+  ])("by path %s", (target, to_) => {
+    expect(to(`GET ${target}`)).toEqual(to_ as ReturnType<typeof to>);
+  });
+
+  test("headers and host name win over the path", () => {
+    const other = "i9876543210abcdefghij";
+    expect(to(`GET /ports/${other}/1/`, `Svc-Sandbox-Id: ${ID}`, "Svc-Sandbox-Port: 2")).toEqual({
+      kind: "sandbox",
+      sandboxId: ID,
+      port: 2,
+    });
+    expect(to(`GET /ports/${other}/1/`, `Host: 2-${ID}.localhost`)).toEqual({ kind: "sandbox", sandboxId: ID, port: 2 });
+  });
+
   test("knows signed file URLs", () => {
     expect(to("GET /files?path=a&signature=v1_x")).toEqual({ kind: "signed-file" });
     expect(to("GET /files?path=signature")).toEqual({ kind: "api" });

@@ -5,6 +5,8 @@ export interface SandboxTarget {
   readonly kind: "sandbox";
   readonly sandboxId: string;
   readonly port: number;
+  /** Set when the path says which sandbox is meant: the target that the sandbox gets, without that part. */
+  readonly innerTarget?: string;
 }
 
 /** Whom a request on the one port is for. */
@@ -12,6 +14,7 @@ export type Target =
   | { readonly kind: "preflight" }
   | SandboxTarget
   | { readonly kind: "signed-file" }
+  | { readonly kind: "redirect"; readonly location: string }
   | { readonly kind: "bad"; readonly text: string }
   | { readonly kind: "api" };
 
@@ -26,7 +29,7 @@ export const CLIENT_FIELDS = new FieldNames({
 
 const bad = (text: string): Target => ({ kind: "bad", text });
 
-/** docs/decisions.md, Dispatch: preflight, routing headers, host name, signed file, and only then API and dashboard. */
+/** docs/decisions.md, Dispatch: preflight, routing headers, host name, path, signed file, and only then API and dashboard. */
 export function dispatch(request: RequestHead): Target {
   const { derived } = request;
   derived.own ??= find(request);
@@ -37,7 +40,12 @@ function find(request: RequestHead): Target {
   if (request.method === "OPTIONS" && request.fields.lower.includes("access-control-request-method")) return { kind: "preflight" };
   const { derivedOfFields } = request;
   derivedOfFields.own ??= { to: byHeaders(request) };
-  return (derivedOfFields.own as { readonly to: Target | undefined }).to ?? byHost(request.host) ?? bySignature(request) ?? { kind: "api" };
+  return (
+    (derivedOfFields.own as { readonly to: Target | undefined }).to ??
+    byHost(request.host) ??
+    byPath(request.target) ??
+    bySignature(request) ?? { kind: "api" }
+  );
 }
 
 function routingHeader(request: RequestHead, ours: string, theirs: string): string | undefined | Target {
@@ -77,6 +85,19 @@ function byHost(host: string): Target | undefined {
   const [, port = "", id = ""] = parts;
   if (!/^\d+$/.test(port) && !SANDBOX_ID.test(id)) return undefined;
   return sandbox(id, port);
+}
+
+const PATH_FORM = /^\/ports\/([^/?]*)\/([^/?]*)([/?].*)?$/;
+
+/** `/ports/<id>/<port>/<rest>`: for clients that can neither resolve names of sandboxes nor send headers. */
+function byPath(target: string): Target | undefined {
+  const [matched, id = "", port = "", rest = ""] = PATH_FORM.exec(target) ?? [];
+  if (matched === undefined) return undefined;
+  const to = sandbox(id, port);
+  if (to.kind !== "sandbox") return to;
+  // Relative links of a page need the slash.
+  if (!rest.startsWith("/")) return { kind: "redirect", location: `/ports/${to.sandboxId}/${to.port}/${rest}` };
+  return { ...to, innerTarget: rest };
 }
 
 function sandbox(idText: string, portText: string): Target {

@@ -8,15 +8,23 @@ import {
   type Exchange,
   type HeadError,
   type RequestHead,
-  type ResponseEdit,
   UpstreamPool,
 } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
-import { jsonResponse, type ProxyProblem, plainResponse, preflightResponse, problemResponse, problems } from "./answers.ts";
+import {
+  jsonResponse,
+  type ProxyProblem,
+  plainResponse,
+  preflightResponse,
+  problemResponse,
+  problems,
+  redirectResponse,
+} from "./answers.ts";
 import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
-import { ProxyExchange } from "./proxy-exchange.ts";
+import { editByPath } from "./path-form.ts";
+import { type ExchangeEdit, ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
@@ -121,8 +129,10 @@ export class Front implements ClientHost {
       case "signed-file": {
         const route = findSigned(this.options.routes, request.method, request.target);
         if (!route) return this.refuse(request, client, problems.badSignature());
-        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT, ON_OUR_ORIGIN);
+        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT, { response: ON_OUR_ORIGIN });
       }
+      case "redirect":
+        return this.answer(request, client, (close) => redirectResponse(target.location, close));
       case "preflight":
         return this.answer(request, client, (close) => preflightResponse(request, close));
       case "bad":
@@ -167,11 +177,13 @@ export class Front implements ClientHost {
     client.drain();
   }
 
-  private toSandboxOrWake(request: RequestHead, client: ClientConnection, { sandboxId, port }: SandboxTarget): Exchange {
+  private toSandboxOrWake(asked: RequestHead, client: ClientConnection, { sandboxId, port, innerTarget }: SandboxTarget): Exchange {
     const { routes } = this.options;
+    const request = innerTarget === undefined ? asked : { ...asked, target: innerTarget, derived: {} };
+    const edit = innerTarget === undefined ? undefined : editByPath(request);
     const route = routes.find(sandboxId);
     const sleeper = route ? undefined : routes.findSleeper(sandboxId);
-    if (!sleeper) return this.toSandbox(request, client, route, sandboxId, port);
+    if (!sleeper) return this.toSandbox(request, client, route, sandboxId, port, edit);
     const problem = refusalToWake(request, sleeper, port);
     if (problem) return this.refuse(request, client, problem);
     client.trust();
@@ -179,7 +191,7 @@ export class Front implements ClientHost {
     const goOn = (noRoom: AppError | undefined) =>
       noRoom
         ? this.refuse(request, client, problems.noRoom(sandboxId, noRoom))
-        : this.toSandbox(request, client, routes.find(sandboxId), sandboxId, port);
+        : this.toSandbox(request, client, routes.find(sandboxId), sandboxId, port, edit);
     exchange.start(sleeper.wake().then((noRoom) => () => goOn(noRoom)));
     return exchange;
   }
@@ -190,7 +202,7 @@ export class Front implements ClientHost {
     route: Route | undefined,
     id: string,
     port: number,
-    edit?: ResponseEdit,
+    edit?: ExchangeEdit,
   ): Exchange {
     if (!route) return this.refuse(request, client, problems.sandboxNotFound(id));
     const problem = refusal(request, route, port);

@@ -30,6 +30,15 @@ function forwardedOf(response: ResponseHead): Uint8Array {
   return response.derived.forwarded;
 }
 
+/** What is changed of a request and its answer on the way. */
+export interface ExchangeEdit {
+  readonly response: ResponseEdit;
+  /** Fields of the request (lower case) that the sandbox does not get. */
+  readonly drops?: readonly string[];
+  /** The answer to an upgrade passes as it is: what follows it is no document. */
+  readonly takesUpgrade?: boolean;
+}
+
 /** One request and its answer, carried between a client and a sandbox as bytes: heads are parsed and written anew, bodies never touched. */
 export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private readonly request: RequestHead;
@@ -38,7 +47,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private readonly port: number;
   private readonly pool: UpstreamPool;
   private readonly key: string;
-  private readonly edit: ResponseEdit | undefined;
+  private readonly edit: ExchangeEdit | undefined;
   private upstream: Connection | undefined;
   private connected = false;
   private isConnecting = false;
@@ -55,8 +64,8 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   /** The sandbox sends in large pieces. */
   private isBulk = false;
 
-  /** `edit`: what the client gets of the sandbox's answers; all of them by default. */
-  constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool, edit?: ResponseEdit) {
+  /** Without `edit` request and answer pass as they are. */
+  constructor(request: RequestHead, client: ClientConnection, route: Route, port: number, pool: UpstreamPool, edit?: ExchangeEdit) {
     this.edit = edit;
     this.request = request;
     this.client = client;
@@ -131,7 +140,8 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     if (this.over) return;
     this.connected = true;
     const other = this.otherHost();
-    const head = other === undefined ? this.forwarded() : forwardedRequest(this.request, other);
+    const drops = this.edit?.drops;
+    const head = other === undefined && !drops ? this.forwarded() : forwardedRequest(this.request, other, drops);
     const early = this.early;
     this.early = [];
     const free = this.upstream?.write(early.length === 0 ? head : Buffer.concat([head, ...early]));
@@ -228,14 +238,15 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private passInterim(response: ResponseHead, rest: Buffer): void {
     this.interim += 1;
     if (this.interim > MAX_INTERIM) throw new Error("too many interim responses");
-    if (this.request.minor === 1) this.client.write(forwardedResponse(response, { edit: this.edit }));
+    if (this.request.minor === 1) this.client.write(forwardedResponse(response, { edit: this.edit?.response }));
     if (rest.byteLength > 0) this.onResponseHead(rest);
   }
 
   private openTunnel(response: ResponseHead, rest: Buffer): void {
-    if (this.request.upgrade === undefined || !this.requestEnded || this.edit) throw new Error("upgrade that nobody asked for");
+    if (this.request.upgrade === undefined || !this.requestEnded || (this.edit && !this.edit.takesUpgrade))
+      throw new Error("upgrade that nobody asked for");
     this.tunnel = true;
-    this.client.write(forwardedResponse(response, {}));
+    this.client.write(forwardedResponse(response, { edit: this.edit?.response }));
     if (rest.byteLength > 0) this.toClient(rest);
     const early = this.client.becomeTunnel();
     if (early.byteLength > 0) this.onBody(early);
@@ -248,7 +259,8 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     const close = !keepAlive || response.framing.kind === "close";
     const unchunked = minor === 0;
     if (unchunked && response.framing.kind === "chunked") this.decoder = new ChunkedDecoder();
-    const head = close || this.edit ? forwardedResponse(response, { close, unchunked, edit: this.edit }) : forwardedOf(response);
+    const edit = this.edit?.response;
+    const head = close || edit ? forwardedResponse(response, { close, unchunked, edit }) : forwardedOf(response);
     const count = rest.byteLength === 0 || this.scanner.done ? 0 : this.scanner.take(rest, 0);
     if (count === 0) this.toClient(head);
     else if (!this.client.writeBoth(head, this.plain(rest, count))) this.upstream?.pause();

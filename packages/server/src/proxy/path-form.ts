@@ -1,0 +1,31 @@
+import type { RequestHead, ResponseEdit } from "@boxyard/http1";
+import type { ExchangeEdit } from "./proxy-exchange.ts";
+
+/*
+ * A port of a sandbox below `/ports/<id>/<port>/` has the origin of the API, and so have the ports of all other sandboxes. A browser keeps
+ * them apart only if what they send gets no part of that origin: documents run in an origin of their own (no storage, no service worker,
+ * no reading of other answers), and nothing that a browser keeps by host or origin comes or goes.
+ */
+
+/** What would count for the whole host, with every client: for other sandboxes and for the API too. */
+const OF_THE_HOST =
+  /^(service-worker-allowed|clear-site-data|strict-transport-security|alt-svc|nel|report-to|reporting-endpoints|origin-agent-cluster)$/;
+/** What browsers keep by host, or ask a person for in the server's name. Other clients have jars of their own, and use them as they like. */
+const KEPT_BY_BROWSERS = /^(set-cookie|www-authenticate)$/;
+const SANDBOXED = "Content-Security-Policy: sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads\r\n";
+
+const added = () => SANDBOXED;
+const TO_PROGRAMS: ResponseEdit = { keeps: (name) => !OF_THE_HOST.test(name), added };
+const TO_BROWSERS: ResponseEdit = { keeps: (name) => !OF_THE_HOST.test(name) && !KEPT_BY_BROWSERS.test(name), added };
+
+const FOR_PROGRAMS: ExchangeEdit = { response: TO_PROGRAMS, takesUpgrade: true };
+const FOR_BROWSERS: ExchangeEdit = { response: TO_BROWSERS, drops: ["cookie"], takesUpgrade: true };
+
+/** All browsers call themselves Mozilla, for thirty years now. A program that does so is taken for one. */
+const isBrowser = ({ fields }: RequestHead) =>
+  /^mozilla\//i.test(fields.get("user-agent") ?? "") || fields.get("sec-fetch-site") !== undefined;
+
+/** What is changed of a request that names its sandbox in its path. */
+export function editByPath(request: RequestHead): ExchangeEdit {
+  return isBrowser(request) ? FOR_BROWSERS : FOR_PROGRAMS;
+}
