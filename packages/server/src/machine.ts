@@ -31,7 +31,10 @@ export interface Machine {
   fingerprint(): Promise<Fingerprint>;
   /** True when the machine holds something for the data directory that only a driver can give back. */
   isInstalled(): boolean;
-  /** Undoes what set-up did, after the driver's release. Returns what was kept, in sentences for people. Repeatable. */
+  /**
+   * Undoes what set-up did, after the driver's release. Returns what was kept, in sentences for people. Repeatable. Throws `failed_precondition`,
+   * reason `not_ours`, for a data directory that was not set up on this machine.
+   */
   uninstall(): readonly string[];
   /** Tests put faults between the steps of a create or a removal. */
   readonly observer?: StepObserver;

@@ -10,6 +10,9 @@ import { isInstalled, removeUnit } from "../service/systemd.ts";
 /** The name that `boxyard service install` gives a unit unless told otherwise. */
 const SERVICE = "boxyard";
 
+/** What the server's role ends with when the directory is none of ours. */
+const NOTHING_REMOVED = 3;
+
 export function configure(command: Command, context: CliContext): void {
   command
     .description(
@@ -40,6 +43,10 @@ async function uninstall(options: { yes?: boolean }, context: CliContext): Promi
   if (isInstalled(SERVICE, config)) removeUnit(SERVICE, config);
   await stopServer(config.dataDir, signal);
   const exitCode = await runRole(config, "uninstall", [], "progress");
+  if (exitCode === NOTHING_REMOVED) {
+    const details = { hint: "BOXYARD_DATA says which directory is meant." };
+    throw new AppError("failed_precondition", "nothing was removed", { reason: "not_ours", details });
+  }
   if (exitCode !== 0) {
     const details = { hint: "What stopped it stands above; `boxyard uninstall --yes` goes on from there." };
     throw new AppError("internal", "not everything could be removed", { reason: "uninstall_failed", details });

@@ -39,9 +39,10 @@ test("leaves what is not ours, and says so", () => {
 test("touches no directory that was not set up here, nor one that was copied from elsewhere", () => {
   for (const copy of ["instance.json", "sandboxes/instance.json"]) rmSync(join(config.dataDir, copy));
   const before = readdirSync(config.dataDir);
-  expect(uninstall(config, runDirectory).join("\n")).toContain("nothing was removed");
+  const refused = expect.objectContaining({ reason: "not_ours" });
+  expect(() => uninstall(config, runDirectory)).toThrow(refused);
   writeInstance(config.dataDir, { version: 1, instance: "00000000", network: "10.9.0.0/16", poolSizeBytes: 1 });
-  expect(uninstall(config, runDirectory).join("\n")).toContain("nothing was removed");
+  expect(() => uninstall(config, runDirectory)).toThrow(refused);
   expect(readdirSync(config.dataDir).sort()).toEqual([...before, "instance.json"].sort());
 });
 

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { AppError } from "@boxyard/core";
 import { RUN_DIRECTORY } from "../network/index.ts";
 import { poolPaths } from "../pool-storage/index.ts";
 import { hasErrno } from "../sys/libc.ts";
@@ -20,12 +21,14 @@ export function isInstalled(dataDir: string): boolean {
 
 /**
  * Undoes what set-up did: kernel settings and the data directory's files. The driver must have been released. Repeatable; killed at any
- * line, the next one goes on from there. Returns what was kept, in sentences for people.
+ * line, the next one goes on from there. Returns what was kept, in sentences for people. Throws `failed_precondition`, reason `not_ours`, and
+ * removes nothing, for a directory that was not set up on this machine.
  */
 export function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): string[] {
   const { dataDir } = config;
   const own = readInstance(dataDir);
-  if (!own) return [`${dataDir} is no data directory of Boxyard's on this machine; nothing was removed.`];
+  if (!own)
+    throw new AppError("failed_precondition", `${dataDir} is no data directory of Boxyard's on this machine`, { reason: "not_ours" });
   const kept: string[] = [];
   const others = serversIn(runDirectory).filter((instance) => instance !== own.instance);
   if (others.length === 0) {

@@ -1,12 +1,22 @@
+import { isAppError } from "@boxyard/core";
 import type { ServerConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { release } from "./release.ts";
+
+/** Exit code when the data directory is none of ours: nothing was removed. */
+const NOTHING_REMOVED = 3;
 
 /** Ends every sandbox, gives back what the machine holds, and undoes what set-up did. Returns the exit code. */
 export async function uninstall(config: ServerConfig, machine: Machine): Promise<number> {
   // A half-made set-up, or a removal that was cut off, holds nothing that a driver would have to give back.
   const exitCode = machine.isInstalled() ? await release(config, machine, ["--sandboxes"]) : 0;
   if (exitCode !== 0) return exitCode;
-  for (const sentence of machine.uninstall()) console.error(sentence);
-  return 0;
+  try {
+    for (const sentence of machine.uninstall()) console.error(sentence);
+    return 0;
+  } catch (error) {
+    if (!isAppError(error) || error.reason !== "not_ours") throw error;
+    console.error(`${error.message}.`);
+    return NOTHING_REMOVED;
+  }
 }
