@@ -29,7 +29,7 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",
   sandbox_ended: "It was killed or its time was up; `--timeout` of `sandbox create` gives it longer.",
   sandbox_not_running: "`boxyard sandbox list` shows the sandboxes there are.",
-  not_enough_space: "Remove files in the sandbox: its disk is full.",
+  not_enough_space: "Remove files in the sandbox, its disk is full; or build its template with a larger --disk.",
 };
 
 /** Lines to print for an error: what failed, and what to do about it. Errors of the SDK and of our own have a `reason`. */

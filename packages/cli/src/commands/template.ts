@@ -54,7 +54,8 @@ const outcome = (command: Command): Command =>
     .option("--no-ptrace", "their root looks into no process of another user")
     .option("--max-open-files <count>", "files that one process of its sandboxes may have open (default: the server's setting)", parseCount)
     .option("--cpus <count>", "processors of its sandboxes", parseCount)
-    .option("--memory <MiB>", "memory of its sandboxes", parseCount);
+    .option("--memory <MiB>", "memory of its sandboxes", parseCount)
+    .option("--disk <MiB>", "what each of its sandboxes may write beside the template's own files (default: 10240)", parseCount);
 
 export function configure(command: Command, context: CliContext): void {
   command.description("Build, list, look at, tag, push, export, import and delete templates.");

@@ -16,6 +16,7 @@ export interface BuildOptions {
   readonly readyCmd?: string;
   readonly cpus?: number;
   readonly memory?: number;
+  readonly disk?: number;
   /** False: sandboxes of the template can't gain privileges (sudo). */
   readonly newPrivileges?: boolean;
   readonly ptrace?: boolean;
@@ -41,9 +42,9 @@ export async function buildAs(
   options: Omit<BuildOptions, "file" | "buildArg" | "target">,
   context: CliContext,
 ): Promise<void> {
-  const { tag: tags, cpus: cpuCount, memory: memoryMB, cache } = options;
+  const { tag: tags, cache } = options;
   const secrets = Object.fromEntries((options.secret ?? []).map((text) => secretOf(text, context.config.env)));
-  const target = { ...(await connection(context)), tags, secrets, cpuCount, memoryMB, skipCache: !cache, signal: context.signal };
+  const target = { ...(await connection(context)), tags, secrets, ...sizeOf(options), skipCache: !cache, signal: context.signal };
   const template = withOutcome(made, options);
   const view = new BuildView(context.output);
   try {
@@ -64,6 +65,8 @@ export async function buildAs(
     throw Object.assign(error as BuildError, { message: [`step ${step}: ${message}`, ...excerpt(at)].join("\n") });
   }
 }
+
+const sizeOf = ({ cpus, memory, disk }: Partial<BuildOptions>) => ({ cpuCount: cpus, memoryMB: memory, diskSizeMB: disk });
 
 /** What the command line says of the template's sandboxes, over what its file says. */
 function withOutcome(template: Template, { startCmd, readyCmd, newPrivileges, ptrace, maxOpenFiles }: Partial<BuildOptions>): Template {

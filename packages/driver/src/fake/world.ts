@@ -43,7 +43,7 @@ export class FakeWorld {
   command: FakeCommands = () => ({});
   released = 0;
   /** What `capacity` answers. */
-  capacity: Capacity = {
+  capacity: { -readonly [K in keyof Capacity]: Capacity[K] } = {
     memoryLimitBytes: 2 ** 40,
     memoryFreeBytes: 2 ** 40,
     processLimit: 2 ** 22,

@@ -25,13 +25,15 @@ export interface BuildResources {
   readonly cpuCount?: number | undefined;
   /** Memory of its sandboxes in MiB, a whole number of at least 128. Default: the server's, 1024. */
   readonly memoryMB?: number | undefined;
+  /** What each of its sandboxes may write beside the template's own files, in MiB, at least 64. Default: the server's, 10240. */
+  readonly diskSizeMB?: number | undefined;
 }
 
 export function requestBuild(
   api: ApiClient,
   name: string,
   tags: readonly string[] | undefined,
-  { cpuCount, memoryMB }: BuildResources,
+  { cpuCount, memoryMB, diskSizeMB }: BuildResources,
   options: RequestOptions,
 ): Promise<NewBuild> {
   return api.send({
@@ -39,7 +41,7 @@ export function requestBuild(
     path: "/v3/templates",
     what: `request a build of template ${name}`,
     options,
-    body: { name, tags, cpuCount, memoryMB },
+    body: { name, tags, cpuCount, memoryMB, diskSizeMB },
     read: async (response) => {
       const json = (await response.json()) as Record<string, unknown>;
       const strings = (value: unknown) => (Array.isArray(value) ? value.filter((item) => typeof item === "string") : []);

@@ -55,7 +55,7 @@ export class Catalog {
       resources: {
         cpuCount: wanted.cpuCount ?? DEFAULT_CPU_COUNT,
         memoryMB: wanted.memoryMB ?? DEFAULT_MEMORY_MB,
-        diskMB: DEFAULT_DISK_MB,
+        diskMB: Math.max(wanted.diskSizeMB ?? DEFAULT_DISK_MB, wanted.minFreeDiskMb ?? 0),
       },
       createdAt: now,
       updatedAt: now,

@@ -62,8 +62,8 @@ export class BuildBench {
   }
 
   /** Requests, starts and awaits a build. */
-  async build(name: string, body: object = {}) {
-    const of = await this.request(name);
+  async build(name: string, body: object = {}, requested: object = {}) {
+    const of = await this.request(name, requested);
     const started = await this.start(of, body);
     if (started.status !== 202) throw new Error(`start answered ${started.status}: ${JSON.stringify(started.body)}`);
     return { of, ...(await this.ended(of)) };

@@ -3,6 +3,8 @@ import { z } from "@hono/zod-openapi";
 /** Longest name with its tag, and longest alias (docs/contract/templates.md, Names and tags). */
 export const MAX_NAME_LENGTH = 128;
 const MAX_INT32 = 2 ** 31 - 1;
+/** With less a sandbox can't do its first work: its agent and shell write a little too. */
+const MIN_DISK_MB = 64;
 const MAX_TAGS = 100;
 const MAX_STEPS = 1000;
 const MAX_STAGES = 100;
@@ -27,7 +29,13 @@ export const NewTemplate = z
       .optional()
       .openapi({ description: "Of more than the server's machine has, sandboxes get what it has" }),
     memoryMB: atLeast(128, "Memory in MiB").optional(),
-    minFreeDiskMb: atLeast(0, "Free disk in MiB").optional().openapi({ description: "Taken and not acted upon" }),
+    diskSizeMB: atLeast(MIN_DISK_MB, "Disk in MiB")
+      .optional()
+      .openapi({
+        description:
+          "What a sandbox may write beside the template's own files; 10240 by default. Of more than the pool has, they get what it has",
+      }),
+    minFreeDiskMb: atLeast(0, "Free disk in MiB").optional().openapi({ description: "Makes the disk at least so large; never smaller" }),
   })
   .openapi("TemplateBuildRequestV3");
 export type NewTemplate = z.infer<typeof NewTemplate>;

@@ -81,6 +81,27 @@ describe("a build", () => {
     await s.call("DELETE", `/sandboxes/${sandboxID}`);
   });
 
+  test("has the disk that it asks for, at least what must be free, and no more than the pool has", async () => {
+    const disk = async (name: string, wanted: Record<string, number>) => {
+      const { of, status } = await bench.build(name, { steps: [run(name)] }, wanted);
+      const { sandboxID } = await s.create({ templateID: name });
+      const { diskSizeMB } = (await s.call("GET", `/sandboxes/${sandboxID}`)).body;
+      expect(s.world.sandboxes.get(sandboxID)?.spec.resources.diskBytes).toBe(diskSizeMB * 2 ** 20);
+      await s.call("DELETE", `/sandboxes/${sandboxID}`);
+      return { status, diskSizeMB, log: await bench.log(of) };
+    };
+    expect(await disk("small", { diskSizeMB: 64 })).toMatchObject({ status: "ready", diskSizeMB: 64 });
+    expect(await disk("raised", { diskSizeMB: 64, minFreeDiskMb: 128 })).toMatchObject({ diskSizeMB: 128 });
+    expect(await disk("as-usual", { minFreeDiskMb: 128 })).toMatchObject({ diskSizeMB: 10_240 });
+    const most = (2 ** 50 - 2 ** 20) / 2 ** 20;
+    s.world.capacity.diskLimitBytes = most * 2 ** 20;
+    const huge = await disk("huge", { minFreeDiskMb: 2147483647 });
+    expect(huge).toMatchObject({ diskSizeMB: most });
+    expect(huge.log).toContain(`disk: 2147483647 MiB are more than the pool has; sandboxes get ${most} MiB`);
+    const refused = await s.call("POST", "/v3/templates", { name: "tiny", diskSizeMB: 63 });
+    expect([refused.status, refused.body.message]).toEqual([400, "validation error: diskSizeMB: Disk in MiB must be at least 64"]);
+  });
+
   test("takes from the cache what was built before, up to a step that is forced", async () => {
     const steps = [run("one"), run("two"), run("three")];
     await bench.build("cached", { steps });

@@ -1,6 +1,7 @@
 import type { ImageRef } from "@boxyard/driver";
 import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord, TemplateSpec } from "../../store/index.ts";
+import { DEFAULT_DISK_MB } from "../templates.ts";
 import { type Commands, FINALIZE, factsTar, templateSpecOf, tryStart } from "./finish/finalize.ts";
 import type { BuildLog } from "./log/build-log.ts";
 import type { BuildOrder } from "./order/build-order.ts";
@@ -19,7 +20,12 @@ export async function runBuild(
   hold: { signal: AbortSignal; pin: Pin },
 ): Promise<TemplateSpec> {
   const { teamId, request } = order;
-  const build = fitted(order.build, deps.maxCpuCount, log);
+  const { diskLimitBytes } = await deps.driver.capacity();
+  const build = fitted(
+    order.build,
+    { cpuCount: deps.maxCpuCount, diskMB: Math.max(DEFAULT_DISK_MB, Math.floor(diskLimitBytes / 2 ** 20)) },
+    log,
+  );
   const { settings } = deps;
   const secrets = { ...settings.secrets, ...request.secrets };
   const mask = masker([...Object.values(request.secrets), ...settings.passwords]);
@@ -49,12 +55,15 @@ export async function runBuild(
   }
 }
 
-/** A build that asks for no more processors than there are; the log says so when it did. */
-function fitted(build: BuildRecord, maxCpuCount: number, log: BuildLog): BuildRecord {
-  const { cpuCount } = build.resources;
-  if (cpuCount <= maxCpuCount) return build;
-  log.add(`cpuCount: ${cpuCount} is more than this machine has; sandboxes get ${maxCpuCount}`, "base", "warn");
-  return { ...build, resources: { ...build.resources, cpuCount: maxCpuCount } };
+/** A build that asks for no more processors and disk than there are; the log says so when it did. */
+function fitted(build: BuildRecord, most: { readonly cpuCount: number; readonly diskMB: number }, log: BuildLog): BuildRecord {
+  const { cpuCount, diskMB } = build.resources;
+  if (cpuCount > most.cpuCount) {
+    log.add(`cpuCount: ${cpuCount} is more than this machine has; sandboxes get ${most.cpuCount}`, "base", "warn");
+  }
+  if (diskMB > most.diskMB) log.add(`disk: ${diskMB} MiB are more than the pool has; sandboxes get ${most.diskMB} MiB`, "base", "warn");
+  const resources = { ...build.resources, cpuCount: Math.min(cpuCount, most.cpuCount), diskMB: Math.min(diskMB, most.diskMB) };
+  return { ...build, resources };
 }
 
 /** Tries what sandboxes would start from. */

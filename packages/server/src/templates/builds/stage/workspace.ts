@@ -13,6 +13,7 @@ import { type TeamId, type TemplateId, wrapError } from "@boxyard/core";
 import type { ImageRef, SandboxDriver } from "@boxyard/driver";
 import type { BuildSandboxes } from "../../../sandboxes/build-sandboxes.ts";
 import type { Sandbox } from "../../../sandboxes/engine/sandbox.ts";
+import { DEFAULT_DISK_MB } from "../../templates.ts";
 import { BUILD_DIRECTORY, type BuildSettings } from "./build-settings.ts";
 import { imageOf } from "./state.ts";
 
@@ -115,7 +116,8 @@ function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, disk
   const resources = {
     cpuCount,
     memoryBytes: Math.max(memoryMB, MIN_MEMORY_MB) * 2 ** 20,
-    diskBytes: diskMB * 2 ** 20,
+    // A small disk is for the template's sandboxes: its build may need more.
+    diskBytes: Math.max(diskMB, DEFAULT_DISK_MB) * 2 ** 20,
     maxProcesses: MAX_PROCESSES,
   };
   return { image, buildId, teamId, templateId, resources };
