@@ -19,7 +19,7 @@ async function main(): Promise<number> {
     const code = interrupt.exitCode() ?? exitCodeOf(error, context?.failureExitCode);
     const [first, ...rest] = explain(error);
     // After Ctrl-C, and when nobody reads, there is nobody to tell.
-    if (interrupt.exitCode() === undefined && code !== 141) output.note([`${output.red("error:")} ${first}`, ...rest].join("\n"));
+    if (interrupt.exitCode() === undefined && code !== 141) output.error([`${output.red("error:")} ${first}`, ...rest].join("\n"));
     return code;
   }
 }

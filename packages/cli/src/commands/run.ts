@@ -14,6 +14,7 @@ interface RunOptions extends RemoteCommandOptions {
   readonly name?: string;
   readonly template: string;
   readonly keep?: boolean;
+  readonly quiet?: boolean;
   readonly internet: boolean;
 }
 
@@ -47,6 +48,7 @@ export function configure(command: Command, context: CliContext): void {
     .option("--rm", "remove the sandbox when the command has ended, as always")
     .option("--name <name>", "a name to find the sandbox by")
     .option("--keep", "keep the sandbox for five minutes and print its id")
+    .option("-q, --quiet", "say nothing but what the command says, of a sandbox that is kept only the id")
     .option("--no-internet", "no way out of the sandbox")
     .passThroughOptions()
     .addHelpText("after", EXAMPLES)
@@ -55,6 +57,7 @@ export function configure(command: Command, context: CliContext): void {
 
 async function run(argv: readonly string[], options: RunOptions, context: CliContext): Promise<void> {
   if (options.tty) needTerminal("give -i instead of -it");
+  context.output.quiet = options.quiet === true;
   const target = await connection(context);
   const sandbox = await Sandbox.create(options.template, {
     ...target,
@@ -78,6 +81,7 @@ async function run(argv: readonly string[], options: RunOptions, context: CliCon
 async function finish(sandbox: Sandbox, keep: boolean, context: CliContext): Promise<void> {
   if (keep) {
     await sandbox.setTimeout(KEEP_MS);
+    if (context.output.quiet) await context.output.writeError(`${sandbox.sandboxId}\n`);
     context.output.note(
       `sandbox ${sandbox.sandboxId} is kept for ${KEEP_MS / 60_000} minutes; \`boxyard shell ${sandbox.sandboxId}\` opens it`,
     );

@@ -3,6 +3,8 @@ import { AppError } from "@boxyard/core";
 /** Where a command speaks: results on standard output, everything else on standard error. */
 export class Output {
   readonly color: boolean;
+  /** No sentences beside the results; errors are told all the same. */
+  quiet = false;
   private broken = false;
   private onBroken: (() => void) | undefined;
 
@@ -44,6 +46,11 @@ export class Output {
 
   /** A sentence for the person, beside the results. */
   note(text: string): void {
+    if (!this.quiet) process.stderr.write(`${text}\n`);
+  }
+
+  /** Why the program fails. */
+  error(text: string): void {
     process.stderr.write(`${text}\n`);
   }
 

@@ -45,7 +45,7 @@ export async function ensureServer(context: CliContext, args: readonly string[] 
     for (let setUps = 0; setUps <= MAX_SET_UPS; setUps++) {
       const file = await startDetached(config, args, signal);
       if (file) return file;
-      if (setUps < MAX_SET_UPS) await runSetup(config);
+      if (setUps < MAX_SET_UPS) await runSetup(config, [], output.quiet);
     }
     throw new AppError("failed_precondition", "set-up has finished, and the server still says that it is needed", {
       reason: "setup_failed",

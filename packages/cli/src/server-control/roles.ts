@@ -6,30 +6,45 @@ import { type ServerRole, selfCommand } from "./self-command.ts";
 /** Signals that are passed on to a server in the foreground. */
 const FORWARDED = ["SIGTERM", "SIGHUP"] as const;
 
-/**
- * Runs one of the server's roles in the foreground and resolves with its exit code. Its progress goes to our standard error; its standard
- * output too, unless it is what the user asked for.
- */
-export function runRole(config: CliConfig, role: ServerRole, args: readonly string[], output: "result" | "progress"): Promise<number> {
+/** Where standard output and standard error of a role go: a `result` is what the user asked for, `quiet` progress is shown only when it failed. */
+export type RoleOutput = "result" | "progress" | "quiet";
+const STDIO: Readonly<Record<RoleOutput, ["ignore", StdioPart, StdioPart]>> = {
+  result: ["ignore", "inherit", "inherit"],
+  progress: ["ignore", 2, "inherit"],
+  quiet: ["ignore", "pipe", "pipe"],
+};
+type StdioPart = "inherit" | "pipe" | 2;
+/** Of quiet progress, the last so much is kept. */
+const KEPT_CHARACTERS = 64 << 10;
+
+/** Runs one of the server's roles in the foreground and resolves with its exit code. */
+export function runRole(config: CliConfig, role: ServerRole, args: readonly string[], output: RoleOutput): Promise<number> {
   const [command, ...rest] = selfCommand(role, args);
-  const child = spawn(command, rest, {
-    stdio: ["ignore", output === "result" ? "inherit" : 2, "inherit"],
-    env: { ...config.env, BOXYARD_DATA: config.dataDir },
-  });
+  const child = spawn(command, rest, { stdio: STDIO[output], env: { ...config.env, BOXYARD_DATA: config.dataDir } });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      said = (said + text).slice(-KEPT_CHARACTERS);
+    });
+  }
   // The terminal sends Ctrl-C to both of us; we stay until the child has put things in order.
   const forward = (signal: NodeJS.Signals) => child.kill(signal);
   for (const signal of FORWARDED) process.on(signal, forward);
   return new Promise<number>((resolve, reject) => {
     child.once("error", (cause) => reject(new AppError("internal", `cannot start ${command}`, { reason: "spawn", cause })));
-    child.once("exit", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 128)));
+    // All that it said is there when its streams are closed.
+    child.once("close", (code, signal) => {
+      if (code !== 0) process.stderr.write(said);
+      resolve(code ?? (signal === "SIGINT" ? 130 : 128));
+    });
   }).finally(() => {
     for (const signal of FORWARDED) process.off(signal, forward);
   });
 }
 
-/** Sets the machine up, telling the person what is done. */
-export async function runSetup(config: CliConfig, args: readonly string[] = []): Promise<void> {
-  const exitCode = await runRole(config, "setup", args, "progress");
+/** Sets the machine up, telling the person what is done unless nobody wants to know. */
+export async function runSetup(config: CliConfig, args: readonly string[] = [], quiet = false): Promise<void> {
+  const exitCode = await runRole(config, "setup", args, quiet ? "quiet" : "progress");
   if (exitCode === 0) return;
   const details = {
     hint: "What is missing stands above. `boxyard doctor` looks at this machine again; `boxyard setup` goes on from here.",
