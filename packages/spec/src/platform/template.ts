@@ -29,12 +29,10 @@ export const NewTemplate = z
       .optional()
       .openapi({ description: "Of more than the server's machine has, sandboxes get what it has" }),
     memoryMB: atLeast(128, "Memory in MiB").optional(),
-    diskSizeMB: atLeast(MIN_DISK_MB, "Disk in MiB")
-      .optional()
-      .openapi({
-        description:
-          "What a sandbox may write beside the template's own files; 10240 by default. Of more than the pool has, they get what it has",
-      }),
+    diskSizeMB: atLeast(MIN_DISK_MB, "Disk in MiB").optional().openapi({
+      description:
+        "What a sandbox may write beside the template's own files; 10240 by default. Of more than the pool has, they get what it has",
+    }),
     minFreeDiskMb: atLeast(0, "Free disk in MiB").optional().openapi({ description: "Makes the disk at least so large; never smaller" }),
   })
   .openapi("TemplateBuildRequestV3");
