@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { SandboxDriver } from "./driver.ts";
-import type { AgentAddress, SandboxHandle, SandboxSpec } from "./types.ts";
+import type { AgentAddress, SandboxHandle, SandboxSpec } from "./runtime/types.ts";
 
 /** What the suite needs to know of an implementation beyond the contract itself. */
 export interface ContractSubject {
@@ -51,8 +51,10 @@ export async function health({ host, agentPort }: AgentAddress, timeoutMs = 2_00
   }
 }
 
-export async function boot(subject: ContractSubject, spec = subject.spec()): Promise<SandboxHandle> {
+export async function boot(subject: Pick<ContractSubject, "driver" | "spec">, spec = subject.spec()): Promise<SandboxHandle> {
   const handle = await subject.driver.create(spec, never);
   await subject.driver.start(handle, never);
   return handle;
 }
+
+export const listed = async (driver: SandboxDriver): Promise<string[]> => (await driver.list()).map((handle) => handle.sandboxId);

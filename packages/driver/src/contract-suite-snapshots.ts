@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { boot, type ContractSubject, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
-import type { SandboxHandle, SandboxSpec } from "./types.ts";
+import type { SandboxHandle, SandboxSpec } from "./runtime/types.ts";
 
 /** What `SnapshotStore` and `SandboxSpec.from` promise, with memory where the driver can keep it, and with the disk alone. */
 export function snapshotTests(subject: Subject): void {

@@ -1,6 +1,7 @@
 import { AppError } from "@boxyard/core";
-import type { LayerInfo, MakeLayerOptions } from "./images.ts";
-import type { SandboxHandle } from "./types.ts";
+import type { MakeLayerOptions } from "./images/images.ts";
+import type { SandboxHandle } from "./runtime/types.ts";
+import type { LayerInfo } from "./storage/layers.ts";
 
 /**
  * Copies of running sandboxes, from which any number of other sandboxes start: snapshots, forks and templates that start from memory.

@@ -1,6 +1,6 @@
 import { newSandboxId } from "@boxyard/core";
+import type { CheckpointAbility } from "../checkpoint/generation.ts";
 import { type ContractSubject, driverContract } from "../contract-suite.ts";
-import type { CheckpointAbility } from "../types.ts";
 import { FakeDriver } from "./fake-driver.ts";
 import { FakeWorld } from "./world.ts";
 

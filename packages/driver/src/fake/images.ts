@@ -4,38 +4,26 @@ import {
   DEFAULT_MAX_LAYER_BYTES,
   type ImageStore,
   type ImportLayerOptions,
-  type LayerInfo,
   type LayerSource,
   type MakeLayerOptions,
-} from "../images.ts";
-import type { SandboxHandle } from "../types.ts";
+} from "../images/images.ts";
+import type { SandboxHandle } from "../runtime/types.ts";
+import type { LayerInfo } from "../storage/layers.ts";
+import { FakeLayers } from "./layers.ts";
 import { digestOf, makeTar } from "./make-tar.ts";
-import type { FakeSandbox, FakeWorld } from "./world.ts";
+import type { FakeSandboxes } from "./sandboxes.ts";
+import type { FakeWorld } from "./world.ts";
 
 const MAX_LAYERS = 20;
-const notFound = (digest: string) => new AppError("not_found", `There is no layer ${digest}`, { reason: "layer_not_found" });
 
-/** Layers of a fake world: tars in memory, never unpacked. What a fake sandbox "has changed" are its `files`. */
-export class FakeImages implements ImageStore {
+/** Makes the layers of a fake world. What a fake sandbox "has changed" are its `files`. */
+export class FakeImages extends FakeLayers implements ImageStore {
   readonly maxLayers = MAX_LAYERS;
-  private readonly world: FakeWorld;
-  private readonly find: (handle: SandboxHandle) => FakeSandbox;
+  private readonly sandboxes: FakeSandboxes;
 
-  constructor(world: FakeWorld, find: (handle: SandboxHandle) => FakeSandbox) {
-    this.world = world;
-    this.find = find;
-  }
-
-  async hasLayer(digest: string): Promise<boolean> {
-    return this.world.layers.has(digest);
-  }
-
-  async getLayer(digest: string): Promise<LayerInfo> {
-    return this.known(digest).info;
-  }
-
-  async listLayers(): Promise<readonly LayerInfo[]> {
-    return [...this.world.layers.values()].map((layer) => layer.info);
+  constructor(world: FakeWorld, sandboxes: FakeSandboxes) {
+    super(world);
+    this.sandboxes = sandboxes;
   }
 
   importLayer(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo> {
@@ -62,7 +50,7 @@ export class FakeImages implements ImageStore {
   commit(handle: SandboxHandle, options: CommitOptions): Promise<LayerInfo> {
     return this.world.faults.around("commit", options.signal, async () => {
       options.signal.throwIfAborted();
-      const sandbox = this.find(handle);
+      const sandbox = this.sandboxes.find(handle);
       if (sandbox.phase === "running" && !sandbox.frozen) {
         throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} runs; freeze it first`, { reason: "sandbox_running" });
       }
@@ -90,28 +78,6 @@ export class FakeImages implements ImageStore {
       options.signal.throwIfAborted();
       return new Response(this.known(digest).tar).body as ReadableStream<Uint8Array>;
     });
-  }
-
-  removeLayer(digest: string): Promise<void> {
-    return this.world.faults.around("removeLayer", undefined, async () => {
-      const sandboxes = [...this.world.sandboxes.values()]
-        .filter((s) => s.spec.image.layers.includes(digest))
-        .map((s) => s.handle.sandboxId);
-      if (sandboxes.length > 0) {
-        throw new AppError("failed_precondition", `Layer ${digest} is in use`, { reason: "layer_in_use", details: { sandboxes } });
-      }
-      const snapshots = [...this.world.snapshots.values()].filter(({ info }) => info.layers.includes(digest)).map(({ info }) => info.id);
-      if (snapshots.length > 0) {
-        throw new AppError("failed_precondition", `Layer ${digest} is in use`, { reason: "layer_in_use", details: { snapshots } });
-      }
-      this.world.layers.delete(digest);
-    });
-  }
-
-  private known(digest: string) {
-    const layer = this.world.layers.get(digest);
-    if (!layer) throw notFound(digest);
-    return layer;
   }
 
   private keep(tar: Uint8Array<ArrayBuffer>, { maxBytes = DEFAULT_MAX_LAYER_BYTES }: MakeLayerOptions): LayerInfo {

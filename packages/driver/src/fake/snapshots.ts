@@ -1,26 +1,29 @@
 import { AppError } from "@boxyard/core";
-import type { LayerInfo, MakeLayerOptions } from "../images.ts";
+import type { CheckpointAbility } from "../checkpoint/generation.ts";
+import type { MakeLayerOptions } from "../images/images.ts";
+import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
 import { type CaptureOptions, type SnapshotInfo, type SnapshotStore, snapshotNotFound } from "../snapshots.ts";
-import type { CheckpointAbility, SandboxHandle, SandboxSpec } from "../types.ts";
+import type { LayerInfo } from "../storage/layers.ts";
 import type { FakeImages } from "./images.ts";
-import type { FakeSandbox, FakeWorld } from "./world.ts";
+import type { FakeSandboxes } from "./sandboxes.ts";
+import type { FakeWorld } from "./world.ts";
 
 /** Snapshots of pretended sandboxes: their files, by path. */
 export class FakeSnapshots implements SnapshotStore {
   private readonly world: FakeWorld;
   private readonly images: FakeImages;
-  private readonly findAlive: (handle: SandboxHandle) => FakeSandbox;
+  private readonly sandboxes: FakeSandboxes;
 
-  constructor(world: FakeWorld, images: FakeImages, findAlive: (handle: SandboxHandle) => FakeSandbox) {
+  constructor(world: FakeWorld, images: FakeImages, sandboxes: FakeSandboxes) {
     this.world = world;
     this.images = images;
-    this.findAlive = findAlive;
+    this.sandboxes = sandboxes;
   }
 
   capture(handle: SandboxHandle, { id, memory }: CaptureOptions, signal: AbortSignal): Promise<SnapshotInfo> {
     return this.world.faults.around("capture", signal, async () => {
       signal.throwIfAborted();
-      const { spec, files } = this.findAlive(handle);
+      const { spec, files } = this.sandboxes.alive(handle);
       mayKeep(this.world.checkpoint, memory);
       if (!/^[a-z0-9-]{1,64}$/.test(id)) throw new AppError("invalid_argument", "The id of a snapshot is malformed", { reason: "bad_id" });
       if (this.world.snapshots.has(id)) {

@@ -1,7 +1,8 @@
-import type { Generation } from "../checkpoint.ts";
-import type { LayerInfo } from "../images.ts";
+import type { CheckpointAbility, Generation } from "../checkpoint/generation.ts";
+import type { NetworkSpec } from "../network/network-spec.ts";
+import type { Capacity, ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../runtime/types.ts";
 import type { SnapshotInfo } from "../snapshots.ts";
-import type { Capacity, CheckpointAbility, ExitStatus, NetworkSpec, RuntimePhase, SandboxHandle, SandboxSpec } from "../types.ts";
+import type { LayerInfo } from "../storage/layers.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 

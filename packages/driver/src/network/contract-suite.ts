@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
+import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "../contract-subject.ts";
 
-/** The part of the driver's contract that is about the ways to and from a running sandbox. */
+/** Proves the guarantees of `NetworkDriver`. */
 export function networkTests(subject: Subject): void {
   test(
     "changes whom a running sandbox may speak with, repeatably, also after a restart of the server",

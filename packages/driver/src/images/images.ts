@@ -1,16 +1,18 @@
 import { AppError } from "@boxyard/core";
-import type { SandboxHandle } from "./types.ts";
+import type { SandboxHandle } from "../runtime/types.ts";
+import type { LayerInfo, LayerStorage } from "../storage/layers.ts";
 
 /**
- * The layers that sandboxes stand on, as the driver keeps them: unpacked, named by content, shared.
+ * The part of a driver that makes layers, of tars and of what sandboxes have changed, and gives their tars out.
  *
- * **Words.** A *layer* is a changeset of the OCI image format; it is named by the SHA-256 of its uncompressed tar, `sha256:<64 hex>`, which
- * OCI calls its diff id. An *image* is a list of layers, lowest first (`ImageRef.layers`). The driver knows layers only: manifests,
- * configurations, names and registries are the server's.
+ * **Words.** Those of `StorageDriver`. An *image* is a list of layers, lowest first (`ImageRef.layers`). The driver knows layers only:
+ * manifests, configurations, names and registries are the server's.
+ *
+ * **Life.** `importLayer` of the layers of a base → a sandbox on them → `freeze` → `commit` → a sandbox on one layer more; `exportLayer` for
+ * a registry. `mergeLayers` when they become too many.
  *
  * **Guarantees.**
- * - A layer that `hasLayer` knows is whole and never changes. Whatever fails, aborts or is killed on the way leaves none, and no trace that
- *   a later call or a restart does not remove.
+ * - Whatever fails, aborts or is killed on the way leaves no layer, and no trace that a later call or a restart does not remove.
  * - Making a layer that is there already is fine and gives that one. Any number may be made at once.
  * - Everything in a layer's tar is hostile: whatever it holds, nothing is written outside the new layer, and not more than the bounds.
  *   Refused with `invalid_argument`, reason `bad_layer`: `..` in a path, links to what the layer does not hold, tars that are
@@ -24,12 +26,10 @@ import type { SandboxHandle } from "./types.ts";
  *   frozen, stopped or never started (`failed_precondition`, reason `sandbox_running`) and stays as it is: it may be thawed, go on, and be
  *   committed again. Each commit holds everything since the start, so of several commits of one sandbox only the newest goes into an image.
  *   What the driver itself put there (the agent's directory, hosts, hostname, resolv.conf) stays out.
- * - `removeLayer` refuses while a sandbox stands on the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`) or a snapshot (`details.snapshots`). From then
- *   on the layer is not found; succeeds when there is none. `create` and `removeLayer` at once: one of the two fails.
  *
  * **Example.**
  * ```ts
- * const { digest } = await driver.images.importLayer({ path: "/tmp/layer.tar.gz" }, { expectedDigest: diffId, signal });
+ * const { digest } = await driver.images.importLayer(tarStream, { expectedDigest: diffId, signal });
  * const handle = await driver.create({ ...spec, image: { digest: imageDigest, layers: [digest] } }, signal);
  * await driver.start(handle, signal);                    // … run the step of a build …
  * await driver.freeze(handle);
@@ -38,18 +38,24 @@ import type { SandboxHandle } from "./types.ts";
  * const next = { digest: nextImageDigest, layers: [digest, step.digest] };
  * ```
  */
-export interface ImageStore {
+export interface ImageDriver {
+  readonly capabilities: ImageCapabilities;
+  /** Needs the capability `images`. */
+  readonly images: LayerMaker;
+}
+
+export interface ImageCapabilities {
+  /** The driver keeps layers, and makes and gives them out. */
+  readonly images: boolean;
+}
+
+/** Where layers come from, and how they leave. */
+export interface LayerMaker {
   /**
    * Most layers a sandbox can stand on; `create` refuses more with `invalid_argument`, reason `too_many_layers`. `mergeLayers` makes one of
    * many.
    */
   readonly maxLayers: number;
-
-  hasLayer(digest: string): Promise<boolean>;
-  /** Facts of one layer. `not_found`, reason `layer_not_found`, when there is none. */
-  getLayer(digest: string): Promise<LayerInfo>;
-  /** Every whole layer, in no order. */
-  listLayers(): Promise<readonly LayerInfo[]>;
 
   /**
    * Unpacks a layer's tar: plain, gzip or zstd, told apart by its first bytes. With `expectedDigest` a layer that is there is given back
@@ -63,17 +69,10 @@ export interface ImageStore {
 
   /** The layer's uncompressed tar. Cancelling the stream ends the work. `not_found`, reason `layer_not_found`, when there is none. */
   exportLayer(digest: string, options: { readonly signal: AbortSignal }): Promise<ReadableStream<Uint8Array>>;
-  removeLayer(digest: string): Promise<void>;
 }
 
-export interface LayerInfo {
-  /** `sha256:<64 hex>` of the uncompressed tar. */
-  readonly digest: string;
-  /** Bytes of the uncompressed tar. */
-  readonly sizeBytes: number;
-  /** When it came into being here, milliseconds since 1970. */
-  readonly createdAt: number;
-}
+/** Layers, kept and made: what `SandboxDriver.images` is. */
+export type ImageStore = LayerStorage & LayerMaker;
 
 /** A stream, or a file of this machine that the driver may open. */
 export type LayerSource = ReadableStream<Uint8Array> | { readonly path: string };

@@ -1,12 +1,6 @@
 import type { SandboxId } from "@boxyard/core";
-
-/** An image as the platform names it: an OCI image whose layers the driver can find by digest. */
-export interface ImageRef {
-  /** Digest that names the whole image, `sha256:<64 hex>`; a registry knows it by this. */
-  readonly digest: string;
-  /** Digests of its layers, lowest first. */
-  readonly layers: readonly string[];
-}
+import type { NetworkSpec } from "../network/network-spec.ts";
+import type { ImageRef, SnapshotRef } from "../storage/refs.ts";
 
 export interface ResourceLimits {
   /** CPU time as a number of cores; may be a fraction. */
@@ -19,11 +13,6 @@ export interface ResourceLimits {
   readonly maxProcesses: number;
 }
 
-export interface NetworkSpec {
-  /** False: no packet leaves the sandbox but to the server that reaches in. */
-  readonly internetAccess: boolean;
-}
-
 /** What a sandbox's own root and users do without; what is left out stays. */
 export interface Restrictions {
   /** No program gains privileges by being started: neither set-user-id (sudo) nor file capabilities (ping) work. */
@@ -32,13 +21,6 @@ export interface Restrictions {
   readonly noPtrace?: boolean | undefined;
   /** Files that one process may have open, from 1,024 (the agent needs as many) to what the driver allows; more is taken as that many. */
   readonly maxOpenFiles?: number | undefined;
-}
-
-/** What a sandbox goes on from, instead of an empty disk and a boot. */
-export interface SnapshotRef {
-  readonly snapshot: string;
-  /** True: its processes go on. A snapshot without memory: `failed_precondition`, reason `no_memory_snapshot`. */
-  readonly memory: boolean;
 }
 
 /** What we want. A driver enforces it and decides nothing; it validates it once more. */
@@ -129,22 +111,6 @@ export interface Capacity {
 }
 
 export type Signal = "SIGTERM" | "SIGKILL";
-
-export interface DriverCapabilities {
-  readonly freeze: boolean;
-  /** What a pause can keep: memory and disk, the disk alone, or nothing (`SandboxDriver.pause`). */
-  readonly checkpoint: CheckpointAbility;
-  readonly network: boolean;
-  /** What listens on loopback only, inside, can be connected to (`SandboxDriver.connectInside`). */
-  readonly loopback: boolean;
-  /** Running sandboxes can be captured, and others started from that (`SandboxDriver.snapshots`); with memory if `checkpoint` says so. */
-  readonly snapshots: boolean;
-  /** Layers can be imported, made from sandboxes, exported and removed (`SandboxDriver.images`). */
-  readonly images: boolean;
-}
-
-/** `memory`: disk and memory. `disk`: the disk only. */
-export type CheckpointAbility = "memory" | "disk" | "none";
 
 /** One line of `doctor`. */
 export interface FingerprintCheck {

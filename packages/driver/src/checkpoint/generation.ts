@@ -1,5 +1,8 @@
 import type { SandboxId } from "@boxyard/core";
 
+/** `memory`: disk and memory. `disk`: the disk only. */
+export type CheckpointAbility = "memory" | "disk" | "none";
+
 /** What a pause keeps, or a resume brings back. */
 export interface PauseOptions {
   /** True: processes with their memory, and the disk. False: the disk alone; the sandbox boots from it. */

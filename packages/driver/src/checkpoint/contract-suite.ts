@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { boot, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
-import type { SandboxHandle, SandboxSpec } from "./types.ts";
+import { boot, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "../contract-subject.ts";
+import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
 
-/** What `pause`, `resume`, `revert` and `dropGeneration` promise, with memory where the driver can keep it, and with the disk alone. */
-export function pauseTests(subject: Subject): void {
+/** Proves the guarantees of `CheckpointDriver`: with memory where the driver can keep it, and with the disk alone. */
+export function checkpointTests(subject: Subject): void {
   for (const memory of [true, false]) {
     const kept = new Kept(subject, memory);
     lifeTests(subject, kept);

@@ -1,0 +1,200 @@
+import { AppError } from "@boxyard/core";
+import type { RuntimeDriver } from "../runtime/runtime.ts";
+import type {
+  AgentAddress,
+  Capacity,
+  ExitStatus,
+  Fingerprint,
+  KeptSpec,
+  ResourceStats,
+  RuntimeStatus,
+  SandboxHandle,
+  SandboxSpec,
+  Signal,
+} from "../runtime/types.ts";
+import { type FakeSandboxes, notFound, validate } from "./sandboxes.ts";
+import type { FakeSnapshots } from "./snapshots.ts";
+import type { FakeSandbox, FakeWorld } from "./world.ts";
+
+/** Sandboxes that are small servers on loopback. */
+export class FakeRuntime implements RuntimeDriver {
+  readonly name = "fake";
+  readonly capabilities = { freeze: true };
+  private readonly world: FakeWorld;
+  private readonly sandboxes: FakeSandboxes;
+  private readonly snapshots: FakeSnapshots;
+
+  constructor(world: FakeWorld, sandboxes: FakeSandboxes, snapshots: FakeSnapshots) {
+    this.world = world;
+    this.sandboxes = sandboxes;
+    this.snapshots = snapshots;
+  }
+
+  fingerprint(): Promise<Fingerprint> {
+    return this.world.faults.around("fingerprint", undefined, async () => ({
+      checks: [{ name: "fake", status: "ok", found: "Nothing is needed" }],
+    }));
+  }
+
+  capacity(): Promise<Capacity> {
+    return this.world.faults.around("capacity", undefined, async () => this.world.capacity);
+  }
+
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
+    return this.world.faults.around("create", signal, async () => {
+      signal.throwIfAborted();
+      validate(spec);
+      if (this.world.sandboxes.has(spec.sandboxId)) {
+        throw new AppError("already_exists", `Sandbox ${spec.sandboxId} exists already`, { reason: "sandbox_exists" });
+      }
+      if (this.world.images.size > 0 && !this.world.images.has(spec.image.digest)) {
+        throw new AppError("not_found", `Image ${spec.image.digest} is not on this machine`, { reason: "image_not_found" });
+      }
+      const files = this.snapshots.filesFor(spec);
+      this.sandboxes.know(spec.sandboxId);
+      return this.world.make(structuredClone(spec), this.name, files).handle;
+    });
+  }
+
+  async start(handle: SandboxHandle, signal: AbortSignal): Promise<void> {
+    const sandbox = this.sandboxes.find(handle);
+    if (sandbox.halfMade) throw notFound(handle);
+    if (sandbox.phase !== "created") {
+      throw new AppError("failed_precondition", `Sandbox ${handle.sandboxId} was started already`, { reason: "already_started" });
+    }
+    try {
+      await this.world.faults.around("start", signal, async () => {
+        signal.throwIfAborted();
+        this.world.boot(sandbox);
+      });
+    } catch (error) {
+      await this.world.remove(handle.sandboxId);
+      throw error;
+    }
+  }
+
+  recover(handle: SandboxHandle): Promise<RuntimeStatus> {
+    return this.world.faults.around("recover", undefined, async () => {
+      const sandbox = this.sandboxes.find(handle);
+      if (sandbox.halfMade) throw notFound(handle);
+      this.sandboxes.know(handle.sandboxId);
+      return statusOf(sandbox);
+    });
+  }
+
+  inspect(handle: SandboxHandle): Promise<RuntimeStatus> {
+    return this.world.faults.around("inspect", undefined, async () => {
+      const sandbox = this.sandboxes.find(handle);
+      if (sandbox.halfMade) throw notFound(handle);
+      return statusOf(sandbox);
+    });
+  }
+
+  stats(handle: SandboxHandle): Promise<ResourceStats> {
+    return this.world.faults.around("stats", undefined, async () => {
+      const { resources } = this.sandboxes.alive(handle).spec;
+      return {
+        cpuUsageUsec: 1000,
+        memoryUsedBytes: 1 << 20,
+        memoryCacheBytes: 1 << 10,
+        memoryLimitBytes: resources.memoryBytes,
+        diskUsedBytes: 4096,
+        diskLimitBytes: resources.diskBytes,
+        processes: 2,
+        oomKills: 0,
+      };
+    });
+  }
+
+  address(handle: SandboxHandle): Promise<AgentAddress> {
+    return this.world.faults.around("address", undefined, async () => {
+      const { agent } = this.sandboxes.alive(handle);
+      if (!agent || !this.sandboxes.isKnown(handle)) throw notFound(handle);
+      return { host: agent.host, agentPort: agent.port };
+    });
+  }
+
+  async keptSpec(handle: SandboxHandle): Promise<KeptSpec> {
+    const { spec, network, halfMade } = this.sandboxes.find(handle);
+    if (halfMade) throw notFound(handle);
+    const { agent, hostname: _, ...kept } = spec;
+    return { ...kept, network, initKey: agent.initKey };
+  }
+
+  signal(handle: SandboxHandle, _signal: Signal): Promise<void> {
+    return this.world.faults.around("signal", undefined, async () => {
+      this.sandboxes.alive(handle);
+      await this.world.stop(handle.sandboxId, { reason: "killed" });
+    });
+  }
+
+  wait(handle: SandboxHandle, signal: AbortSignal): Promise<ExitStatus> {
+    return this.world.faults.around("wait", signal, async () => {
+      const sandbox = this.sandboxes.find(handle);
+      if (!this.sandboxes.isKnown(handle)) throw notFound(handle);
+      if (sandbox.phase === "created") return { reason: "unknown" };
+      signal.throwIfAborted();
+      const { promise: aborted, reject } = Promise.withResolvers<never>();
+      const onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        return await Promise.race([sandbox.ended, aborted]);
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+      }
+    });
+  }
+
+  freeze(handle: SandboxHandle): Promise<void> {
+    return this.world.faults.around("freeze", undefined, async () => {
+      const sandbox = this.sandboxes.alive(handle);
+      sandbox.frozen = true;
+      sandbox.agent?.freeze();
+    });
+  }
+
+  thaw(handle: SandboxHandle): Promise<void> {
+    return this.world.faults.around("thaw", undefined, async () => {
+      const sandbox = this.sandboxes.alive(handle);
+      sandbox.frozen = false;
+      sandbox.agent?.thaw();
+    });
+  }
+
+  destroy(handle: SandboxHandle): Promise<void> {
+    return this.world.faults.around("destroy", undefined, async () => {
+      const sandbox = this.world.sandboxes.get(handle.sandboxId);
+      // An older incarnation is gone already; the newer one is somebody else's.
+      if (!sandbox || sandbox.handle.incarnation !== handle.incarnation) return;
+      await this.world.remove(handle.sandboxId);
+      this.sandboxes.forget(handle.sandboxId);
+    });
+  }
+
+  list(): Promise<readonly SandboxHandle[]> {
+    return this.world.faults.around("list", undefined, async () => [...this.world.sandboxes.values()].map((s) => s.handle));
+  }
+
+  async close(): Promise<void> {
+    this.sandboxes.forgetAll();
+  }
+
+  release(): Promise<void> {
+    return this.world.faults.around("release", undefined, async () => {
+      if (this.world.sandboxes.size > 0) {
+        throw new AppError("failed_precondition", "Sandboxes are left; destroy them first", { reason: "sandboxes_left" });
+      }
+      this.world.released += 1;
+    });
+  }
+}
+
+function statusOf(sandbox: FakeSandbox): RuntimeStatus {
+  return {
+    handle: sandbox.handle,
+    phase: sandbox.phase,
+    frozen: sandbox.frozen,
+    labels: sandbox.spec.labels,
+    ...(sandbox.exit ? { exit: sandbox.exit } : {}),
+  };
+}

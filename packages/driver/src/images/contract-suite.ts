@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import { boot, never as signal, TIMEOUT_MS } from "../contract-subject.ts";
+import { digestOf } from "../fake/make-tar.ts";
+import { failure, freshTar, type LayerSubject, streamOf } from "../images-subject.ts";
+import type { LayerSource } from "./images.ts";
+
+/** Proves the guarantees of `ImageDriver`. */
+export function imageTests(subject: LayerSubject): void {
+  describe("import", () => importTests(subject));
+  describe("commit", () => commitTests(subject));
+  describe("export and merge", () => exportTests(subject));
+}
+
+function importTests(subject: LayerSubject): void {
+  const importBytes = (bytes: Uint8Array, expectedDigest?: string) =>
+    subject().driver.images.importLayer(streamOf(bytes), { signal, ...(expectedDigest && { expectedDigest }) });
+
+  test("names a layer by its uncompressed tar, however it comes", async () => {
+    const { images } = subject().driver;
+    const tar = freshTar();
+    const digest = digestOf(tar);
+    expect(await images.hasLayer(digest)).toBe(false);
+    expect(await failure(images.getLayer(digest))).toBe("not_found layer_not_found");
+    let read = 0;
+    const layer = await images.importLayer(streamOf(Bun.gzipSync(tar as Uint8Array<ArrayBuffer>)), {
+      signal,
+      onProgress: (n) => (read = n),
+    });
+    expect(read).toBe(Bun.gzipSync(tar as Uint8Array<ArrayBuffer>).length);
+    expect([layer.digest, layer.sizeBytes]).toEqual([digest, tar.length]);
+    expect(Math.abs(layer.createdAt - Date.now())).toBeLessThan(60_000);
+    expect(await images.hasLayer(digest)).toBe(true);
+    expect(await images.getLayer(digest)).toEqual(layer);
+    expect((await images.listLayers()).find((l) => l.digest === digest)).toEqual(layer);
+    for (const bytes of [tar, Bun.zstdCompressSync(tar as Uint8Array<ArrayBuffer>)]) expect(await importBytes(bytes)).toEqual(layer);
+  });
+
+  test("does not read the source of a layer that it has", async () => {
+    const tar = freshTar();
+    const layer = await importBytes(tar);
+    let cancelled = false;
+    const source: LayerSource = new ReadableStream({
+      pull: () => new Promise(() => {}),
+      cancel: () => {
+        cancelled = true;
+      },
+    });
+    expect(await subject().driver.images.importLayer(source, { signal, expectedDigest: layer.digest })).toEqual(layer);
+    expect(cancelled).toBe(true);
+  });
+
+  test("refuses what is not what was expected, cut off or too large, and leaves nothing", async () => {
+    const { images } = subject().driver;
+    const before = (await images.listLayers()).length;
+    const tar = freshTar();
+    expect(await failure(importBytes(tar, `sha256:${"1".repeat(64)}`))).toBe("data_loss bad_digest");
+    expect(await failure(importBytes(tar.subarray(0, 700)))).toBe("invalid_argument bad_layer");
+    expect(await failure(images.importLayer(streamOf(tar), { signal, maxBytes: 1024 }))).toBe("resource_exhausted layer_too_large");
+    expect(await images.hasLayer(digestOf(tar))).toBe(false);
+    expect((await images.listLayers()).length).toBe(before);
+  });
+
+  test("leaves nothing when its signal aborts", async () => {
+    const { images } = subject().driver;
+    const reason = new Error("changed my mind");
+    const tar = freshTar();
+    expect(await images.importLayer(streamOf(tar), { signal: AbortSignal.abort(reason) }).catch((e: unknown) => e)).toBe(reason);
+    expect(await images.hasLayer(digestOf(tar))).toBe(false);
+  });
+
+  test(
+    "many at once make one",
+    async () => {
+      const tar = freshTar();
+      const layers = await Promise.all([importBytes(tar), importBytes(tar), importBytes(tar)]);
+      expect(new Set(layers.map((l) => l.digest))).toEqual(new Set([digestOf(tar)]));
+    },
+    TIMEOUT_MS,
+  );
+}
+
+const textOf = (bytes: Uint8Array) => new TextDecoder("latin1").decode(bytes);
+
+function commitTests(subject: LayerSubject): void {
+  const exported = async (digest: string) => new Response(await subject().driver.images.exportLayer(digest, { signal })).bytes();
+
+  test(
+    "takes what was written, and leaves the sandbox as it is",
+    async () => {
+      const { driver } = subject();
+      const handle = await boot(subject());
+      const word = crypto.randomUUID();
+      await subject().write(handle, "/opt/note", word);
+      await subject().write(handle, "/opt/secret/key", `secret ${word}`);
+      expect(await failure(driver.images.commit(handle, { signal }))).toBe("failed_precondition sandbox_running");
+      await driver.freeze(handle);
+      const layer = await driver.images.commit(handle, { signal, leaveOut: ["/opt/secret"] });
+      const tar = await exported(layer.digest);
+      expect([digestOf(tar), tar.length]).toEqual([layer.digest, layer.sizeBytes]);
+      expect(textOf(tar)).toContain(word);
+      expect(textOf(tar)).not.toContain("secret");
+      expect((await driver.images.commit(handle, { signal, leaveOut: ["/opt/secret"] })).digest).toBe(layer.digest);
+      expect((await driver.inspect(handle)).frozen).toBe(true);
+      await driver.thaw(handle);
+      await subject().write(handle, "/opt/more", "more");
+      await driver.freeze(handle);
+      const more = await driver.images.commit(handle, { signal });
+      expect(more.digest).not.toBe(layer.digest);
+      expect(textOf(await exported(more.digest))).toContain(word);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "a sandbox on the new layer sees what it holds",
+    async () => {
+      const { driver } = subject();
+      const spec = subject().spec();
+      const first = await boot(subject(), spec);
+      await subject().write(first, "/opt/note", "from the first");
+      await driver.freeze(first);
+      const { digest } = await driver.images.commit(first, { signal });
+      await driver.destroy(first);
+      const second = await boot(subject(), { ...subject().spec(), image: { ...spec.image, layers: [...spec.image.layers, digest] } });
+      expect(await subject().read(second, "/opt/note")).toBe("from the first");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "works on what was never started, and says when there is no sandbox",
+    async () => {
+      const { driver } = subject();
+      const handle = await driver.create(subject().spec(), signal);
+      const { digest } = await driver.images.commit(handle, { signal });
+      expect(digestOf(await exported(digest))).toBe(digest);
+      await driver.destroy(handle);
+      expect((await failure(driver.images.commit(handle, { signal }))).split(" ")[0]).toBe("not_found");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "refuses what is larger than allowed, and leaves nothing",
+    async () => {
+      const { driver } = subject();
+      const handle = await boot(subject());
+      await subject().write(handle, "/opt/big", crypto.randomUUID().repeat(1000));
+      await driver.freeze(handle);
+      const before = (await driver.images.listLayers()).length;
+      expect(await failure(driver.images.commit(handle, { signal, maxBytes: 10_240 }))).toBe("resource_exhausted layer_too_large");
+      expect((await driver.images.listLayers()).length).toBe(before);
+    },
+    TIMEOUT_MS,
+  );
+}
+
+function exportTests(subject: LayerSubject): void {
+  const importTar = (tar: Uint8Array) => subject().driver.images.importLayer(streamOf(tar), { signal });
+
+  test("gives back the very bytes that were imported", async () => {
+    const { images } = subject().driver;
+    const tar = freshTar({ path: "./odd/./path", text: "y" }, { path: "name", text: "again" });
+    const { digest } = await importTar(tar);
+    expect(await new Response(await images.exportLayer(digest, { signal })).bytes()).toEqual(tar as Uint8Array<ArrayBuffer>);
+    expect(await failure(images.exportLayer(`sha256:${"2".repeat(64)}`, { signal }))).toBe("not_found layer_not_found");
+  });
+
+  test("merges a row of layers into one", async () => {
+    const { images } = subject().driver;
+    const row = [await importTar(freshTar()), await importTar(freshTar())].map((l) => l.digest);
+    const merged = await images.mergeLayers(row, { signal });
+    expect(row).not.toContain(merged.digest);
+    expect(digestOf(await new Response(await images.exportLayer(merged.digest, { signal })).bytes())).toBe(merged.digest);
+    expect(await failure(images.mergeLayers([`sha256:${"3".repeat(64)}`], { signal }))).toBe("not_found layer_not_found");
+    expect(images.maxLayers).toBeGreaterThanOrEqual(8);
+  });
+}
