@@ -155,6 +155,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     sdkPackage,
   };
 
+  store.health.onChange((trouble) => events.storeChanged(trouble));
   const restart = { engine, store, driver, events, quarantine: quarantineOf(config, { driver, clock, events }) };
   sandboxLogs.start();
   const remaking = { agent, authorities, clock, driver, events, tokens, templates, teamId };

@@ -1,7 +1,7 @@
 import type { StepObserver } from "@boxyard/core";
 import { type Logger, ownCpuMs } from "@boxyard/core/node";
 import type { SandboxLogs } from "./logs/sandbox-logs.ts";
-import type { BuildLogLevel, EndCause, PauseMode, SandboxRecord } from "./store/index.ts";
+import type { BuildLogLevel, EndCause, PauseMode, SandboxRecord, StoreTrouble } from "./store/index.ts";
 
 /**
  * One function per thing that happens to sandboxes; each writes one line of the server's log. What concerns the owner and changes no state also
@@ -57,6 +57,10 @@ export class Events {
   }
   storeFailed(sandboxId: string, error: unknown): void {
     this.logger.error({ sandboxId, err: error }, "the store did not take a change");
+  }
+  storeChanged(trouble: StoreTrouble | undefined): void {
+    if (trouble) this.logger.error({ ...trouble }, "degraded: the store takes no changes; nothing new is made, what runs goes on");
+    else this.logger.info("the store takes changes again");
   }
   undoFailed(sandboxId: string, transition: string, error: unknown): void {
     this.logger.error({ sandboxId, transition, err: error }, "a step could not be undone");

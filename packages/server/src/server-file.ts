@@ -16,20 +16,30 @@ export interface ServerFile {
 
 const pathOf = (dataDir: string) => join(dataDir, "server.json");
 
-/** Field 22 of `/proc/self/stat`. */
-function ownStartTimeTicks(): number {
-  const stat = readFileSync("/proc/self/stat", "utf8");
+/** Field 22 of `/proc/<pid>/stat`. */
+function startTimeTicks(pid: number | "self"): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
 }
 
 /** Writes the file in one go: a reader sees all of it or none. */
 export function writeServerFile(dataDir: string, url: string, build: string): void {
-  const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: ownStartTimeTicks(), url, build };
+  const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: startTimeTicks("self"), url, build };
   try {
     writeFileSync(`${pathOf(dataDir)}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
     renameSync(`${pathOf(dataDir)}.new`, pathOf(dataDir));
   } catch (cause) {
     throw directoryFault(dataDir, cause);
+  }
+}
+
+/** What the server says that works on the directory now; undefined when none does. */
+export function readServerFile(dataDir: string): ServerFile | undefined {
+  try {
+    const file = JSON.parse(readFileSync(pathOf(dataDir), "utf8")) as ServerFile;
+    return startTimeTicks(file.pid) === file.startTimeTicks ? file : undefined;
+  } catch {
+    return undefined;
   }
 }
 

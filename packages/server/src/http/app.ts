@@ -6,6 +6,7 @@ import { Hono } from "hono";
 import type { ServerConfig } from "../config.ts";
 import type { Keys } from "../keys/keys.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
+import type { Store, StoreTrouble } from "../store/index.ts";
 import type { Templates } from "../templates/templates.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
@@ -37,17 +38,16 @@ export interface ApiServices extends SandboxServices, TemplateServices, SdkServi
   readonly templates: Templates;
   readonly keys: Keys;
   readonly logger: Logger;
+  readonly store: Pick<Store, "templates" | "health">;
 }
+
+/** Header of `GET /health` while the server is degraded; its value is the reason. */
+export const DEGRADED = "Boxyard-Degraded";
 
 /** The platform API as a fetch handler. */
 export function createApp(context: ApiServices): Api {
   const app = new Hono<{ Bindings: ApiCall }>();
-  mount(
-    app,
-    context,
-    routes.health,
-    () => new Response("Health check successful", { headers: { "Content-Type": "text/plain; charset=utf-8" } }),
-  );
+  mount(app, context, routes.health, () => health(context.store.health.trouble));
   mount(app, context, routes.createSandbox, createSandbox("v1"));
   mount(app, context, routes.createSandboxV2, createSandbox("v2"));
   mount(app, context, routes.listSandboxes, listSandboxes);
@@ -88,6 +88,18 @@ export function createApp(context: ApiServices): Api {
   });
   app.onError((error, c) => errorResponse(error, context.logger, c.req.header(REQUEST_ID)));
   return app;
+}
+
+/**
+ * The server answers, so the status is 200 also while it is degraded: what runs goes on, and a load balancer
+ * that goes by this answer must not take it away from its clients.
+ */
+function health(trouble: StoreTrouble | undefined): Response {
+  const headers = { "Content-Type": "text/plain; charset=utf-8" };
+  if (!trouble) return new Response("Health check successful", { headers });
+  const since = new Date(trouble.since).toISOString();
+  const text = `Health check successful\nDegraded since ${since}: nothing new is made. ${trouble.message}\n`;
+  return new Response(text, { headers: { ...headers, [DEGRADED]: trouble.reason } });
 }
 
 /** Serves a document that is made when the first client asks for it: a server that starts has sandboxes to adopt. */

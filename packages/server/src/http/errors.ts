@@ -17,6 +17,7 @@ const PUBLIC_REASONS = new Set([
   "sandbox_create_failed",
   "template_files_missing",
   "store_full",
+  "store_denied",
   "store_unavailable",
   "no_such_route",
   "not_yet",

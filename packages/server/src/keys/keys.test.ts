@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeClock } from "@boxyard/core";
+import { AppError, FakeClock } from "@boxyard/core";
 import { SqlStore, type Store } from "../store/index.ts";
 import { hashKey, hintOf, newApiKey } from "./api-key.ts";
 import { ensureFirstKey, Keys } from "./keys.ts";
@@ -79,4 +79,22 @@ test("a key that is revoked while it is being looked up is not remembered", asyn
   held.resolve();
   await inFlight.catch(() => {});
   await expect(keys.authenticate(key)).rejects.toMatchObject({ reason: "api_key_invalid" });
+});
+
+test("while the store is away a key that was good stays so; one that was revoked, or was never seen, does not", async () => {
+  const first = await ensureFirstKey(store, directory, 1);
+  const clock = new FakeClock(5);
+  const keys = new Keys(store, clock);
+  const caller = await keys.authenticate(first.key);
+  const { key, record } = await keys.create(caller, "ci");
+  await keys.authenticate(key);
+  await keys.revoke(caller, record.id);
+  await keys.authenticate(first.key);
+  await clock.advance(60_000);
+  store.findKey = async () => {
+    throw new AppError("unavailable", "away", { reason: "store_unavailable" });
+  };
+  expect(await keys.authenticate(first.key)).toEqual(caller);
+  await expect(keys.authenticate(key)).rejects.toMatchObject({ reason: "store_unavailable" });
+  await expect(keys.authenticate(newApiKey())).rejects.toMatchObject({ reason: "store_unavailable" });
 });

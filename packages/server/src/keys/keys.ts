@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, type Clock, type TeamId } from "@boxyard/core";
-import type { ApiKeyRecord, Store } from "../store/index.ts";
+import { type ApiKeyRecord, isStoreFault, type Store } from "../store/index.ts";
 import { hashKey, hintOf, newApiKey } from "./api-key.ts";
 
 /** Who is asking. */
@@ -43,7 +43,15 @@ export class Keys {
     const cached = this.cache.get(hash);
     if (cached && cached.until > now) return cached.caller;
     const { revoked } = this;
-    const record = await this.store.findKey(hash);
+    let record: ApiKeyRecord | undefined;
+    try {
+      record = await this.store.findKey(hash);
+    } catch (error) {
+      // A store that is away must not keep a client from ending its sandboxes. The key is still good: revoking it needs the store, and this server.
+      if (!cached || !isStoreFault(error) || revoked !== this.revoked) throw error;
+      cached.until = now + CACHE_MS;
+      return cached.caller;
+    }
     if (!record) {
       this.cache.delete(hash);
       throw new AppError("unauthenticated", "Invalid API key: it is not one of this server's", { reason: "api_key_invalid" });

@@ -4,6 +4,7 @@ import { currentActor } from "../actor.ts";
 import type { NewEvent } from "./event.ts";
 import { insertEvents } from "./insert-events.ts";
 import { storeFault } from "./store-fault.ts";
+import type { StoreHealth } from "./store-health.ts";
 
 /** Tells that events were committed. */
 export class EventSignal {
@@ -80,12 +81,14 @@ export class PostgresSession implements Session {
   readonly sql: SQL;
   readonly committed = new EventSignal();
   private readonly raw: SQL;
+  private readonly health: StoreHealth;
   private readonly answerMs: number;
 
-  constructor(raw: SQL, answerMs = ANSWER_MS) {
+  constructor(raw: SQL, health: StoreHealth, answerMs = ANSWER_MS) {
     this.raw = raw;
+    this.health = health;
     this.answerMs = answerMs;
-    this.sql = intercepted(raw, (statement) => within(answerMs, statement()));
+    this.sql = intercepted(raw, health, (statement) => within(answerMs, statement()));
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
@@ -96,10 +99,13 @@ export class PostgresSession implements Session {
         return perform(open, work);
       });
       const result = (await within(this.answerMs, transaction)) as T;
-      if (open?.hasEvents) this.committed.notify();
+      if (open?.hasEvents) {
+        this.committed.notify();
+        this.health.wrote();
+      }
       return result;
     } catch (error) {
-      throw storeFault(error) ?? error;
+      throw faultOf(error, this.health);
     }
   }
 
@@ -116,17 +122,19 @@ export class SqliteSession implements Session {
   readonly sql: SQL;
   readonly committed = new EventSignal();
   private readonly raw: SQL;
+  private readonly health: StoreHealth;
   private readonly turns = new SerialQueue();
   private pending = 0;
 
-  constructor(raw: SQL) {
+  constructor(raw: SQL, health: StoreHealth) {
     this.raw = raw;
-    this.sql = intercepted(raw, (statement) => (this.pending === 0 ? statement() : this.inTurn(statement)));
+    this.health = health;
+    this.sql = intercepted(raw, health, (statement) => (this.pending === 0 ? statement() : this.inTurn(statement)));
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     return this.inTurn(() => this.perform(work)).catch((error: unknown) => {
-      throw storeFault(error) ?? error;
+      throw faultOf(error, this.health);
     });
   }
 
@@ -140,7 +148,10 @@ export class SqliteSession implements Session {
     try {
       const result = await perform(open, work);
       await this.raw.unsafe("COMMIT");
-      if (open.hasEvents) this.committed.notify();
+      if (open.hasEvents) {
+        this.committed.notify();
+        this.health.wrote();
+      }
       return result;
     } catch (error) {
       // SQLite may have undone it by itself, on a full disk for one.
@@ -178,15 +189,21 @@ async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   }
 }
 
+function faultOf(error: unknown, health: StoreHealth): unknown {
+  const fault = storeFault(error) ?? error;
+  health.failed(fault);
+  return fault;
+}
+
 /** `sql` whose statements go through `run`, and throw what `storeFault` makes of their errors. A statement runs when it is first waited for. */
-function intercepted(sql: SQL, run: (statement: () => Promise<unknown>) => Promise<unknown>): SQL {
+function intercepted(sql: SQL, health: StoreHealth, run: (statement: () => Promise<unknown>) => Promise<unknown>): SQL {
   return new Proxy(sql, {
     apply(target, self, args) {
       const made: unknown = Reflect.apply(target as (...args: unknown[]) => unknown, self, args);
       // Helpers such as `sql(values)` are no statements.
       if (!(made instanceof Promise)) return made;
       return run(() => made.then((rows) => rows)).catch((error: unknown) => {
-        throw storeFault(error) ?? error;
+        throw faultOf(error, health);
       });
     },
   });

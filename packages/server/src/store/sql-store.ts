@@ -13,6 +13,7 @@ import { SqlTemplateStore } from "./sql-template-store.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
 import { storeFault } from "./store-fault.ts";
+import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 
 /** Sandboxes that are forgotten in one go; the next sweep forgets more. */
@@ -34,13 +35,15 @@ export class SqlStore implements Store {
   readonly templates: SqlTemplateStore;
   readonly sandboxLogs: SqlSandboxLogStore;
   readonly events: SqlEventStore;
+  readonly health: StoreHealth;
   private readonly session: Session;
   private readonly place: StorePlace;
   private readonly node: string;
   private readonly secrets: Secrets;
 
-  private constructor(session: Session, place: StorePlace, node: string, secrets: Secrets) {
+  private constructor(session: Session, health: StoreHealth, place: StorePlace, node: string, secrets: Secrets) {
     this.session = session;
+    this.health = health;
     this.place = place;
     this.node = node;
     this.secrets = secrets;
@@ -75,11 +78,19 @@ export class SqlStore implements Store {
       await sql.close().catch(() => {});
       throw storeFault(error, nameOf(place)) ?? error;
     }
-    return new SqlStore("url" in place ? new PostgresSession(sql) : new SqliteSession(sql), place, node, secrets);
+    const health = new StoreHealth();
+    const session = "url" in place ? new PostgresSession(sql, health) : new SqliteSession(sql, health);
+    return new SqlStore(session, health, place, node, secrets);
   }
 
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T> {
-    return this.session.transaction((session) => work(new SqlStore(session, this.place, this.node, this.secrets)));
+    return this.session.transaction((session) => work(new SqlStore(session, this.health, this.place, this.node, this.secrets)));
+  }
+
+  async probe(): Promise<void> {
+    const now = new Date().toISOString();
+    await this.session.sql`INSERT INTO meta (name, value) VALUES ('probe', ${now}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+    this.health.wrote();
   }
 
   lock(holder: string, clock: Clock): Promise<StoreLock> {

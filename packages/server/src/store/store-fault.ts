@@ -31,7 +31,7 @@ export function storeFault(error: unknown, where = "The server's store"): AppErr
     );
   if (is(DENIED))
     return fault("store_denied", `${where} can't be opened: ${said}; see to it that it is there and that this server may use it`);
-  if (is(AWAY)) return fault("store_unavailable", `${where} can't be reached: ${said}`);
+  if (is(AWAY)) return fault("store_unavailable", `${where} can't be reached, or not be written: ${said}`);
   return undefined;
 }
 

@@ -2,6 +2,7 @@ import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { EventStore } from "./event.ts";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
+import type { StoreHealth } from "./store-health.ts";
 import type { StoreLock } from "./store-lock.ts";
 import type { TemplateStore } from "./template-store.ts";
 
@@ -18,6 +19,11 @@ export interface Store {
 
   /** What has changed: an event for each change of a sandbox, template, build, tag or key. Counters and times of last use have none. */
   readonly events: EventStore;
+
+  /** Whether it takes changes now. */
+  readonly health: StoreHealth;
+  /** Writes something, to find out. Throws what keeps it from that. */
+  probe(): Promise<void>;
 
   /** Makes sure that this server is the only one at work here; `holder` is what another one is told. Throws `store_in_use`. */
   lock(holder: string, clock: Clock): Promise<StoreLock>;

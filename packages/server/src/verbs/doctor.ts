@@ -1,13 +1,15 @@
 import type { FingerprintCheck } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
+import { DEGRADED } from "../http/app.ts";
 import type { Machine } from "../machine.ts";
 import { readOrphans } from "../sandboxes/upkeep/quarantine.ts";
+import { readServerFile } from "../server-file.ts";
 
 const SIGNS: Readonly<Record<FingerprintCheck["status"], string>> = { ok: "ok  ", warn: "warn", fail: "FAIL" };
 
 /** Says what this machine can do. Exit code 1 when sandboxes cannot run. */
 export async function doctor(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
-  const checks = [...(await machine.fingerprint()).checks, orphans(config, Date.now())];
+  const checks = [...(await machine.fingerprint()).checks, await runningServer(config.dataDir), orphans(config, Date.now())];
   if (args.includes("--json")) console.log(JSON.stringify({ version: 1, checks }, null, 2));
   else {
     for (const { name, status, found, fix } of checks) {
@@ -30,4 +32,24 @@ export function orphans({ dataDir, orphanMinutes }: Pick<ServerConfig, "dataDir"
     found: `${found.length} sandbox(es) are frozen, for the store does not know them: ${list}`,
     fix: "`boxyard down`, then `boxyard up -d --adopt-orphans` to keep them, or `boxyard up -d --remove-orphans`",
   };
+}
+
+const ANSWER_MS = 5000;
+
+/** Whether the data directory's server, if one runs, can do all that it should. */
+export async function runningServer(dataDir: string): Promise<FingerprintCheck> {
+  const name = "server";
+  const file = readServerFile(dataDir);
+  if (!file) return { name, status: "ok", found: "None is running" };
+  try {
+    const response = await fetch(`${file.url}/health`, { signal: AbortSignal.timeout(ANSWER_MS) });
+    const text = (await response.text()).split("\n").slice(1).join(" ").trim();
+    if (!response.headers.has(DEGRADED)) return { name, status: "ok", found: `It answers at ${file.url}` };
+    const fix = "Running sandboxes go on. It ends by itself when the store takes changes again: make room, or see to its disk";
+    return { name, status: "warn", found: text, fix };
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    const fix = "`boxyard down` and `boxyard up -d` start it again; sandboxes survive that";
+    return { name, status: "warn", found: `It does not answer at ${file.url}: ${said}`, fix };
+  }
 }

@@ -9,6 +9,9 @@ const KEEP_DEAD_MS = 2 * KEEP_KEYS_MS;
 
 export type SweepParts = RestartParts & Pick<EngineParts, "clock">;
 
+/** A store in trouble is tried in every round. */
+const PROBE_MS = 60_000;
+
 /** Events of the store are kept so long, and so many: about 100 MB at most. A reader that is away longer misses some, and is told. */
 const KEEP_EVENTS_MS = 7 * 24 * 3600_000;
 const KEEP_EVENTS = 200_000;
@@ -23,6 +26,7 @@ export class Sweep {
   private readonly everyMs: number;
   private readonly stopping = new AbortController();
   private loop: Promise<void> | undefined;
+  private nextProbe = 0;
   private suspects = new Set<string>();
   private missing = new Set<string>();
 
@@ -53,6 +57,7 @@ export class Sweep {
   /** One round. */
   async once(): Promise<void> {
     const { store, clock, engine } = this.parts;
+    await this.probe();
     for (const sandbox of engine.sandboxes.all()) {
       if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});
     }
@@ -60,6 +65,15 @@ export class Sweep {
     await store.pruneKeys(clock.now() - KEEP_KEYS_MS);
     await store.pruneSandboxes(clock.now() - KEEP_DEAD_MS);
     await store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS);
+  }
+
+  /** Finds a store that takes no changes before a client does, and one that takes them again. */
+  private async probe(): Promise<void> {
+    const { store, clock } = this.parts;
+    if (!store.health.trouble && clock.monotonic() < this.nextProbe) return;
+    this.nextProbe = clock.monotonic() + PROBE_MS;
+    // What is wrong stands in the store's health.
+    await store.probe().catch(() => {});
   }
 
   /** Acts only on what was so in the round before too: what is being made or removed just now looks wrong for a moment. */

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "@boxyard/testkit";
+import { writeServerFile } from "../server-file.ts";
+import { TestServer } from "../testing/test-server.ts";
+import { runningServer } from "../verbs/doctor.ts";
+
+/** An ext4 of its own: its files can be made immutable, which then holds for descriptors that are open too. */
+let disk: string;
+const command = (...argv: string[]) => {
+  const { exitCode, stderr } = Bun.spawnSync(argv);
+  if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
+};
+beforeAll(() => {
+  disk = mkdtempSync(join(tmpdir(), "boxyard-degraded-"));
+  const image = join(disk, "image");
+  command("truncate", "--size=32M", image);
+  command("mkfs.ext4", "-q", "-F", image);
+  mkdirSync(join(disk, "mount"));
+  command("mount", "-o", "loop", image, join(disk, "mount"));
+});
+afterAll(() => {
+  command("umount", join(disk, "mount"));
+  rmSync(disk, { recursive: true });
+});
+
+const storeFiles = (dataDir: string) =>
+  readdirSync(dataDir)
+    .filter((name) => name.startsWith("boxyard.db"))
+    .map((name) => join(dataDir, name));
+
+test("while the store takes no writes the server is degraded: what runs goes on and ends, nothing new is made, and it ends by itself", async () => {
+  const dataDir = join(disk, "mount/data");
+  mkdirSync(dataDir);
+  await using s = await TestServer.start({ dataDir });
+  writeServerFile(dataDir, s.url, "test");
+  const [kept, ended, expiring] = [await s.create(), await s.create(), await s.create({ timeout: 2 })];
+  expect(await runningServer(dataDir)).toMatchObject({ status: "ok" });
+  const files = storeFiles(dataDir);
+  command("chattr", "+i", ...files);
+  try {
+    // Found without a client.
+    await s.server.sweep.once();
+    const health = await fetch(`${s.url}/health`);
+    expect([health.status, health.headers.get("Boxyard-Degraded")]).toEqual([200, "store_unavailable"]);
+    expect(await health.text()).toMatch(/^Health check successful\nDegraded since .*disk I\/O error/);
+    expect(await runningServer(dataDir)).toMatchObject({ status: "warn", found: expect.stringContaining("Degraded since") });
+    for (let tries = 0; tries < 2; tries++) {
+      const refused = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+      expect([refused.status, refused.body.error_code, refused.headers.get("Retry-After")]).toEqual([503, "store_unavailable", "1"]);
+    }
+    const refused = await s.call("POST", `/sandboxes/${kept.sandboxID}/timeout`, { timeout: 60 });
+    expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "1"]);
+    expect((await s.call("POST", `/sandboxes/${kept.sandboxID}/pause`)).status).toBe(503);
+    expect((await s.call("GET", `/sandboxes/${kept.sandboxID}`)).body.state).toBe("running");
+    const agent = await fetch(`${s.url}/health`, { headers: { "E2b-Sandbox-Id": kept.sandboxID, "E2b-Sandbox-Port": "49983" } });
+    expect(agent.status).toBe(204);
+    expect((await s.call("DELETE", `/sandboxes/${ended.sandboxID}`)).status).toBe(204);
+    expect((await s.call("GET", `/sandboxes/${ended.sandboxID}`)).status).toBe(404);
+    await eventually("the one whose time came has ended", () => !s.world.sandboxes.has(expiring.sandboxID));
+    expect([...s.world.sandboxes.keys()]).toEqual([kept.sandboxID]);
+  } finally {
+    command("chattr", "-i", ...files);
+  }
+  await s.server.sweep.once();
+  expect(await (await fetch(`${s.url}/health`)).text()).toBe("Health check successful");
+  expect(await runningServer(dataDir)).toMatchObject({ status: "ok" });
+  const { sandboxID: made } = await s.create();
+  for (const live of s.server.engine.sandboxes.all()) live.retryAt = 0;
+  await s.server.sweep.once();
+  await s.stop();
+  const again = await TestServer.start({ dataDir, world: s.world });
+  expect(again.server.adoption).toMatchObject({ adopted: 2, removed: 0, quarantined: 0 });
+  for (const id of [kept.sandboxID, made]) expect((await again.call("GET", `/sandboxes/${id}`)).status).toBe(200);
+  await again.stop();
+}, 60_000);
