@@ -25,7 +25,7 @@ import { OciRuntime } from "./runtime/oci-runtime.ts";
 import { bootId } from "./runtime/process.ts";
 import type { LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
-import { readRecord } from "./state/record.ts";
+import { diskQuotaOf, readRecord, type SandboxRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
 
 const AGENT_TIMEOUT_MS = 10_000;
@@ -90,10 +90,12 @@ export function assembleDriver(
     onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
   };
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
-  const limitOf = (name: string) => (isSandboxId(name) ? readRecord(paths.state(name))?.resources.diskBytes : undefined);
+  const limitOf = (name: string) => (isSandboxId(name) ? quotaOf(readRecord(paths.state(name))) : undefined);
   storage.watchGrowth({ limitOf, isInUse: () => readdirSync(paths.sandboxes).some(isSandboxId), clock, logger: config.logger });
   return new LocalDriver(parts, fingerprint);
 }
+
+const quotaOf = (record: SandboxRecord | undefined): number | undefined => record && diskQuotaOf(record);
 
 function hardLimits(): HardLimits {
   const limits = readFileSync("/proc/self/limits", "utf8");

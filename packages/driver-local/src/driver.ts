@@ -1,24 +1,23 @@
 import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import {
-  type AgentAddress,
-  absentSnapshots,
-  type Capacity,
-  type DriverCapabilities,
-  type ExitStatus,
-  type Fingerprint,
-  type Generation,
-  type ImageStore,
-  type KeptSpec,
-  type NetworkSpec,
-  type PauseOptions,
-  type ResourceStats,
-  type RuntimePhase,
-  type RuntimeStatus,
-  type SandboxDriver,
-  type SandboxHandle,
-  type SandboxSpec,
-  type Signal,
+import type {
+  AgentAddress,
+  Capacity,
+  DriverCapabilities,
+  ExitStatus,
+  Fingerprint,
+  Generation,
+  ImageStore,
+  KeptSpec,
+  NetworkSpec,
+  PauseOptions,
+  ResourceStats,
+  RuntimePhase,
+  RuntimeStatus,
+  SandboxDriver,
+  SandboxHandle,
+  SandboxSpec,
+  Signal,
 } from "@boxyard/driver";
 import { readAccount } from "./account.ts";
 import { waitUntilEnded } from "./cgroup/ended.ts";
@@ -26,14 +25,23 @@ import { useOfInstance } from "./cgroup/instance-limits.ts";
 import { readOomKills } from "./cgroup/stats.ts";
 import { Generations } from "./checkpoint/generation.ts";
 import { generationOf, pauseSandbox } from "./checkpoint/pause.ts";
-import { resumeSandbox, revertSandbox } from "./checkpoint/resume.ts";
+import { resumeBy, resumeSandbox, revertSandbox } from "./checkpoint/resume.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
 import { connectInside } from "./network/connect-inside.ts";
 import { isPaused, sandboxesOn, sandboxesOnMachine } from "./recover.ts";
 import { reserve } from "./reserve.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
-import { keptSpecOf, type ProcessIdentity, readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
+import { LocalSnapshots, type WhileRunning } from "./snapshots/local-snapshots.ts";
+import type { SnapshotSource } from "./snapshots/snapshot-files.ts";
+import {
+  createFromDiskSteps,
+  createFromMemorySteps,
+  rollBackToDiskSteps,
+  rollBackToMemorySteps,
+  startFromMemorySteps,
+} from "./snapshots/steps.ts";
+import { diskUidBaseOf, keptSpecOf, type ProcessIdentity, readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
 import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
@@ -56,7 +64,7 @@ export class LocalDriver implements SandboxDriver {
   readonly name = DRIVER_NAME;
   readonly capabilities: DriverCapabilities;
   readonly images: ImageStore;
-  readonly snapshots = absentSnapshots("local");
+  readonly snapshots: LocalSnapshots;
   private readonly parts: LocalParts;
   private readonly fingerprinter: () => Promise<Fingerprint>;
   /** What changes a sandbox happens one after the other. */
@@ -71,11 +79,14 @@ export class LocalDriver implements SandboxDriver {
       network: true,
       loopback: true,
       images: true,
-      snapshots: false,
+      snapshots: true,
     };
-    this.images = new LocalImages(new LayerStore(parts.paths.root, (maxBytes) => parts.storage.withLimit(maxBytes, (limit) => limit)), {
+    const layers = new LayerStore(parts.paths.root, (maxBytes) => parts.storage.withLimit(maxBytes, (limit) => limit));
+    this.snapshots = new LocalSnapshots(parts, layers, (handle, work) => this.whileRunning(handle, work));
+    this.images = new LocalImages(layers, {
       still: (handle, work) => this.whileStill(handle, work),
       standingOn: (digest) => sandboxesOn(parts.paths, digest),
+      snapshotsOn: (digest) => this.snapshots.standingOn(digest),
     });
   }
 
@@ -97,17 +108,22 @@ export class LocalDriver implements SandboxDriver {
     return this.queues.run(spec.sandboxId, async () => {
       validateSpec(spec);
       signal.throwIfAborted();
-      const undo = new Cleanup(this.parts.onUndoError);
-      const ctx = await reserve(this.parts, spec, undo);
-      try {
-        await runSteps(createSteps, ctx, undo, signal, this.parts.observer);
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        throw fromErrno(`create sandbox ${spec.sandboxId}`, error);
-      }
-      undo.disarm();
-      return handleOf(ctx.record);
+      return this.snapshots.useFor(spec, (from) => this.make(spec, from, signal));
     });
+  }
+
+  private async make(spec: SandboxSpec, from: SnapshotSource | undefined, signal: AbortSignal): Promise<SandboxHandle> {
+    const undo = new Cleanup(this.parts.onUndoError);
+    const ctx = await reserve(this.parts, spec, undo, from);
+    const copySteps = spec.from?.memory ? createFromMemorySteps : createFromDiskSteps;
+    try {
+      await runSteps(from ? copySteps : createSteps, ctx, undo, signal, this.parts.observer);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw fromErrno(`create sandbox ${spec.sandboxId}`, error);
+    }
+    undo.disarm();
+    return handleOf(ctx.record);
   }
 
   start(handle: SandboxHandle, signal: AbortSignal): Promise<void> {
@@ -119,13 +135,24 @@ export class LocalDriver implements SandboxDriver {
       const undo = new Cleanup(this.parts.onUndoError);
       undo.add("sandbox", () => removeSandbox(this.parts, record.sandboxId));
       try {
-        await runSteps(startSteps, { parts: this.parts, record }, undo, signal, this.parts.observer);
+        await this.run(record, undo, signal);
       } catch (error) {
+        await undo.run();
         if (signal.aborted) throw signal.reason;
         throw fromErrno(`start sandbox ${handle.sandboxId}`, error);
       }
       undo.disarm();
     });
+  }
+
+  /** The steps of a start. */
+  private run(record: SandboxRecord, undo: Cleanup, signal: AbortSignal): Promise<void> {
+    const { parts } = this;
+    const { sandboxId, startsFrom } = record;
+    if (startsFrom === undefined) return runSteps(startSteps, { parts, record }, undo, signal, parts.observer);
+    const found = { parts, record, volume: parts.storage.volumePath(sandboxId), cgroup: cgroupOf(parts, sandboxId) };
+    const restore = (from: SnapshotSource) => runSteps(startFromMemorySteps, { ...found, from }, undo, signal, parts.observer);
+    return this.snapshots.use(startsFrom, restore);
   }
 
   async recover(handle: SandboxHandle): Promise<RuntimeStatus> {
@@ -220,11 +247,14 @@ export class LocalDriver implements SandboxDriver {
   pause(handle: SandboxHandle, { memory }: PauseOptions, signal: AbortSignal): Promise<Generation> {
     return this.queues.run(handle.sandboxId, async () => {
       signal.throwIfAborted();
-      const record = this.find(handle);
-      if (this.phaseOf(record) !== "running") throw notFound(handle);
-      return pauseSandbox(this.parts, record, memory, signal);
+      return pauseSandbox(this.parts, this.findRunning(handle), memory, signal);
     });
   }
+
+  private whileRunning: WhileRunning = (handle, work) =>
+    this.queues.run(handle.sandboxId, async () => {
+      return work(this.findRunning(handle));
+    });
 
   async generation(sandboxId: SandboxId): Promise<Generation | undefined> {
     const file = isSandboxId(sandboxId) ? new Generations(this.parts.storage.generationsRoot, sandboxId).whole() : undefined;
@@ -235,7 +265,11 @@ export class LocalDriver implements SandboxDriver {
     return this.queues.run(spec.sandboxId, async () => {
       validateSpec(spec);
       signal.throwIfAborted();
-      return handleOf(await resumeSandbox(this.parts, spec, memory, signal));
+      return this.snapshots.useFor(spec, async (from) => {
+        if (!from) return handleOf(await resumeSandbox(this.parts, spec, memory, signal));
+        const steps = memory && spec.from?.memory ? rollBackToMemorySteps : rollBackToDiskSteps;
+        return handleOf(await resumeBy(() => steps, { parts: this.parts, spec, from }, signal));
+      });
     });
   }
 
@@ -311,7 +345,7 @@ export class LocalDriver implements SandboxDriver {
   private whileStill<T>(handle: SandboxHandle, work: (facts: { volume: string; uidBase: number }) => Promise<T>): Promise<T> {
     return this.queues.run(handle.sandboxId, async () => {
       const record = this.find(handle);
-      const { sandboxId, uidBase } = record;
+      const { sandboxId } = record;
       if (this.phaseOf(record) === "running") {
         const cgroup = cgroupOf(this.parts, sandboxId);
         if (!cgroup.isToBeFrozen()) {
@@ -319,19 +353,27 @@ export class LocalDriver implements SandboxDriver {
         }
         await cgroup.freeze(true);
       }
-      return work({ volume: this.parts.storage.volumePath(sandboxId), uidBase });
+      return work({ volume: this.parts.storage.volumePath(sandboxId), uidBase: diskUidBaseOf(record) });
     });
   }
 
   /** The record behind a handle; `not_found` for another incarnation and for what was never made whole. */
-  private find(handle: SandboxHandle): SandboxRecord & { readonly process: ProcessIdentity } {
+  private find(handle: SandboxHandle): SandboxRecord {
     const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
-    if (!record?.process || record.incarnation !== handle.incarnation) throw notFound(handle);
-    return { ...record, process: record.process };
+    const isWhole = record?.process !== undefined || record?.startsFrom !== undefined;
+    if (!isWhole || record.incarnation !== handle.incarnation) throw notFound(handle);
+    return record;
+  }
+
+  private findRunning(handle: SandboxHandle): SandboxRecord & { readonly process: ProcessIdentity } {
+    const { process, ...record } = this.find(handle);
+    if (!process || this.phaseOf({ ...record, process }) !== "running") throw notFound(handle);
+    return { ...record, process };
   }
 
   private phaseOf(record: SandboxRecord): RuntimePhase {
     if (isPaused(this.parts, record)) return "paused";
+    if (record.startsFrom !== undefined) return "created";
     if (!record.process || !isAlive(record.process)) return "stopped";
     return this.parts.runtime.isWaiting(record.sandboxId) ? "created" : "running";
   }

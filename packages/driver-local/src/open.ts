@@ -7,7 +7,7 @@ import type { LocalDriver } from "./driver.ts";
 import { sweepMaking } from "./images/index.ts";
 import { openNetwork } from "./network/index.ts";
 import type { SandboxNetworks } from "./parts.ts";
-import { openPool } from "./pool-storage/index.ts";
+import { isPoolReadOnly, openPool } from "./pool-storage/index.ts";
 import { guestDirectory, type InstanceFile, readInstance } from "./setup/index.ts";
 import { chooseRangeAgain } from "./setup/range.ts";
 
@@ -26,13 +26,15 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   await sweepMaking(dataDir);
   const networks = await openNetworkOf(config, facts);
   try {
-    return assembleDriver(config, {
+    const driver = assembleDriver(config, {
       instance: facts.instance,
       guestDirectory: guest,
       networks,
       storage,
       fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve }),
     });
+    if (!isPoolReadOnly(dataDir)) await driver.snapshots.recover();
+    return driver;
   } catch (error) {
     await networks.close();
     throw error;

@@ -47,6 +47,18 @@ export interface GrowthWatch {
   readonly logger: Logger;
 }
 
+export interface CloneSize {
+  /** What the kept volume holds; counts against `limitBytes`. */
+  readonly heldBytes: number;
+  readonly limitBytes: number;
+}
+
+export interface ClonedVolume {
+  readonly path: string;
+  /** Of `heldBytes`, what the kernel does not charge to the new volume: simple quotas charge it to the one that it was written in. */
+  readonly baseBytes: number;
+}
+
 export interface PoolStorage {
   /** The mounted pool. */
   readonly root: string;
@@ -70,6 +82,10 @@ export interface PoolStorage {
   listVolumes(): Promise<readonly string[]>;
   /** Directory of the generations of paused sandboxes, a directory for each sandbox. */
   readonly generationsRoot: string;
+  /** Directory of the snapshots that sandboxes start from, a directory for each. */
+  readonly snapshotsRoot: string;
+  /** A new volume that begins with what a kept one holds. `already_exists` when there is one of this id. */
+  cloneVolume(id: string, kept: string, size: CloneSize): Promise<ClonedVolume>;
   /** Makes the subvolume `parent/name`, read-only, with what the volume holds now. */
   keepVolume(id: string, parent: string, name: string): Promise<void>;
   /** Gives a volume the content of a kept one. What a crash cuts off, another call does. */

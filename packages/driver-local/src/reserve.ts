@@ -3,6 +3,7 @@ import { AppError, type Cleanup, type SandboxId } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
 import { type CreateContext, cgroupOf, type LocalParts } from "./sandbox.ts";
+import type { SnapshotSource } from "./snapshots/snapshot-files.ts";
 import { type SandboxRecord, writeRecord } from "./state/record.ts";
 import { hasErrno } from "./sys/libc.ts";
 import { type Claims, removeSandbox } from "./teardown.ts";
@@ -11,7 +12,7 @@ import { type Claims, removeSandbox } from "./teardown.ts";
  * Claims the id: the directory, and in it the state file with everything a removal needs. Registers the removal of the sandbox, which undoes
  * this and every step after it; when this throws, that has been done.
  */
-export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanup): Promise<CreateContext> {
+export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanup, from?: SnapshotSource): Promise<CreateContext> {
   const { paths } = parts;
   const id = spec.sandboxId;
   refuseLeftovers(parts, id);
@@ -28,7 +29,7 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
     claims.lease = lease;
     const uidBase = parts.uidRanges.take();
     claims.uidBase = uidBase;
-    const { incarnation, resources, network, labels, image, restrictions, agent } = spec;
+    const { incarnation, resources, network, labels, hostname, image, restrictions, agent } = spec;
     const record: SandboxRecord = {
       version: 1,
       sandboxId: id,
@@ -37,6 +38,7 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
       resources,
       network,
       labels,
+      hostname,
       layers: image.layers,
       imageDigest: image.digest,
       ...(restrictions && { restrictions }),
@@ -46,7 +48,7 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
     await writeRecord(paths.state(id), record);
     // Not before the record says that we stand on them: from then on nobody removes them.
     requireImage(parts, spec);
-    return { parts, spec, cgroup: cgroupOf(parts, id), record, volume: "" };
+    return { parts, spec, cgroup: cgroupOf(parts, id), record, volume: "", from };
   } catch (error) {
     await undo.run();
     throw error;

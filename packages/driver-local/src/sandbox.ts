@@ -10,6 +10,7 @@ import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
 import type { UidRanges } from "./rootfs/uid-ranges.ts";
 import type { OciRuntime } from "./runtime/oci-runtime.ts";
+import type { SnapshotSource } from "./snapshots/snapshot-files.ts";
 import type { DataPaths } from "./state/paths.ts";
 import type { SandboxRecord } from "./state/record.ts";
 import type { ChildProgram } from "./sys/child.ts";
@@ -52,6 +53,8 @@ export interface CreateContext {
   record: SandboxRecord;
   /** Path of the sandbox's volume, once `rootfs` has made it. */
   volume: string;
+  /** What it goes on from, in place of an empty disk. */
+  readonly from?: SnapshotSource | undefined;
   /** A child that is in the v1 cgroups already, once `cgroup` has found one. */
   child?: ChildProgram;
 }

@@ -40,6 +40,11 @@ export class SandboxCgroup {
     return point && join(point, this.relative);
   }
 
+  /** Path from the top of every hierarchy. */
+  get pathInside(): string {
+    return `/${this.relative}`;
+  }
+
   private get relative(): string {
     return join(basename(dirname(this.top)), basename(this.top));
   }
@@ -54,6 +59,14 @@ export class SandboxCgroup {
     for (const child of ["user", "pty"]) {
       makeCgroup(join(this.top, child));
       for (const file of COMMANDS) chownSync(join(this.top, child, file), owner, owner);
+    }
+  }
+
+  /** Gives the groups below the top to the sandbox's root, as if it had made them: CRIU makes them for the root that they were dumped of. */
+  give(owner: number): void {
+    for (const path of this.groupsBelow()) {
+      const directory = join(this.top, path);
+      for (const file of ["", ...readdirSync(directory)]) chownSync(join(directory, file), owner, owner);
     }
   }
 

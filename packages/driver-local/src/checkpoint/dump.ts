@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
@@ -77,9 +77,9 @@ export async function dumpMemory(
   });
   const missing = ESSENTIAL.find((name) => !existsSync(join(images, name)));
   if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
-  // A restore reads them as the sandbox's root, and before it is that; nobody else can walk to them.
+  // A restore reads them as the root of a sandbox; nobody else can walk to them.
   chmodSync(images, 0o755);
-  for (const name of ["", ...readdirSync(images)]) chownSync(join(images, name), record.uidBase, record.uidBase);
+  for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);
   return {
     mounts,
     frozenGroups: frozenGroups.filter((path) => path !== "user" && path !== "pty"),

@@ -1,11 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, type SandboxId } from "@boxyard/core";
+import type { SandboxId } from "@boxyard/core";
 import type { ProcessIdentity } from "../state/record.ts";
-import { destroySubvolume } from "../sys/btrfs.ts";
-import { hasErrno } from "../sys/libc.ts";
-import { runCommand } from "../sys/run.ts";
+import { KEPT, readMarker, removeKept, writeMarker } from "./marker.ts";
 
 /** One bind mount of a sandbox that CRIU is told of by name, because its source lies outside the sandbox. */
 export interface ExternalMount {
@@ -24,8 +22,9 @@ export interface GenerationFile {
   readonly memory: boolean;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
-  /** First id of the range that owners in images and disk are of. */
+  /** First id of the range that owners in images and, but for `diskUidBase`, on the disk are of. */
   readonly uidBase: number;
+  readonly diskUidBase?: number;
   /** PID 1 of that incarnation, which has ended since. */
   readonly process: ProcessIdentity;
   /** Directory of the guest bundle whose programs are in memory. */
@@ -40,7 +39,7 @@ export interface GenerationFile {
 
 const MARKER = "generation.json";
 
-/** The generations of one sandbox, a directory each: `images/`, the subvolume `disk`, and the marker that says that both are whole. */
+/** The generations of one sandbox, a directory each (see `KEPT`). */
 export class Generations {
   private readonly directory: string;
 
@@ -54,18 +53,18 @@ export class Generations {
   }
 
   imagesOf(incarnation: number): string {
-    return join(this.pathOf(incarnation), "images");
+    return join(this.pathOf(incarnation), KEPT.images);
   }
 
   diskOf(incarnation: number): string {
-    return join(this.pathOf(incarnation), "disk");
+    return join(this.pathOf(incarnation), KEPT.disk);
   }
 
   /** The newest whole one. */
   whole(): GenerationFile | undefined {
     return this.incarnations()
       .sort((a, b) => b - a)
-      .map((incarnation) => readMarker(join(this.pathOf(incarnation), MARKER)))
+      .map((incarnation) => readMarker<GenerationFile>(join(this.pathOf(incarnation), MARKER)))
       .find((file) => file !== undefined);
   }
 
@@ -77,27 +76,14 @@ export class Generations {
 
   /** Makes it whole: once this resolves, a crash of the machine does not lose it. */
   async complete(file: GenerationFile): Promise<void> {
-    const directory = this.pathOf(file.incarnation);
-    const aside = join(directory, `${MARKER}.new`);
-    await writeFile(aside, `${JSON.stringify(file)}\n`, { mode: 0o600 });
-    // Images, disk and text are on the disk before the text has its name.
-    await flush(directory);
-    await rename(aside, join(directory, MARKER));
-    await flush(directory);
+    await writeMarker(this.pathOf(file.incarnation), MARKER, file);
     // What an earlier resume went on from.
     for (const incarnation of this.incarnations()) if (incarnation !== file.incarnation) await this.remove(incarnation);
   }
 
   /** Repeatable. The marker goes first, so that a part is never taken for a whole. */
-  async remove(incarnation: number): Promise<void> {
-    const directory = this.pathOf(incarnation);
-    await rm(join(directory, MARKER), { force: true });
-    try {
-      destroySubvolume(directory, "disk");
-    } catch (error) {
-      if (!hasErrno(error, "ENOENT")) throw error;
-    }
-    await rm(directory, { recursive: true, force: true });
+  remove(incarnation: number): Promise<void> {
+    return removeKept(this.pathOf(incarnation), MARKER);
   }
 
   /** All of them. Repeatable. Fails with EROFS while the pool takes no writes and something is left. */
@@ -110,22 +96,4 @@ export class Generations {
   private incarnations(): number[] {
     return existsSync(this.directory) ? readdirSync(this.directory).map(Number).filter(Number.isInteger) : [];
   }
-}
-
-/** The file system that `path` lies in is on the disk; in a process of its own, for it takes from one to many milliseconds. */
-async function flush(path: string): Promise<void> {
-  await runCommand(["sync", "--file-system", path]);
-}
-
-function readMarker(path: string): GenerationFile | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if (hasErrno(error, "ENOENT", "ENOTDIR")) return undefined;
-    throw error;
-  }
-  const file = JSON.parse(text) as GenerationFile;
-  if (file.version !== 1) throw new AppError("data_loss", `${path} is of another version`, { reason: "bad_generation" });
-  return file;
 }

@@ -100,7 +100,7 @@ export async function pauseSandbox(
   memory: boolean,
   signal: AbortSignal,
 ): Promise<Generation> {
-  const { sandboxId, incarnation, uidBase, process } = record;
+  const { sandboxId, incarnation, uidBase, diskUidBase, process } = record;
   const ctx: PauseContext = {
     parts,
     record,
@@ -109,6 +109,7 @@ export async function pauseSandbox(
     found: { mounts: [], frozenGroups: [], needsKeptDisk: false },
     file: {
       ...{ version: 1, sandboxId, incarnation, memory, uidBase, process, createdAt: parts.clock.now() },
+      ...(diskUidBase !== undefined && { diskUidBase }),
       ...{ guest: parts.guestDirectory, mounts: [], frozenGroups: [], needsKeptDisk: false, diskUsedBytes: 0 },
     },
   };

@@ -2,14 +2,16 @@ import { basename, join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { addDevices, addGuest, addMountNamespace, addOverlay, bindReadOnly } from "../rootfs/mounts.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
-import { openUserNamespace } from "../rootfs/user-namespace.ts";
+import { closeMappings, type Mappings, openMappings } from "../rootfs/user-namespace.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { SandboxRecord } from "../state/record.ts";
 import type { ChildProgram } from "../sys/child.ts";
-import { AT_FDCWD, close, MS } from "../sys/libc.ts";
+import { AT_FDCWD, MS } from "../sys/libc.ts";
+import { cgroupRootOptions } from "./cgroup-roots.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import { COMMON_OPTIONS, noCriu } from "./dump.ts";
 import type { ExternalMount } from "./generation.ts";
+import { rebaseUserNamespace, userNamespaceImage } from "./image-files.ts";
 import { sourcePath } from "./mounts.ts";
 
 /**
@@ -29,6 +31,8 @@ const DIRECTORY = 0o755;
 export interface Restore {
   readonly images: string;
   readonly mounts: readonly ExternalMount[];
+  /** First id of the range that the images are of, where they are of another sandbox: it is put into this one's cgroups and ids. */
+  readonly uidBaseOfImages?: number;
   /** Digests of the layers, lowest first. */
   readonly layers: readonly string[];
   readonly volume: string;
@@ -45,7 +49,7 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
   const { criu } = parts;
   if (!criu) throw noCriu();
   let init: number | undefined;
-  const userNsFd = openUserNamespace(record.uidBase);
+  const fds = openMappings(record);
   const places = { ...AT, cgroup: cgroupOf(parts, record.sandboxId) };
   try {
     await runCriu({
@@ -54,10 +58,11 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
       log: join(restore.work, "restore.log"),
       verb: "restore",
       limitMs: limitFor(parts.criuLimitMs, record.resources.memoryBytes),
-      prepare: (program) => addStage(program, parts, record, { ...restore, userNsFd }),
+      prepare: (program) => addStage(program, parts, record, { ...restore, ...fds }),
       args: [
         ...["restore", "--images-dir", AT.images, "--work-dir", restore.work, "--root", AT.root, "--restore-detached"],
         ...COMMON_OPTIONS,
+        ...(restore.uidBaseOfImages === undefined ? [] : cgroupRootOptions(parts.cgroups, places.cgroup.pathInside)),
         ...restore.mounts.flatMap(({ target, source }) => ["--external", `mnt[${target}]:${sourcePath(source, places)}`]),
       ],
       async at(moment, pid) {
@@ -67,13 +72,13 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
       },
     });
   } finally {
-    close(userNsFd);
+    closeMappings(fds);
   }
   if (init === undefined) throw new AppError("internal", "CRIU has restored nothing", { reason: "restore_failed" });
   return init;
 }
 
-function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore & { userNsFd: number }): void {
+function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore & Mappings): void {
   addMountNamespace(program);
   program.call("mount", ["tmpfs", STAGE, "tmpfs", MS.NOSUID | MS.NODEV, "mode=755"], STAGE);
   for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
@@ -83,12 +88,22 @@ function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecor
     layers: from.layers.map((digest) => basename(storage.layerPath(digest))).reverse(),
     layersMount: paths.layersMount,
     userNsFd: from.userNsFd,
+    volumeNsFd: from.volumeNsFd,
     upper: upperOf(from.volume),
     work: workOf(from.volume),
   };
   addOverlay(program, overlay, AT.root);
   bindReadOnly(program, from.images, AT.images);
+  if (from.uidBaseOfImages !== undefined) addRebased(program, from, { from: from.uidBaseOfImages, to: record.uidBase });
   addGuest(program, { ...overlay, guest: from.guest }, AT.guest);
   addDevices(program, AT.devices);
   bindReadOnly(program, paths.hostFacts(record.sandboxId), AT.host);
+}
+
+/** The one image that names the range of ids, in a copy of this sandbox's own; the others are shared by all that start from them. */
+function addRebased(program: ChildProgram, { images, work }: Restore, range: { readonly from: number; readonly to: number }): void {
+  const name = userNamespaceImage(images);
+  const copy = join(work, name);
+  rebaseUserNamespace(join(images, name), range.from, range.to, copy);
+  bindReadOnly(program, copy, join(AT.images, name));
 }

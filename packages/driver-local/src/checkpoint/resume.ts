@@ -2,9 +2,8 @@ import { AppError, Cleanup, runSteps, type SandboxId, type Step } from "@boxyard
 import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
 import { upperOf } from "../rootfs/upper.ts";
-import { identify } from "../runtime/process.ts";
 import { type CreateContext, cgroupOf, type LocalParts } from "../sandbox.ts";
-import { readRecord, type SandboxRecord, writeRecord } from "../state/record.ts";
+import { diskQuotaOf, diskUidBaseOf, readRecord, type SandboxRecord, writeRecord } from "../state/record.ts";
 import { awaitAgent } from "../steps/await-agent.ts";
 import { bundle } from "../steps/bundle.ts";
 import { create } from "../steps/create.ts";
@@ -12,9 +11,11 @@ import { limits } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
 import { start } from "../steps/start.ts";
 import type { GenerationFile } from "./generation.ts";
-import { changeAddress } from "./hosts.ts";
+import { changeNames } from "./hosts.ts";
 import { freeSandbox, generationsOf, notPaused } from "./pause.ts";
-import { restoreMemory } from "./restore.ts";
+import { restoreProcesses } from "./restore-processes.ts";
+
+type KeptDisk = Pick<GenerationFile, "uidBase" | "diskUidBase" | "diskUsedBytes"> & { readonly disk: string };
 
 export interface ResumeContext extends CreateContext {
   readonly generation: GenerationFile;
@@ -23,14 +24,14 @@ export interface ResumeContext extends CreateContext {
 }
 
 /** A new incarnation, with an address of its own; from here on `revert` leads back. */
-const claim: Step<ResumeContext> = {
+export const claim: Step<ResumeContext> = {
   name: "claim",
   async run(ctx) {
     const { parts, spec } = ctx;
-    const { incarnation, resources, network, labels } = spec;
+    const { incarnation, resources, network, labels, hostname } = spec;
     const lease = parts.networks.allocate(spec.sandboxId, incarnation);
     const { process: _, ending: __, ...kept } = ctx.record;
-    const record = { ...kept, incarnation, resources, network, labels, layers: spec.image.layers, lease };
+    const record = { ...kept, incarnation, resources, network, labels, hostname, layers: spec.image.layers, lease };
     ctx.record = record;
     try {
       await writeRecord(parts.paths.state(spec.sandboxId), record);
@@ -42,7 +43,7 @@ const claim: Step<ResumeContext> = {
 };
 
 /** As a create has it, but no child waits in it. */
-const cgroup: Step<ResumeContext> = {
+export const freshCgroup: Step<ResumeContext> = {
   name: "cgroup",
   async run({ cgroup, record, spec }) {
     cgroup.create(record.uidBase);
@@ -50,46 +51,39 @@ const cgroup: Step<ResumeContext> = {
   },
 };
 
-/**
- * The processes, from the image. Before the first of them runs it is confined as at its create, and its commands are frozen: they go on when
- * `/init` has told the agent what they may ask for.
- */
 const restore: Step<ResumeContext> = {
   name: "restore",
   async run(ctx, undo, signal) {
-    const { parts, spec, generation } = ctx;
-    const work = parts.paths.sandbox(spec.sandboxId);
+    const { parts, generation } = ctx;
     if (generation.needsKeptDisk) ctx.record = await resetDisk(parts, ctx.record, generation);
-    const pid = await restoreMemory(parts, ctx.record, {
-      ...{ work, volume: ctx.volume, layers: spec.image.layers, mounts: generation.mounts, guest: generation.guest },
-      images: generationsOf(parts, ctx.record).imagesOf(generation.incarnation),
-      beforeRun: async (init) => {
-        ctx.cgroup.setFrozenBelow(["user", "pty", ...generation.frozenGroups], true);
-        const restored = { ...ctx, record: withProcess(ctx.record, init) };
-        await limits.run(restored, undo, signal);
-        await network.run(restored, undo, signal);
-        changeAddress(`/proc/${init}/root`, ctx.oldAddress, ctx.record.lease.address);
-      },
-    });
-    ctx.record = withProcess(ctx.record, pid);
-    await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
+    const images = generationsOf(parts, ctx.record).imagesOf(generation.incarnation);
+    await restoreProcesses(ctx, { ...generation, images, names: { address: ctx.oldAddress } }, undo, signal);
   },
 };
 
 /** For a boot from the disk, before anything of it runs. */
 const readdress: Step<ResumeContext> = {
   name: "readdress",
-  run: async ({ volume, oldAddress, record }) => changeAddress(upperOf(volume), oldAddress, record.lease.address),
+  run: async ({ volume, oldAddress, record }) => changeNames(upperOf(volume), { address: oldAddress }, record.lease),
 };
 
-export const restoreSteps: readonly Step<ResumeContext>[] = [claim, cgroup, restore, awaitAgent as Step<ResumeContext>];
+export const restoreSteps: readonly Step<ResumeContext>[] = [claim, freshCgroup, restore, awaitAgent as Step<ResumeContext>];
 export const rebootSteps: readonly Step<ResumeContext>[] = [
-  ...[claim, cgroup, readdress, bundle, create, limits, network],
+  ...[claim, freshCgroup, readdress, bundle, create, limits, network],
   ...([start, awaitAgent] as Step<ResumeContext>[]),
 ];
 
 /** Paused again when this throws. */
-export async function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory: boolean, signal: AbortSignal): Promise<SandboxRecord> {
+export function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory: boolean, signal: AbortSignal): Promise<SandboxRecord> {
+  return resumeBy((generation) => (memory && generation.memory ? restoreSteps : rebootSteps), { parts, spec }, signal);
+}
+
+/** Goes on with a paused sandbox by other steps than those of a resume. Paused again when this throws. */
+export async function resumeBy(
+  stepsFor: (generation: GenerationFile) => readonly Step<ResumeContext>[],
+  { parts, spec, from }: Pick<ResumeContext, "parts" | "spec" | "from">,
+  signal: AbortSignal,
+): Promise<SandboxRecord> {
   const { sandboxId } = spec;
   const record = readRecord(parts.paths.state(sandboxId));
   const generation = record && generationsOf(parts, record).whole();
@@ -103,18 +97,14 @@ export async function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory
   await freeSandbox(parts, record);
   const volume = parts.storage.volumePath(sandboxId);
   const ctx: ResumeContext = {
-    parts,
-    spec,
-    record,
-    generation,
-    volume,
+    ...{ parts, spec, from, record, generation, volume },
     cgroup: cgroupOf(parts, sandboxId),
     oldAddress: record.lease.address,
   };
   const undo = new Cleanup(parts.onUndoError);
   undo.add("revert", () => revertSandbox(parts, sandboxId));
   try {
-    await runSteps(memory && generation.memory ? restoreSteps : rebootSteps, ctx, undo, signal, parts.observer);
+    await runSteps(stepsFor(generation), ctx, undo, signal, parts.observer);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw fromErrno(`resume sandbox ${sandboxId}`, error);
@@ -141,16 +131,14 @@ export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Pr
  * The disk becomes what the generation kept. Simple quotas charge what a volume began with to the one that it was written in, so the record
  * has to know of it.
  */
-async function resetDisk(parts: LocalParts, record: SandboxRecord, { incarnation, diskUsedBytes }: GenerationFile): Promise<SandboxRecord> {
-  const { sandboxId, resources } = record;
-  const kept = generationsOf(parts, record).diskOf(incarnation);
-  await parts.storage.resetVolume(sandboxId, kept, resources.diskBytes);
-  const diskBaseBytes = Math.max(0, diskUsedBytes - (await parts.storage.usage(sandboxId)).usedBytes);
-  return { ...record, diskBaseBytes };
+async function resetDisk(parts: LocalParts, record: SandboxRecord, generation: GenerationFile): Promise<SandboxRecord> {
+  return setDisk(parts, record, { ...generation, disk: generationsOf(parts, record).diskOf(generation.incarnation) });
 }
 
-function withProcess(record: SandboxRecord, pid: number): SandboxRecord {
-  const process = identify(pid);
-  if (!process) throw new AppError("internal", "The sandbox's init ended while it was restored", { reason: "init_ended" });
-  return { ...record, process };
+/** The record of a sandbox whose volume has become a copy of a kept disk. */
+export async function setDisk(parts: LocalParts, record: SandboxRecord, kept: KeptDisk): Promise<SandboxRecord> {
+  const { sandboxId } = record;
+  await parts.storage.resetVolume(sandboxId, kept.disk, diskQuotaOf(record));
+  const diskBaseBytes = Math.max(0, kept.diskUsedBytes - (await parts.storage.usage(sandboxId)).usedBytes);
+  return { ...record, diskBaseBytes, diskUidBase: diskUidBaseOf(kept) };
 }

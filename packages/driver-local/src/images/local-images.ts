@@ -24,6 +24,8 @@ export interface SandboxSource {
   still<T>(handle: SandboxHandle, work: (facts: Pick<VolumeFacts, "volume" | "uidBase">) => Promise<T>): Promise<T>;
   /** Ids of the sandboxes that stand on a layer, half-made ones too. Synchronous, so that nothing happens between answer and deed. */
   standingOn(digest: string): readonly string[];
+  /** The same of snapshots. */
+  snapshotsOn(digest: string): readonly string[];
 }
 
 /** The driver's layers: the pool's, with an eye on the sandboxes. */
@@ -76,6 +78,13 @@ export class LocalImages implements ImageStore {
       throw new AppError("failed_precondition", `${sandboxes.length} sandboxes stand on layer ${digest}; end them first`, {
         reason: "layer_in_use",
         details: { sandboxes },
+      });
+    }
+    const snapshots = this.sandboxes.snapshotsOn(digest);
+    if (snapshots.length > 0) {
+      throw new AppError("failed_precondition", `${snapshots.length} snapshots stand on layer ${digest}; remove them first`, {
+        reason: "layer_in_use",
+        details: { snapshots },
       });
     }
     this.store.remove(digest);

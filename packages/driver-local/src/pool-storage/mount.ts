@@ -65,7 +65,7 @@ export async function mountPool(dataDir: string): Promise<void> {
     mount("none", paths.root, null, MS.SHARED);
     ensureQuota(paths.root);
     chmodSync(paths.root, 0o700);
-    for (const directory of ["layers", "sandboxes", "generations"]) {
+    for (const directory of ["layers", "sandboxes", "generations", "snapshots"]) {
       mkdirSync(`${paths.root}/${directory}`, { recursive: true, mode: 0o700 });
       // Layers keep plain owners and set-user-id programs: nobody on the machine but root may come near them.
       chmodSync(`${paths.root}/${directory}`, 0o700);

@@ -17,6 +17,8 @@ export function poolPaths(dataDir: string) {
     making: `${dataDir}/pool/making`,
     /** What paused sandboxes go on from: images of memory, and snapshots of their volumes. */
     generations: `${dataDir}/pool/generations`,
+    /** What other sandboxes start from: the same two of sandboxes that ran on. */
+    snapshots: `${dataDir}/pool/snapshots`,
     /** Subvolumes that others begin as, for their inode numbers' sake. */
     inodeSeeds: `${dataDir}/pool/inode-seeds`,
     /** Snapshots of them that wait to become sandboxes' volumes. */

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import { DEFAULT_MAX_LAYER_BYTES } from "@boxyard/driver";
-import type { GrowthWatch, PoolRoom, PoolStorage } from "../parts.ts";
+import type { ClonedVolume, CloneSize, GrowthWatch, PoolRoom, PoolStorage } from "../parts.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import {
   createSubvolume,
@@ -20,6 +21,9 @@ import { digestHex, poolPaths, volumeName } from "./paths.ts";
 import { ReadyVolumes } from "./ready-volumes.ts";
 import { growthIn, roomIn } from "./room.ts";
 
+/** What a full disk may still write: its own names, at a start. */
+const LEAST_BYTES = 1 << 20;
+
 /** Mounts the pool of `dataDir` (or takes over the mounted one) and cleans up after kernels that leave qgroups behind. */
 export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<PoolStorage> {
   await mountPool(dataDir);
@@ -33,6 +37,7 @@ class BtrfsPool implements PoolStorage {
   readonly root: string;
   readonly layersRoot: string;
   readonly generationsRoot: string;
+  readonly snapshotsRoot: string;
   private readonly dataDir: string;
   private readonly reserve: Reserve;
   private readonly volumesRoot: string;
@@ -50,6 +55,7 @@ class BtrfsPool implements PoolStorage {
     this.root = poolPaths(dataDir).root;
     this.layersRoot = `${this.root}/layers`;
     this.generationsRoot = poolPaths(dataDir).generations;
+    this.snapshotsRoot = poolPaths(dataDir).snapshots;
     this.volumesRoot = `${this.root}/sandboxes`;
     this.making = poolPaths(dataDir).making;
     this.qgroups = `/sys/fs/btrfs/${filesystemId(this.root)}/qgroups`;
@@ -80,6 +86,21 @@ class BtrfsPool implements PoolStorage {
     await this.ready.moveTo(path, seed);
     // Nobody writes to it before it is given out.
     setQgroupLimit(this.root, subvolumeId(path), limitBytes);
+  }
+
+  async cloneVolume(id: string, kept: string, { heldBytes, limitBytes }: CloneSize): Promise<ClonedVolume> {
+    const path = this.volumePath(id);
+    if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
+    try {
+      return await this.withLimit(limitBytes, async (limit) => {
+        snapshotSubvolume(kept, this.volumesRoot, id);
+        const baseBytes = Math.max(0, heldBytes - (await this.usage(id)).usedBytes);
+        setQgroupLimit(this.root, subvolumeId(path), Math.min(limit, Math.max(LEAST_BYTES, limitBytes - baseBytes)));
+        return { path, baseBytes };
+      });
+    } catch (error) {
+      throw fromErrno(`clone volume ${id}`, error);
+    }
   }
 
   volumePath(id: string): string {
@@ -178,7 +199,7 @@ class BtrfsPool implements PoolStorage {
     for (const parent of [this.volumesRoot, this.layersRoot]) {
       for (const name of readdirSync(parent)) live.add(`0_${subvolumeId(`${parent}/${name}`)}`);
     }
-    for (const disk of keptVolumes(this.generationsRoot)) live.add(`0_${subvolumeId(disk)}`);
+    for (const disk of [...keptVolumes(this.generationsRoot), ...disksIn(this.snapshotsRoot)]) live.add(`0_${subvolumeId(disk)}`);
     for (const tree of treesInTheMaking(this.making)) live.add(`0_${subvolumeId(tree)}`);
     for (const entry of entries) {
       const id = /^0_(\d+)$/.exec(entry)?.[1];
@@ -200,8 +221,13 @@ class BtrfsPool implements PoolStorage {
 
 function keptVolumes(directory: string): string[] {
   if (!existsSync(directory)) return [];
+  return readdirSync(directory).flatMap((sandbox) => disksIn(`${directory}/${sandbox}`));
+}
+
+function disksIn(directory: string): string[] {
+  if (!existsSync(directory)) return [];
   return readdirSync(directory)
-    .flatMap((sandbox) => readdirSync(`${directory}/${sandbox}`).map((incarnation) => `${directory}/${sandbox}/${incarnation}/disk`))
+    .map((name) => `${directory}/${name}/disk`)
     .filter((disk) => existsSync(disk));
 }
 

@@ -38,6 +38,8 @@ export interface OverlayMounts {
   readonly userNsFd: number;
   readonly upper: string;
   readonly work: string;
+  /** Where owners on the volume are of another range than the sandbox's (it began as a copy): see `openMappings`. */
+  readonly volumeNsFd?: number | undefined;
 }
 
 export interface RootMounts extends OverlayMounts {
@@ -99,17 +101,35 @@ export function addMountNamespace(program: ChildProgram): void {
 
 /** Mounts the root file system at `target`. */
 export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target: string): void {
-  const tree = program.call("open_tree", [AT_FDCWD, mounts.layersRoot, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], mounts.layersRoot);
-  // struct mount_attr; its last word is the user namespace.
-  const attributes = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | MOUNT_ATTR.RDONLY), 0n, 0n, 0n]);
-  program.store(attributes, 3, program.descriptor(mounts.userNsFd, O.RDONLY));
-  program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, attributes, attributes.byteLength], "idmap of the layers");
-  program.call("move_mount", [tree, "", AT_FDCWD, mounts.layersMount, MOVE_MOUNT_F_EMPTY_PATH], mounts.layersMount);
+  const { layersRoot, layersMount, userNsFd, volumeNsFd } = mounts;
+  showMapped(program, { source: layersRoot, target: layersMount, nsFd: userNsFd, attributes: MOUNT_ATTR.RDONLY });
+  const volume = dirname(mounts.upper);
+  // Over itself, so that its paths stay what they are.
+  if (volumeNsFd !== undefined) showMapped(program, { source: volume, target: volume, nsFd: volumeNsFd, attributes: 0 });
   // `nodev` because a layer may hold device nodes and no device rule applies to them.
   program.call("chdir", [mounts.layersMount], mounts.layersMount);
   program.call("mount", ["overlay", target, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");
   program.call("chdir", ["/"], "/");
   program.call("umount2", [mounts.layersMount, MNT_DETACH], mounts.layersMount);
+  if (volumeNsFd !== undefined) program.call("umount2", [volume, MNT_DETACH], volume);
+}
+
+interface MappedMount {
+  readonly source: string;
+  readonly target: string;
+  readonly nsFd: number;
+  /** Of `MOUNT_ATTR`, beside the mapping. */
+  readonly attributes: number;
+}
+
+/** Shows the directory `source` at `target` with the owners that a user namespace maps it to. */
+function showMapped(program: ChildProgram, { source, target, nsFd, attributes }: MappedMount): void {
+  const tree = program.call("open_tree", [AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], source);
+  // struct mount_attr; its last word is the user namespace.
+  const words = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | attributes), 0n, 0n, 0n]);
+  program.store(words, 3, program.descriptor(nsFd, O.RDONLY));
+  program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, words, words.byteLength], `idmap of ${source}`);
+  program.call("move_mount", [tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], target);
 }
 
 /** The guest bundle. An overlay without an upper directory must have two lower ones, so an empty one stands below. */

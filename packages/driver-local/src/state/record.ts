@@ -22,6 +22,12 @@ export interface SandboxRecord {
   readonly incarnation: number;
   /** First id of the sandbox's range on this machine. */
   readonly uidBase: number;
+  /** First id of the range that owners on its volume are of, where that is another one: it began as a copy of another sandbox's disk. */
+  readonly diskUidBase?: number;
+  /** What it calls itself. Records of earlier versions lack it. */
+  readonly hostname?: string;
+  /** A snapshot with memory that its start goes on from; gone once it has. */
+  readonly startsFrom?: string;
   readonly resources: ResourceLimits;
   readonly network: NetworkSpec;
   readonly labels: Readonly<Record<string, string>>;
@@ -36,9 +42,16 @@ export interface SandboxRecord {
   readonly process?: ProcessIdentity;
   /** Bytes on its disk that the kernel charges to a volume that is gone: it was reset to a kept one. */
   readonly diskBaseBytes?: number;
+  /** What its volume may hold, where that is less than `resources` say: what it began with counts too. */
+  readonly diskQuotaBytes?: number;
   /** Why the sandbox will have ended, known before it does: set when we are told to end it. */
   readonly ending?: EndReason;
 }
+
+export const diskUidBaseOf = ({ diskUidBase, uidBase }: Pick<SandboxRecord, "diskUidBase" | "uidBase">): number => diskUidBase ?? uidBase;
+
+export const diskQuotaOf = ({ diskQuotaBytes, resources }: Pick<SandboxRecord, "diskQuotaBytes" | "resources">): number =>
+  diskQuotaBytes ?? resources.diskBytes;
 
 export function keptSpecOf(record: SandboxRecord): KeptSpec {
   const { sandboxId, incarnation, resources, network, labels, layers = [], imageDigest, restrictions, initKey } = record;

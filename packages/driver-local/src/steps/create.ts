@@ -2,18 +2,17 @@ import { basename } from "node:path";
 import { AppError, type Step } from "@boxyard/core";
 import { CONTROLLERS, hybridControllersFile } from "../cgroup/hierarchies.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
-import { openUserNamespace } from "../rootfs/user-namespace.ts";
+import { closeMappings, openMappings } from "../rootfs/user-namespace.ts";
 import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
 import { writeRecord } from "../state/record.ts";
-import { close } from "../sys/libc.ts";
 
 /** The runtime makes the sandbox; its init waits. From here on there is a process to find again, so the state file names it. */
 export const create: Step<CreateContext> = {
   name: "create",
   async run(ctx) {
     const { parts, spec, cgroup, record } = ctx;
-    const userNsFd = openUserNamespace(record.uidBase);
+    const mappings = openMappings(record);
     let pid: number;
     try {
       pid = await parts.runtime.create({
@@ -27,7 +26,7 @@ export const create: Step<CreateContext> = {
           // Ours name the lowest first, overlay the topmost.
           layers: spec.image.layers.map((digest) => basename(parts.storage.layerPath(digest))).reverse(),
           layersMount: parts.paths.layersMount,
-          userNsFd,
+          ...mappings,
           upper: upperOf(ctx.volume),
           work: workOf(ctx.volume),
           guest: parts.guestDirectory,
@@ -36,7 +35,7 @@ export const create: Step<CreateContext> = {
         controllersFile: hybridControllersFile(parts.cgroups.hierarchies),
       });
     } finally {
-      close(userNsFd);
+      closeMappings(mappings);
     }
     const process = identify(pid);
     if (!process) throw new AppError("internal", "The sandbox's init ended before it was started", { reason: "init_ended" });

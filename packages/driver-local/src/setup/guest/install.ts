@@ -1,6 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { isPoolMounted } from "../../pool-storage/mount.ts";
+import { poolPaths } from "../../pool-storage/paths.ts";
 import { runCommand } from "../../sys/run.ts";
 
 /** Names the bundle that new sandboxes get; a link to the directory beside it. */
@@ -72,10 +74,14 @@ function hashDirectory(directory: string): string {
   return hasher.digest("hex").slice(0, 16);
 }
 
-/** Older bundles go, unless anything may still be using one: a sandbox of any state, a snapshot, or a server that knows its path. */
+/**
+ * Older bundles go, unless anything may still be using one: a sandbox of any state, a snapshot, or a server that knows its path. Of a pool
+ * that is not mounted nobody knows what snapshots it holds.
+ */
 function removeOldGuests(dataDir: string, current: string): void {
-  const inUse = ["sandboxes", "snapshots"].some((name) => existsSync(join(dataDir, name)) && readdirSync(join(dataDir, name)).length > 0);
-  if (inUse || existsSync(join(dataDir, "server.json"))) return;
+  const { image, snapshots } = poolPaths(dataDir);
+  const inUse = [join(dataDir, "sandboxes"), snapshots].some((directory) => existsSync(directory) && readdirSync(directory).length > 0);
+  if (inUse || existsSync(join(dataDir, "server.json")) || (existsSync(image) && !isPoolMounted(dataDir))) return;
   for (const name of readdirSync(guestRoot(dataDir))) {
     if (name !== CURRENT && name !== current) rmSync(join(guestRoot(dataDir), name), { recursive: true, force: true });
   }

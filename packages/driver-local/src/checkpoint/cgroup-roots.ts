@@ -1,0 +1,23 @@
+import { readFileSync } from "node:fs";
+import type { InstanceCgroups } from "../cgroup/instance.ts";
+
+/** One line of /proc/<pid>/cgroup: `4:memory:/path`; several controllers of one hierarchy are divided by commas. */
+const LINE = /^(\d+):([^:]*):(\/.*)$/;
+
+/**
+ * Options that put restored processes into the cgroups at `path`, which are not those that they were dumped in. CRIU moves them in every
+ * hierarchy, so those that hold none of ours are named as well.
+ */
+export function cgroupRootOptions(
+  { hierarchies }: InstanceCgroups,
+  path: string,
+  own = readFileSync("/proc/self/cgroup", "utf8"),
+): string[] {
+  const ours = Object.keys(hierarchies.v1);
+  const others = own.split("\n").flatMap((line) => {
+    const [, id, text = ""] = LINE.exec(line) ?? [];
+    const names = text.split(",");
+    return id === undefined || id === "0" || names.some((name) => ours.includes(name)) ? [] : names;
+  });
+  return [path, ...others.map((name) => `${name}:/`)].flatMap((root) => ["--cgroup-root", root]);
+}

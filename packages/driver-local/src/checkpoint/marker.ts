@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+import { destroySubvolume } from "../sys/btrfs.ts";
+import { hasErrno } from "../sys/libc.ts";
+import { runCommand } from "../sys/run.ts";
+
+/** A directory of the pool with `images/`, the subvolume `disk` and a marker: a file that is written last and says that both are whole. */
+export const KEPT = { images: "images", disk: "disk" } as const;
+
+/** Once this resolves, a crash of the machine does not lose what the directory holds. */
+export async function writeMarker(directory: string, name: string, value: object): Promise<void> {
+  const aside = join(directory, `${name}.new`);
+  await writeFile(aside, `${JSON.stringify(value)}\n`, { mode: 0o600 });
+  // Images, disk and text are on the disk before the text has its name.
+  await flush(directory);
+  await rename(aside, join(directory, name));
+  await flush(directory);
+}
+
+/** Undefined where there is none; `data_loss` for one of a later version. */
+export function readMarker<T extends { readonly version: 1 }>(path: string): T | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ENOTDIR")) return undefined;
+    throw error;
+  }
+  const file = JSON.parse(text) as T;
+  if (file.version !== 1) throw new AppError("data_loss", `${path} is of another version`, { reason: "bad_generation" });
+  return file;
+}
+
+/** Repeatable. The marker goes first, so that a part is never taken for a whole. */
+export async function removeKept(directory: string, marker: string): Promise<void> {
+  await rm(join(directory, marker), { force: true });
+  try {
+    destroySubvolume(directory, KEPT.disk);
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT")) throw error;
+  }
+  await rm(directory, { recursive: true, force: true });
+}
+
+/** The file system that `path` lies in is on the disk; in a process of its own, for it takes from one to many milliseconds. */
+export async function flush(path: string): Promise<void> {
+  await runCommand(["sync", "--file-system", path]);
+}

@@ -1,0 +1,51 @@
+import { AppError, type Cleanup } from "@boxyard/core";
+import { identify } from "../runtime/process.ts";
+import type { CreateContext } from "../sandbox.ts";
+import { type SandboxRecord, writeRecord } from "../state/record.ts";
+import { limits } from "../steps/limits.ts";
+import { network } from "../steps/network.ts";
+import type { GenerationFile } from "./generation.ts";
+import { setHostname } from "./hostname.ts";
+import { changeNames, type OwnNames } from "./hosts.ts";
+import { restoreMemory } from "./restore.ts";
+
+/** An image of processes, and what is known of the sandbox that it was made of. */
+export interface MemorySource extends Pick<GenerationFile, "mounts" | "guest" | "frozenGroups"> {
+  /** Directory of CRIU's images. */
+  readonly images: string;
+  readonly names: OwnNames;
+  /** First id of the range that they are of, where they are of another sandbox. */
+  readonly uidBaseOfImages?: number;
+}
+
+export type RestoreContext = Pick<CreateContext, "parts" | "record" | "volume" | "cgroup">;
+
+/**
+ * The processes, from the image. Before the first of them runs it is confined as at its create, and its commands are frozen: they go on when
+ * `/init` has told the agent what they may ask for.
+ */
+export async function restoreProcesses(ctx: RestoreContext, source: MemorySource, undo: Cleanup, signal: AbortSignal): Promise<void> {
+  const { parts, record, volume, cgroup } = ctx;
+  const isOther = source.uidBaseOfImages !== undefined;
+  const pid = await restoreMemory(parts, record, {
+    ...{ ...source, volume, work: parts.paths.sandbox(record.sandboxId), layers: record.layers ?? [] },
+    beforeRun: async (init) => {
+      cgroup.setFrozenBelow(["user", "pty", ...source.frozenGroups], true);
+      if (isOther) cgroup.give(record.uidBase);
+      const restored = { ...ctx, record: withProcess(record, init) };
+      await limits.run(restored, undo, signal);
+      await network.run(restored, undo, signal);
+      if (isOther && record.hostname !== undefined) setHostname(init, record.hostname);
+      changeNames(`/proc/${init}/root`, source.names, { address: record.lease.address, hostname: record.hostname });
+    },
+  });
+  const { startsFrom: _, ...kept } = withProcess(record, pid);
+  ctx.record = kept;
+  await writeRecord(parts.paths.state(record.sandboxId), kept);
+}
+
+function withProcess(record: SandboxRecord, pid: number): SandboxRecord {
+  const process = identify(pid);
+  if (!process) throw new AppError("internal", "The sandbox's init ended while it was restored", { reason: "init_ended" });
+  return { ...record, process };
+}

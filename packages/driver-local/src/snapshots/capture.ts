@@ -1,0 +1,119 @@
+import { join } from "node:path";
+import { Cleanup, runSteps, type Step } from "@boxyard/core";
+import { fromErrno } from "@boxyard/core/node";
+import type { CaptureOptions } from "@boxyard/driver";
+import { dumpMemory, type Found } from "../checkpoint/dump.ts";
+import { memoryBytesOf, remappedPaths } from "../checkpoint/image-files.ts";
+import { flush, KEPT } from "../checkpoint/marker.ts";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { diskUidBaseOf, type ProcessIdentity, type SandboxRecord } from "../state/record.ts";
+import { diskUseOf } from "./disk-use.ts";
+import type { SnapshotFile, SnapshotFiles } from "./snapshot-files.ts";
+
+export interface CaptureContext {
+  readonly parts: LocalParts;
+  readonly files: SnapshotFiles;
+  readonly record: SandboxRecord & { readonly process: ProcessIdentity };
+  readonly options: CaptureOptions;
+  /** What the dump has found out. */
+  found: Found;
+  /** What the volume was charged with in that moment. */
+  usedBytes: number;
+  whole?: SnapshotFile;
+}
+
+const beginSnapshot: Step<CaptureContext> = {
+  name: "beginSnapshot",
+  async run({ parts, files, options, record }, undo) {
+    const { sandboxId } = record;
+    undo.add("snapshot", () => files.remove(options.id));
+    files.begin(options.id, { sandboxId, wasFrozen: cgroupOf(parts, sandboxId).isToBeFrozen() });
+  },
+};
+
+/** What was written before goes to the disk while everything runs: there is less to wait for while nothing does. */
+const flushEarly: Step<CaptureContext> = {
+  name: "flushEarly",
+  run: ({ parts, record }) => flush(parts.storage.volumePath(record.sandboxId)),
+};
+
+/** Memory and disk of one moment in which nothing runs; afterwards everything goes on that went on before. */
+const standStill: Step<CaptureContext> = {
+  name: "standStill",
+  run: (ctx) => (ctx.options.memory ? keepBoth(ctx) : keepDisk(ctx)),
+};
+
+async function keepBoth(ctx: CaptureContext): Promise<void> {
+  const { parts, record, files, options } = ctx;
+  const cgroup = cgroupOf(parts, record.sandboxId);
+  const frozen = cgroup.frozenBelow();
+  const log = join(parts.paths.sandbox(record.sandboxId), "checkpoint.log");
+  try {
+    ctx.found = await dumpMemory(parts, record, {
+      ...{ images: files.imagesOf(options.id), log, freeze: false },
+      async whileStill() {
+        // The dump has thawed them; from here on CRIU only lets go.
+        cgroup.setFrozenBelow(frozen, true);
+        await keepVolume(ctx);
+      },
+    });
+  } catch (error) {
+    cgroup.setFrozenBelow(frozen, true);
+    throw error;
+  }
+}
+
+async function keepDisk(ctx: CaptureContext): Promise<void> {
+  const cgroup = cgroupOf(ctx.parts, ctx.record.sandboxId);
+  const isFrozen = cgroup.isToBeFrozen();
+  try {
+    await cgroup.freeze(true);
+    await keepVolume(ctx);
+  } finally {
+    if (!isFrozen) await cgroup.freeze(false);
+  }
+}
+
+async function keepVolume(ctx: CaptureContext): Promise<void> {
+  const { parts, record, files, options } = ctx;
+  await parts.storage.keepVolume(record.sandboxId, files.pathOf(options.id), KEPT.disk);
+  ctx.usedBytes = (await parts.storage.usage(record.sandboxId)).usedBytes + (record.diskBaseBytes ?? 0);
+}
+
+/** The marker, last: from here on the snapshot is whole. */
+const completeSnapshot: Step<CaptureContext> = {
+  name: "completeSnapshot",
+  async run(ctx) {
+    const { parts, record, files, options, found } = ctx;
+    const images = files.imagesOf(options.id);
+    const diskUsedBytes = await diskUseOf(files.diskOf(options.id), record, ctx.usedBytes);
+    const whole: SnapshotFile = {
+      ...{ version: 1, id: options.id, memory: options.memory, layers: record.layers ?? [], createdAt: parts.clock.now() },
+      ...{ memoryBytes: options.memory ? memoryBytesOf(images) : 0, diskUsedBytes, guest: parts.guestDirectory },
+      ...{ mounts: found.mounts, frozenGroups: found.frozenGroups, remapped: options.memory ? remappedPaths(images) : [] },
+      ...{ uidBase: record.uidBase, diskUidBase: diskUidBaseOf(record), hostname: record.hostname, address: record.lease.address },
+    };
+    await files.complete(whole);
+    ctx.whole = whole;
+  },
+};
+
+export const captureSteps: readonly Step<CaptureContext>[] = [beginSnapshot, flushEarly, standStill, completeSnapshot];
+
+/** Whole or not at all: when this throws, nothing is left. In either case the sandbox runs on. */
+export async function captureSandbox(
+  context: Pick<CaptureContext, "parts" | "files" | "record" | "options">,
+  signal: AbortSignal,
+): Promise<SnapshotFile> {
+  const { parts, record } = context;
+  const ctx: CaptureContext = { ...context, found: { mounts: [], frozenGroups: [], needsKeptDisk: false }, usedBytes: 0 };
+  const undo = new Cleanup(parts.onUndoError);
+  try {
+    await runSteps(captureSteps, ctx, undo, signal, parts.observer);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw fromErrno(`capture sandbox ${record.sandboxId}`, error);
+  }
+  undo.disarm();
+  return ctx.whole as SnapshotFile;
+}

@@ -1,0 +1,145 @@
+import { existsSync } from "node:fs";
+import { AppError, SerialQueues } from "@boxyard/core";
+import type { CaptureOptions, LayerInfo, MakeLayerOptions, SandboxHandle, SandboxSpec, SnapshotInfo, SnapshotStore } from "@boxyard/driver";
+import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
+import { noCriu } from "../checkpoint/dump.ts";
+import type { LayerStore } from "../images/index.ts";
+import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
+import { OWN_FILES } from "../rootfs/upper.ts";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { type CaptureContext, captureSandbox } from "./capture.ts";
+import { type SnapshotFile, SnapshotFiles, type SnapshotSource } from "./snapshot-files.ts";
+
+/** Runs `work` with a running sandbox while nothing else changes it. `not_found` for one that is not running. */
+export type WhileRunning = <T>(handle: SandboxHandle, work: (record: CaptureContext["record"]) => Promise<T>) => Promise<T>;
+
+/** The snapshots of the pool. Holds no record of them: each answer comes from the disk. */
+export class LocalSnapshots implements SnapshotStore {
+  private readonly parts: LocalParts;
+  private readonly layers: LayerStore;
+  private readonly whileRunning: WhileRunning;
+  private readonly files: SnapshotFiles;
+  /** What makes or removes a snapshot happens one after the other. */
+  private readonly queues = new SerialQueues<string>();
+  /** Those that are being made or removed. */
+  private readonly changing = new Set<string>();
+  /** Starts under way from each, which its removal waits for. */
+  private readonly uses = new Map<string, Set<Promise<unknown>>>();
+
+  constructor(parts: LocalParts, layers: LayerStore, whileRunning: WhileRunning) {
+    this.parts = parts;
+    this.layers = layers;
+    this.whileRunning = whileRunning;
+    this.files = new SnapshotFiles(parts.storage.snapshotsRoot);
+  }
+
+  async capture(handle: SandboxHandle, options: CaptureOptions, signal: AbortSignal): Promise<SnapshotInfo> {
+    const { id, memory } = options;
+    this.files.pathOf(id);
+    return this.change(id, async () => {
+      await this.sweep();
+      signal.throwIfAborted();
+      if (this.files.find(id)) throw new AppError("already_exists", `Snapshot ${id} exists already`, { reason: "snapshot_exists" });
+      return this.whileRunning(handle, async (record) => {
+        if (memory && !this.parts.criu) throw noCriu();
+        return infoOf(await captureSandbox({ parts: this.parts, files: this.files, record, options }, signal));
+      });
+    });
+  }
+
+  async get(id: string): Promise<SnapshotInfo | undefined> {
+    const file = this.files.find(id);
+    return file && infoOf(file);
+  }
+
+  async list(): Promise<readonly SnapshotInfo[]> {
+    return this.files.list().map(infoOf);
+  }
+
+  async remove(id: string): Promise<void> {
+    this.files.pathOf(id);
+    await this.change(id, async () => {
+      this.files.hide(id);
+      await Promise.allSettled(this.uses.get(id) ?? []);
+      await this.files.remove(id);
+    });
+  }
+
+  toLayer(id: string, options: MakeLayerOptions): Promise<LayerInfo> {
+    return this.use(id, ({ file, disk }) => {
+      const leaveOut = [...OWN_FILES, GUEST_DIRECTORY, ...file.remapped];
+      return this.layers.commit((work) => work({ volume: disk, uidBase: file.diskUidBase, leaveOut }), options);
+    });
+  }
+
+  /** Ids of the snapshots that stand on a layer. Synchronous, so that nothing happens between answer and deed. */
+  standingOn(digest: string): string[] {
+    return this.files
+      .list()
+      .filter(({ layers }) => layers.includes(digest))
+      .map(({ id }) => id);
+  }
+
+  /** Runs `work` with what a sandbox of this spec goes on from, which stays whole until it has settled. */
+  async useFor<T>({ from, image }: SandboxSpec, work: (source: SnapshotSource | undefined) => Promise<T>): Promise<T> {
+    if (!from) return work(undefined);
+    return this.use(from.snapshot, (source) => {
+      const { id, memory, layers } = source.file;
+      if (from.memory && !memory) {
+        throw new AppError("failed_precondition", `Snapshot ${id} holds no memory`, { reason: "no_memory_snapshot" });
+      }
+      if (from.memory && !this.parts.criu) throw noCriu();
+      if (layers.join() !== image.layers.join()) {
+        throw new AppError("invalid_argument", `Snapshot ${id} stands on other layers than the image`, { reason: "snapshot_layers" });
+      }
+      return work(source);
+    });
+  }
+
+  async use<T>(id: string, work: (source: SnapshotSource) => Promise<T>): Promise<T> {
+    const source = { file: this.files.get(id), disk: this.files.diskOf(id), images: this.files.imagesOf(id) };
+    const uses = this.uses.get(id) ?? new Set();
+    this.uses.set(id, uses);
+    const use = work(source);
+    uses.add(use);
+    try {
+      return await use;
+    } finally {
+      uses.delete(use);
+      if (uses.size === 0) this.uses.delete(id);
+    }
+  }
+
+  /** Removes what is left of those that were never whole, or are no longer. */
+  async sweep(): Promise<void> {
+    for (const id of this.files.halves()) if (!this.changing.has(id)) await this.files.remove(id);
+  }
+
+  /** Undoes captures that an earlier process was killed at: what they have stopped goes on. */
+  async recover(): Promise<void> {
+    for (const id of this.files.halves()) {
+      const attempt = this.files.attemptOf(id);
+      if (attempt && !attempt.wasFrozen) await letGo(cgroupOf(this.parts, attempt.sandboxId));
+    }
+    await this.sweep();
+  }
+
+  private change<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.queues.run(id, async () => {
+      this.changing.add(id);
+      try {
+        return await work();
+      } finally {
+        this.changing.delete(id);
+      }
+    });
+  }
+}
+
+async function letGo(cgroup: SandboxCgroup): Promise<void> {
+  if (existsSync(cgroup.top) && cgroup.isToBeFrozen()) await cgroup.freeze(false);
+}
+
+function infoOf({ id, memory, layers, memoryBytes, diskUsedBytes, createdAt }: SnapshotFile): SnapshotInfo {
+  return { id, memory, layers, memoryBytes, diskUsedBytes, createdAt };
+}

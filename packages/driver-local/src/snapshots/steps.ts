@@ -1,0 +1,123 @@
+import { dirname } from "node:path";
+import { AppError, type Step } from "@boxyard/core";
+import { changeNames } from "../checkpoint/hosts.ts";
+import { type RestoreContext, restoreProcesses } from "../checkpoint/restore-processes.ts";
+import { claim, freshCgroup, type ResumeContext, setDisk } from "../checkpoint/resume.ts";
+import { upperOf } from "../rootfs/upper.ts";
+import type { CreateContext, StartContext } from "../sandbox.ts";
+import { writeRecord } from "../state/record.ts";
+import { awaitAgent } from "../steps/await-agent.ts";
+import { bundle } from "../steps/bundle.ts";
+import { cgroup } from "../steps/cgroup.ts";
+import { create } from "../steps/create.ts";
+import { limits } from "../steps/limits.ts";
+import { network } from "../steps/network.ts";
+import { start } from "../steps/start.ts";
+import { openInside, RESOLVE, unlinkAt } from "../sys/at.ts";
+import { close, hasErrno, O, open } from "../sys/libc.ts";
+import type { SnapshotSource } from "./snapshot-files.ts";
+
+function sourceOf({ from }: { readonly from?: SnapshotSource | undefined }): SnapshotSource {
+  if (!from) throw new AppError("internal", "a start from a snapshot without one");
+  return from;
+}
+
+/** In place of `rootfs`: a volume that begins with the snapshot's disk, and shares what does not change with it. */
+const cloneDisk: Step<CreateContext> = {
+  name: "cloneDisk",
+  async run(ctx) {
+    const { parts, spec, record } = ctx;
+    const { file, disk } = sourceOf(ctx);
+    const { diskBytes } = spec.resources;
+    if (file.diskUsedBytes > diskBytes) {
+      const message = `Snapshot ${file.id} holds ${file.diskUsedBytes} bytes on its disk, more than the ${diskBytes} of this sandbox`;
+      throw new AppError("failed_precondition", message, { reason: "disk_too_small" });
+    }
+    const { path, baseBytes } = await parts.storage.cloneVolume(spec.sandboxId, disk, {
+      heldBytes: file.diskUsedBytes,
+      limitBytes: diskBytes,
+    });
+    ctx.volume = path;
+    ctx.record = { ...record, diskUidBase: file.diskUidBase, diskBaseBytes: baseBytes, diskQuotaBytes: diskBytes - baseBytes };
+    await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
+  },
+};
+
+/** What an earlier incarnation of this sandbox, or another, called itself on the disk; for a boot, before anything runs. */
+const renameDisk: Step<CreateContext> = {
+  name: "renameDisk",
+  async run(ctx) {
+    const { file } = sourceOf(ctx);
+    const upper = upperOf(ctx.volume);
+    dropFiles(upper, file.remapped);
+    changeNames(upper, file, { address: ctx.record.lease.address, hostname: ctx.record.hostname });
+  },
+};
+
+/** The names that CRIU gave to deleted files mean nothing without the processes that have them open. */
+function dropFiles(upper: string, paths: readonly string[]): void {
+  const root = open(upper, O.RDONLY | O.DIRECTORY);
+  try {
+    for (const path of paths) dropFile(root, path.replace(/^\/+/, ""));
+  } finally {
+    close(root);
+  }
+}
+
+function dropFile(root: number, path: string): void {
+  try {
+    const directory = openInside(root, dirname(path), O.RDONLY | O.DIRECTORY | O.NOFOLLOW, RESOLVE.noLinks);
+    try {
+      unlinkAt(directory, path.slice(path.lastIndexOf("/") + 1));
+    } finally {
+      close(directory);
+    }
+  } catch (error) {
+    if (!hasErrno(error, "ENOENT", "ENOTDIR", "ELOOP")) throw error;
+  }
+}
+
+/** From here on a start restores it: until then nothing of it runs, and no process waits. */
+const promiseStart: Step<CreateContext> = {
+  name: "promiseStart",
+  async run(ctx) {
+    ctx.record = { ...ctx.record, startsFrom: sourceOf(ctx).file.id };
+    await writeRecord(ctx.parts.paths.state(ctx.spec.sandboxId), ctx.record);
+  },
+};
+
+export type RestoreSnapshotContext = RestoreContext & StartContext & { readonly from?: SnapshotSource | undefined };
+
+const restoreSnapshot: Step<RestoreSnapshotContext> = {
+  name: "restoreSnapshot",
+  run(ctx, undo, signal) {
+    const { file, images } = sourceOf(ctx);
+    return restoreProcesses(ctx, { ...file, images, names: file, uidBaseOfImages: file.uidBase }, undo, signal);
+  },
+};
+
+/** The disk of a paused sandbox becomes the snapshot's; its generation has the one that it had. */
+const rollBackDisk: Step<ResumeContext> = {
+  name: "rollBackDisk",
+  async run(ctx) {
+    const { parts, spec } = ctx;
+    const { file, disk } = sourceOf(ctx);
+    ctx.record = await setDisk(parts, ctx.record, { ...file, disk });
+    await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
+  },
+};
+
+/** A create from a snapshot that boots from its disk. */
+export const createFromDiskSteps: readonly Step<CreateContext>[] = [cloneDisk, renameDisk, cgroup, bundle, create, limits, network];
+/** One whose processes go on. */
+export const createFromMemorySteps: readonly Step<CreateContext>[] = [cloneDisk, freshCgroup as Step<CreateContext>, bundle, promiseStart];
+export const startFromMemorySteps: readonly Step<RestoreSnapshotContext>[] = [restoreSnapshot, awaitAgent];
+
+export const rollBackToMemorySteps: readonly Step<ResumeContext>[] = [
+  ...[claim, rollBackDisk, freshCgroup],
+  ...([restoreSnapshot, awaitAgent] as Step<ResumeContext>[]),
+];
+export const rollBackToDiskSteps: readonly Step<ResumeContext>[] = [
+  ...[claim, rollBackDisk, renameDisk, freshCgroup, bundle, create, limits, network],
+  ...([start, awaitAgent] as Step<ResumeContext>[]),
+];
