@@ -1,4 +1,5 @@
-import { fstatSync, readSync } from "node:fs";
+import { fstatSync, readFileSync, readSync } from "node:fs";
+import { join } from "node:path";
 
 const MAX_LINE = 4096;
 
@@ -12,6 +13,18 @@ export function readInitKey(fd = 0): string | undefined {
     const line = readLine(fd);
     const { initKey } = JSON.parse(line) as { initKey?: unknown };
     return typeof initKey === "string" && initKey !== "" ? initKey : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The key of this sandbox where its memory is a copy of another one's, whose key the agent still knows: a file of the driver's that the
+ * sandbox's root alone can read and nobody inside can write. Undefined where there is none.
+ */
+export function renewedInitKey(hostDir: string): string | undefined {
+  try {
+    return readFileSync(join(hostDir, "init-key"), "utf8").trim() || undefined;
   } catch {
     return undefined;
   }

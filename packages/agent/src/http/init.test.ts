@@ -24,6 +24,7 @@ function agent() {
     freezer: { thaw } as unknown as Freezer,
     bodies: new BodyBudget({ totalBytes: 1e6, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}),
     initKey: "key",
+    hostDir: directory,
     runDir: join(directory, "run"),
     etcDir: directory,
     caBundlePath: join(directory, "ca"),
@@ -57,4 +58,10 @@ test("every authorised call thaws: a stale one, one that can't be read, one that
   expect(await init('{"caBundle":"pem"}')).toBe("invalid_argument");
   expect(await init("{}", "wrong")).toBe("unauthenticated");
   expect(thaws).toEqual(new Array(5).fill({ token: undefined, user: undefined, a: undefined }));
+});
+
+test("in a copy of another sandbox the driver's key is the only one that is taken", async () => {
+  const { init } = agent();
+  await Bun.write(join(directory, "init-key"), "renewed\n");
+  expect([await init("{}", "renewed"), await init("{}"), await init("{}", "")]).toEqual([204, "unauthenticated", "unauthenticated"]);
 });

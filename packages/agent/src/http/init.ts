@@ -1,6 +1,7 @@
 import { AppError } from "@boxyard/core";
 import { ENVD_VERSION } from "@boxyard/spec";
 import { INIT_KEY_HEADER } from "@boxyard/spec/agent";
+import { renewedInitKey } from "../access/init-key.ts";
 import type { PlatformFacts, SandboxState } from "../access/sandbox-state.ts";
 import { sameSecret } from "../access/token.ts";
 import type { BodyBudget } from "../body/budget.ts";
@@ -16,6 +17,8 @@ export interface InitDeps {
   readonly bodies: BodyBudget;
   /** Undefined: nobody may initialise this agent. */
   readonly initKey: string | undefined;
+  /** May hold a key in its place (`renewedInitKey`). */
+  readonly hostDir: string;
   readonly runDir: string;
   readonly etcDir: string;
   readonly caBundlePath: string;
@@ -35,7 +38,8 @@ export function initRoute(deps: InitDeps): HttpRoute {
     access: "own",
     async handle({ request }) {
       const key = request.headers.get(INIT_KEY_HEADER) ?? "";
-      if (deps.initKey === undefined || !sameSecret(key, deps.initKey)) {
+      const initKey = renewedInitKey(deps.hostDir) ?? deps.initKey;
+      if (initKey === undefined || !sameSecret(key, initKey)) {
         throw new AppError("unauthenticated", "the init key is missing or wrong", { reason: "bad_init_key" });
       }
       try {

@@ -1,3 +1,4 @@
+import { chownSync, writeFileSync } from "node:fs";
 import { AppError, type Cleanup } from "@boxyard/core";
 import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
@@ -32,6 +33,7 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
     beforeRun: async (init) => {
       cgroup.setFrozenBelow(["user", "pty", ...source.frozenGroups], true);
       if (isOther) cgroup.give(record.uidBase);
+      if (isOther) handInitKey(parts, record);
       const restored = { ...ctx, record: withProcess(record, init) };
       await limits.run(restored, undo, signal);
       await network.run(restored, undo, signal);
@@ -42,6 +44,14 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
   const { startsFrom: _, ...kept } = withProcess(record, pid);
   ctx.record = kept;
   await writeRecord(parts.paths.state(record.sandboxId), kept);
+}
+
+/** The agent in the image knows the key of the sandbox that it was made of. Only root inside reads this one, and nobody inside writes it. */
+function handInitKey({ paths }: RestoreContext["parts"], { sandboxId, uidBase, initKey }: SandboxRecord): void {
+  if (initKey === undefined) return;
+  const path = paths.initKey(sandboxId);
+  writeFileSync(path, initKey, { mode: 0o400 });
+  chownSync(path, uidBase, uidBase);
 }
 
 function withProcess(record: SandboxRecord, pid: number): SandboxRecord {

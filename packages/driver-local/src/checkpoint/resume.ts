@@ -28,10 +28,10 @@ export const claim: Step<ResumeContext> = {
   name: "claim",
   async run(ctx) {
     const { parts, spec } = ctx;
-    const { incarnation, resources, network, labels, hostname } = spec;
+    const { incarnation, resources, network, labels, hostname, agent, image } = spec;
     const lease = parts.networks.allocate(spec.sandboxId, incarnation);
     const { process: _, ending: __, ...kept } = ctx.record;
-    const record = { ...kept, incarnation, resources, network, labels, hostname, layers: spec.image.layers, lease };
+    const record = { ...kept, incarnation, resources, network, labels, hostname, initKey: agent.initKey, layers: image.layers, lease };
     ctx.record = record;
     try {
       await writeRecord(parts.paths.state(spec.sandboxId), record);

@@ -20,12 +20,15 @@ describe("snapshots", () => {
   afterAll(() => machine?.dispose(), 60_000);
 
   const capture = (handle: SandboxHandle, id: string, memory = true) => machine.driver.snapshots.capture(handle, { id, memory }, never);
-  const specFrom = (snapshot: string, memory = true): SandboxSpec => ({ ...machine.spec(), hostname: "fork", from: { snapshot, memory } });
+  const specFrom = (snapshot: string, memory = true): SandboxSpec => ({
+    ...machine.spec(),
+    ...{ hostname: "fork", from: { snapshot, memory }, agent: { initKey: "a-key-of-the-fork-alone" } },
+  });
   /** A running sandbox whose agent knows what it must. */
   const boot = async (spec = machine.spec()): Promise<{ handle: SandboxHandle; address: AgentAddress }> => {
     const handle = await machine.boot(spec);
     const address = await machine.driver.address(handle);
-    await initAgent(address);
+    await initAgent(address, spec.agent.initKey);
     return { handle, address };
   };
   const output = async (address: AgentAddress, command: string) => (await exec(address, command)).output;

@@ -27,6 +27,11 @@ export class DataPaths {
     return join(this.sandbox(id), "host");
   }
 
+  /** For an agent that was restored from another sandbox's memory. */
+  initKey(id: SandboxId): string {
+    return join(this.hostFacts(id), "init-key");
+  }
+
   /** State of the OCI runtime (`--root`). */
   get runtime(): string {
     return join(this.root, "run", "runtime");

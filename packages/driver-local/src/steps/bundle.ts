@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Step } from "@boxyard/core";
 import { bundleConfig } from "../oci/config.ts";
@@ -21,6 +21,8 @@ export const bundle: Step<CreateContext> = {
     const limits = join(facts, "limits.json");
     // A paused sandbox that boots from its disk has them already.
     mkdirSync(facts, { recursive: true });
+    // A boot hands the key over by itself.
+    rmSync(parts.paths.initKey(spec.sandboxId), { force: true });
     writeFileSync(limits, JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }));
     // Whatever the umask is: the sandbox's users read these.
     chmodSync(facts, 0o755);

@@ -17,10 +17,10 @@ interface ProcessEvent {
 }
 
 /** Tells a fresh agent the little it must know before it runs commands. */
-export async function initAgent({ host, agentPort }: AgentAddress): Promise<void> {
+export async function initAgent({ host, agentPort }: AgentAddress, initKey = INIT_KEY): Promise<void> {
   const response = await fetch(`http://${host}:${agentPort}/init`, {
     method: "POST",
-    headers: { "x-init-key": INIT_KEY, "content-type": "application/json" },
+    headers: { "x-init-key": initKey, "content-type": "application/json" },
     body: JSON.stringify({ defaultUser: "root" }),
   });
   if (response.status !== 204) throw new Error(`init: ${response.status} ${await response.text()}`);
