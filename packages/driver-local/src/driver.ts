@@ -4,12 +4,12 @@ import type {
   AgentAddress,
   Capacity,
   DriverCapabilities,
+  EgressPolicy,
   ExitStatus,
   Fingerprint,
   Generation,
   ImageStore,
   KeptSpec,
-  NetworkSpec,
   PauseOptions,
   ResourceStats,
   RuntimePhase,
@@ -227,7 +227,7 @@ export class LocalDriver implements SandboxDriver {
     return now?.incarnation === record.incarnation ? this.exitOf(now) : { reason: "killed" };
   }
 
-  setNetwork(handle: SandboxHandle, network: NetworkSpec): Promise<void> {
+  setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {
     return this.queues.run(handle.sandboxId, async () => {
       const record = this.find(handle);
       if (this.phaseOf(record) !== "running") throw notFound(handle);

@@ -1,6 +1,6 @@
 import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { NetworkSpec } from "@boxyard/driver";
+import type { EgressPolicy } from "@boxyard/driver";
 
 /** The parts that the driver is wired from; each lives in a directory of its own and knows nothing of the others. */
 
@@ -24,9 +24,9 @@ export interface SandboxNetworks {
   /** Makes leases of sandboxes that an earlier process made known again. */
   adopt(leases: readonly NetworkLease[]): void;
   /** Between create and start: link, address, routes, rules, in the network namespace of process `netnsPid`. */
-  attach(lease: NetworkLease, netnsPid: number, spec: NetworkSpec): Promise<void>;
+  attach(lease: NetworkLease, netnsPid: number, egress: EgressPolicy): Promise<void>;
   /** Changes what an attached lease may reach, at once, for open connections too. Repeatable. */
-  change(lease: NetworkLease, spec: NetworkSpec): Promise<void>;
+  change(lease: NetworkLease, egress: EgressPolicy): Promise<void>;
   /** Takes everything of a lease away and frees its address. Repeatable, works from the lease alone. */
   detach(lease: NetworkLease): Promise<void>;
   close(): Promise<void>;

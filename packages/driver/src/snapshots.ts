@@ -67,9 +67,9 @@ export interface SnapshotInfo {
 export const snapshotNotFound = (id: string) =>
   new AppError("not_found", `There is no snapshot ${id} on this machine`, { reason: "snapshot_not_found" });
 
-/** For drivers without the ability `snapshots`: every call is `unimplemented`, and there are none. */
+/** For drivers without the ability `snapshots`: there are none, and what needs one is `unimplemented`. */
 export function absentSnapshots(driver: string): SnapshotStore {
   const absent = () =>
     Promise.reject(new AppError("unimplemented", `The ${driver} driver keeps no snapshots`, { reason: "snapshots_unimplemented" }));
-  return { capture: absent, get: async () => undefined, list: async () => [], remove: absent, toLayer: absent };
+  return { capture: absent, get: async () => undefined, list: async () => [], remove: async () => {}, toLayer: absent };
 }

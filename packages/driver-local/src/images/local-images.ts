@@ -31,6 +31,7 @@ export interface SandboxSource {
 /** The driver's layers: the pool's, with an eye on the sandboxes. */
 export class LocalImages implements ImageStore {
   readonly maxLayers = MAX_LAYERS;
+  readonly localFiles = true;
   private readonly store: LayerStore;
   private readonly sandboxes: SandboxSource;
 

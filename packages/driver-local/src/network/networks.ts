@@ -1,7 +1,7 @@
 import { chmodSync, readlinkSync } from "node:fs";
 import { AppError, type Clock, type SandboxId, systemClock, wrapError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { NetworkSpec } from "@boxyard/driver";
+import type { EgressPolicy } from "@boxyard/driver";
 import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { hasErrno, inNetworkNamespace } from "../sys/libc.ts";
 import { AddressPool } from "./address-pool.ts";
@@ -14,7 +14,7 @@ import { Forwarding } from "./forwarding.ts";
 import { assertNoOverlap, type MachineFacts, readMachine } from "./machine.ts";
 import { findLink, listAddresses, listLinks, setLinkGroup } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { addressOfLink, GROUP, groupFor, leaseIndex, leaseLink, makePlan, type Plan } from "./plan.ts";
+import { addressOfLink, groupFor, leaseIndex, leaseLink, makePlan, type Plan, policyOf } from "./plan.ts";
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
@@ -173,7 +173,7 @@ class Networks implements SandboxNetworks {
   allocate(sandboxId: SandboxId, incarnation: number): NetworkLease {
     const address = this.pool.take();
     const text = formatAddress(address);
-    this.hold(text, { sandboxId, incarnation }, false);
+    this.hold(text, { sandboxId, incarnation }, { internetAccess: false });
     return { sandboxId, incarnation, address: text, gateway: this.dnsAddress, prefixLength: 32, link: leaseLink(address) };
   }
 
@@ -187,25 +187,25 @@ class Networks implements SandboxNetworks {
       }
       this.unclaimed.delete(address);
       const link = findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
-      this.hold(lease.address, lease, link?.group === GROUP.online);
+      this.hold(lease.address, lease, policyOf(link?.group));
     }
   }
 
-  async attach(lease: NetworkLease, netnsPid: number, spec: NetworkSpec): Promise<void> {
+  async attach(lease: NetworkLease, netnsPid: number, egress: EgressPolicy): Promise<void> {
     const address = this.addressOf(lease);
     const { kernel, plan } = this.parts;
     const process = { pid: netnsPid, namespace: namespaceOf(netnsPid) ?? "" };
     this.pool.reserve(address);
-    this.hold(lease.address, lease, spec.internetAccess, process);
-    plug(kernel, plan, { address, pid: netnsPid, mtu: this.mtu, online: spec.internetAccess });
+    this.hold(lease.address, lease, egress, process);
+    plug(kernel, plan, { address, pid: netnsPid, mtu: this.mtu, egress });
   }
 
-  async change(lease: NetworkLease, { internetAccess }: NetworkSpec): Promise<void> {
+  async change(lease: NetworkLease, egress: EgressPolicy): Promise<void> {
     const address = this.addressOf(lease);
     // One message, and the rules see every packet's link in its new group: connections that are open are refused from the next packet on.
-    this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), groupFor(internetAccess)));
+    this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), groupFor(egress)));
     const held = this.held.get(lease.address);
-    if (held) held.asker.internetAccess = internetAccess;
+    if (held) held.asker.egress = egress;
   }
 
   async detach(lease: NetworkLease): Promise<void> {
@@ -248,8 +248,8 @@ class Networks implements SandboxNetworks {
     return address;
   }
 
-  private hold(address: string, of: Pick<Held, "sandboxId" | "incarnation">, internetAccess: boolean, process?: Held["process"]): void {
-    this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, asker: { address, internetAccess } });
+  private hold(address: string, of: Pick<Held, "sandboxId" | "incarnation">, egress: EgressPolicy, process?: Held["process"]): void {
+    this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, asker: { address, egress } });
   }
 
   /** Every few seconds: what others undid on the machine is put right, and what they changed is taken over. */

@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import type { EgressPolicy } from "@boxyard/driver";
 import { type Address, formatAddress, type Network, networkSize, parseNetwork } from "./addresses.ts";
 
 /**
@@ -37,7 +38,10 @@ export const GROUP = {
 } as const;
 
 /** The group of a sandbox's link. */
-export const groupFor = (internetAccess: boolean): number => (internetAccess ? GROUP.online : GROUP.offline);
+export const groupFor = ({ internetAccess }: EgressPolicy): number => (internetAccess ? GROUP.online : GROUP.offline);
+
+/** What is in force for a link of this group. */
+export const policyOf = (group: number | undefined): EgressPolicy => ({ internetAccess: group === GROUP.online });
 
 /** "by" in ASCII and two bytes that nobody else uses. */
 const HOST_GROUP = 0x62790b0d;

@@ -1,4 +1,5 @@
 import { fromErrno } from "@boxyard/core/node";
+import type { EgressPolicy } from "@boxyard/driver";
 import { close, inNetworkNamespace, O, open } from "../sys/libc.ts";
 import type { Address } from "./addresses.ts";
 import { IFF, linkUp, newAddress, newGatewayRoute, newLinkRoute, newNeighbour, newVethPair } from "./netlink/route.ts";
@@ -22,7 +23,7 @@ const LOOPBACK_INDEX = 1;
  * and a neighbour that is being looked for would take a place in a table of the whole machine's).
  * Two batches of netlink messages, all within this tick: 0.5 ms.
  */
-export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid: number; mtu: number; online: boolean }): void {
+export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid: number; mtu: number; egress: EgressPolicy }): void {
   const { address, pid, mtu } = lease;
   const namespace = openNamespaceOf(pid);
   let inside: NetlinkSocket | undefined;
@@ -35,7 +36,7 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
       return new NetlinkSocket(NETLINK_ROUTE);
     });
     const index = leaseIndex(plan, address);
-    const group = groupFor(lease.online);
+    const group = groupFor(lease.egress);
     kernel.router.request(
       newVethPair(
         { name: leaseLink(address), mac: macOf("router", address), index, flags: IFF.UP | IFF.NOARP, group },

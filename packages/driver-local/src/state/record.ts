@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
-import type { EndReason, KeptSpec, NetworkSpec, ResourceLimits, Restrictions } from "@boxyard/driver";
+import type { EgressPolicy, EndReason, KeptSpec, ResourceLimits, Restrictions } from "@boxyard/driver";
 import type { NetworkLease } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
 
@@ -29,7 +29,7 @@ export interface SandboxRecord {
   /** A snapshot with memory that its start goes on from; gone once it has. */
   readonly startsFrom?: string;
   readonly resources: ResourceLimits;
-  readonly network: NetworkSpec;
+  readonly network: EgressPolicy;
   readonly labels: Readonly<Record<string, string>>;
   /** Digests of the layers it stands on. Records of earlier versions lack it. */
   readonly layers?: readonly string[];

@@ -2,13 +2,15 @@ import { newSandboxId } from "@boxyard/core";
 import type { CheckpointAbility } from "../checkpoint/generation.ts";
 import { type ContractSubject, driverContract } from "../contract-suite.ts";
 import { FakeDriver } from "./fake-driver.ts";
-import { FakeWorld } from "./world.ts";
+import { FakeWorld, type Lackable } from "./world.ts";
 
 for (const checkpoint of ["memory", "disk"] as const) driverContract(`fake, keeps ${checkpoint}`, () => makeSubject(checkpoint));
+driverContract("fake that says no", () => makeSubject("none", ["freeze", "network", "snapshots"]));
 
-async function makeSubject(checkpoint: CheckpointAbility): Promise<ContractSubject> {
+async function makeSubject(checkpoint: CheckpointAbility, lacks: readonly Lackable[] = []): Promise<ContractSubject> {
   const world = new FakeWorld();
   world.checkpoint = checkpoint;
+  for (const name of lacks) world.lacks.add(name);
   let driver = new FakeDriver(world);
   const digest = `sha256:${"a".repeat(64)}`;
   world.images.add(digest);

@@ -1,7 +1,9 @@
 import type { CheckpointDriver } from "../checkpoint/checkpoint.ts";
 import type { DriverCapabilities, SandboxDriver } from "../driver.ts";
+import { absentImages, type ImageStore } from "../images/images.ts";
 import type { NetworkDriver } from "../network/network.ts";
 import type { RuntimeDriver } from "../runtime/runtime.ts";
+import { absentSnapshots, type SnapshotStore } from "../snapshots.ts";
 import { FakeCheckpoint } from "./checkpoint.ts";
 import { FakeImages } from "./images.ts";
 import { FakeNetwork } from "./network.ts";
@@ -14,8 +16,8 @@ import { FakeWorld } from "./world.ts";
 export class FakeDriver implements SandboxDriver {
   readonly name = "fake";
   readonly capabilities: DriverCapabilities;
-  readonly images: FakeImages;
-  readonly snapshots: FakeSnapshots;
+  readonly images: ImageStore;
+  readonly snapshots: SnapshotStore;
   readonly world: FakeWorld;
   private readonly runtime: FakeRuntime;
   private readonly network: FakeNetwork;
@@ -24,13 +26,21 @@ export class FakeDriver implements SandboxDriver {
   constructor(world: FakeWorld = new FakeWorld()) {
     const sandboxes = new FakeSandboxes(world);
     this.world = world;
-    this.images = new FakeImages(world, sandboxes);
-    this.snapshots = new FakeSnapshots(world, this.images, sandboxes);
-    this.runtime = new FakeRuntime(world, sandboxes, this.snapshots);
+    const images = new FakeImages(world, sandboxes);
+    const snapshots = new FakeSnapshots(world, images, sandboxes);
+    this.images = world.lacks.has("images") ? absentImages(this.name) : images;
+    this.snapshots = world.lacks.has("snapshots") ? absentSnapshots(this.name) : snapshots;
+    this.runtime = new FakeRuntime(world, sandboxes, snapshots);
     this.network = new FakeNetwork(world, sandboxes);
-    this.checkpoint = new FakeCheckpoint(world, sandboxes, this.snapshots);
+    this.checkpoint = new FakeCheckpoint(world, sandboxes, snapshots);
     const { runtime, network, checkpoint } = this;
-    this.capabilities = { ...runtime.capabilities, ...network.capabilities, ...checkpoint.capabilities, images: true, snapshots: true };
+    this.capabilities = {
+      ...runtime.capabilities,
+      ...network.capabilities,
+      ...checkpoint.capabilities,
+      images: !world.lacks.has("images"),
+      snapshots: !world.lacks.has("snapshots"),
+    };
   }
 
   fingerprint: RuntimeDriver["fingerprint"] = (...args) => this.runtime.fingerprint(...args);

@@ -1,10 +1,13 @@
 import { newSandboxId } from "@boxyard/core";
-import { imagesContract } from "../images-contract-suite.ts";
+import { type ImagesSubject, imagesContract } from "../images-contract-suite.ts";
 import { FakeDriver } from "./fake-driver.ts";
-import { FakeWorld } from "./world.ts";
+import { FakeWorld, type Lackable } from "./world.ts";
 
-imagesContract("fake", async () => {
+for (const lacks of [[], ["localFiles"]] as const) imagesContract(`fake without ${lacks[0] ?? "nothing"}`, () => makeSubject(lacks));
+
+async function makeSubject(lacks: readonly Lackable[]): Promise<ImagesSubject> {
   const world = new FakeWorld();
+  for (const name of lacks) world.lacks.add(name);
   let driver = new FakeDriver(world);
   const digest = `sha256:${"a".repeat(64)}`;
   /** A fake sandbox sees its image's files only as far as this test goes: those of committed layers. */
@@ -38,4 +41,4 @@ imagesContract("fake", async () => {
     read: async (handle, path) => seen(world.sandboxes.get(handle.sandboxId)?.spec.image.layers ?? [], path),
     dispose: () => world.clear(),
   };
-});
+}

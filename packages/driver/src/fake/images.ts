@@ -19,16 +19,21 @@ const MAX_LAYERS = 20;
 /** Makes the layers of a fake world. What a fake sandbox "has changed" are its `files`. */
 export class FakeImages extends FakeLayers implements ImageStore {
   readonly maxLayers = MAX_LAYERS;
+  readonly localFiles: boolean;
   private readonly sandboxes: FakeSandboxes;
 
   constructor(world: FakeWorld, sandboxes: FakeSandboxes) {
     super(world);
+    this.localFiles = !world.lacks.has("localFiles");
     this.sandboxes = sandboxes;
   }
 
   importLayer(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo> {
     return this.world.faults.around("importLayer", options.signal, async () => {
       options.signal.throwIfAborted();
+      if ("path" in source && !this.localFiles) {
+        throw new AppError("unimplemented", "The fake driver opens no files of the server's machine", { reason: "no_local_files" });
+      }
       const stream = "path" in source ? Bun.file(source.path).stream() : source;
       const have = options.expectedDigest && this.world.layers.get(options.expectedDigest);
       if (have) {

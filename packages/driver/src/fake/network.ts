@@ -1,29 +1,28 @@
-import { AppError } from "@boxyard/core";
-import type { NetworkDriver } from "../network/network.ts";
-import type { NetworkSpec } from "../network/network-spec.ts";
+import type { EgressPolicy } from "../network/egress-policy.ts";
+import type { NetworkCapabilities, NetworkDriver } from "../network/network.ts";
 import type { SandboxHandle } from "../runtime/types.ts";
-import type { FakeSandboxes } from "./sandboxes.ts";
+import { absent, type FakeSandboxes } from "./sandboxes.ts";
 import type { FakeWorld } from "./world.ts";
-
-const absent = (verb: string) => new AppError("unimplemented", `The fake driver has no ${verb}`, { reason: "unimplemented" });
 
 /** Keeps what a sandbox may do, for tests to look at; nothing is enforced. */
 export class FakeNetwork implements NetworkDriver {
-  readonly capabilities = { network: true, loopback: false };
+  readonly capabilities: NetworkCapabilities;
   private readonly world: FakeWorld;
   private readonly sandboxes: FakeSandboxes;
 
   constructor(world: FakeWorld, sandboxes: FakeSandboxes) {
     this.world = world;
     this.sandboxes = sandboxes;
+    this.capabilities = { network: !world.lacks.has("network"), loopback: false };
   }
 
   async connectInside(): Promise<number | undefined> {
     throw absent("way to loopback addresses");
   }
 
-  setNetwork(handle: SandboxHandle, network: NetworkSpec): Promise<void> {
+  setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {
     return this.world.faults.around("setNetwork", undefined, async () => {
+      if (!this.capabilities.network) throw absent("change of a network");
       this.sandboxes.alive(handle).network = network;
     });
   }

@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import type { RuntimeDriver } from "../runtime/runtime.ts";
+import type { RuntimeCapabilities, RuntimeDriver } from "../runtime/runtime.ts";
 import type {
   AgentAddress,
   Capacity,
@@ -12,14 +12,14 @@ import type {
   SandboxSpec,
   Signal,
 } from "../runtime/types.ts";
-import { type FakeSandboxes, notFound, validate } from "./sandboxes.ts";
+import { absent, type FakeSandboxes, notFound, validate } from "./sandboxes.ts";
 import type { FakeSnapshots } from "./snapshots.ts";
 import type { FakeSandbox, FakeWorld } from "./world.ts";
 
 /** Sandboxes that are small servers on loopback. */
 export class FakeRuntime implements RuntimeDriver {
   readonly name = "fake";
-  readonly capabilities = { freeze: true };
+  readonly capabilities: RuntimeCapabilities;
   private readonly world: FakeWorld;
   private readonly sandboxes: FakeSandboxes;
   private readonly snapshots: FakeSnapshots;
@@ -28,6 +28,7 @@ export class FakeRuntime implements RuntimeDriver {
     this.world = world;
     this.sandboxes = sandboxes;
     this.snapshots = snapshots;
+    this.capabilities = { freeze: !world.lacks.has("freeze") };
   }
 
   fingerprint(): Promise<Fingerprint> {
@@ -147,6 +148,7 @@ export class FakeRuntime implements RuntimeDriver {
 
   freeze(handle: SandboxHandle): Promise<void> {
     return this.world.faults.around("freeze", undefined, async () => {
+      if (!this.capabilities.freeze) throw absent("freezer");
       const sandbox = this.sandboxes.alive(handle);
       sandbox.frozen = true;
       sandbox.agent?.freeze();
@@ -155,6 +157,7 @@ export class FakeRuntime implements RuntimeDriver {
 
   thaw(handle: SandboxHandle): Promise<void> {
     return this.world.faults.around("thaw", undefined, async () => {
+      if (!this.capabilities.freeze) throw absent("freezer");
       const sandbox = this.sandboxes.alive(handle);
       sandbox.frozen = false;
       sandbox.agent?.thaw();

@@ -5,6 +5,8 @@ import type { FakeSandbox, FakeWorld } from "./world.ts";
 export const notFound = (handle: SandboxHandle) =>
   new AppError("not_found", `There is no sandbox ${handle.sandboxId} (incarnation ${handle.incarnation})`, { reason: "sandbox_not_found" });
 
+export const absent = (what: string) => new AppError("unimplemented", `The fake driver has no ${what}`, { reason: "unimplemented" });
+
 /** The sandboxes of a world as one driver object sees them: the parts of a fake driver share it. */
 export class FakeSandboxes {
   private readonly world: FakeWorld;

@@ -69,6 +69,7 @@ export class FakeSnapshots implements SnapshotStore {
 }
 
 export function mayKeep(ability: CheckpointAbility, memory: boolean): void {
+  if (ability === "none") throw new AppError("unimplemented", "Nothing can be kept here", { reason: "no_checkpoint" });
   if (memory && ability !== "memory") {
     throw new AppError("failed_precondition", "Memory cannot be kept here", { reason: "no_memory_checkpoint" });
   }

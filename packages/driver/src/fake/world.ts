@@ -1,5 +1,5 @@
 import type { CheckpointAbility, Generation } from "../checkpoint/generation.ts";
-import type { NetworkSpec } from "../network/network-spec.ts";
+import type { EgressPolicy } from "../network/egress-policy.ts";
 import type { Capacity, ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../runtime/types.ts";
 import type { SnapshotInfo } from "../snapshots.ts";
 import type { LayerInfo } from "../storage/layers.ts";
@@ -11,7 +11,7 @@ export interface FakeSandbox {
   handle: SandboxHandle;
   spec: SandboxSpec;
   /** As the spec says, or as `setNetwork` did since. */
-  network: NetworkSpec;
+  network: EgressPolicy;
   phase: RuntimePhase;
   frozen: boolean;
   /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
@@ -26,6 +26,9 @@ export interface FakeSandbox {
   end(exit: ExitStatus): void;
 }
 
+/** A capability that a fake driver has unless its world says otherwise. */
+export type Lackable = "freeze" | "network" | "images" | "snapshots" | "localFiles";
+
 /**
  * The machine a fake driver pretends to run on. Two drivers over one world stand for one machine before and after a restart of the server.
  */
@@ -34,6 +37,8 @@ export class FakeWorld {
   readonly faults = new Faults();
   /** What pauses can keep here; a driver looks once, when it is made. */
   checkpoint: CheckpointAbility = "memory";
+  /** What drivers cannot do here, as one of pods might not; a driver looks once, when it is made. */
+  readonly lacks = new Set<Lackable>();
   /** Digests of images the world has; empty means that it has every image. */
   readonly images = new Set<string>();
   readonly snapshots = new Map<string, { readonly info: SnapshotInfo; readonly files: ReadonlyMap<string, string> }>();

@@ -60,6 +60,12 @@ function importTests(subject: LayerSubject): void {
     expect((await images.listLayers()).length).toBe(before);
   });
 
+  test("says no to a path where it cannot open the server's files", async () => {
+    const { images } = subject().driver;
+    if (images.localFiles) return;
+    expect(await failure(images.importLayer({ path: "/etc/hostname" }, { signal }))).toBe("unimplemented no_local_files");
+  });
+
   test("leaves nothing when its signal aborts", async () => {
     const { images } = subject().driver;
     const reason = new Error("changed my mind");

@@ -56,6 +56,8 @@ export interface LayerMaker {
    * many.
    */
   readonly maxLayers: number;
+  /** The driver opens files of the machine that the server runs on; else a source that is a path is `unimplemented`, reason `no_local_files`. */
+  readonly localFiles: boolean;
 
   /**
    * Unpacks a layer's tar: plain, gzip or zstd, told apart by its first bytes. With `expectedDigest` a layer that is there is given back
@@ -74,7 +76,7 @@ export interface LayerMaker {
 /** Layers, kept and made: what `SandboxDriver.images` is. */
 export type ImageStore = LayerStorage & LayerMaker;
 
-/** A stream, or a file of this machine that the driver may open. */
+/** A stream, or a file of the server's machine that the driver may open (needs `localFiles`). */
 export type LayerSource = ReadableStream<Uint8Array> | { readonly path: string };
 
 export interface MakeLayerOptions {
@@ -118,6 +120,7 @@ export function absentImages(driver: string): ImageStore {
     Promise.reject(new AppError("unimplemented", `The ${driver} driver keeps no layers of its own`, { reason: "images_unimplemented" }));
   return {
     maxLayers: 0,
+    localFiles: false,
     hasLayer: absent,
     getLayer: absent,
     listLayers: absent,

@@ -1,5 +1,5 @@
 import type { SandboxHandle } from "../runtime/types.ts";
-import type { NetworkSpec } from "./network-spec.ts";
+import type { EgressPolicy } from "./egress-policy.ts";
 
 export interface NetworkCapabilities {
   /** Whom a running sandbox may speak with can be changed (`setNetwork`). */
@@ -35,7 +35,7 @@ export interface NetworkDriver {
    * Replaces whom a sandbox may speak with, at once: what is no longer allowed is cut off in open connections too. Repeatable; a sandbox that
    * is not running: `not_found`. Needs the capability `network`.
    */
-  setNetwork(handle: SandboxHandle, network: NetworkSpec): Promise<void>;
+  setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void>;
 
   /**
    * Connects to a TCP port on which something inside listens on a loopback address only, so that `address` does not lead there. Resolves

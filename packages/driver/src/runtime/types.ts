@@ -1,5 +1,5 @@
 import type { SandboxId } from "@boxyard/core";
-import type { NetworkSpec } from "../network/network-spec.ts";
+import type { EgressPolicy } from "../network/egress-policy.ts";
 import type { ImageRef, SnapshotRef } from "../storage/refs.ts";
 
 export interface ResourceLimits {
@@ -33,7 +33,7 @@ export interface SandboxSpec {
   readonly from?: SnapshotRef;
   readonly hostname: string;
   readonly resources: ResourceLimits;
-  readonly network: NetworkSpec;
+  readonly network: EgressPolicy;
   readonly restrictions?: Restrictions;
   readonly agent: {
     /** Secret that `/init` of the agent asks for; handed over so that nothing but the agent and root inside can read it. */

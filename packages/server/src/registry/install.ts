@@ -141,14 +141,11 @@ async function fetchLayer(
   const { above, images, signal, maxLayerBytes, onLeftOut } = options;
   if (await images.hasLayer(diffId)) return progress.bytes(descriptor.size);
   await using file = await source.blob(descriptor, { signal, onBytes: (bytes) => progress.bytes(bytes) });
-  await images.importLayer(
-    { path: file.path },
-    {
-      ...{ signal, expectedDigest: diffId, above },
-      ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }),
-      ...(onLeftOut && { onLeftOut }),
-    },
-  );
+  await images.importLayer(images.localFiles ? { path: file.path } : Bun.file(file.path).stream(), {
+    ...{ signal, expectedDigest: diffId, above },
+    ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }),
+    ...(onLeftOut && { onLeftOut }),
+  });
 }
 
 /** The image as sandboxes stand on it: without repetitions, and of no more layers than they can stand on. */

@@ -59,7 +59,7 @@ export interface ResumeWish {
 }
 
 /** All that is set of what may leave a sandbox. */
-export type EgressChange = Pick<SandboxSettings, "internetAccess" | "egress">;
+export type EgressChange = Pick<SandboxSettings, "egress" | "egressLists">;
 
 /** How often a connect looks at the state again that it found changed when its turn came. */
 const CONNECT_TRIES = 3;
@@ -140,6 +140,8 @@ export class SandboxService {
   async pause(teamId: TeamId, id: SandboxId, memory: boolean): Promise<void> {
     const sandbox = this.own(teamId, id);
     if (visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    if (this.parts.driver.capabilities.checkpoint === "none")
+      throw cannotHere("Sandboxes cannot be paused on this server", "no_checkpoint");
     try {
       await this.parts.engine.run(sandbox, pause, { memory });
     } catch (error) {
@@ -187,12 +189,14 @@ export class SandboxService {
    */
   async setEgress(teamId: TeamId, id: SandboxId, to: EgressChange): Promise<void> {
     const { engine, driver } = this.parts;
+    if (!driver.capabilities.network)
+      throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");
     await this.whileRunning(teamId, id, async (sandbox) => {
       const before = sandbox.record.settings;
-      const { egress: _replaced, ...others } = before;
+      const { egressLists: _replaced, ...others } = before;
       await engine.change(sandbox, { settings: { ...others, ...to } });
       try {
-        await driver.setNetwork(sandbox.handle, { internetAccess: to.internetAccess });
+        await driver.setNetwork(sandbox.handle, to.egress);
       } catch (error) {
         await engine.change(sandbox, { settings: before });
         throw error;
@@ -280,3 +284,6 @@ function cannotPause(id: SandboxId, state: string): AppError {
       : `Sandbox '${id}' cannot be paused while in '${state}' state`;
   return new AppError("aborted", message, { reason: "cannot_pause" });
 }
+
+/** For what the driver of this server has no capability for. */
+const cannotHere = (message: string, reason: string) => new AppError("unimplemented", message, { reason });

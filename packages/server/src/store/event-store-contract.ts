@@ -27,7 +27,7 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
         action: "sandbox.creating",
         targetId: id,
         teamId,
-        after: { ...inserted, internetAccess: settings.internetAccess },
+        after: { ...inserted, internetAccess: settings.egress.internetAccess },
       },
       {
         cursor: from + 2,

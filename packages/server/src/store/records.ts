@@ -1,5 +1,5 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
-import type { ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
+import type { EgressPolicy, ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
 
 /** Why a sandbox ended; kept with its record. */
 export type EndCause =
@@ -52,9 +52,10 @@ export interface Lifecycle {
 /** What can be changed of a sandbox while it lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
-  readonly internetAccess: boolean;
-  /** The lists of what may leave it, as they were given: for showing. What is enforced of them is `internetAccess`. */
-  readonly egress?: EgressLists;
+  /** What is enforced of what may leave it. */
+  readonly egress: EgressPolicy;
+  /** The lists that the policy was made of, as they were given: for showing. */
+  readonly egressLists?: EgressLists;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
   /** What becomes of it when its time is over; killed by default. */

@@ -24,7 +24,7 @@ export function sampleRecord(change: Partial<SandboxRecord> = {}): SandboxRecord
       initKey: "00",
       timeoutMs: 1000,
     },
-    settings: { internetAccess: true, allowPublicTraffic: true, metadata: { é: "ü'\"" } },
+    settings: { egress: { internetAccess: true }, allowPublicTraffic: true, metadata: { é: "ü'\"" } },
     ...change,
   };
 }

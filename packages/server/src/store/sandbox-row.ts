@@ -1,6 +1,6 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
 import type { EventDetail } from "./event.ts";
-import type { EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
+import type { EgressLists, EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
 import type { Secrets } from "./secrets.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange } from "./store.ts";
@@ -14,7 +14,7 @@ const COLUMNS: { readonly [K in keyof Required<SandboxChange>]: (value: Required
     endAt: (value) => ({ end_at: value }),
     endedAt: (value) => ({ ended_at: value }),
     incarnation: (value) => ({ incarnation: value }),
-    settings: (value) => ({ settings: JSON.stringify(value) }),
+    settings: (value) => ({ settings: JSON.stringify(storedSettings(value)) }),
     owner: ownerColumns,
   };
 
@@ -43,7 +43,7 @@ export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, u
     end_at: record.endAt,
     ended_at: record.endedAt ?? null,
     spec: secrets.sealFacts(record.id, record.facts),
-    settings: JSON.stringify(record.settings),
+    settings: JSON.stringify(storedSettings(record.settings)),
   };
 }
 
@@ -74,17 +74,32 @@ function ownerOf(row: Row): SandboxOwner {
   return kind === "build" ? { kind, id: text(row.owner_id) } : { kind };
 }
 
+/** Settings as their column holds them: the form is older than `EgressPolicy`. */
+type StoredSettings = Omit<SandboxSettings, "egress" | "egressLists"> & { readonly internetAccess: boolean; readonly egress?: EgressLists };
+
+const storedSettings = ({ egress, egressLists, ...rest }: SandboxSettings): StoredSettings => ({
+  ...rest,
+  internetAccess: egress.internetAccess,
+  ...(egressLists && { egress: egressLists }),
+});
+
+const settingsOf = ({ internetAccess, egress, ...rest }: StoredSettings): SandboxSettings => ({
+  ...rest,
+  egress: { internetAccess },
+  ...(egress && { egressLists: egress }),
+});
+
 /** Rows from before settings had a column have them among their facts. */
 function factsAndSettings(stored: SandboxFacts, settings: string): { facts: SandboxFacts; settings: SandboxSettings } {
-  if (settings !== "") return { facts: stored, settings: JSON.parse(settings) as SandboxSettings };
-  const { metadata, internetAccess, egress, allowPublicTraffic, maskRequestHost, ...facts } = stored as SandboxFacts & SandboxSettings;
+  if (settings !== "") return { facts: stored, settings: settingsOf(JSON.parse(settings) as StoredSettings) };
+  const { metadata, internetAccess, egress, allowPublicTraffic, maskRequestHost, ...facts } = stored as SandboxFacts & StoredSettings;
   const optional = { ...(egress && { egress }), ...(maskRequestHost === undefined ? {} : { maskRequestHost }) };
-  return { facts, settings: { metadata, internetAccess, allowPublicTraffic, ...optional } };
+  return { facts, settings: settingsOf({ metadata, internetAccess, allowPublicTraffic, ...optional }) };
 }
 
 /** Of a new sandbox, for its event: never its environment or its init key. */
 export function insertedDetail({ state, owner, templateId, facts, settings }: SandboxRecord): EventDetail {
-  return { state, owner, templateId, alias: facts.alias, resources: facts.resources, internetAccess: settings.internetAccess };
+  return { state, owner, templateId, alias: facts.alias, resources: facts.resources, internetAccess: settings.egress.internetAccess };
 }
 
 /** Of a change, for its event. */
@@ -93,4 +108,4 @@ export function changedDetail(change: SandboxChange, before: SandboxChange): { b
   return { before: flat(old), after: flat(change) };
 }
 
-const flat = ({ settings, ...rest }: SandboxChange): EventDetail => ({ ...rest, ...settings });
+const flat = ({ settings, ...rest }: SandboxChange): EventDetail => ({ ...rest, ...(settings && storedSettings(settings)) });

@@ -143,8 +143,7 @@ export function startTests(subject: Subject): void {
         driver.address(old),
         driver.signal(old, "SIGKILL"),
         driver.wait(old, never),
-        driver.freeze(old),
-        driver.thaw(old),
+        ...(driver.capabilities.freeze ? [driver.freeze(old), driver.thaw(old)] : []),
         driver.start(old, never),
       ];
       expect(await Promise.all(calls.map(codeOf))).toEqual(calls.map(() => "not_found"));

@@ -62,7 +62,7 @@ test("a driver that fails leaves the rules as they were, in the record too", asy
   world.faults.add("setNetwork", { kind: "fail" });
   expect((await put({ allow_internet_access: false })).status).toBe(500);
   expect([inForce(), await shown()]).toEqual([true, true]);
-  expect((await s.server.context.store.listLiving()).map(({ settings }) => settings.internetAccess)).toEqual([true]);
+  expect((await s.server.context.store.listLiving()).map(({ settings }) => settings.egress.internetAccess)).toEqual([true]);
 });
 
 test("a server that takes a sandbox back enforces what is written", async () => {

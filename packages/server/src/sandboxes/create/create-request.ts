@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { AppError, type TeamId } from "@boxyard/core";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { EgressLists, Lifecycle, TemplateVersion } from "../../store/index.ts";
+import type { Lifecycle, SandboxSettings, TemplateVersion } from "../../store/index.ts";
 import type { CreateSandbox } from "./new-record.ts";
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
@@ -65,17 +65,20 @@ function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egre
   return denyOut?.some(isBeyond) ? absent("network.denyOut (anything but 0.0.0.0/0 and IPv6 networks)") : undefined;
 }
 
-/** Whether anything may leave a sandbox. Throws `invalid_argument` for rules that the server cannot enforce. */
-export function allowsInternet(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): boolean {
+/**
+ * What may leave a sandbox, and the lists that were given, empty ones too. Throws `invalid_argument` for rules that the server cannot
+ * enforce.
+ */
+export function parseEgress(wanted: {
+  allow_internet_access?: boolean | null | undefined;
+  network?: Egress | undefined;
+}): Pick<SandboxSettings, "egress" | "egressLists"> {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
-  return wanted.allow_internet_access !== false && !wanted.network?.denyOut?.includes(ALL_TRAFFIC);
-}
-
-/** The lists that were given, empty ones too; undefined when there are none. */
-export function egressLists(network: Egress | undefined): EgressLists | undefined {
-  const { allowOut, denyOut } = network ?? {};
-  return allowOut || denyOut ? { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) } : undefined;
+  const { allowOut, denyOut } = wanted.network ?? {};
+  const internetAccess = wanted.allow_internet_access !== false && !denyOut?.includes(ALL_TRAFFIC);
+  const egressLists = { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) };
+  return { egress: { internetAccess }, ...((allowOut || denyOut) && { egressLists }) };
 }
 
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
@@ -88,7 +91,6 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     if (problem) throw problem;
   }
   const { network } = body;
-  const egress = egressLists(network ?? undefined);
   return {
     teamId,
     template,
@@ -96,10 +98,9 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     envVars: body.envVars ?? {},
     settings: {
       metadata: body.metadata ?? {},
-      internetAccess: allowsInternet(body),
+      ...parseEgress(body),
       allowPublicTraffic: network?.allowPublicTraffic !== false,
       ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
-      ...(egress ? { egress } : {}),
       ...(body.autoPause || body.autoResume?.enabled ? { lifecycle: lifecycleOf(body) } : {}),
     },
   };

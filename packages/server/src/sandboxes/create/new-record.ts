@@ -75,6 +75,6 @@ export function newBuildRecord({ teamId, templateId, buildId, image, resources }
     createdAt: now,
     endAt: now + CREATE_MS,
     facts: { alias: "build", image, resources, envVars: {}, user: "root", workdir: "/", initKey: newInitKey(), timeoutMs: BUILD_MS },
-    settings: { metadata: {}, internetAccess: true, allowPublicTraffic: false },
+    settings: { metadata: {}, egress: { internetAccess: true }, allowPublicTraffic: false },
   };
 }

@@ -30,9 +30,9 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     if (status.phase === "stopped") return remove(status.exit?.reason ?? "unknown");
     if (status.phase !== "running") return remove("half_made");
     // What an agent was told to stop for a pause goes on too.
-    if (status.frozen || wasInterrupted(record)) await driver.thaw(handle);
+    if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
     // Only a server that died in the midst of a change leaves another state than the record's.
-    if (driver.capabilities.network) await driver.setNetwork(handle, { internetAccess: record.settings.internetAccess });
+    if (driver.capabilities.network) await driver.setNetwork(handle, record.settings.egress);
     return { next: "running", address: await driver.address(handle) };
   } catch (error) {
     if (isAppError(error, "not_found")) return remove("lost");

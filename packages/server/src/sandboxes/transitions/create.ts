@@ -97,7 +97,7 @@ export function driverSpecOf({ id, owner, incarnation, teamId, templateId, creat
     image: facts.image,
     hostname: owner.kind === "build" ? "build" : id,
     resources: facts.resources,
-    network: { internetAccess: settings.internetAccess },
+    network: settings.egress,
     ...(facts.restrictions && { restrictions: facts.restrictions }),
     agent: { initKey: facts.initKey },
     labels: {

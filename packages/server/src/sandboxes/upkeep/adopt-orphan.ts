@@ -93,7 +93,7 @@ function settingsOf({ driver }: AdoptionParts, { network, labels }: KeptSpec): S
   const pauseAs = checkpoint === "memory" ? "full" : "filesystem";
   return {
     metadata: {},
-    internetAccess: network.internetAccess,
+    egress: network,
     allowPublicTraffic: labels.publicTraffic === "yes",
     ...(checkpoint !== "none" && { lifecycle: { pauseAs, wakes: false } }),
   };

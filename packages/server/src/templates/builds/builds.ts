@@ -91,7 +91,13 @@ export class Builds {
 
   /** Queues a build. Throws `invalid_argument`, `failed_precondition` (it was started before), `resource_exhausted`. */
   async start(teamId: TeamId, templateText: string, buildId: string, request: StartBuild): Promise<void> {
-    const { store, clock, maxPerTeam } = this.deps;
+    const { store, clock, driver, maxPerTeam } = this.deps;
+    const { images, freeze } = driver.capabilities;
+    if (!images || !freeze) {
+      throw new AppError("unimplemented", "Templates cannot be built on this server: its driver makes no layers of sandboxes", {
+        reason: "builds_unimplemented",
+      });
+    }
     const build = await this.find(teamId, templateText, buildId).catch((error: unknown) => {
       // The reference answers 400 here, and clients tell by it (docs/contract/templates.md).
       if (isAppError(error, "build_not_found")) throw new AppError("invalid_argument", error.message, { reason: error.reason });

@@ -1,5 +1,0 @@
-/** Whom a sandbox may speak with. */
-export interface NetworkSpec {
-  /** False: no packet leaves the sandbox but to the server that reaches in. */
-  readonly internetAccess: boolean;
-}
