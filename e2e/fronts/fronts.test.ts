@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKOUT, type ProgramResult, runProgram } from "@boxyard/testkit";
+import { echoProgram } from "../support/echo-program.ts";
+import { Authority, type FrontName, freePort, startFront } from "../support/fronts.ts";
+import { usePlatform } from "../support/platform.ts";
+import { pythonClient } from "../support/published.ts";
+import { createSandbox } from "../support/sandbox.ts";
+
+/*
+ * docs/production.md as it stands: the settings of both fronts, in front of a server with the two variables of that document. The names are
+ * this test's own: programs see a /etc/hosts that leads them to loopback.
+ */
+const port = await freePort();
+const authority = new Authority();
+const hosts = join(authority.directory, "hosts");
+const platform = usePlatform({
+  env: { BOXYARD_DOMAIN: `boxyard.example:${port}`, BOXYARD_PUBLIC_URL: `https://api.boxyard.example:${port}` },
+});
+
+beforeAll(() => authority.make());
+afterAll(() => authority[Symbol.dispose]());
+
+/** The echo of other tests, which tells the fields of its requests at `/headers`. */
+const ECHO = echoProgram("0.0.0.0", 8080).replace(
+  'response.end("plain")',
+  'response.end(request.url === "/headers" ? JSON.stringify(request.headers) : "plain")',
+);
+
+/** Runs a program that has a key, a domain, and the id of a sandbox of which all names resolve. */
+async function runOutside(argv: readonly string[]): Promise<ProgramResult> {
+  await using sandbox = await createSandbox(platform());
+  const names = [8080, 49983].map((inner) => `${inner}-${sandbox.id}.boxyard.example`);
+  writeFileSync(hosts, `127.0.0.1 localhost api.boxyard.example ${names.join(" ")}\n`);
+  const env = {
+    PATH: platform().env.PATH,
+    HOME: platform().env.HOME,
+    E2B_DOMAIN: `boxyard.example:${port}`,
+    E2B_API_KEY: platform().apiKey,
+    NODE_EXTRA_CA_CERTS: authority.ca,
+    SSL_CERT_FILE: authority.ca,
+    NO_PROXY: "*",
+    SANDBOX: sandbox.id,
+    ECHO_PROGRAM: ECHO,
+  };
+  const withNames = ["unshare", "--mount", "sh", "-c", `mount --bind ${hosts} /etc/hosts && exec "$@"`, "sh", ...argv];
+  return await runProgram(withNames, { cwd: CHECKOUT, env, limitMs: 90_000 });
+}
+
+for (const name of ["caddy", "nginx"] satisfies FrontName[]) {
+  describe(`behind ${name} with the settings of docs/production.md`, () => {
+    let front: AsyncDisposable | undefined;
+    beforeAll(async () => {
+      front = await startFront(name, { port, upstream: new URL(platform().apiUrl).host, authority });
+    }, 300_000);
+    afterAll(() => front?.[Symbol.asyncDispose]());
+
+    test("a program with a key and a domain streams, uploads, and reaches a sandbox's port and its WebSocket", async () => {
+      const ended = await runOutside(["node", "e2e/fronts/through.mjs"]);
+      expect({ exitCode: ended.exitCode, stderr: ended.stderr }).toEqual({ exitCode: 0, stderr: "" });
+      expect(
+        ended.stdout
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line)),
+      ).toEqual([{ streamed: "first\nsecond\n" }, { uploaded: 24 << 20, same: true }, { host: true, underscore: "1" }, { echoed: "ahoj" }]);
+    }, 100_000);
+
+    test("so does one in Python", async () => {
+      expect(await runOutside([await pythonClient(), "e2e/fronts/through.py"])).toMatchObject({
+        exitCode: 0,
+        stderr: "",
+        stdout: "written from outside\n",
+      });
+    }, 240_000);
+
+    test("a build's upload link leads to the front", async () => {
+      const curl = async (method: string, path: string, body?: object) => {
+        const address = ["--resolve", `api.boxyard.example:${port}:127.0.0.1`, `https://api.boxyard.example:${port}${path}`];
+        const data = body ? ["-H", "Content-Type: application/json", "-d", JSON.stringify(body)] : [];
+        const key = ["-H", `X-API-Key: ${platform().apiKey}`, "--cacert", authority.ca];
+        return JSON.parse((await runProgram(["curl", "-s", "--noproxy", "*", "-X", method, ...key, ...data, ...address])).stdout);
+      };
+      const { templateID } = await curl("POST", "/v3/templates", { name: "fronted" });
+      const { url } = await curl("GET", `/templates/${templateID}/files/${"a".repeat(64)}`);
+      expect(url).toStartWith(`https://api.boxyard.example:${port}/`);
+      await curl("DELETE", `/templates/${templateID}`).catch(() => {});
+    });
+  });
+}
