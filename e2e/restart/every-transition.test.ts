@@ -12,7 +12,7 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
 const platform = usePlatform({ faults: true });
 
-type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill">;
+type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill" | "snapshot">;
 type Ask = (path: string) => Promise<ApiReply>;
 
 /** How each transition is asked for, and what comes before it. A transition without its line does not compile. */

@@ -22,11 +22,13 @@ import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import type { EngineParts } from "./sandboxes/engine/parts.ts";
 import { SandboxService } from "./sandboxes/service.ts";
+import { SnapshotService } from "./sandboxes/snapshots/snapshot-service.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { Liveness, livenessSettings } from "./sandboxes/upkeep/liveness.ts";
 import { Quarantine, type QuarantineParts } from "./sandboxes/upkeep/quarantine.ts";
 import { type Adoption, adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
+import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
 import { checkStoreIdentity, type OrphanPolicy } from "./store-identity.ts";
@@ -117,6 +119,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
   const engine = engineOf({ store, driver, clock, routes, agent, tokens, events, authorities, capacity }, observer);
   const making = { engine, admission: new Admission(engine, config.maxSandboxes), capacity, clock };
+  const snapshotKeeper = new SnapshotKeeper({ driver, store, events, clock, keepMs: keepOrphansMs(config, options.orphans) });
   const made = await assembleTemplates({
     config,
     store,
@@ -124,6 +127,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     driver,
     engine,
     buildSandboxes: new BuildSandboxes({ ...making, tokens }),
+    snapshotKeeper,
     clock,
     logger,
     settings: buildSettings,
@@ -131,18 +135,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const sampler = new Sampler(engine.sandboxes, driver, clock);
   const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
-  const sandboxes = new SandboxService({
-    ...making,
-    gate: gateOf(config, clock),
-    idempotency: new Idempotency(store, clock),
-    templates,
-    store,
-    driver,
-    sampler,
-    liveness,
-    logs: sandboxLogs,
-    maxTimeoutHours: config.maxTimeoutHours,
-  });
+  const { maxTimeoutHours } = config;
+  const [gate, idempotency] = [gateOf(config, clock), new Idempotency(store, clock)];
+  const serving = { ...making, ...made, snapshotKeeper, gate, idempotency, templates, store, driver, maxTimeoutHours };
+  const sandboxes = new SandboxService({ ...serving, sampler, liveness, logs: sandboxLogs });
   const context: ServerContext = {
     config,
     logger,
@@ -151,6 +147,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     templates,
     ...made,
     sandboxes,
+    snapshots: new SnapshotService(serving),
     tokens,
     sdkPackage,
   };
@@ -162,7 +159,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const adoption = await adoptAll(restart, options.orphans ?? "refuse", remaking);
   engine.start();
   await made.builds.recover();
-  const sweep = new Sweep({ ...restart, clock }, logger);
+  const sweep = new Sweep({ ...restart, clock, snapshotKeeper }, logger);
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), logger, clock);
   front = new Front({ ...frontSettings(config), routes, api, uploads: uploadTarget(made.uploads), clock, logger });
@@ -197,6 +194,7 @@ async function noSdkPackage(): Promise<never> {
 const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
 const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "driver" | "clock" | "events">) =>
   new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
+const keepOrphansMs = ({ orphanMinutes }: ServerConfig, policy?: OrphanPolicy) => (policy === "remove" ? 0 : orphanMinutes * 60_000);
 const gateOf = ({ maxCreates, maxQueuedCreates }: ServerConfig, clock: Clock) =>
   new CreateGate({ concurrent: maxCreates, queued: maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
 const engineOf = (parts: EngineParts, observer?: StepObserver): Engine => new Engine({ ...parts, ...(observer && { observer }) });

@@ -46,6 +46,22 @@ export class Events {
     this.logger.warn({ ...named(of), err: error }, "sandbox not resumed; it stays paused");
     this.tell(of, "warn", "The sandbox could not be resumed and stays paused", { event: "resume_failed" });
   }
+  captured(of: Subject, facts: { snapshot: string; memory: boolean; totalMs: number; steps: Readonly<Record<string, number>> }): void {
+    this.logger.info({ ...named(of), ...facts }, "sandbox captured");
+  }
+  captureFailed(of: Subject, error: unknown): void {
+    this.logger.warn({ ...named(of), err: error }, "sandbox not captured; it runs on");
+    this.tell(of, "warn", "The sandbox could not be captured and runs on", { event: "snapshot_failed" });
+  }
+  snapshotKept(snapshot: string, keepMs: number): void {
+    this.logger.warn({ snapshot, keepMs }, "the driver has a snapshot that the store does not know; it is kept for a time");
+  }
+  snapshotRemoved(snapshot: string): void {
+    this.logger.info({ snapshot }, "snapshot removed: nothing refers to it");
+  }
+  snapshotNotRemoved(snapshot: string, error: unknown): void {
+    this.logger.error({ snapshot, err: error }, "snapshot could not be removed; it will be tried again");
+  }
   ended(of: Subject, cause: EndCause): void {
     this.logger.info({ ...named(of), cause }, "sandbox ended");
   }

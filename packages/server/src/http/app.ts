@@ -25,7 +25,7 @@ import { pauseSandbox } from "./sandboxes/pause.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
 import type { SandboxServices } from "./sandboxes/services.ts";
-import { listSnapshots, notYetOf } from "./sandboxes/snapshots.ts";
+import { createSnapshot, listSnapshots, notYetOf } from "./sandboxes/snapshots.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
 import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package.ts";
 import { startPage } from "./start-page.ts";
@@ -64,7 +64,7 @@ export function createApp(context: ApiServices): Api {
   mount(app, context, routes.updateNetwork, updateNetwork);
   mount(app, context, routes.pauseSandbox, pauseSandbox);
   mount(app, context, routes.forkSandbox, notYetOf("fork sandboxes"));
-  mount(app, context, routes.createSnapshot, notYetOf("make snapshots"));
+  mount(app, context, routes.createSnapshot, createSnapshot);
   mount(app, context, routes.listSnapshots, listSnapshots);
   mount(app, context, routes.getSandboxLogs, getSandboxLogs);
   mount(app, context, routes.getSandboxLogsV2, getSandboxLogsV2);

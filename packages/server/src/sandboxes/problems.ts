@@ -27,6 +27,10 @@ export function createFailure(error: unknown, how: CreateEnd): AppError {
       "The files of this template are not on this machine any more (its storage pool was lost or replaced): rebuild the template";
     return new AppError("not_found", message, { reason: "template_files_missing", cause: error });
   }
+  if (isAppError(error, "snapshot_not_found")) {
+    const message = "The snapshot was deleted, or its files are not on this machine";
+    return new AppError("not_found", message, { reason: "snapshot_not_found", cause: error });
+  }
   const left = how.isRemoved ? "nothing of it is left" : "what is left of it is being removed";
   if (isTimeout(error) || isAppError(error, "deadline_exceeded")) {
     return new AppError("deadline_exceeded", `The sandbox did not start in time; ${left}`, {

@@ -9,7 +9,9 @@ import {
   type SandboxRecord,
   type SandboxSettings,
   type Store,
+  type TemplateSpec,
 } from "../store/index.ts";
+import type { SnapshotCatalog } from "../templates/snapshots/snapshot-catalog.ts";
 import type { Templates } from "../templates/templates.ts";
 import type { Admission } from "./create/admission.ts";
 import type { CapacityGate } from "./create/capacity-gate.ts";
@@ -20,7 +22,7 @@ import { type CreateSandbox, newRecord } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
 import { createFailure, sandboxNotFound } from "./problems.ts";
-import { createTransition } from "./transitions/create.ts";
+import { type CreateTemplate, createTransition } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
 import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
 import type { Liveness } from "./upkeep/liveness.ts";
@@ -34,6 +36,7 @@ export interface SandboxServiceParts {
   readonly capacity: CapacityGate;
   readonly idempotency: Idempotency;
   readonly templates: Templates;
+  readonly snapshotCatalog: Pick<SnapshotCatalog, "envOf">;
   readonly store: Store;
   readonly driver: SandboxDriver;
   readonly clock: Clock;
@@ -78,8 +81,9 @@ export class SandboxService {
 
   /** Makes a sandbox and returns when it runs. When it throws, nothing of it is left, or the sweep removes it. */
   async create(teamId: TeamId, body: NewSandbox, { version, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
-    const { templates, idempotency, gate, maxTimeoutHours } = this.parts;
-    const wanted = toCreateSandbox(body, teamId, templates.resolve(teamId, body.templateID), maxTimeoutHours);
+    const { templates, snapshotCatalog, idempotency, gate, maxTimeoutHours } = this.parts;
+    const asked = toCreateSandbox(body, teamId, templates.resolve(teamId, body.templateID), maxTimeoutHours);
+    const wanted = { ...asked, envVars: { ...snapshotCatalog.envOf(asked.template.spec), ...asked.envVars } };
     // With a key the client may come back for the answer, so a lost connection is no reason to give up.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
     return idempotency.run(teamId, idempotencyKey, { version, body }, (id) => gate.run(caring, () => this.make(id, wanted, caring)));
@@ -245,7 +249,7 @@ export class SandboxService {
     const { engine, admission, templates } = this.parts;
     const sandbox = admission.admit(wantedRecord);
     try {
-      const record = await engine.make(sandbox, createTransition, wanted.template.spec, { signal: caller });
+      const record = await engine.make(sandbox, createTransition, createInput(wanted.template.spec), { signal: caller });
       templates.countSpawn(record.templateId);
       return record;
     } catch (error) {
@@ -276,6 +280,11 @@ export class SandboxService {
     return sandbox;
   }
 }
+
+const createInput = ({ snapshot, ...spec }: TemplateSpec): CreateTemplate => ({
+  ...spec,
+  ...(snapshot && { from: { snapshot: snapshot.id, memory: snapshot.memory } }),
+});
 
 function cannotPause(id: SandboxId, state: string): AppError {
   const message =

@@ -36,6 +36,10 @@ export interface SandboxFacts {
   /** The template's environment, for a boot from the disk. */
   readonly templateEnv?: Readonly<Record<string, string>>;
   readonly restrictions?: Restrictions;
+  /** The build of the template that it was made of. */
+  readonly buildId?: string;
+  /** What its template runs in it; handed on to what is made of its snapshots. */
+  readonly commands?: StartCommands;
 }
 
 /** `full`: memory and disk. `filesystem`: the disk alone. */
@@ -102,15 +106,8 @@ export interface ApiKeyRecord {
   readonly lastUsedAt?: number;
 }
 
-/** One version of a template: what a sandbox starts from. */
-export interface TemplateSpec {
-  readonly image: ImageRef;
-  readonly cpuCount: number;
-  readonly memoryMB: number;
-  readonly diskMB: number;
-  readonly env: Readonly<Record<string, string>>;
-  readonly user: string;
-  readonly workdir: string;
+/** What a template runs in every new sandbox. */
+export interface StartCommands {
   /** Started in every new sandbox, as the template's user. */
   readonly startCmd?: string;
   /** Ends with 0 when what `startCmd` started is ready; a new sandbox is answered for then. */
@@ -119,6 +116,31 @@ export interface TemplateSpec {
   readonly runAs?: RunAs;
   /** TCP ports that were listened on when the build had waited for the start command. */
   readonly ports?: readonly number[];
+}
+
+/** A snapshot of a sandbox, as a version of a template: what the driver has kept stands on the layers of the version's image. */
+export interface SnapshotOrigin {
+  /** Names it to the driver. */
+  readonly id: string;
+  /** Whether processes go on in sandboxes of it; else they boot from its disk. */
+  readonly memory: boolean;
+  /** The sandbox that it was made of. */
+  readonly sandboxId: SandboxId;
+  /** That sandbox's own environment, JSON; sealed by the store. */
+  readonly sealedEnv: string;
+}
+
+/** One version of a template: what a sandbox starts from. */
+export interface TemplateSpec extends StartCommands {
+  readonly image: ImageRef;
+  /** Set: the version is a snapshot of a sandbox. */
+  readonly snapshot?: SnapshotOrigin;
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+  readonly diskMB: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly user: string;
+  readonly workdir: string;
   /** Privileges that its sandboxes do without. */
   readonly restrictions?: Restrictions;
 }

@@ -43,6 +43,16 @@ export class Secrets {
     return isSealed(stored) ? this.required().open(stored, metaPlace(name)) : stored;
   }
 
+  seal(text: string, place: string): string {
+    return this.sealer?.seal(text, place) ?? text;
+  }
+
+  /** Undefined for what another key has sealed. */
+  unseal(stored: string, place: string): string | undefined {
+    if (!isSealed(stored)) return stored;
+    return keyIdOf(stored) === this.sealer?.keyId ? this.required().open(stored, place) : undefined;
+  }
+
   /** The JSON that stands in the row. */
   sealFacts(id: SandboxId, facts: SandboxFacts): string {
     if (!this.sealer) return JSON.stringify(facts);

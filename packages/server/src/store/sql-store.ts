@@ -108,6 +108,14 @@ export class SqlStore implements Store {
     return this.secrets.openMeta(name, text(await read()));
   }
 
+  seal(text: string, place: string): string {
+    return this.secrets.seal(text, place);
+  }
+
+  unseal(stored: string, place: string): string | undefined {
+    return this.secrets.unseal(stored, place);
+  }
+
   async ensureTeam(slug: string, name: string): Promise<TeamId> {
     const values = { id: newTeamId() as string, slug, name, created_at: Date.now() };
     await this.session.sql`INSERT INTO teams ${this.session.sql(values)} ON CONFLICT (slug) DO NOTHING`;

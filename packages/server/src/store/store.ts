@@ -31,6 +31,11 @@ export interface Store {
   /** The value kept under `name`; `make` supplies it the first time. Callers that race get the same value. */
   getOrCreateMeta(name: string, make: () => string): Promise<string>;
 
+  /** A secret text as it may stand in the store; `place` says where, and it opens there only. */
+  seal(text: string, place: string): string;
+  /** Undefined for what the key of another data directory has sealed. */
+  unseal(stored: string, place: string): string | undefined;
+
   /** The team of that slug, made if need be. */
   ensureTeam(slug: string, name: string): Promise<TeamId>;
   /** Slug of a team; undefined if there is none. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import type { Clock, StepObserver } from "@boxyard/core";
+import type { Clock, StepObserver, TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
@@ -10,6 +10,7 @@ import { Downloads, Reach, type ReachOptions, removeWorkDirectories, Transport }
 import type { BuildSandboxes } from "../sandboxes/build-sandboxes.ts";
 import type { Engine } from "../sandboxes/engine/engine.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
+import type { SnapshotKeeper } from "../sandboxes/upkeep/snapshot-keeper.ts";
 import type { Store } from "../store/index.ts";
 import { RegistryImages } from "./builds/base/registry-images.ts";
 import { Builds } from "./builds/builds.ts";
@@ -19,6 +20,7 @@ import type { BuildSettings } from "./builds/stage/build-settings.ts";
 import { RunCaches } from "./builds/steps/run-caches.ts";
 import { Catalog, DEFAULT_CPU_COUNT } from "./catalog.ts";
 import { TemplateImages } from "./images/template-images.ts";
+import { SnapshotCatalog } from "./snapshots/snapshot-catalog.ts";
 import type { Templates } from "./templates.ts";
 
 export interface TemplateServicesDeps {
@@ -28,6 +30,7 @@ export interface TemplateServicesDeps {
   readonly driver: SandboxDriver;
   readonly engine: Engine;
   readonly buildSandboxes: BuildSandboxes;
+  readonly snapshotKeeper: SnapshotKeeper;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: BuildSettings;
@@ -37,6 +40,7 @@ export interface TemplateServicesDeps {
 
 export interface TemplateServices {
   readonly catalog: Catalog;
+  readonly snapshotCatalog: SnapshotCatalog;
   readonly builds: Builds;
   readonly uploads: Uploads;
   readonly templateImages: TemplateImages;
@@ -67,7 +71,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     ...registry,
   };
   const images = new RegistryImages({ ...shared, downloads: new Downloads(directory) });
-  const templateImages = new TemplateImages({ ...shared, templates, logger: deps.logger });
+  const templateImages = new TemplateImages({ ...shared, snapshots: driver.snapshots, templates, logger: deps.logger });
   const builds = new Builds({
     ...deps,
     uploads,
@@ -86,18 +90,29 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     maxBuilds: config.maxBuilds,
     maxPerTeam: config.maxQueuedBuilds,
   });
-  const catalog = new Catalog({
+  const slugOf = async (teamId: TeamId) => (await store.teamSlug(teamId)) ?? "";
+  const snapshotCatalog = new SnapshotCatalog({
     store,
     templates,
     clock,
+    slugOf,
+    usersOf: (buildIds) => engine.sandboxes.usersOfBuilds(buildIds),
+    removed: (ids) =>
+      deps.snapshotKeeper.collect(ids).catch((error: unknown) => deps.logger.error({ err: error }, "snapshots are not collected")),
+  });
+  const catalog = new Catalog({
+    store,
+    templates,
+    snapshots: snapshotCatalog,
+    clock,
     usersOf: (id) => engine.sandboxes.usersOf(id),
-    slugOf: async (teamId) => (await store.teamSlug(teamId)) ?? "",
+    slugOf,
     endBuilds: async (id) => {
       await builds.endAll(id);
       await caches.remove(id);
     },
   });
-  return { catalog, builds, uploads, pins, templateImages };
+  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages };
 }
 
 /** The registry for names without one is the operator's own word too. */

@@ -1,8 +1,10 @@
 import { AppError, type Clock, newBuildId, newTemplateId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { NewTemplate } from "@boxyard/spec/platform";
 import type { BuildRecord, Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
+import { ownName } from "./own-name.ts";
 import { parseTag, parseTemplateReference } from "./reference.ts";
-import { DEFAULT_DISK_MB, DEFAULT_TAG, type Template, type Templates } from "./templates.ts";
+import { inUse, type SnapshotCatalog } from "./snapshots/snapshot-catalog.ts";
+import { DEFAULT_DISK_MB, DEFAULT_TAG, isOfSnapshots, type Template, type Templates } from "./templates.ts";
 
 export const DEFAULT_CPU_COUNT = 2;
 const DEFAULT_MEMORY_MB = 1024;
@@ -12,6 +14,7 @@ const MAX_WAITING = 500;
 export interface CatalogDeps {
   readonly store: Store;
   readonly templates: Templates;
+  readonly snapshots: SnapshotCatalog;
   readonly clock: Clock;
   /** Ids of the sandboxes, running or paused, that were made from a template. */
   readonly usersOf: (id: TemplateId) => readonly string[];
@@ -36,7 +39,8 @@ export class Catalog {
     const { store, templates, clock } = this.deps;
     const field = wanted.name === undefined ? "alias" : "name";
     const given = wanted.name ?? wanted.alias;
-    const reference = given === undefined ? undefined : await this.ownName(teamId, given, field);
+    const reference = given === undefined ? undefined : await ownName(this.deps, teamId, given, field);
+    this.refuseSnapshots(teamId, reference?.name, field);
     const tags = tagsOf(reference?.tag, wanted.tags ?? [], field);
     const waiting = (await store.templates.listBuildsIn(["waiting"])).filter(
       (build) => templates.get(build.templateId)?.record.teamId === teamId,
@@ -81,7 +85,8 @@ export class Catalog {
   async removeTags(teamId: TeamId, name: string, tags: readonly string[]): Promise<void> {
     const { store, templates } = this.deps;
     if (parseTemplateReference(name, "name").tag !== undefined) throw refuse("name", "must not have a tag", "invalid_template_reference");
-    const { record, versions } = templates.findOwn(teamId, name, "name");
+    const template = templates.findOwn(teamId, name, "name");
+    const { record, versions } = template;
     const parsed = unique(tags.map((tag, i) => parseTag(tag, `tags.${i}`)));
     if (parsed.includes(DEFAULT_TAG)) throw refuse("tags", `the tag '${DEFAULT_TAG}' cannot be removed`, "invalid_tag");
     const absent = parsed.find((tag) => !versions.some((version) => version.tag === tag));
@@ -90,6 +95,9 @@ export class Catalog {
         reason: "tag_not_found",
       });
     }
+    // A snapshot lives by its tags; a template without any would be left of it.
+    const isLast = versions.every((version) => parsed.includes(version.tag));
+    if (isLast && isOfSnapshots(template)) return this.deps.snapshots.remove(template, undefined);
     await store.templates.removeTags(record.id, parsed);
     await templates.load();
   }
@@ -106,45 +114,33 @@ export class Catalog {
   }
 
   /**
-   * Deletes a template with its builds. Throws `invalid_argument` for one of its tags: a tag is no template; `failed_precondition`, reason
+   * Deletes a template with its builds, or a snapshot (`SnapshotCatalog.remove`). Throws `invalid_argument` for one of its tags: a tag is no template; `failed_precondition`, reason
    * `template_in_use`, with the sandboxes that use it.
    */
   async remove(teamId: TeamId, text: string): Promise<void> {
     const { store, templates, usersOf, endBuilds } = this.deps;
-    const { record } = templates.findOwn(teamId, text);
+    const template = templates.findOwn(teamId, text);
+    const { record } = template;
     const { tag } = parseTemplateReference(text);
+    if (isOfSnapshots(template)) return this.deps.snapshots.remove(template, tag);
     if (tag !== undefined) {
       const name = record.name ?? record.id;
       const message = `templateID: '${tag}' is a tag; DELETE /templates/tags removes it, and DELETE /templates/${name} the template with all its tags`;
       throw new AppError("invalid_argument", message, { reason: "invalid_template_reference" });
     }
     const users = usersOf(record.id);
-    if (users.length > 0) {
-      const more = users.length > 5 ? ` and ${users.length - 5} more` : "";
-      throw new AppError(
-        "failed_precondition",
-        `The template is in use by the sandboxes ${users.slice(0, 5).join(", ")}${more}; end them first`,
-        {
-          reason: "template_in_use",
-          details: { sandboxes: users.slice(0, 100) },
-        },
-      );
-    }
+    if (users.length > 0) throw inUse("template", users);
     await endBuilds(record.id);
     await store.templates.remove(record.id);
     await templates.load();
   }
 
-  /** A name for a template of the team, as it is kept. */
-  private async ownName(teamId: TeamId, text: string, field: string): Promise<{ name: string; tag?: string }> {
-    const { namespace, name, tag } = parseTemplateReference(text, field);
-    if (namespace !== undefined && namespace !== (await this.deps.slugOf(teamId))) {
-      throw refuse(field, `the namespace '${namespace}' is not yours`, "foreign_namespace");
-    }
-    if (this.deps.templates.isId(name)) {
-      throw new AppError("already_exists", `${field}: Alias '${name}' is already used`, { reason: "name_taken" });
-    }
-    return { name, ...(tag === undefined ? {} : { tag: parseTag(tag, field) }) };
+  private refuseSnapshots(teamId: TeamId, name: string | undefined, field: string): void {
+    const found = this.deps.templates.ofTeam(teamId).find(({ record }) => name !== undefined && record.name === name);
+    if (!found || !isOfSnapshots(found)) return;
+    throw new AppError("already_exists", `${field}: '${name}' is the name of a snapshot; a template needs another`, {
+      reason: "name_taken",
+    });
   }
 
   /** A newer request takes the place of those for the same tags that nobody has started. */

@@ -35,6 +35,10 @@ const ALSO_CALLED: Readonly<Record<string, string>> = { "code-interpreter-v1": "
 /** Templates that come with Boxyard and are built on demand. */
 const ON_DEMAND: ReadonlySet<string> = new Set(["code-interpreter"]);
 
+/** Whether its versions are snapshots of sandboxes: there are only such then. */
+export const isOfSnapshots = ({ versions }: Pick<Template, "versions">): boolean =>
+  versions.length > 0 && versions.every(({ spec }) => spec.snapshot !== undefined);
+
 export function templateNotFound(text: string): AppError {
   const name = text.trim().toLowerCase();
   const shipped = Object.hasOwn(ALSO_CALLED, name) ? ALSO_CALLED[name] : name;

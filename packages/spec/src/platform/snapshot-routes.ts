@@ -28,7 +28,7 @@ const SnapshotsQuery = z.object({
   nextToken: z.string().max(512).optional(),
 });
 
-/** What needs a sandbox's memory on disk (docs/contract/platform.md). This server has the operations' shapes, and answers 501: no driver can do it yet. */
+/** What keeps a sandbox, to go on with it or to make others from it (docs/contract/platform.md). 501 where the driver cannot. */
 export const snapshotRoutes = {
   pauseSandbox: createRoute({
     method: "post",

@@ -1,40 +1,290 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { newSandboxId } from "@boxyard/core";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { AppError, newSandboxId } from "@boxyard/core";
+import { eventually } from "@boxyard/testkit";
+import { BuildBench } from "../../testing/build-bench.ts";
+import { Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
 let s: TestServer;
 let id: string;
-beforeAll(async () => {
+beforeEach(async () => {
   s = await TestServer.start();
-  id = (await s.create()).sandboxID;
+  id = (await s.create({ metadata: { of: "source" }, envVars: { SECRET: "sesame" } })).sandboxID;
 });
-afterAll(() => s[Symbol.asyncDispose]());
+afterEach(() => s[Symbol.asyncDispose]());
 
-test("fork and snapshots are known, and cannot be done yet: the sandbox goes on", async () => {
-  for (const [method, path, body] of [
-    ["POST", `/sandboxes/${id}/fork`, { count: 2 }],
-    ["POST", `/sandboxes/${id}/snapshots`, { name: "mine" }],
-  ] as const) {
-    const { status, body: said } = await s.call(method, path, body);
-    expect([path, status, said]).toEqual([
-      path,
-      501,
-      { code: 501, message: expect.stringMatching(/^This server cannot .* yet$/), error_code: "not_yet" },
+const snapshot = (body: object = {}, of = id) => s.call("POST", `/sandboxes/${of}/snapshots`, body);
+const list = async (query = "") => (await s.call("GET", `/snapshots${query}`)).body;
+const remove = (snapshotID: string) => s.call("DELETE", `/templates/${encodeURIComponent(snapshotID)}`);
+const create = (templateID: string, body: object = {}) => s.call("POST", "/v2/sandboxes", { templateID, ...body });
+const fake = (of = id) => {
+  const found = s.world.sandboxes.get(of);
+  if (!found) throw new Error("gone");
+  return found;
+};
+const stateOf = async (of = id) => (await s.call("GET", `/sandboxes/${of}`)).body.state;
+
+describe("a snapshot", () => {
+  test("without a name has the id of a template of its own, and its sandbox goes on", async () => {
+    const { status, body } = await snapshot();
+    expect([status, body]).toEqual([201, { snapshotID: expect.stringMatching(/^[a-z0-9]{20}:default$/), names: [] }]);
+    expect([await stateOf(), fake().agent?.areCommandsFrozen, s.world.snapshots.size]).toEqual(["running", false, 1]);
+    expect(await list()).toEqual([body]);
+  });
+
+  test("with a name is called by it and its team; the same name again means the new one from then on", async () => {
+    const named = { snapshotID: "default/ready:default", names: ["default/ready:default"] };
+    fake().files.set("/which", "first");
+    expect((await snapshot({ name: "Ready" })).body).toEqual(named);
+    fake().files.set("/which", "second");
+    expect((await snapshot({ name: "ready" })).body).toEqual(named);
+    expect((await snapshot({ name: "default/ready:v1" })).body.snapshotID).toBe("default/ready:v1");
+    expect((await list("?name=ready")).length).toBe(2);
+    const { sandboxID } = (await create("ready")).body;
+    expect(fake(sandboxID).files.get("/which")).toBe("second");
+    await s.server.sweep.once();
+    expect(s.world.snapshots.size).toBe(2);
+  });
+
+  test("is started from as a template is, with what it was made of and what the create says", async () => {
+    fake().files.set("/work", "done");
+    const { snapshotID } = (await snapshot({ name: "ready" })).body;
+    await s.call("DELETE", `/sandboxes/${id}`);
+    const { status, body } = await create(snapshotID, { metadata: { of: "clone" }, envVars: { OWN: "1" } });
+    expect(status).toBe(201);
+    const clone = fake(body.sandboxID);
+    expect([clone.files.get("/work"), clone.spec.from?.memory, clone.spec.image.layers]).toEqual([
+      "done",
+      true,
+      [`sha256:${"b".repeat(64)}`],
     ]);
-  }
-  expect((await s.call("GET", `/sandboxes/${id}`)).body.state).toBe("running");
+    const [init] = clone.agent?.inits ?? [];
+    expect(init).toMatchObject({ accessToken: body.envdAccessToken, sandboxID: body.sandboxID, envVars: { SECRET: "sesame", OWN: "1" } });
+    expect(init?.envVars).toMatchObject({ FROM_TEMPLATE: "1", E2B_SANDBOX_ID: body.sandboxID, E2B_TEMPLATE_ID: body.templateID });
+    const { metadata, cpuCount, memoryMB } = (await s.call("GET", `/sandboxes/${body.sandboxID}`)).body;
+    expect([metadata, cpuCount, memoryMB, body.alias]).toEqual([{ of: "clone" }, 2, 1024, "ready"]);
+  });
+
+  test("keeps the environment of its source out of the store's plain text", async () => {
+    await snapshot();
+    const specs = JSON.stringify(await s.server.context.store.templates.listSpecs());
+    expect([specs.includes("sesame"), specs.includes(id)]).toEqual([false, true]);
+  });
+
+  test("of the disk alone freezes nothing, and boots what starts from it", async () => {
+    const { snapshotID } = (await snapshot({ memory: false })).body;
+    const { sandboxID } = (await create(snapshotID)).body;
+    expect(fake(sandboxID).spec.from).toEqual({ snapshot: [...s.world.snapshots.keys()][0] ?? "", memory: false });
+  });
+
+  test("is tagged, and stays out of the list of templates", async () => {
+    const { snapshotID, names } = (await snapshot({ name: "ready" })).body;
+    expect((await s.call("POST", "/templates/tags", { target: snapshotID, tags: ["v1"] })).status).toBe(201);
+    expect(await list()).toEqual([{ snapshotID, names: [...names, "default/ready:v1"] }]);
+    const templates = (await s.call("GET", "/templates")).body.map((one: { aliases: string[] }) => one.aliases[0]);
+    expect(templates).toEqual(["base"]);
+    expect((await s.call("GET", "/v2/templates")).body.length).toBe(1);
+    expect((await s.call("GET", "/templates/ready")).body.names).toEqual(["default/ready"]);
+  });
+
+  test("is built on, and exported, with its disk", async () => {
+    const bench = new BuildBench(s);
+    fake().files.set("/work", "done");
+    const { snapshotID } = (await snapshot({ name: "ready" })).body;
+    const { status, of } = await bench.build("on-it", {
+      fromImage: undefined,
+      fromTemplate: snapshotID,
+      steps: [{ type: "RUN", args: ["true"] }],
+    });
+    expect(status).toBe("ready");
+    const [version] = s.server.context.templates
+      .ofTeam((await s.server.context.store.listKeys())[0]?.teamId as never)
+      .flatMap(({ record, versions }) => (record.id === of.templateID ? versions : []));
+    expect([version?.spec.snapshot, (version?.spec.image.layers.length ?? 0) > 2]).toEqual([undefined, true]);
+    const exported = await fetch(`${s.url}/boxyard/templates/ready/archive`, { headers: { "X-API-Key": s.apiKey } });
+    expect([exported.status, (await exported.bytes()).length > 1024]).toEqual([200, true]);
+  });
 });
 
-test("there are no snapshots to list, which is an empty page", async () => {
-  const { status, body, headers } = await s.call("GET", `/snapshots?sandboxID=${id}&limit=1`);
-  expect([status, body, headers.get("x-next-token")]).toEqual([200, [], null]);
+describe("refused is", () => {
+  test("what is wrong with the request", async () => {
+    for (const verb of ["pause", "snapshots"]) {
+      expect([verb, (await s.call("POST", `/sandboxes/${newSandboxId()}/${verb}`, {})).status]).toEqual([verb, 404]);
+      expect([verb, (await s.call("POST", `/sandboxes/nonsense/${verb}`, {})).status]).toEqual([verb, 404]);
+    }
+    for (const name of ["", "a b", "others/mine", "x:y:z", `mine:${crypto.randomUUID()}`]) {
+      expect([name, (await snapshot({ name })).status]).toEqual([name, 400]);
+    }
+    expect((await s.call("GET", "/snapshots?limit=0")).status).toBe(400);
+    expect((await s.call("GET", "/snapshots?nextToken=zzz")).status).toBe(400);
+    expect(s.world.snapshots.size).toBe(0);
+  });
+
+  test("the name of a template for a snapshot, and of a snapshot for a template", async () => {
+    expect(await snapshot({ name: "base" })).toMatchObject({ status: 409, body: { message: expect.stringContaining("'base'") } });
+    await snapshot({ name: "ready" });
+    expect(await s.call("POST", "/v3/templates", { name: "ready:v2" })).toMatchObject({ status: 409 });
+    expect((await list()).length).toBe(1);
+  });
+
+  test("a sandbox that does not run, with 409", async () => {
+    await s.call("POST", `/sandboxes/${id}/pause`, {});
+    const message = `Sandbox '${id}' cannot be snapshotted while in 'paused' state`;
+    expect(await snapshot()).toMatchObject({ status: 409, body: { message } });
+  });
+
+  test("memory where none can be kept, for good; its disk is kept", async () => {
+    s.world.checkpoint = "disk";
+    await using other = await TestServer.start({ world: s.world });
+    const { sandboxID } = await other.create();
+    const refused = await other.call("POST", `/sandboxes/${sandboxID}/snapshots`, {});
+    expect([refused.status, refused.headers.get("should-retry")]).toEqual([503, "false"]);
+    expect((await other.call("POST", `/sandboxes/${sandboxID}/snapshots`, { memory: false })).status).toBe(201);
+  });
 });
 
-test("what else is wrong is said first", async () => {
-  for (const verb of ["pause", "fork", "snapshots"]) {
-    expect([verb, (await s.call("POST", `/sandboxes/${newSandboxId()}/${verb}`, {})).status]).toEqual([verb, 404]);
-    expect([verb, (await s.call("POST", `/sandboxes/nonsense/${verb}`, {})).status]).toEqual([verb, 404]);
-  }
-  for (const count of [0, 101, 1.5]) expect((await s.call("POST", `/sandboxes/${id}/fork`, { count })).status).toBe(400);
-  expect((await s.call("GET", "/snapshots?limit=0")).status).toBe(400);
+describe("a failure", () => {
+  test.each([
+    ["the driver", "false"],
+    ["a full disk", "true"],
+  ])("of %s leaves nothing, and the sandbox runs on", async (what, retry) => {
+    const full = new AppError("resource_exhausted", "The disk is full", { reason: "disk_full" });
+    s.world.faults.add("capture", { kind: "fail", ...(what === "a full disk" && { error: full }) });
+    const { status, headers } = await snapshot();
+    expect([status, headers.get("should-retry")]).toEqual([503, retry]);
+    expect([await stateOf(), fake().agent?.areCommandsFrozen, s.world.snapshots.size, await list()]).toEqual(["running", false, 0, []]);
+    expect((await snapshot()).status).toBe(201);
+  });
+
+  test("of the store after the capture leaves nothing", async () => {
+    const { store } = s.server.context;
+    const { transaction } = store;
+    store.transaction = () => Promise.reject(new Error("store away"));
+    expect((await snapshot({ name: "ready" })).status).toBe(500);
+    store.transaction = transaction;
+    expect([s.world.snapshots.size, await list(), await stateOf()]).toEqual([0, [], "running"]);
+    expect((await snapshot({ name: "ready" })).status).toBe(201);
+  });
+
+  test("of the store that had taken it all the same keeps it", async () => {
+    const { store } = s.server.context;
+    const { transaction } = store;
+    store.transaction = async (work) => {
+      await transaction.call(store, work);
+      throw new Error("the answer was lost");
+    };
+    expect((await snapshot()).status).toBe(500);
+    store.transaction = transaction;
+    await s.server.context.templates.load();
+    const [kept] = await list();
+    expect([s.world.snapshots.size, (await create(kept.snapshotID)).status]).toEqual([1, 201]);
+  });
+});
+
+describe("the list", () => {
+  test("comes newest first, by its sandbox or its name, in pages that deletions do not disturb", async () => {
+    const other = (await s.create()).sandboxID;
+    const ids: string[] = [];
+    for (const [name, of] of [
+      ["one", id],
+      ["two", other],
+      ["two:v2", id],
+    ] as const)
+      ids.unshift((await snapshot({ name }, of)).body.snapshotID);
+    const idsOf = (found: { snapshotID: string }[]) => found.map(({ snapshotID }) => snapshotID);
+    expect(idsOf(await list())).toEqual(ids);
+    expect(idsOf(await list(`?sandboxID=${other}`))).toEqual(["default/two:default"]);
+    expect(idsOf(await list(`?sandboxID=${newSandboxId()}`))).toEqual([]);
+    expect(idsOf(await list("?name=two"))).toEqual(["default/two:v2", "default/two:default"]);
+    expect(idsOf(await list("?name=two:v2"))).toEqual(["default/two:v2"]);
+    expect(idsOf(await list("?name=default%2Fone%3Adefault"))).toEqual(["default/one:default"]);
+    const seen: string[] = [];
+    for (let token = ""; ; ) {
+      const page = await s.call("GET", `/snapshots?limit=1${token && `&nextToken=${token}`}`);
+      seen.push(...idsOf(page.body));
+      for (const { snapshotID } of page.body) expect((await remove(snapshotID)).status).toBe(204);
+      token = page.headers.get("x-next-token") ?? "";
+      if (token === "") break;
+    }
+    expect([seen, await list(), s.world.snapshots.size]).toEqual([ids, [], 0]);
+  });
+});
+
+describe("deleting", () => {
+  test("one leaves the others of its name, and takes what the driver keeps", async () => {
+    await snapshot({ name: "ready" });
+    const { snapshotID } = (await snapshot({ name: "ready:v1" })).body;
+    expect((await remove(snapshotID)).status).toBe(204);
+    expect([(await list()).length, s.world.snapshots.size]).toEqual([1, 1]);
+    expect((await remove(snapshotID)).status).toBe(404);
+    expect((await create(snapshotID)).status).toBe(404);
+    expect((await remove("ready")).status).toBe(204);
+    expect([await list(), s.world.snapshots.size, (await remove("default/ready:default")).status]).toEqual([[], 0, 404]);
+  });
+
+  test("is refused while sandboxes of it live, and not for its source", async () => {
+    const { snapshotID } = (await snapshot()).body;
+    const { sandboxID } = (await create(snapshotID)).body;
+    const refused = await remove(snapshotID);
+    expect([refused.status, refused.body.message]).toEqual([400, `The snapshot is in use by the sandboxes ${sandboxID}; end them first`]);
+    await s.call("DELETE", `/sandboxes/${sandboxID}`);
+    expect((await remove(snapshotID)).status).toBe(204);
+    expect(await stateOf()).toBe("running");
+  });
+
+  test("by the last tag is the same", async () => {
+    await snapshot({ name: "ready:v1" });
+    expect((await s.call("DELETE", "/templates/tags", { name: "ready", tags: ["v1"] })).status).toBe(204);
+    expect([await list(), s.world.snapshots.size, (await s.call("GET", "/templates/ready")).status]).toEqual([[], 0, 404]);
+  });
+
+  test("during a create of it ends the create, or lets it have all", async () => {
+    const { snapshotID } = (await snapshot()).body;
+    s.world.faults.add("create", { kind: "delay", delayMs: 50 });
+    const creating = create(snapshotID);
+    await eventually("the create has begun", () => s.world.faults.calls.filter((verb) => verb === "create").length === 2);
+    s.world.snapshots.clear();
+    const { status, body } = await creating;
+    expect([status, body.message]).toEqual([404, "The snapshot was deleted, or its files are not on this machine"]);
+    expect([...s.world.sandboxes.keys()]).toEqual([id]);
+  });
+});
+
+test("two at once are both kept, one after the other; a pause meanwhile waits", async () => {
+  s.world.faults.add("capture", { kind: "delay", delayMs: 20 });
+  const answers = await Promise.all([snapshot(), snapshot({ name: "two" }), s.call("POST", `/sandboxes/${id}/pause`, {})]);
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 204]);
+  expect([(await list()).length, await stateOf()]).toEqual([2, "paused"]);
+});
+
+test("a kill during one ends it", async () => {
+  s.world.faults.add("capture", { kind: "hang" });
+  const asked = snapshot();
+  await eventually("it is captured", () => s.world.faults.calls.includes("capture"));
+  expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+  expect([(await asked).status, s.world.snapshots.size]).toEqual([409, 0]);
+});
+
+test("what a dead server had captured and not noted is kept as orphans are, and then removed", async () => {
+  await using place = new Place();
+  const first = await place.boot();
+  const { sandboxID } = await first.create();
+  const kept = await first.call("POST", `/sandboxes/${sandboxID}/snapshots`, {});
+  const { store } = first.server.context;
+  const captured = Promise.withResolvers<void>();
+  store.transaction = () => {
+    captured.resolve();
+    return new Promise(() => {});
+  };
+  void first.call("POST", `/sandboxes/${sandboxID}/snapshots`, {}).catch(() => {});
+  await captured.promise;
+  await place.crash(first);
+  const second = await place.boot();
+  await second.server.sweep.once();
+  expect(place.world.snapshots.size).toBe(2);
+  await place.crash(second);
+  const third = await place.boot({ orphans: "remove" });
+  await third.server.sweep.once();
+  expect(place.world.snapshots.size).toBe(1);
+  expect((await third.call("POST", "/v2/sandboxes", { templateID: kept.body.snapshotID })).status).toBe(201);
 });

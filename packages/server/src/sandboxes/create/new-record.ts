@@ -1,6 +1,6 @@
 import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { ImageRef, ResourceLimits } from "@boxyard/driver";
-import type { SandboxFacts, SandboxRecord, SandboxSettings, TemplateVersion } from "../../store/index.ts";
+import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateVersion } from "../../store/index.ts";
 import { newInitKey } from "../tokens.ts";
 
 /** What is wanted of a new sandbox, checked. */
@@ -35,6 +35,8 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     initKey: newInitKey(),
     timeoutMs: wanted.timeoutMs,
     templateEnv: template.spec.env,
+    buildId: template.buildId,
+    ...commandsOf(template.spec),
     ...(template.spec.restrictions && { restrictions: template.spec.restrictions }),
   };
   return {
@@ -49,6 +51,11 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     facts,
     settings: wanted.settings,
   };
+}
+
+function commandsOf({ startCmd, readyCmd, runAs, ports }: StartCommands): Pick<SandboxFacts, "commands"> {
+  if (!startCmd && !readyCmd) return {};
+  return { commands: { ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(runAs && { runAs }), ...(ports && { ports }) } };
 }
 
 /** What a build wants of a sandbox. */

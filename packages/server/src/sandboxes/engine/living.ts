@@ -1,5 +1,6 @@
-import type { SandboxId, TeamId, TemplateId } from "@boxyard/core";
+import { type SandboxId, sandboxNotFound, type TeamId, type TemplateId } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
+import { visibleState } from "../visible-state.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Every sandbox that is not dead, in memory. */
@@ -30,6 +31,13 @@ export class LivingSandboxes {
     return sandbox && sandbox.record.teamId === teamId && isOfUser(sandbox) ? sandbox : undefined;
   }
 
+  /** One that clients can see. Throws `not_found`. */
+  visibleOf(teamId: TeamId, id: SandboxId): Sandbox {
+    const sandbox = this.findOf(teamId, id);
+    if (!sandbox || visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    return sandbox;
+  }
+
   /** Records of the sandboxes of a team's users, in every state. */
   ofTeam(teamId: TeamId): SandboxRecord[] {
     const found: SandboxRecord[] = [];
@@ -40,6 +48,12 @@ export class LivingSandboxes {
   /** Users' sandboxes that were made from a template and have not ended. */
   usersOf(templateId: TemplateId): SandboxId[] {
     return this.ofUsers().flatMap((sandbox) => (sandbox.record.templateId === templateId && !sandbox.isEnding ? [sandbox.id] : []));
+  }
+
+  /** Users' sandboxes that were made from one of these builds and have not ended. */
+  usersOfBuilds(buildIds: ReadonlySet<string>): SandboxId[] {
+    const isOf = ({ record, isEnding }: Sandbox) => !isEnding && buildIds.has(record.facts.buildId ?? "");
+    return this.ofUsers().flatMap((sandbox) => (isOf(sandbox) ? [sandbox.id] : []));
   }
 
   add(sandbox: Sandbox): void {

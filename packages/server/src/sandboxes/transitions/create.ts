@@ -1,7 +1,7 @@
 import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
 import type { Step } from "@boxyard/core";
-import type { SandboxSpec } from "@boxyard/driver";
-import type { SandboxFacts, SandboxRecord, SandboxSettings, TemplateSpec } from "../../store/index.ts";
+import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
+import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec } from "../../store/index.ts";
 import { readyOfSandbox, untilReady } from "../../templates/ready.ts";
 import { CREATE_MS } from "../create/new-record.ts";
 import type { EngineParts } from "../engine/parts.ts";
@@ -12,7 +12,10 @@ import type { Transition, TransitionContext } from "../engine/transition.ts";
 export const START_TAG = "start-command";
 
 /** Its environment stands below the user's; its start command is run. */
-export type CreateTemplate = Pick<TemplateSpec, "env" | "startCmd" | "readyCmd" | "runAs" | "ports">;
+export interface CreateTemplate extends StartCommands, Pick<TemplateSpec, "env"> {
+  /** Begins with what a snapshot holds; with its memory the start command runs already. */
+  readonly from?: SnapshotRef;
+}
 
 export interface CreateContext extends TransitionContext {
   readonly template: CreateTemplate;
@@ -20,8 +23,8 @@ export interface CreateContext extends TransitionContext {
 
 const create: Step<CreateContext> = {
   name: "create",
-  async run({ parts, sandbox }, _undo, signal) {
-    await parts.driver.create(driverSpecOf(sandbox.record), signal);
+  async run({ parts, sandbox, template: { from } }, _undo, signal) {
+    await parts.driver.create({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, signal);
   },
 };
 
@@ -44,8 +47,8 @@ const init: Step<CreateContext> = {
 const startCommand: Step<CreateContext> = {
   name: "startCommand",
   async run({ parts, sandbox, template }, _undo, signal) {
-    const { startCmd, readyCmd, runAs, ports = [] } = template;
-    if (!startCmd && !readyCmd) return;
+    const { startCmd, readyCmd, runAs, ports = [], from } = template;
+    if ((!startCmd && !readyCmd) || from?.memory) return;
     const { user, workdir } = runAs ?? sandbox.record.facts;
     const agent = { address: addressOf(sandbox), accessToken: parts.tokens.access(sandbox.id) };
     const shell = (command: string) => ({ cmd: "/bin/bash", args: ["-l", "-c", command], user, cwd: workdir });

@@ -3,8 +3,11 @@ import { createTransition } from "./create.ts";
 import { kill } from "./kill.ts";
 import { pause } from "./pause.ts";
 import { resume } from "./resume.ts";
+import { snapshot } from "./snapshot.ts";
 
 /** Every transition there is: the table that the fault suite, the crash suite and the check of the legal moves run over. */
-export const TRANSITIONS = { create: createTransition, kill, pause, resume } as const satisfies Readonly<Record<string, AnyTransition>>;
+export const TRANSITIONS = { create: createTransition, kill, pause, resume, snapshot } as const satisfies Readonly<
+  Record<string, AnyTransition>
+>;
 
 export type TransitionName = keyof typeof TRANSITIONS;

@@ -3,11 +3,12 @@ import type { SandboxHandle } from "@boxyard/driver";
 import { KEEP_KEYS_MS } from "../create/idempotency.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { adoptLate, type RestartParts, sortOrphans } from "./restart.ts";
+import type { SnapshotKeeper } from "./snapshot-keeper.ts";
 
 /** How long the record of a dead sandbox is kept; longer than an idempotency key, whose answer is made from it. */
 const KEEP_DEAD_MS = 2 * KEEP_KEYS_MS;
 
-export type SweepParts = RestartParts & Pick<EngineParts, "clock">;
+export type SweepParts = RestartParts & Pick<EngineParts, "clock"> & { readonly snapshotKeeper: SnapshotKeeper };
 
 /** A store in trouble is tried in every round. */
 const PROBE_MS = 60_000;
@@ -18,7 +19,8 @@ const KEEP_EVENTS = 200_000;
 
 /**
  * Puts right what went wrong earlier, so that nothing depends on a single try: removals that failed, sandboxes that the driver has and
- * nobody knows (they come into quarantine), sandboxes that the driver has lost, records and keys that are too old.
+ * nobody knows (they come into quarantine), sandboxes that the driver has lost, snapshots that nothing refers to, records and keys that are too
+ * old.
  */
 export class Sweep {
   private readonly parts: SweepParts;
@@ -62,6 +64,7 @@ export class Sweep {
       if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});
     }
     await this.compareWithDriver();
+    await this.parts.snapshotKeeper.collect();
     await store.pruneKeys(clock.now() - KEEP_KEYS_MS);
     await store.pruneSandboxes(clock.now() - KEEP_DEAD_MS);
     await store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS);

@@ -1,6 +1,6 @@
 import { AppError, isAppError, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { ImageStore } from "@boxyard/driver";
+import type { ImageStore, SnapshotStore } from "@boxyard/driver";
 import type { PushEvent, PushTemplate } from "@boxyard/spec/platform";
 import type { Pins } from "../../images/pins.ts";
 import {
@@ -14,6 +14,7 @@ import {
   streamOf,
   type Transport,
 } from "../../registry/index.ts";
+import { wholeImage } from "../snapshots/whole-image.ts";
 import type { Templates } from "../templates.ts";
 import { imageOfTemplate } from "./template-image.ts";
 import { Turns } from "./turns.ts";
@@ -26,6 +27,7 @@ const MAX_KNOWN_BLOBS = 10_000;
 export interface TemplateImagesDeps {
   readonly templates: Templates;
   readonly images: ImageStore;
+  readonly snapshots: SnapshotStore;
   readonly pins: Pins;
   readonly transport: Transport;
   /** Directory for layers on their way. */
@@ -61,9 +63,9 @@ export class TemplateImages {
     return async (tell, signal) => {
       try {
         using _turn = await this.turns.enter(signal);
-        using _pin = this.deps.pins.hold(spec.image.layers);
+        using pin = this.deps.pins.hold([]);
         const onProgress = (progress: PushProgress) => tell({ type: "progress", ...progress });
-        const image = imageOfTemplate(spec);
+        const image = imageOfTemplate({ ...spec, image: await wholeImage(this.deps, spec, { signal, pin }) });
         const options = { reference: to, image, images, transport, directory, signal, blobs: this.blobs, onProgress };
         const { digest, blobs } = await pushImage({ ...options, ...(credentials ? { credentials } : {}) });
         this.remember(blobs);
@@ -79,12 +81,14 @@ export class TemplateImages {
   async export(teamId: TeamId, text: string, signal: AbortSignal): Promise<ExportedArchive> {
     const { templates, images, pins, logger } = this.deps;
     const { spec, name, tag, templateId } = templates.resolve(teamId, text);
-    const archive = await exportArchive({ image: imageOfTemplate(spec), images, signal, name: `${name}:${tag}` });
+    using pin = pins.hold([]);
+    const image = await wholeImage(this.deps, spec, { signal, pin });
+    const archive = await exportArchive({ image: imageOfTemplate({ ...spec, image }), images, signal, name: `${name}:${tag}` });
     const { turns } = this;
     const pieces = async function* () {
       try {
         using _turn = await turns.enter(signal);
-        using _pin = pins.hold(spec.image.layers);
+        using _pin = pins.hold(image.layers);
         yield* archive.tar as unknown as AsyncIterable<Uint8Array>;
       } catch (error) {
         if (!signal.aborted) logger.error({ err: error, templateId }, "an export was broken off");

@@ -1,5 +1,6 @@
 import { isAppError, type TeamId } from "@boxyard/core";
 import type { RunAs } from "../../../store/index.ts";
+import { wholeImage } from "../../snapshots/whole-image.ts";
 import type { Inherited } from "../finish/finalize.ts";
 import { BuildFailure } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
@@ -41,9 +42,9 @@ export async function originOf(stage: StageOrder, part: Part, context: OriginCon
   const { session, deps, teamId } = context;
   if (parent) {
     const { name, tag, spec } = parent.version;
-    session.pin.add(spec.image.layers);
+    const { layers } = await wholeImage(deps.driver, spec, session);
     const { env, user, workdir } = spec;
-    const state = { image: imageOf(spec.image.layers), env, user, workdir };
+    const state = { image: imageOf(layers), env, user, workdir };
     return { name: `${name}:${tag}`, state, isTemplate: true, ...(parent.inherits ? { inherited: inheritedOf(spec) } : {}) };
   }
   const name = fromArchive === undefined ? fromImage : `archive ${fromArchive.slice(0, 12)}`;

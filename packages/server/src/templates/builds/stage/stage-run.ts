@@ -2,6 +2,7 @@ import type { Clock, StepObserver, TemplateId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import type { Store } from "../../../store/index.ts";
+import { wholeImage } from "../../snapshots/whole-image.ts";
 import { IMAGE_USER, type Origin, type OriginContext, originOf } from "../base/origin.ts";
 import type { Inherited } from "../finish/finalize.ts";
 import type { BuildLog } from "../log/build-log.ts";
@@ -111,11 +112,11 @@ export class StageRun {
     return this.session.commit(image);
   }
 
-  private step(step: TemplateStep, index: number, state: BuildState): Promise<BuildState> {
+  private async step(step: TemplateStep, index: number, state: BuildState): Promise<BuildState> {
     const { session, context } = this;
     const part = this.part(String(index + 1), `${this.stage.name ?? "builder"} ${index + 1}/${this.stage.steps.length}`);
     if (step.force) this.isForced = true;
-    const from = this.copiedFrom(step, index);
+    const from = await this.copiedFrom(step, index);
     const mounted = (step.mounts ?? []).map(({ fromStage }) => (fromStage === undefined ? undefined : this.context.stages.get(fromStage)));
     for (const image of [from?.image, ...mounted]) if (image) session.pin.add(image.layers);
     this.key = chainKey(this.key, step.type, keyArgs(step, mounted), from ? from.content : step.filesHash);
@@ -128,12 +129,13 @@ export class StageRun {
   }
 
   /** What a COPY takes its files out of, and what names that: of a template not the layer with the facts of its own build. */
-  private copiedFrom(step: TemplateStep, index: number): { image: ImageRef; content: string } | undefined {
+  private async copiedFrom(step: TemplateStep, index: number): Promise<{ image: ImageRef; content: string } | undefined> {
     const stage = step.fromStage === undefined ? undefined : this.context.stages.get(step.fromStage);
     if (stage) return { image: stage, content: `image ${stage.layers.join(" ")}` };
-    const image = this.stage.copiedFrom.get(index)?.spec.image;
-    if (!image) return undefined;
-    const layers = image.layers.length > 1 ? image.layers.slice(0, -1) : image.layers;
+    const spec = this.stage.copiedFrom.get(index)?.spec;
+    if (!spec) return undefined;
+    const image = await wholeImage(this.context.deps.driver, spec, this.session);
+    const layers = image.layers.length > 1 && !spec.snapshot ? image.layers.slice(0, -1) : image.layers;
     return { image, content: `image ${layers.join(" ")}` };
   }
 

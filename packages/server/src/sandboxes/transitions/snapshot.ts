@@ -1,0 +1,61 @@
+import { AppError, isAppError, type Step } from "@boxyard/core";
+import type { CaptureOptions } from "@boxyard/driver";
+import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { freezeCommands, unfreezeCommands } from "./freeze.ts";
+
+/** Much memory, on a slow disk. */
+const SNAPSHOT_MS = 10 * 60_000;
+
+export interface SnapshotContext extends TransitionContext, CaptureOptions {}
+
+/** With its memory what runs is kept too, in the midst of whatever it does: none of it may stand between two of them. */
+const freeze: Step<SnapshotContext> = {
+  name: "freeze",
+  async run(context, undo, signal) {
+    if (!context.memory) return;
+    undo.add("unfreeze", () => unfreezeCommands(context));
+    await freezeCommands(context, signal);
+  },
+};
+
+/** Whole or not at all. The caller keeps or removes it; one that nobody knows is removed by `SnapshotKeeper`. */
+const capture: Step<SnapshotContext> = {
+  name: "capture",
+  async run({ parts, sandbox, id, memory }, _undo, signal) {
+    await parts.driver.snapshots.capture(sandbox.handle, { id, memory }, signal);
+  },
+};
+
+const thaw: Step<SnapshotContext> = {
+  name: "thaw",
+  async run(context) {
+    if (context.memory) await unfreezeCommands(context);
+  },
+};
+
+/** Keeps what a sandbox is now, for others to start from; it goes on, also when a step fails. */
+export const snapshot: Transition<CaptureOptions, SnapshotContext> = {
+  name: "snapshot",
+  from: ["running"],
+  via: "snapshotting",
+  to: "running",
+  onFailure: "return",
+  limitMs: SNAPSHOT_MS,
+  prepare: (base, options) => ({ ...base, ...options }),
+  steps: [freeze, capture, thaw],
+  done: ({ parts, sandbox, id, memory }, took) => parts.events.captured(sandbox.record, { snapshot: id, memory, ...took }),
+  failed: ({ parts, sandbox }, error) => parts.events.captureFailed(sandbox.record, error),
+};
+
+/** What a caller is told when a sandbox could not be captured: it runs on, and nothing was kept. `what`: what was asked for. */
+export function captureFailure(what: "forked" | "snapshotted", id: string, error: unknown): AppError {
+  if (isAppError(error, "wrong_state")) {
+    const message = `Sandbox '${id}' cannot be ${what} while in '${String(error.details.state)}' state`;
+    return new AppError("aborted", message, { reason: "not_running", cause: error });
+  }
+  if (error instanceof AppError && ["not_found", "aborted", "canceled", "unimplemented"].includes(error.code)) return error;
+  const shouldRetry = isAppError(error, "resource_exhausted");
+  const why = error instanceof AppError ? error.message : "the server's log says why";
+  const message = `The sandbox could not be ${what} and runs on: ${why}`;
+  return new AppError("unavailable", message, { reason: "snapshot_failed", details: { shouldRetry }, cause: error });
+}

@@ -1,0 +1,190 @@
+import { AppError, type Clock, newBuildId, newTemplateId, type SandboxId, type TeamId } from "@boxyard/core";
+import type { SandboxRecord, SnapshotOrigin, Store, TemplateSpec, TemplateStore, TemplateVersion } from "../../store/index.ts";
+import { type OwnNameDeps, ownName } from "../own-name.ts";
+import { parseTemplateReference } from "../reference.ts";
+import { DEFAULT_TAG, isOfSnapshots, type Template } from "../templates.ts";
+
+export interface SnapshotCatalogDeps extends OwnNameDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Ids of the sandboxes, running or paused, that were made from one of these builds. */
+  readonly usersOf: (buildIds: ReadonlySet<string>) => readonly string[];
+  /** Called when snapshots were deleted, with the driver's names of them. */
+  readonly removed: (ids: readonly string[]) => Promise<void>;
+}
+
+/** What a new snapshot is to be called. */
+export interface SnapshotName {
+  readonly name?: string;
+  readonly tag: string;
+}
+
+/** A snapshot as clients know it. */
+export interface ListedSnapshot {
+  /** A reference that a create takes: `team/name:tag`, or `<template id>:tag` of one without a name. */
+  readonly id: string;
+  /** Every `team/name:tag` that means it. */
+  readonly names: readonly string[];
+  readonly sandboxId: SandboxId;
+  readonly buildId: string;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+export interface SnapshotFilter {
+  readonly sandboxId?: string | undefined;
+  /** A name, `name:tag` or an id. */
+  readonly name?: string | undefined;
+}
+
+/** Where a source's own environment stands sealed. */
+const envPlace = (snapshotId: string) => `snapshots/${snapshotId}`;
+
+/**
+ * Snapshots as versions of templates: a template's versions are all snapshots or none is. They are named, tagged, found and deleted as
+ * templates are; only the list of templates leaves them out.
+ */
+export class SnapshotCatalog {
+  private readonly deps: SnapshotCatalogDeps;
+
+  constructor(deps: SnapshotCatalogDeps) {
+    this.deps = deps;
+  }
+
+  /** What a new snapshot is called. Throws `invalid_argument`, and `already_exists` for the name of what is no snapshot. */
+  async nameFor(teamId: TeamId, text: string | undefined): Promise<SnapshotName> {
+    if (text === undefined) return { tag: DEFAULT_TAG };
+    const { store, templates } = this.deps;
+    const { name, tag = DEFAULT_TAG } = await ownName(this.deps, teamId, text, "name");
+    const other = templates.ofTeam(teamId).find(({ record }) => record.name === name);
+    if (other) await refuseOthers(store.templates, other.record.id, name);
+    return { name, tag };
+  }
+
+  /** Notes what the driver has captured of a sandbox. A tag that the name has already means the new one from now on. */
+  async add(source: SandboxRecord, { name, tag }: SnapshotName, captured: Pick<SnapshotOrigin, "id" | "memory">): Promise<ListedSnapshot> {
+    const { store, templates, clock } = this.deps;
+    const { teamId } = source;
+    const now = clock.now();
+    const sealedEnv = store.seal(JSON.stringify(source.facts.envVars), envPlace(captured.id));
+    const spec = specOf(source, { ...captured, sandboxId: source.id, sealedEnv });
+    const { cpuCount, memoryMB, diskMB } = spec;
+    const buildId = newBuildId();
+    const templateId = await store.transaction(async (tx) => {
+      const template = await tx.templates.add({ id: newTemplateId(), teamId, ...(name !== undefined && { name }), now });
+      if (name !== undefined) await refuseOthers(tx.templates, template.id, name);
+      const dates = { createdAt: now, updatedAt: now, startedAt: now, finishedAt: now };
+      const build = { id: buildId, templateId: template.id, status: "ready" as const, tags: [tag], spec, ...dates };
+      await tx.templates.addBuild({ ...build, resources: { cpuCount, memoryMB, diskMB } });
+      await tx.templates.assignTags(template.id, [tag], buildId, now);
+      return template.id;
+    });
+    await templates.load();
+    const made = templates.get(templateId)?.versions.find((version) => version.buildId === buildId);
+    if (!made) throw new AppError("aborted", "The snapshot was deleted at once", { reason: "snapshot_not_found" });
+    return listed([made]);
+  }
+
+  /** The environment of the sandbox that a version was made of; none for what is no snapshot of this data directory. */
+  envOf({ snapshot }: TemplateSpec): Readonly<Record<string, string>> {
+    const text = snapshot && this.deps.store.unseal(snapshot.sealedEnv, envPlace(snapshot.id));
+    return text === undefined ? {} : JSON.parse(text);
+  }
+
+  /** A team's snapshots, newest first. */
+  list(teamId: TeamId, { sandboxId, name }: SnapshotFilter): ListedSnapshot[] {
+    const matches = name === undefined ? () => true : matcherOf(name);
+    const found = this.deps.templates
+      .ofTeam(teamId)
+      .filter(isOfSnapshots)
+      .flatMap(({ versions }) => [...Map.groupBy(versions.filter(isSnapshot), ({ buildId }) => buildId).values()]);
+    const wanted = found.filter(
+      (tags) => tags.some(matches) && (sandboxId === undefined || tags[0]?.spec.snapshot?.sandboxId === sandboxId),
+    );
+    return wanted.map(listed).sort(byAge);
+  }
+
+  /**
+   * Deletes the snapshot that a tag means, with all its tags; without a tag all of the template's. Throws `not_found`; `failed_precondition`,
+   * reason `template_in_use`, with the sandboxes that were made from it.
+   */
+  async remove({ record, versions }: Template, tag: string | undefined): Promise<void> {
+    const { store, templates, usersOf, removed } = this.deps;
+    const meant = tag === undefined ? versions : versions.filter((version) => version.tag === tag || version.buildId === tag);
+    const builds = new Set(meant.map(({ buildId }) => buildId));
+    const users = usersOf(builds);
+    if (users.length > 0) throw inUse("snapshot", users);
+    const going = versions.filter(({ buildId }) => builds.has(buildId));
+    if (going.length === versions.length) await store.templates.remove(record.id);
+    else {
+      await store.templates.removeTags(
+        record.id,
+        going.map((version) => version.tag),
+      );
+    }
+    await templates.load();
+    await removed(going.flatMap(({ spec }) => (spec.snapshot ? [spec.snapshot.id] : [])));
+  }
+}
+
+/** Newest first. */
+export const byAge = (a: Pick<ListedSnapshot, "createdAt" | "buildId">, b: Pick<ListedSnapshot, "createdAt" | "buildId">): number =>
+  b.createdAt - a.createdAt || (a.buildId < b.buildId ? -1 : 1);
+
+/** The sandboxes named keep a template or snapshot from being deleted. */
+export function inUse(what: "template" | "snapshot", users: readonly string[]): AppError {
+  const shown = users.length > 5 ? `${users.slice(0, 5).join(", ")} and ${users.length - 5} more` : users.join(", ");
+  return new AppError("failed_precondition", `The ${what} is in use by the sandboxes ${shown}; end them first`, {
+    reason: "template_in_use",
+    details: { sandboxes: users },
+  });
+}
+
+const isSnapshot = ({ spec }: TemplateVersion) => spec.snapshot !== undefined;
+
+/** Throws `already_exists` when a template has been built or is to be. */
+async function refuseOthers(templates: TemplateStore, id: TemplateVersion["templateId"], name: string): Promise<void> {
+  const builds = await templates.listBuilds(id);
+  if (builds.every(({ spec }) => spec?.snapshot)) return;
+  throw new AppError("already_exists", `name: '${name}' is the name of a template; a snapshot needs another`, { reason: "name_taken" });
+}
+
+/** What sandboxes of it start from: what the source was, resources and restrictions too. */
+function specOf({ facts }: SandboxRecord, snapshot: SnapshotOrigin): TemplateSpec {
+  const { image, resources, user, workdir, templateEnv, commands, restrictions } = facts;
+  return {
+    image,
+    cpuCount: resources.cpuCount,
+    memoryMB: Math.round(resources.memoryBytes / 2 ** 20),
+    diskMB: Math.round(resources.diskBytes / 2 ** 20),
+    env: templateEnv ?? {},
+    user,
+    workdir,
+    ...commands,
+    ...(restrictions && { restrictions }),
+    snapshot,
+  };
+}
+
+/** Of all tags of one snapshot. */
+function listed(tags: readonly TemplateVersion[]): ListedSnapshot {
+  const [first] = [...tags].sort((a, b) => a.assignedAt - b.assignedAt);
+  if (!first?.spec.snapshot) throw new AppError("internal", "A snapshot without a tag", { reason: "no_snapshot" });
+  const nameOf = ({ namespace, name, tag }: TemplateVersion) => `${namespace}/${name}:${tag}`;
+  const hasName = first.name !== first.templateId;
+  return {
+    id: hasName ? nameOf(first) : `${first.templateId}:${first.tag}`,
+    names: hasName ? tags.map(nameOf) : [],
+    sandboxId: first.spec.snapshot.sandboxId,
+    buildId: first.buildId,
+    createdAt: first.assignedAt,
+  };
+}
+
+function matcherOf(text: string): (version: TemplateVersion) => boolean {
+  const { namespace, name, tag } = parseTemplateReference(text, "name");
+  return (version) =>
+    (version.name === name || version.templateId === name) &&
+    (namespace === undefined || version.namespace === namespace) &&
+    (tag === undefined || version.tag === tag || version.buildId === tag);
+}
