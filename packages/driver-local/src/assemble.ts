@@ -5,10 +5,12 @@ import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
 import { limitInstance, machineSize } from "./cgroup/instance-limits.ts";
 import { SpareChildren } from "./cgroup/spare-children.ts";
+import { readMemoryAccount } from "./cgroup/stats.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
 import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
+import { Figures } from "./figures/figures.ts";
 import { MemoryGuard } from "./guard/guard.ts";
 import { runningSandboxes } from "./guard/running.ts";
 import { RUN_DIRECTORY } from "./network/index.ts";
@@ -23,7 +25,7 @@ import { UidRanges } from "./rootfs/uid-ranges.ts";
 import { chooseRuntime } from "./runtime/choose.ts";
 import { OciRuntime } from "./runtime/oci-runtime.ts";
 import { bootId } from "./runtime/process.ts";
-import type { LocalParts } from "./sandbox.ts";
+import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
 import { diskQuotaOf, readRecord, type SandboxRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
@@ -76,6 +78,10 @@ export function assembleDriver(
     spareChildren,
     limits,
     guard: new MemoryGuard({ running: () => runningSandboxes(parts), logger: config.logger }),
+    figures: Figures.open(
+      { factsOf: (id) => paths.hostFacts(id), accountOf: (id) => readMemoryAccount(cgroupOf({ cgroups, clock }, id)), clock },
+      config.logger,
+    ),
     uidRanges: new UidRanges(instance, new UidClaims(RUN_DIRECTORY, instance, bootId())),
     networks,
     storage,

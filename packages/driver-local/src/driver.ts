@@ -312,6 +312,7 @@ export class LocalDriver implements SandboxDriver {
 
   async close(): Promise<void> {
     this.parts.guard.close();
+    this.parts.figures?.close();
     this.parts.spareChildren.close();
     await this.parts.networks.close();
     await this.parts.storage.close();
@@ -323,6 +324,7 @@ export class LocalDriver implements SandboxDriver {
       throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
     }
     this.parts.guard.close();
+    this.parts.figures?.close();
     this.parts.spareChildren.close();
     this.parts.uidRanges.release();
     await this.parts.networks.release();

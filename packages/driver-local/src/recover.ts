@@ -11,6 +11,7 @@ import { readRecord, type SandboxRecord } from "./state/record.ts";
  */
 export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): void {
   const records = ids.flatMap((id) => readRecord(parts.paths.state(id)) ?? []);
+  parts.figures?.adopt(records);
   parts.uidRanges.adopt(records.map((record) => record.uidBase));
   // A paused one has given its address back.
   parts.networks.adopt(records.filter((record) => !isPaused(parts, record)).map((record) => record.lease));

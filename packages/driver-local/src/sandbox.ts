@@ -5,6 +5,7 @@ import type { InstanceLimits } from "./cgroup/instance-limits.ts";
 import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
 import type { SpareChildren } from "./cgroup/spare-children.ts";
 import type { Criu } from "./checkpoint/criu.ts";
+import type { Figures } from "./figures/figures.ts";
 import type { MemoryGuard } from "./guard/guard.ts";
 import type { MachineFacts } from "./oci/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
@@ -25,6 +26,8 @@ export interface LocalParts {
   readonly limits: InstanceLimits;
   /** Looks after the machine's memory. */
   readonly guard: Pick<MemoryGuard, "close">;
+  /** What sandboxes see of their memory and processors; undefined where the kernel can't keep it up to date. */
+  readonly figures: Figures | undefined;
   readonly uidRanges: UidRanges;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;

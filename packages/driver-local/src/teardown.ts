@@ -43,6 +43,7 @@ const removeGenerations: Removal = {
 const removeDirectory: Removal = {
   name: "removeDirectory",
   async run(parts, id, { uidBase }) {
+    parts.figures?.forget(id);
     // A sample of its statistics may just be written.
     await rm(parts.paths.sandbox(id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
     if (uidBase !== undefined) parts.uidRanges.giveBack(uidBase);

@@ -32,10 +32,16 @@ export function memoryOf(usage: number, stat: string, isV1: boolean): Memory {
   return { memoryUsedBytes: Math.max(0, usage - files - slab), memoryCacheBytes: cache };
 }
 
-function memory(cgroup: SandboxCgroup): Memory {
+/** What the kernel says of a sandbox's memory, wherever the controller lives. */
+export function readMemoryAccount(cgroup: SandboxCgroup): { readonly usageBytes: number; readonly stat: string; readonly isV1: boolean } {
   const v1 = cgroup.v1Directory("memory");
-  const usage = Number(v1 ? read(v1, "memory.usage_in_bytes") : read(cgroup.top, "memory.current"));
-  return memoryOf(usage, read(v1 ?? cgroup.top, "memory.stat"), v1 !== undefined);
+  const usageBytes = Number(v1 ? read(v1, "memory.usage_in_bytes") : read(cgroup.top, "memory.current"));
+  return { usageBytes, stat: read(v1 ?? cgroup.top, "memory.stat"), isV1: v1 !== undefined };
+}
+
+function memory(cgroup: SandboxCgroup): Memory {
+  const { usageBytes, stat, isV1 } = readMemoryAccount(cgroup);
+  return memoryOf(usageBytes, stat, isV1);
 }
 
 function oomKills(cgroup: SandboxCgroup): number {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
+import { figureAt } from "../figures/files.ts";
 import type { ExternalMount } from "./generation.ts";
 
 /** Types of file systems that are a sandbox's own: CRIU makes them anew. */
@@ -10,6 +11,8 @@ const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: str
 /** Names of sources that differ from machine to machine, or from sandbox to sandbox. */
 const SOURCES = { guest: "guest", host: "host", cgroup: "cgroup" } as const;
 const DEVICE = "device:";
+/** A file of the host facts over one of the kernel's. */
+const FIGURE = "figure:";
 
 /** Where the sources are that the driver mounts anew for a restore. */
 export interface Places {
@@ -51,6 +54,8 @@ interface Mount {
 function nameOf({ type, root, target, guestTarget }: Mount): string {
   if (target === guestTarget) return SOURCES.guest;
   if (target === `${guestTarget}/host`) return SOURCES.host;
+  const figure = figureAt(target);
+  if (figure) return `${FIGURE}${figure}`;
   if (type === "cgroup2") return SOURCES.cgroup;
   if (type === "cgroup") return `${SOURCES.cgroup}:${target.slice(target.lastIndexOf("/") + 1)}`;
   // A device node, or /dev/null over a file that is hidden.
@@ -64,6 +69,7 @@ export function sourcePath(source: string, places: Places): string {
   if (source === SOURCES.guest) return places.guest;
   if (source === SOURCES.host) return places.host;
   if (source === SOURCES.cgroup) return places.cgroup.top;
+  if (source.startsWith(FIGURE)) return `${places.host}/${source.slice(FIGURE.length)}`;
   if (source.startsWith(DEVICE)) return `${places.devices}${source.slice(DEVICE.length)}`;
   const controller = source.slice(SOURCES.cgroup.length + 1);
   const directory = places.cgroup.v1Directory(controller as Parameters<SandboxCgroup["v1Directory"]>[0]);

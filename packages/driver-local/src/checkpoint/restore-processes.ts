@@ -1,11 +1,12 @@
 import { chownSync, writeFileSync } from "node:fs";
 import { AppError, type Cleanup } from "@boxyard/core";
+import { type Figure, figureAt } from "../figures/files.ts";
 import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
 import { type SandboxRecord, writeRecord } from "../state/record.ts";
 import { limits } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
-import type { GenerationFile } from "./generation.ts";
+import type { ExternalMount, GenerationFile } from "./generation.ts";
 import { setHostname } from "./hostname.ts";
 import { changeNames, type OwnNames } from "./hosts.ts";
 import { restoreMemory } from "./restore.ts";
@@ -27,6 +28,7 @@ export type RestoreContext = Pick<CreateContext, "parts" | "record" | "volume" |
  */
 export async function restoreProcesses(ctx: RestoreContext, source: MemorySource, undo: Cleanup, signal: AbortSignal): Promise<void> {
   const { parts, record, volume, cgroup } = ctx;
+  parts.figures?.make(record.sandboxId, record.resources, figuresIn(source.mounts));
   const isOther = source.uidBaseOfImages !== undefined;
   const pid = await restoreMemory(parts, record, {
     ...{ ...source, volume, work: parts.paths.sandbox(record.sandboxId), layers: record.layers ?? [] },
@@ -53,6 +55,9 @@ function handInitKey({ paths }: RestoreContext["parts"], { sandboxId, uidBase, i
   writeFileSync(path, initKey, { mode: 0o400 });
   chownSync(path, uidBase, uidBase);
 }
+
+/** What the image has mounts of must be there, whatever the sandbox's own limits are. */
+const figuresIn = (mounts: readonly ExternalMount[]): Figure[] => mounts.flatMap(({ target }) => figureAt(target) ?? []);
 
 function withProcess(record: SandboxRecord, pid: number): SandboxRecord {
   const process = identify(pid);

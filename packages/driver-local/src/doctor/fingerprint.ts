@@ -4,7 +4,7 @@ import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/instance-file.ts";
 import { cgroupMode, controllers, quickCgroups } from "./checks/cgroups.ts";
-import { btrfs, idmappedMounts, loopDevices, overlay, userNamespaces } from "./checks/kernel-features.ts";
+import { btrfs, idmappedMounts, loopDevices, overlay, ownFigures, userNamespaces } from "./checks/kernel-features.ts";
 import { kernelVersion, openFiles, root } from "./checks/machine.ts";
 import { checkpoint, runtime } from "./checks/programs.ts";
 import { diskSpace, pool, setUp } from "./checks/storage.ts";
@@ -23,6 +23,7 @@ export const CHECKS: readonly Check[] = [
   overlay,
   btrfs,
   loopDevices,
+  ownFigures,
   openFiles,
   kernelTables,
   diskSpace,

@@ -3,7 +3,15 @@ import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
 import { bundleConfig } from "./config.ts";
 import { seccompConfig } from "./seccomp/config.ts";
 
-const input = { hostname: "h", uidBase: 65_536, cgroupDirectory: "/cg/x", memoryBytes: 1 << 30, maxProcesses: 100, restrictions: {} };
+const input = {
+  hostname: "h",
+  uidBase: 65_536,
+  cgroupDirectory: "/cg/x",
+  memoryBytes: 1 << 30,
+  maxProcesses: 100,
+  restrictions: {},
+  figures: [],
+};
 const hardLimits = { openFiles: 20_000, processes: 90_000, pendingSignals: 10_000, messageQueueBytes: 1_000_000 };
 const machine = { openFiles: 16_384, hardLimits, oomScoreAdj: 0, seccomp: seccompConfig("profile", "x64") };
 

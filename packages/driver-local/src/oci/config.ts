@@ -1,4 +1,5 @@
 import type { Restrictions } from "@boxyard/driver";
+import { type Figure, figureMounts } from "../figures/files.ts";
 import { ROOT_MOUNT } from "../rootfs/mounts.ts";
 import { RANGE_SIZE } from "../rootfs/uid-ranges.ts";
 import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
@@ -16,6 +17,8 @@ export interface BundleInput {
   /** Processes and threads that commands may have. */
   readonly maxProcesses: number;
   readonly restrictions: Restrictions;
+  /** Files of the kernel that it sees its own version of. */
+  readonly figures: readonly Figure[];
 }
 
 /** What differs from machine to machine. */
@@ -69,6 +72,7 @@ function mounts(input: BundleInput) {
     { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: hidden },
     { destination: "/sys", type: "sysfs", source: "sysfs", options: ["ro", ...hidden] },
     { destination: "/sys/fs/cgroup", type: "bind", source: input.cgroupDirectory, options: ["bind", "rw", ...hidden] },
+    ...figureMounts(input.figures),
   ];
 }
 

@@ -36,6 +36,8 @@ export const MASKED_PATHS = [
   "/proc/pressure",
   "/proc/sched_debug",
   "/proc/scsi",
+  // Where the machine's swap is.
+  "/proc/swaps",
   "/proc/timer_list",
   "/proc/timer_stats",
   // Block devices and file systems of the machine, with the disk accounts of every sandbox.

@@ -9,18 +9,20 @@ export const bundle: Step<CreateContext> = {
   name: "bundle",
   async run({ parts, spec, cgroup, record }) {
     const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
+    const facts = parts.paths.hostFacts(spec.sandboxId);
+    // A paused sandbox that boots from its disk has them already.
+    mkdirSync(facts, { recursive: true });
+    const figures = parts.figures?.make(spec.sandboxId, spec.resources) ?? [];
     const config = bundleConfig(
       {
         ...{ hostname: spec.hostname, uidBase: record.uidBase, cgroupDirectory: cgroup.top, memoryBytes, maxProcesses },
         restrictions: spec.restrictions ?? {},
+        figures,
       },
       parts.machine,
     );
     writeFileSync(join(parts.paths.sandbox(spec.sandboxId), "config.json"), JSON.stringify(config), { mode: 0o600 });
-    const facts = parts.paths.hostFacts(spec.sandboxId);
     const limits = join(facts, "limits.json");
-    // A paused sandbox that boots from its disk has them already.
-    mkdirSync(facts, { recursive: true });
     // A boot hands the key over by itself.
     rmSync(parts.paths.initKey(spec.sandboxId), { force: true });
     writeFileSync(limits, JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }));

@@ -70,6 +70,8 @@ const X64 = {
   syncfs: 306,
   renameat2: 316,
   statx: 332,
+  fanotify_init: 300,
+  fanotify_mark: 301,
 } as const satisfies Record<string, number>;
 
 type Classic = keyof typeof X64;
@@ -146,6 +148,8 @@ const ARM64: Readonly<Record<Classic, number>> = {
   syncfs: 267,
   renameat2: 276,
   statx: 291,
+  fanotify_init: 262,
+  fanotify_mark: 263,
 };
 
 /** Calls younger than the common numbering have one number everywhere. */

@@ -204,6 +204,13 @@ export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {})
       expect(output.split("\n").filter((line) => line !== "" && !line.endsWith(":"))).toEqual([]);
     });
 
+    test("sees its own memory for the machine's, as it is now", async () => {
+      const { output } = await inside(
+        "awk '/^MemTotal/ { print $2 * 1024 }' /proc/meminfo; free -m | awk '/^Mem/ { print ($3 > 0 && $3 < 200) ? \"own\" : $3 }'",
+      );
+      expect(output).toBe(`${machine.spec().resources.memoryBytes}\nown\n`);
+    });
+
     test("cannot keep itself from being removed by what it calls its cgroups", async () => {
       const other = await machine.boot();
       const otherAddress = await machine.driver.address(other);

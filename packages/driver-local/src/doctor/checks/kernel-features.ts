@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { release } from "node:os";
+import { ReadGate } from "../../figures/read-gate.ts";
 import { findProgram, runCommand } from "../../sys/run.ts";
-import { type Check, fail, ok } from "../types.ts";
+import { type Check, fail, ok, warn } from "../types.ts";
 import { isAtLeast, parseKernelVersion } from "./machine.ts";
 
 export const userNamespaces: Check = {
@@ -53,5 +54,18 @@ export const loopDevices: Check = {
   look() {
     if (existsSync("/dev/loop-control")) return ok("there");
     return fail("/dev/loop-control is missing", "modprobe loop; in a container, pass the device through");
+  },
+};
+
+export const ownFigures: Check = {
+  name: "memory inside",
+  look() {
+    const gate = ReadGate.open();
+    gate?.close();
+    if (gate) return ok("free and top in a sandbox show its own memory");
+    return warn(
+      "free and top in a sandbox show the machine's memory",
+      "Use a kernel with CONFIG_FANOTIFY_ACCESS_PERMISSIONS, and run the server with CAP_SYS_ADMIN outside of any user namespace",
+    );
   },
 };

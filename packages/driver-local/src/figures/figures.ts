@@ -1,0 +1,160 @@
+import { chmodSync, closeSync, openSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock, SandboxId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { ResourceLimits } from "@boxyard/driver";
+import type { SandboxRecord } from "../state/record.ts";
+import { hasErrno } from "../sys/libc.ts";
+import type { Figure } from "./files.ts";
+import { type MemoryAccount, meminfoText } from "./meminfo.ts";
+import { machineProcessors, type Processors, processorFiles } from "./processors.ts";
+import { ReadGate } from "./read-gate.ts";
+
+/** So long figures are good: a sandbox that reads them all the time costs the server one look in that time. */
+const FRESH_MS = 100;
+/** And all sandboxes together so many looks in that time. Those beyond wait for their turn with the figures that they have. */
+const LOOKS = 20;
+const GONE = ["ENOENT", "ENODEV", "ESRCH"] as const;
+
+export interface FigureParts {
+  /** Directory of a sandbox's own facts. */
+  readonly factsOf: (id: SandboxId) => string;
+  /** What the kernel says of its memory now. */
+  readonly accountOf: (id: SandboxId) => Omit<MemoryAccount, "limitBytes">;
+  readonly clock: Clock;
+}
+interface Shown {
+  readonly id: SandboxId;
+  readonly path: string;
+  readonly inode: number;
+  readonly memoryBytes: number;
+  /** Then its readers pass. */
+  isFresh: boolean;
+}
+
+/**
+ * What `free`, `top` and programs that count processors read in a sandbox: files of its own over the kernel's. The one of its memory is written anew when a
+ * process of the sandbox is about to read it, while that process waits (`ReadGate`); a sandbox without a server reads what it read last.
+ */
+export class Figures {
+  private readonly parts: FigureParts;
+  private readonly logger: Pick<Logger, "warn">;
+  private readonly gate: ReadGate;
+  private readonly processors: Processors;
+  private readonly byInode = new Map<number, Shown>();
+  private readonly byId = new Map<SandboxId, Shown>();
+  /** Those whose figures are fresh, the oldest first. */
+  private fresh: { readonly shown: Shown; readonly since: number }[] = [];
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  private constructor(parts: FigureParts, logger: Pick<Logger, "warn">, gate: ReadGate, processors: Processors) {
+    this.parts = parts;
+    this.logger = logger;
+    this.gate = gate;
+    this.processors = processors;
+    gate
+      .watch((inode) => this.beforeRead(inode))
+      .catch((error) => logger.warn({ err: error }, "figures in sandboxes are no longer kept up to date"));
+  }
+
+  /** Undefined where the kernel asks nobody before a file is read: sandboxes then see the machine's figures. */
+  static open(parts: FigureParts, logger: Pick<Logger, "warn">): Figures | undefined {
+    const gate = ReadGate.open();
+    return gate && new Figures(parts, logger, gate, machineProcessors());
+  }
+
+  /** Makes the files of a sandbox, `wanted` ones whatever they show, and says which it should see. Repeatable. */
+  make(id: SandboxId, { memoryBytes, cpuCount }: ResourceLimits, wanted: readonly Figure[] = []): Figure[] {
+    const directory = this.parts.factsOf(id);
+    const write = (name: Figure, text: string) => {
+      writeFileSync(join(directory, name), text);
+      // Whatever the umask is: the sandbox's users read these.
+      chmodSync(join(directory, name), 0o644);
+    };
+    write("meminfo", meminfoText({ limitBytes: memoryBytes, usageBytes: 0, stat: "", isV1: false }));
+    this.watch(id, memoryBytes);
+    const processors = processorFiles(cpuCount, this.processors);
+    if (processors.isAll && wanted.length < 2) return ["meminfo"];
+    write("cpuinfo", processors.info);
+    write("online", processors.online);
+    return ["meminfo", "cpuinfo", "online"];
+  }
+
+  /** Knows the sandboxes of an earlier process again. One that has no such file sees the machine's. */
+  adopt(records: readonly SandboxRecord[]): void {
+    for (const { sandboxId, resources } of records) {
+      try {
+        this.watch(sandboxId, resources.memoryBytes);
+      } catch (error) {
+        if (!hasErrno(error, ...GONE)) this.logger.warn({ sandboxId, err: error }, "figures of this sandbox are not kept up to date");
+      }
+    }
+  }
+
+  private watch(id: SandboxId, memoryBytes: number): void {
+    this.forget(id);
+    const path = join(this.parts.factsOf(id), "meminfo");
+    const shown = { id, path, inode: statSync(path).ino, memoryBytes, isFresh: false };
+    this.gate.mark(path);
+    this.byInode.set(shown.inode, shown);
+    this.byId.set(id, shown);
+  }
+
+  /** Repeatable. */
+  forget(id: SandboxId): void {
+    const shown = this.byId.get(id);
+    if (!shown) return;
+    this.byId.delete(id);
+    if (this.byInode.get(shown.inode) === shown) this.byInode.delete(shown.inode);
+    this.gate.unmark(shown.path);
+  }
+
+  private beforeRead(inode: number): void {
+    const shown = this.byInode.get(inode);
+    if (!shown || shown.isFresh) return;
+    shown.isFresh = true;
+    try {
+      this.refresh(shown);
+      this.gate.setPassing(shown.path, true);
+    } catch (error) {
+      if (!hasErrno(error, ...GONE)) this.logger.warn({ sandboxId: shown.id, err: error }, "figures of this sandbox are not up to date");
+    }
+    this.fresh.push({ shown, since: this.parts.clock.monotonic() });
+    this.timer ??= setInterval(() => this.askAgain(), FRESH_MS).unref();
+  }
+
+  private refresh({ id, path, memoryBytes }: Shown): void {
+    const account = this.parts.accountOf(id);
+    const file = openSync(path, "r+");
+    try {
+      // As long as the text before it, so nobody reads a half of each.
+      writeSync(file, meminfoText({ limitBytes: memoryBytes, ...account }), 0);
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  private askAgain(): void {
+    const before = this.parts.clock.monotonic() - FRESH_MS;
+    const due = this.fresh.findIndex(({ since }) => since > before);
+    const old = this.fresh.splice(0, Math.min(LOOKS, due < 0 ? this.fresh.length : due));
+    for (const { shown } of old) {
+      if (this.byId.get(shown.id) !== shown) continue;
+      shown.isFresh = false;
+      try {
+        this.gate.setPassing(shown.path, false);
+      } catch (error) {
+        if (!hasErrno(error, ...GONE))
+          this.logger.warn({ sandboxId: shown.id, err: error }, "figures of this sandbox are not kept up to date");
+      }
+    }
+    if (this.fresh.length > 0) return;
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.gate.close();
+  }
+}

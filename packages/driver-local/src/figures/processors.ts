@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+
+/** What the machine tells of its processors. */
+export interface Processors {
+  /** /proc/cpuinfo: a block for each, with an empty line behind it. */
+  readonly info: string;
+  readonly count: number;
+}
+
+export function machineProcessors(): Processors {
+  const info = readFileSync("/proc/cpuinfo", "utf8");
+  return { info, count: blocksOf(info).length };
+}
+
+/** aarch64's kernel writes one block more, of the whole machine, on some boards; it has no line `processor`. */
+const blocksOf = (info: string) => info.split(/\n\n/).filter((block) => /^processor\s*:/m.test(block));
+
+/** What the files say by which programs count processors. */
+export interface ProcessorFiles {
+  readonly info: string;
+  readonly online: string;
+  /** They show all processors of the machine, as its own files do. */
+  readonly isAll: boolean;
+}
+
+/**
+ * The files that programs count processors by, for a sandbox that may use `cpuCount` of them at once. The kernel runs it on any of the
+ * machine's, so `sched_getaffinity` (`nproc`) still names all.
+ */
+export function processorFiles(cpuCount: number, { info, count }: Processors): ProcessorFiles {
+  const shown = Math.min(Math.max(1, Math.ceil(cpuCount)), Math.max(1, count));
+  const online = shown === 1 ? "0\n" : `0-${shown - 1}\n`;
+  if (shown >= count) return { info, online, isAll: true };
+  return { info: `${blocksOf(info).slice(0, shown).join("\n\n")}\n\n`, online, isAll: false };
+}
