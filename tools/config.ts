@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 
 /** The root of the checkout. */
@@ -11,6 +12,8 @@ export interface ToolsConfig {
   readonly dataDir: string;
   /** The test platform's data directory. */
   readonly testDataDir: string;
+  /** How many files of the suite `e2e` run at once, each on a platform of its own. */
+  readonly lanes: number;
   /** Built images and bundles, kept from run to run. */
   readonly cacheDir: string;
   /** The whole environment, to pass on to children. */
@@ -23,9 +26,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     ci: env.CI !== undefined && !["", "0", "false"].includes(env.CI),
     dataDir,
     testDataDir: join(dataDir, "test"),
+    lanes: Math.max(1, Number(env.BOXYARD_TEST_LANES) || Math.min(2, availableParallelism())),
     cacheDir: resolve(env.BOXYARD_CACHE || join(dataDir, "cache")),
     env,
   };
+}
+
+/** Data directories of the test platforms: one for each lane, the first of them for all other suites too. */
+export function testDataDirs({ testDataDir, lanes }: ToolsConfig): readonly string[] {
+  return Array.from({ length: lanes }, (_, lane) => (lane === 0 ? testDataDir : `${testDataDir}-${lane + 1}`));
 }
 
 /** The same, with everything that the children of a test run leave in a temporary directory kept in this one. */

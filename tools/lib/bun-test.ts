@@ -27,6 +27,8 @@ export interface BunTestOptions {
   /** Limit for the whole call. */
   readonly limitMs?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Files run at once, one in each lane, with the lane's environment besides; one lane by default. */
+  readonly lanes?: readonly Readonly<Record<string, string>>[];
 }
 
 /** Runs `bun test` on the files in one process and reads its report. */
@@ -47,18 +49,27 @@ export async function bunTest(context: SuiteContext, files: readonly string[], o
   }
 }
 
-/** Runs the files one at a time, each in a process of its own, so that one that hangs or dies takes no other along. */
+/** Runs each file in a process of its own, so that one that hangs or dies takes no other along. */
 export async function bunTestEach(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally[]> {
+  const { lanes = [{}] } = options;
+  const queue = [...files];
   const tallies: Tally[] = [];
-  for (const file of files) {
-    const startedAt = performance.now();
-    let tally = await bunTest(context, [file], options);
-    if (tally.failed > 0) tally = await again(context, file, options, tally);
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    context.say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed  ${seconds} s`);
-    tallies.push(tally);
-  }
+  const work = async (lane: Readonly<Record<string, string>>) => {
+    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+      tallies.push(await oneFile(context, file, { ...options, env: { ...options.env, ...lane } }));
+    }
+  };
+  await Promise.all(lanes.map(work));
   return tallies;
+}
+
+async function oneFile(context: SuiteContext, file: string, options: BunTestOptions): Promise<Tally> {
+  const startedAt = performance.now();
+  let tally = await bunTest(context, [file], options);
+  if (tally.failed > 0) tally = await again(context, file, options, tally);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  context.say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed  ${seconds} s`);
+  return tally;
 }
 
 /**

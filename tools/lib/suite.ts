@@ -81,6 +81,8 @@ export function addTallies(tallies: readonly Tally[]): Tally {
 }
 
 export const bun = process.execPath;
+/** The server's program, which also sets up and gives back a platform. */
+export const SERVER = "packages/server/src/main.ts";
 
 /** Path of a program that came with an npm package of this platform, for instance `biome`. */
 export function npmBinary(tool: "biome" | "buf" | "tsc"): string {

@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareSnapshots, type Difference, takeSnapshot } from "@boxyard/testkit";
+import { testDataDirs } from "../config.ts";
 import { allProcesses, processesWithMarker } from "../lib/processes.ts";
-import { addTallies, bun, failedOne, passedOne, type Suite, type Tally, tallyOf } from "../lib/suite.ts";
-
-const SERVER = "packages/server/src/main.ts";
+import { addTallies, bun, failedOne, passedOne, SERVER, type Suite, type Tally, tallyOf } from "../lib/suite.ts";
 
 export const platform: Suite = {
   name: "platform",
@@ -34,7 +33,13 @@ export const release: Suite = {
   proves: "everything the platform holds on the machine can be given back",
   limitMs: 120_000,
   always: true,
-  run: async ({ command }) => tallyOf(await command([bun, SERVER, "release", "--sandboxes"])),
+  run: async ({ command, config }) => {
+    const tallies: Tally[] = [];
+    for (const dataDir of testDataDirs(config).filter((path, lane) => lane === 0 || existsSync(path))) {
+      tallies.push(tallyOf(await command([bun, SERVER, "release", "--sandboxes"], { env: { BOXYARD_DATA: dataDir } })));
+    }
+    return addTallies(tallies);
+  },
 };
 
 export const leaks: Suite = {
@@ -43,14 +48,15 @@ export const leaks: Suite = {
   limitMs: 60_000,
   always: true,
   run: async ({ config, before, marker, say }) => {
-    const ours = belongsToUs(config.testDataDir, marker);
+    const dataDirs = testDataDirs(config);
+    const ours = belongsToUs(dataDirs, marker);
     const found = await settle(() => compareSnapshots(before, takeSnapshot({ marker })));
     // Elsewhere than on a CI machine other people work too: what carries neither our directory nor our instance is shown, not counted.
     // What an earlier run had left of ours, and this one has given back, is no fault either.
     const counted = found.filter((difference) => (ours(difference) ? difference.change !== "taken away" : config.ci));
     for (const other of found.filter((difference) => !ours(difference) && !config.ci)) say(`  ! not of this run: ${print(other)}`);
     for (const { pid } of processesWithMarker(marker)) endProcess(pid);
-    const directories = leftDirectories(config.testDataDir);
+    const directories = dataDirs.flatMap(leftDirectories);
     if (counted.length + directories.length > 0) return failedOne([...counted.map(print), ...directories].join("\n"));
     return passedOne();
   },
@@ -67,20 +73,24 @@ async function settle(look: () => Difference[]): Promise<Difference[]> {
   return found;
 }
 
-function belongsToUs(dataDir: string, marker: string): (difference: Difference) => boolean {
-  let instance = "";
-  try {
-    instance = (JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string }).instance;
-  } catch {
-    // Set-up never got so far; then the directory's name is all there is to go by.
-  }
+function belongsToUs(dataDirs: readonly string[], marker: string): (difference: Difference) => boolean {
+  const names = dataDirs.flatMap((dataDir) => [dataDir, ...instanceOf(dataDir)]);
   const marked = new Set(processesWithMarker(marker).map(({ pid }) => String(pid)));
   return ({ kind, what }) => {
     if (kind === "devices") return true;
     if (kind === "loops" && heldByOthers(what.split(":")[0] ?? "")) return false;
     if (kind === "processes" && marked.has(what.split(":")[0] ?? "")) return true;
-    return what.includes(dataDir) || (instance !== "" && what.includes(instance));
+    return names.some((name) => what.includes(name));
   };
+}
+
+/** None where set-up never got so far; then the directory's name is all there is to go by. */
+function instanceOf(dataDir: string): string[] {
+  try {
+    return [(JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string }).instance];
+  } catch {
+    return [];
+  }
 }
 
 /** A mount namespace that somebody made meanwhile holds a copy of every mount, and so keeps our loop device busy until it ends. */

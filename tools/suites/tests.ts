@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT, testDataDirs } from "../config.ts";
 import { bunTest, bunTestEach, testFiles } from "../lib/bun-test.ts";
-import { addTallies, failedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
+import { addTallies, bun, failedOne, SERVER, type Suite, type SuiteContext, type Tally, tallyOf } from "../lib/suite.ts";
 
 const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
 /** What the suite `hostile` runs, by name: so that an attack needs no entry anywhere, and no suite runs it twice. */
@@ -14,6 +17,28 @@ async function together(context: SuiteContext, files: readonly string[], testLim
 
 async function oneByOne(context: SuiteContext, files: readonly string[], testLimitMs: number, fileLimitMs: number): Promise<Tally> {
   return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs, limitMs: fileLimitMs })) : noTest();
+}
+
+/** What compares the whole machine before and after must be alone on it. */
+const isAlone = (file: string): boolean => readFileSync(join(ROOT, file), "utf8").includes("takeSnapshot");
+/** Fewer files are not worth the set-up of more platforms. */
+const WORTH_LANES = 6;
+
+/** Several files at once, each lane with a platform of its own; then what must be alone. */
+async function inLanes(context: SuiteContext, files: readonly string[], testLimitMs: number, fileLimitMs: number): Promise<Tally> {
+  const alone = files.filter(isAlone);
+  const beside = files.filter((file) => !alone.includes(file));
+  if (beside.length < WORTH_LANES) return oneByOne(context, files, testLimitMs, fileLimitMs);
+  const lanes: Record<string, string>[] = [{}];
+  for (const dataDir of testDataDirs(context.config).slice(1)) {
+    const lane = { BOXYARD_DATA: dataDir };
+    const setUp = tallyOf(await context.command([bun, SERVER, "setup"], { env: lane }));
+    if (setUp.failed > 0) return setUp;
+    lanes.push(lane);
+  }
+  const options = { testLimitMs, limitMs: fileLimitMs };
+  const tallies = await bunTestEach(context, beside, { ...options, lanes });
+  return addTallies([...tallies, ...(await bunTestEach(context, alone, options))]);
 }
 
 export interface FileSuite extends Suite {
@@ -73,7 +98,7 @@ export const e2e: FileSuite = {
   limitMs: 2_700_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
-  run: (context) => oneByOne(context, e2e.files(context.only), 60_000, 600_000),
+  run: (context) => inLanes(context, e2e.files(context.only), 60_000, 600_000),
 };
 
 export const hostile: FileSuite = {
