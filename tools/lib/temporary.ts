@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { processStat } from "@boxyard/core/process-stat";
 
 /** `boxyard-tests-<pid>-<start>`: the start, in clock ticks since boot, tells the process from a later one with the same pid. */
 const NAME = /^boxyard-tests-(\d+)-(\d+)$/;
@@ -10,7 +11,7 @@ const NAME = /^boxyard-tests-(\d+)-(\d+)$/;
  * what a run left that was killed, the next run removes.
  */
 export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): string {
-  const path = join(parent, `boxyard-tests-${pid}-${startOf(pid)}`);
+  const path = join(parent, `boxyard-tests-${pid}-${processStat(pid)?.startTicks}`);
   mkdirSync(path, { recursive: true, mode: 0o755 });
   return path;
 }
@@ -22,7 +23,7 @@ export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): st
 export function sweepTemporaryDirectories(parent = tmpdir(), mountPoints = mounted()): string[] {
   const old = readdirSync(parent).filter((name) => {
     const [, pid, start] = NAME.exec(name) ?? [];
-    if (pid === undefined || startOf(Number(pid)) === start) return false;
+    if (pid === undefined || String(processStat(Number(pid))?.startTicks) === start) return false;
     return !mountPoints.some((point) => point.startsWith(`${join(parent, name)}/`));
   });
   for (const name of old) rmSync(join(parent, name), { recursive: true, force: true });
@@ -34,14 +35,4 @@ function mounted(): string[] {
   return readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .map((line) => line.split(" ")[4] ?? "");
-}
-
-/** Start of a living process (proc(5), field 22 of `stat`); undefined when there is none. */
-function startOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-  } catch {
-    return undefined;
-  }
 }

@@ -72,32 +72,14 @@ export class AgentClient {
   /** The status of its answer; undefined when there is none. */
   private async order(path: string, address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<number | undefined> {
     signal.throwIfAborted();
-    try {
-      const response = await fetch(`http://${address.host}:${address.agentPort}/${path}`, {
-        method: "POST",
-        headers: { "X-Access-Token": accessToken },
-        redirect: "manual",
-        keepalive: false,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(this.limitMs)]),
-      });
-      void response.body?.cancel().catch(() => {});
-      return response.status;
-    } catch {
-      signal.throwIfAborted();
-      return undefined;
-    }
+    const status = await statusOf(address, path, { method: "POST", headers: { "X-Access-Token": accessToken } }, this.limitMs, signal);
+    if (status === undefined) signal.throwIfAborted();
+    return status;
   }
 
   /** True when the agent answers its health check within `limitMs`. */
-  async isHealthy({ host, agentPort }: AgentAddress, limitMs: number, signal: AbortSignal): Promise<boolean> {
-    try {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
-      const response = await fetch(`http://${host}:${agentPort}/health`, { redirect: "manual", keepalive: false, signal: limit });
-      void response.body?.cancel().catch(() => {});
-      return response.status === 204;
-    } catch {
-      return false;
-    }
+  async isHealthy(address: AgentAddress, limitMs: number, signal: AbortSignal): Promise<boolean> {
+    return (await statusOf(address, "health", {}, limitMs, signal)) === 204;
   }
 
   private async attempt(
@@ -106,22 +88,37 @@ export class AgentClient {
     body: InitBody,
     signal: AbortSignal,
   ): Promise<"done" | "refused" | "again"> {
-    const limit = AbortSignal.timeout(Math.min(ATTEMPT_MS, this.limitMs));
-    try {
-      const response = await fetch(`http://${address.host}:${address.agentPort}/init`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json", "X-Init-Key": initKey },
-        body: JSON.stringify(body),
-        redirect: "manual",
-        keepalive: false,
-        signal: AbortSignal.any([signal, limit]),
-      });
-      void response.body?.cancel().catch(() => {});
-      if (response.status === 204) return "done";
-      return response.status === 401 || response.status === 400 ? "refused" : "again";
-    } catch {
-      // Not listening yet, hung up, or too slow; the caller's own signal is looked at by the loop.
-      return "again";
-    }
+    const request = {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Init-Key": initKey },
+      body: JSON.stringify(body),
+    };
+    const status = await statusOf(address, "init", request, Math.min(ATTEMPT_MS, this.limitMs), signal);
+    if (status === 204) return "done";
+    // No status: not listening yet, hung up, or too slow; the caller's own signal is looked at by the loop.
+    return status === 401 || status === 400 ? "refused" : "again";
+  }
+}
+
+/** One request whose answer may be hostile: no redirect is followed, no body is read. Undefined when no answer comes within `limitMs`. */
+async function statusOf(
+  { host, agentPort }: AgentAddress,
+  path: string,
+  request: RequestInit,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  try {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+    const response = await fetch(`http://${host}:${agentPort}/${path}`, {
+      ...request,
+      redirect: "manual",
+      keepalive: false,
+      signal: limit,
+    });
+    void response.body?.cancel().catch(() => {});
+    return response.status;
+  } catch {
+    return undefined;
   }
 }

@@ -5,6 +5,7 @@ export * from "./errors.ts";
 export * from "./executable.ts";
 export * from "./exit-codes.ts";
 export * from "./ids.ts";
+export * from "./rounds.ts";
 export * from "./sandbox-state.ts";
 export * from "./serial-queue.ts";
 export * from "./steps.ts";

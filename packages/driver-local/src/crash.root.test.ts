@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
+import { processStat } from "@boxyard/core/process-stat";
 import { eventually, settledDifferences, takeSnapshot } from "@boxyard/testkit";
 import { findHierarchies, mountPoints } from "./cgroup/hierarchies.ts";
 import { readInstance } from "./setup/index.ts";
@@ -180,8 +181,7 @@ function processesOf(instance: string | undefined, id: SandboxId): string[] {
     if (!/^\d+$/.test(pid)) return [];
     try {
       if (!readFileSync(`/proc/${pid}/cgroup`, "utf8").includes(`/boxyard-${instance}/${id}`)) return [];
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z") ? [] : [`process ${pid}: ${stat}`];
+      return processStat(Number(pid)) ? [`process ${pid}: ${readFileSync(`/proc/${pid}/cmdline`, "utf8")}`] : [];
     } catch {
       return [];
     }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { processStat } from "@boxyard/core/process-stat";
 import { lockDataDir, makeDataDir, removeServerFile, writeServerFile } from "./server-file.ts";
 
 let directory: string;
@@ -15,8 +16,7 @@ test("names the process so that another of the same pid is not taken for it", ()
   const path = join(directory, "server.json");
   const file = JSON.parse(readFileSync(path, "utf8"));
   expect(file).toMatchObject({ version: 1, pid: process.pid, url: "http://127.0.0.1:1", build: "b" });
-  const stat = readFileSync(`/proc/${process.pid}/stat`, "utf8");
-  expect(stat.slice(stat.lastIndexOf(")")).split(" ")[20]).toBe(String(file.startTimeTicks));
+  expect(file.startTimeTicks).toBe(processStat(process.pid)?.startTicks);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   removeServerFile(directory);
   removeServerFile(directory);

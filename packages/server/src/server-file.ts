@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { makePrivateDirectory } from "@boxyard/core/node";
+import { makePrivateDirectory, processStat } from "@boxyard/core/node";
 
 /** What `server.json` says of the running server. */
 export interface ServerFile {
@@ -16,15 +16,9 @@ export interface ServerFile {
 
 const pathOf = (dataDir: string) => join(dataDir, "server.json");
 
-/** Field 22 of `/proc/<pid>/stat`. */
-function startTimeTicks(pid: number | "self"): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
-}
-
 /** Writes the file in one go: a reader sees all of it or none. */
 export function writeServerFile(dataDir: string, url: string, build: string): void {
-  const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: startTimeTicks("self"), url, build };
+  const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: processStat("self")?.startTicks ?? 0, url, build };
   try {
     writeFileSync(`${pathOf(dataDir)}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
     renameSync(`${pathOf(dataDir)}.new`, pathOf(dataDir));
@@ -37,7 +31,7 @@ export function writeServerFile(dataDir: string, url: string, build: string): vo
 export function readServerFile(dataDir: string): ServerFile | undefined {
   try {
     const file = JSON.parse(readFileSync(pathOf(dataDir), "utf8")) as ServerFile;
-    return startTimeTicks(file.pid) === file.startTimeTicks ? file : undefined;
+    return processStat(file.pid)?.startTicks === file.startTimeTicks ? file : undefined;
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { processStat } from "@boxyard/core/process-stat";
 import { SQL } from "bun";
 import { eventually } from "./eventually.ts";
 import { endsWithin, runProgram } from "./platform/child.ts";
@@ -99,15 +100,8 @@ class PostgresProcess implements TestPostgres {
   private processes(): number[] {
     const first = this.child?.pid;
     if (first === undefined) return [];
-    const parentOf = (pid: string) => {
-      try {
-        const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-        return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-      } catch {
-        return 0; // It has ended meanwhile.
-      }
-    };
-    const started = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === first);
+    const isStarted = (name: string) => /^\d+$/.test(name) && processStat(Number(name))?.parentPid === first;
+    const started = readdirSync("/proc").filter(isStarted);
     return [first, ...started.map(Number)];
   }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { processStat } from "@boxyard/core/process-stat";
 
 /** What a running server says about itself in `server.json`. */
 export interface ServerFile {
@@ -26,20 +27,7 @@ export function readServerFile(dataDir: string): ServerFile | undefined {
   }
 }
 
-/** Field 22 of `/proc/<pid>/stat`; undefined when there is no such process, or it has ended and only waits to be collected. */
-export function startTimeOf(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name in the second field may hold anything, also blanks and brackets: what follows its last bracket is fields 3 and on.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    if (fields[0] === "Z" || fields[0] === "X") return undefined;
-    return Number(fields[19]);
-  } catch {
-    return undefined;
-  }
-}
-
 /** True while the very process lives that wrote the file. */
 export function isAlive(file: ServerFile): boolean {
-  return startTimeOf(file.pid) === file.startTimeTicks;
+  return processStat(file.pid)?.startTicks === file.startTimeTicks;
 }

@@ -3,3 +3,4 @@ export * from "./errno.ts";
 export { logLineAsText } from "./log-text.ts";
 export * from "./logger.ts";
 export { makePrivateDirectory, PRIVATE_UMASK } from "./private-directory.ts";
+export { processStat } from "./process-stat.ts";

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { processStat } from "@boxyard/core/process-stat";
 import type { ProcessIdentity } from "../state/record.ts";
 import { close, hasErrno, pidfdEnded, pidfdOpen } from "../sys/libc.ts";
 
@@ -9,20 +10,8 @@ export function bootId(): string {
   return ownBootId;
 }
 
-/** Start time of a process in clock ticks since boot; undefined when there is none. */
-export function startTicksOf(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The command's name (field 2) may hold blanks and brackets: count from its end. Start time is field 22.
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
-  } catch (error) {
-    if (hasErrno(error, "ENOENT", "ESRCH")) return undefined;
-    throw error;
-  }
-}
-
 export function identify(pid: number): ProcessIdentity | undefined {
-  const startTicks = startTicksOf(pid);
+  const startTicks = processStat(pid)?.startTicks;
   return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() };
 }
 
@@ -37,7 +26,7 @@ export function openProcess(identity: ProcessIdentity): number | undefined {
     throw error;
   }
   // The descriptor first, then the check: from here on it cannot come to mean another process.
-  if (startTicksOf(identity.pid) === identity.startTicks && !pidfdEnded(pidfd)) return pidfd;
+  if (processStat(identity.pid)?.startTicks === identity.startTicks && !pidfdEnded(pidfd)) return pidfd;
   close(pidfd);
   return undefined;
 }

@@ -72,9 +72,8 @@ export interface SandboxSettings {
  * Who uses a sandbox.
  * - `user`: a team, through the API. Only these can be seen, counted against limits and reached through the proxy.
  * - `build`: a template's build, named by `id`; it ends with the server that builds.
- * - `pool`: nobody yet; it waits for a create that takes it.
  */
-export type SandboxOwner = { readonly kind: "user" } | { readonly kind: "build"; readonly id: string } | { readonly kind: "pool" };
+export type SandboxOwner = { readonly kind: "user" } | { readonly kind: "build"; readonly id: string };
 
 export interface SandboxRecord {
   readonly id: SandboxId;

@@ -1,5 +1,5 @@
 import type { AgentClient } from "@boxyard/agent-client";
-import type { Clock } from "@boxyard/core";
+import { type Clock, Rounds } from "@boxyard/core";
 import type { ServerConfig } from "../../config.ts";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
@@ -11,6 +11,8 @@ export const MISSES = 3;
 /** An agent of a busy machine that is asked at the same moment as others still answers within this time. */
 const ANSWER_MS = 5000;
 const AT_ONCE = 16;
+/** An agent that cannot be asked has missed its answer: no round fails. */
+const NEVER = () => {};
 
 /** What happens to a sandbox whose agent no longer answers. `none`: it is shown as unresponsive. `kill`: it is removed. */
 export type UnresponsivePolicy = "none" | "kill";
@@ -50,21 +52,20 @@ export class Liveness {
   private readonly parts: LivenessParts;
   private readonly settings: LivenessSettings;
   private readonly observations = new WeakMap<Incarnation, Observation>();
-  private readonly stopping = new AbortController();
-  private loop: Promise<void> | undefined;
+  private readonly rounds: Rounds;
 
   constructor(parts: LivenessParts, settings: LivenessSettings) {
     this.parts = parts;
     this.settings = settings;
+    this.rounds = new Rounds(() => this.once(), { clock: parts.clock, everyMs: settings.everyMs, onError: NEVER });
   }
 
   start(): void {
-    if (this.settings.everyMs > 0) this.loop ??= this.run();
+    if (this.settings.everyMs > 0) this.rounds.start();
   }
 
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.loop;
+  stop(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** True when the agent of the sandbox did not answer the last questions. */
@@ -84,20 +85,12 @@ export class Liveness {
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   }
 
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      await this.parts.clock.sleep(this.settings.everyMs, signal).catch(() => {});
-      if (!signal.aborted) await this.once();
-    }
-  }
-
   private async look(sandbox: Sandbox): Promise<void> {
     const { incarnation } = sandbox;
     if (!incarnation?.address) return;
     const before = this.observations.get(incarnation) ?? { answers: 0, misses: 0 };
     const answers = this.parts.routes.find(sandbox.id)?.agentAnswers ?? 0;
-    const signal = AbortSignal.any([incarnation.signal, this.stopping.signal]);
+    const signal = AbortSignal.any([incarnation.signal, this.rounds.signal]);
     const lives = answers > before.answers || (await this.parts.agent.isHealthy(incarnation.address, this.settings.answerMs, signal));
     // A sandbox that was paused or removed meanwhile is not asked: it cannot answer.
     if (signal.aborted || sandbox.state !== "running" || sandbox.incarnation !== incarnation) return;

@@ -1,4 +1,4 @@
-import type { Clock } from "@boxyard/core";
+import { type Clock, Rounds } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { SandboxMetric } from "@boxyard/spec/platform";
 import type { LivingSandboxes } from "../engine/living.ts";
@@ -8,6 +8,8 @@ const EVERY_MS = 5000;
 /** An hour of samples. */
 const MAX_SAMPLES = 720;
 const AT_ONCE = 4;
+/** A sandbox that cannot be measured is left out: no round fails. */
+const NEVER = () => {};
 
 interface History {
   samples: SandboxMetric[];
@@ -24,22 +26,21 @@ export class Sampler {
   private readonly driver: SandboxDriver;
   private readonly clock: Clock;
   private readonly histories = new Map<string, History>();
-  private readonly stopping = new AbortController();
-  private loop: Promise<void> | undefined;
+  private readonly rounds: Rounds;
 
   constructor(sandboxes: LivingSandboxes, driver: SandboxDriver, clock: Clock) {
     this.sandboxes = sandboxes;
     this.driver = driver;
     this.clock = clock;
+    this.rounds = new Rounds(() => this.once(), { clock, everyMs: EVERY_MS, isFirstAtOnce: true, onError: NEVER });
   }
 
   start(): void {
-    this.loop ??= this.run();
+    this.rounds.start();
   }
 
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.loop;
+  stop(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** Samples of one sandbox, oldest first; bounds are unix seconds, both included. */
@@ -60,14 +61,6 @@ export class Sampler {
       for (let sandbox = queue.pop(); sandbox; sandbox = queue.pop()) await this.sample(sandbox);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  }
-
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      await this.once();
-      await this.clock.sleep(EVERY_MS, signal).catch(() => {});
-    }
   }
 
   private async sample(sandbox: Sandbox): Promise<void> {

@@ -1,3 +1,4 @@
+import { Rounds } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxHandle } from "@boxyard/driver";
 import { KEEP_KEYS_MS } from "../create/idempotency.ts";
@@ -24,36 +25,23 @@ const KEEP_EVENTS = 200_000;
  */
 export class Sweep {
   private readonly parts: SweepParts;
-  private readonly logger: Logger;
-  private readonly everyMs: number;
-  private readonly stopping = new AbortController();
-  private loop: Promise<void> | undefined;
+  private readonly rounds: Rounds;
   private nextProbe = 0;
   private suspects = new Set<string>();
   private missing = new Set<string>();
 
   constructor(parts: SweepParts, logger: Logger, everyMs = 10_000) {
     this.parts = parts;
-    this.logger = logger;
-    this.everyMs = everyMs;
+    const onError = (error: unknown) => logger.error({ err: error }, "sweep failed");
+    this.rounds = new Rounds(() => this.once(), { clock: parts.clock, everyMs, onError });
   }
 
   start(): void {
-    this.loop ??= this.run();
+    this.rounds.start();
   }
 
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.loop;
-  }
-
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      await this.parts.clock.sleep(this.everyMs, signal).catch(() => {});
-      if (signal.aborted) return;
-      await this.once().catch((error: unknown) => this.logger.error({ err: error }, "sweep failed"));
-    }
+  stop(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** One round. */

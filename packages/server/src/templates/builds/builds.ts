@@ -1,4 +1,4 @@
-import { AppError, isAppError, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
+import { AppError, isAppError, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { StartBuild } from "@boxyard/spec/platform";
 import { type Actor, actAs, currentActor } from "../../actor.ts";
@@ -58,11 +58,14 @@ export class Builds {
   private readonly working = new Map<string, Job>();
   /** Starting and cancelling of one build come one after the other: in between it is neither waiting nor at work. */
   private readonly turns = new SerialQueues<string>();
-  private readonly stopping = new AbortController();
-  private tidying: Promise<void> | undefined;
+  private readonly tidying: Rounds;
+  private tidyRounds = 0;
 
   constructor(deps: BuildsDeps) {
     this.deps = deps;
+    const { clock, logger } = deps;
+    const onError = (error: unknown) => logger.error({ err: error }, "tidying up after builds failed");
+    this.tidying = new Rounds(() => this.tidy(), { clock, everyMs: TIDY_EVERY_MS, isFirstAtOnce: true, onError });
   }
 
   /** Puts right what an earlier server has left. Call it once, before anything else. */
@@ -74,7 +77,7 @@ export class Builds {
       else await this.fail(build, "The server ended while it was building; start the build again, its finished steps are cached");
     }
     await uploads.prune();
-    this.tidying = this.tidy();
+    this.tidying.start();
   }
 
   /** A build of a template that the team owns. Throws `not_found`. */
@@ -184,14 +187,14 @@ export class Builds {
 
   /** Removes layers that no template, cached step or sandbox needs; work in progress has pinned its own. */
   async collect(): Promise<Collected> {
-    return this.deps.layers.collect(this.stopping.signal);
+    return this.deps.layers.collect(this.tidying.signal);
   }
 
   /** Ends what is at work; those builds fail, and say why. */
   async close(): Promise<void> {
-    this.stopping.abort();
+    const tidied = this.tidying.stop();
     await this.stop(this.jobs(), new BuildFailure("The server is shutting down; start the build again, its finished steps are cached"));
-    await this.tidying;
+    await tidied;
   }
 
   private jobs(): Job[] {
@@ -285,25 +288,16 @@ export class Builds {
   }
 
   private async tidy(): Promise<void> {
-    const { store, clock, logger, uploads, driver, images } = this.deps;
-    const { signal } = this.stopping;
-    let rounds = 0;
-    while (!signal.aborted) {
-      try {
-        for (const build of await store.templates.listBuildsIn(["waiting"])) {
-          if (clock.now() - build.createdAt > WAITING_LIMIT_MS)
-            await this.fail(build, "The build was not started in time", undefined, ["waiting"]);
-        }
-        await store.templates.pruneCached(clock.now() - KEEP_CACHE_MS);
-        await store.templates.pruneLogs(clock.now() - KEEP_LOGS_MS);
-        await uploads.prune();
-        images?.removeOld();
-        if (++rounds % COLLECT_EVERY === 0 && driver.capabilities.images) await this.collect();
-      } catch (error) {
-        logger.error({ err: error }, "tidying up after builds failed");
-      }
-      await clock.sleep(TIDY_EVERY_MS, signal).catch(() => {});
+    const { store, clock, uploads, driver, images } = this.deps;
+    for (const build of await store.templates.listBuildsIn(["waiting"])) {
+      if (clock.now() - build.createdAt > WAITING_LIMIT_MS)
+        await this.fail(build, "The build was not started in time", undefined, ["waiting"]);
     }
+    await store.templates.pruneCached(clock.now() - KEEP_CACHE_MS);
+    await store.templates.pruneLogs(clock.now() - KEEP_LOGS_MS);
+    await uploads.prune();
+    images?.removeOld();
+    if (++this.tidyRounds % COLLECT_EVERY === 0 && driver.capabilities.images) await this.collect();
   }
 }
 

@@ -1,0 +1,49 @@
+import type { Clock } from "./clock.ts";
+
+export interface RoundsOptions {
+  readonly clock: Clock;
+  /** Milliseconds between the end of a round and the next. */
+  readonly everyMs: number;
+  /** The first round comes at once; by default after `everyMs`. */
+  readonly isFirstAtOnce?: boolean;
+  /** A round that failed is told here; the next comes all the same. */
+  onError(error: unknown): void;
+}
+
+/** Does something again and again, one round at a time, from `start` until `stop`. */
+export class Rounds {
+  private readonly round: (signal: AbortSignal) => Promise<void>;
+  private readonly options: RoundsOptions;
+  private readonly stopping = new AbortController();
+  private loop: Promise<void> | undefined;
+
+  constructor(round: (signal: AbortSignal) => Promise<void>, options: RoundsOptions) {
+    this.round = round;
+    this.options = options;
+  }
+
+  /** Aborts when `stop` is called; for work outside the rounds too. */
+  get signal(): AbortSignal {
+    return this.stopping.signal;
+  }
+
+  /** Repeatable. */
+  start(): void {
+    this.loop ??= this.run();
+  }
+
+  /** Resolves when the round that is under way has ended. Repeatable. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  private async run(): Promise<void> {
+    const { clock, everyMs, isFirstAtOnce, onError } = this.options;
+    if (isFirstAtOnce) await this.round(this.signal).catch(onError);
+    while (!this.signal.aborted) {
+      await clock.sleep(everyMs, this.signal).catch(() => {});
+      if (!this.signal.aborted) await this.round(this.signal).catch(onError);
+    }
+  }
+}
