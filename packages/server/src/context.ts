@@ -22,6 +22,7 @@ import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import type { EngineParts } from "./sandboxes/engine/parts.ts";
 import { SandboxService } from "./sandboxes/service.ts";
+import { ForkService } from "./sandboxes/snapshots/fork-service.ts";
 import { SnapshotService } from "./sandboxes/snapshots/snapshot-service.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { Liveness, livenessSettings } from "./sandboxes/upkeep/liveness.ts";
@@ -148,6 +149,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...made,
     sandboxes,
     snapshots: new SnapshotService(serving),
+    forks: new ForkService(serving),
     tokens,
     sdkPackage,
   };

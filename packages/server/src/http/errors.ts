@@ -28,12 +28,14 @@ const PUBLIC_REASONS = new Set([
 /** Whether clients may send the request again: they wait as long as they are told. */
 const isRetried = (status: number, shouldRetry: unknown) => status === 429 || (status === 503 && shouldRetry !== false);
 
+export const statusOf = ({ reason, code }: AppError): number => STATUS_BY_REASON[reason] ?? HTTP_STATUS[code];
+
 /**
  * The one place where an error becomes an answer, and is logged. A 500 names the request, and so does its line of the log.
  */
 export function errorResponse(error: unknown, logger: Logger, requestId?: string): Response {
   const known = error instanceof AppError ? error : new AppError("internal", "Internal server error", { cause: error });
-  const status = STATUS_BY_REASON[known.reason] ?? HTTP_STATUS[known.code];
+  const status = statusOf(known);
   // 501 is a plain answer to a wish, no failure.
   if (status >= 500 && status !== 501) logger.error({ err: known, status, ...(requestId && { requestId }) }, "request failed");
   const headers = new Headers({ "Content-Type": "application/json; charset=utf-8" });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { AppError } from "@boxyard/core";
 import { connectRaw } from "../testing/raw.ts";
 import { TestServer } from "../testing/test-server.ts";
 import { createApp } from "./app.ts";
@@ -91,7 +92,9 @@ const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
   },
   501: async () => {
     const { sandboxID } = await s.create();
-    const answer = await s.call("POST", `/sandboxes/${sandboxID}/fork`, {});
+    // As a driver without snapshots answers.
+    s.world.faults.add("capture", { kind: "fail", error: new AppError("unimplemented", "The fake driver keeps no snapshots") });
+    const answer = await s.call("POST", `/sandboxes/${sandboxID}/snapshots`, {});
     await s.call("DELETE", `/sandboxes/${sandboxID}`);
     return answer;
   },

@@ -18,11 +18,12 @@ import type { CapacityGate } from "./create/capacity-gate.ts";
 import type { CreateGate } from "./create/create-gate.ts";
 import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
 import type { Idempotency } from "./create/idempotency.ts";
-import { type CreateSandbox, newRecord } from "./create/new-record.ts";
+import { makeSandbox } from "./create/maker.ts";
+import { newRecord } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
-import { createFailure, sandboxNotFound } from "./problems.ts";
-import { type CreateTemplate, createTransition } from "./transitions/create.ts";
+import { sandboxNotFound } from "./problems.ts";
+import type { CreateTemplate } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
 import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
 import type { Liveness } from "./upkeep/liveness.ts";
@@ -81,12 +82,18 @@ export class SandboxService {
 
   /** Makes a sandbox and returns when it runs. When it throws, nothing of it is left, or the sweep removes it. */
   async create(teamId: TeamId, body: NewSandbox, { version, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
-    const { templates, snapshotCatalog, idempotency, gate, maxTimeoutHours } = this.parts;
+    const { templates, snapshotCatalog, idempotency, gate, store, clock, maxTimeoutHours } = this.parts;
     const asked = toCreateSandbox(body, teamId, templates.resolve(teamId, body.templateID), maxTimeoutHours);
     const wanted = { ...asked, envVars: { ...snapshotCatalog.envOf(asked.template.spec), ...asked.envVars } };
     // With a key the client may come back for the answer, so a lost connection is no reason to give up.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
-    return idempotency.run(teamId, idempotencyKey, { version, body }, (id) => gate.run(caring, () => this.make(id, wanted, caring)));
+    const make = (id: SandboxId) =>
+      gate.run(caring, () => makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(wanted.template.spec), caring));
+    const recall = async (id: SandboxId) => {
+      const record = await store.getSandbox(id);
+      return record?.startedAt === undefined ? undefined : record;
+    };
+    return idempotency.run({ teamId, key: idempotencyKey, request: { version, body }, make, recall });
   }
 
   /** A sandbox that clients can see. Throws `not_found`. */
@@ -237,24 +244,6 @@ export class SandboxService {
       if (sample) newest[id] = sample;
     }
     return newest;
-  }
-
-  private async make(id: SandboxId, wanted: CreateSandbox, caller: AbortSignal): Promise<SandboxRecord> {
-    const { capacity, clock } = this.parts;
-    const record = newRecord(id, wanted, clock.now());
-    return capacity.run(record.facts.resources, () => this.makeFitting(record, wanted, caller));
-  }
-
-  private async makeFitting(wantedRecord: SandboxRecord, wanted: CreateSandbox, caller: AbortSignal): Promise<SandboxRecord> {
-    const { engine, admission, templates } = this.parts;
-    const sandbox = admission.admit(wantedRecord);
-    try {
-      const record = await engine.make(sandbox, createTransition, createInput(wanted.template.spec), { signal: caller });
-      templates.countSpawn(record.templateId);
-      return record;
-    } catch (error) {
-      throw createFailure(error, { caller, ended: sandbox.interrupted, isRemoved: sandbox.state === "dead" });
-    }
   }
 
   /** A paused sandbox has no end that could be moved: `not_found`. */

@@ -1,4 +1,4 @@
-import type { z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { ErrorBody } from "./common.ts";
 
 /* What the descriptions of routes are made of. */
@@ -38,3 +38,11 @@ export const errors = (...codes: number[]) =>
 
 export const security = [{ ApiKey: [] }];
 export const page = { "X-Next-Token": { schema: { type: "string" as const }, description: "Only when another page exists" } };
+
+/** A request that a client may send again: the answer is then the first one's. */
+export const IdempotencyHeaders = z.object({
+  "idempotency-key": z
+    .string()
+    .optional()
+    .openapi({ description: "Repeats with the same key and body get the first answer, for 24 hours" }),
+});

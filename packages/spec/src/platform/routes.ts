@@ -3,7 +3,7 @@ import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
 import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
-import { body, errors, json, maxBody, none, page, security } from "./route-parts.ts";
+import { body, errors, IdempotencyHeaders, json, maxBody, none, page, security } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
 import { snapshotRoutes } from "./snapshot-routes.ts";
@@ -11,12 +11,6 @@ import { tagHistoryRoutes } from "./tag-history.ts";
 import { templateRoutes } from "./template-routes.ts";
 
 const tags = ["Sandboxes"];
-const idempotency = z.object({
-  "idempotency-key": z
-    .string()
-    .optional()
-    .openapi({ description: "Repeats with the same key and body get the first answer, for 24 hours" }),
-});
 
 /** Every operation of the platform API that exists so far. Paths, statuses and shapes: docs/contract/platform.md and templates.md. */
 export const routes = {
@@ -29,7 +23,7 @@ export const routes = {
     security,
     summary: "Create a sandbox",
     ...maxBody(4 << 20),
-    request: { headers: idempotency, body: body(s.NewSandbox) },
+    request: { headers: IdempotencyHeaders, body: body(s.NewSandbox) },
     responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 503, 504) },
   }),
   createSandboxV2: createRoute({
@@ -39,7 +33,7 @@ export const routes = {
     security,
     summary: "Create a sandbox (v2)",
     ...maxBody(4 << 20),
-    request: { headers: idempotency, body: body(s.NewSandboxV2) },
+    request: { headers: IdempotencyHeaders, body: body(s.NewSandboxV2) },
     responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 503, 504) },
   }),
   listSandboxes: createRoute({

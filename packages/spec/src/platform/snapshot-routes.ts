@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { SandboxPath, Seconds } from "./common.ts";
-import { body, errors, json, none, page, security } from "./route-parts.ts";
+import { body, errors, IdempotencyHeaders, json, none, page, security } from "./route-parts.ts";
 import { Sandbox } from "./sandbox.ts";
 
 const tags = ["Sandboxes"];
@@ -45,8 +45,8 @@ export const snapshotRoutes = {
     tags,
     security,
     summary: "Make copies of a running sandbox",
-    request: { params: SandboxPath, body: body(SandboxFork, false) },
-    responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 501, 503) },
+    request: { params: SandboxPath, headers: IdempotencyHeaders, body: body(SandboxFork, false) },
+    responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 422, 501, 503) },
   }),
   createSnapshot: createRoute({
     method: "post",

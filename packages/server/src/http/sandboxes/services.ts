@@ -1,5 +1,6 @@
 import type { ServerConfig } from "../../config.ts";
 import type { SandboxService } from "../../sandboxes/service.ts";
+import type { ForkService } from "../../sandboxes/snapshots/fork-service.ts";
 import type { SnapshotService } from "../../sandboxes/snapshots/snapshot-service.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
 import type { Templates } from "../../templates/templates.ts";
@@ -9,6 +10,7 @@ import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 export interface SandboxServices {
   readonly sandboxes: SandboxService;
   readonly snapshots: SnapshotService;
+  readonly forks: ForkService;
   readonly templates: Pick<Templates, "idsFor">;
   readonly tokens: Tokens;
   readonly config: Pick<ServerConfig, "domain">;

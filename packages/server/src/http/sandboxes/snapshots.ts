@@ -2,17 +2,7 @@ import { AppError, parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import { byAge, type ListedSnapshot } from "../../templates/snapshots/snapshot-catalog.ts";
 import { json } from "./present.ts";
-import type { Handler, HandlerOf } from "./services.ts";
-
-const notYet = (what: string) => new AppError("unimplemented", `This server cannot ${what} yet`, { reason: "not_yet" });
-
-/** For an operation on a running sandbox that no driver can do yet: says so, after everything else that is wrong. */
-export function notYetOf(what: string): Handler<unknown> {
-  return ({ caller, param }, { sandboxes }) => {
-    sandboxes.get(caller.teamId, parseSandboxId(param("sandboxID")));
-    throw notYet(what);
-  };
-}
+import type { HandlerOf } from "./services.ts";
 
 /** Answered when a crash of the machine would not lose the snapshot any more. */
 export const createSnapshot: HandlerOf<typeof routes.createSnapshot> = async ({ body, caller, param }, { snapshots }) => {

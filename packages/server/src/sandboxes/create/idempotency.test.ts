@@ -17,32 +17,36 @@ async function subject() {
     await store.insertSandbox(record);
     return record;
   };
-  return { store, clock, made, make, keys: new Idempotency(store, clock) };
+  const recall = async (id: SandboxId) => (await store.getSandbox(id)) ?? undefined;
+  const keys = new Idempotency(store, clock);
+  const run = (key: string | undefined, { teamId = TEAM, request = REQUEST as object } = {}) =>
+    keys.run({ teamId, key, request, make, recall });
+  return { store, clock, made, run };
 }
 
 test("a key is a team's own: another team's sandbox is not given away, and its request is no mismatch", async () => {
-  const { keys, made, make, store } = await subject();
-  const first = await keys.run(TEAM, "k", REQUEST, make);
-  const other = await keys.run("two" as TeamId, "k", { ...REQUEST, version: "v1" }, make);
+  const { run, made, store } = await subject();
+  const first = await run("k");
+  const other = await run("k", { teamId: "two" as TeamId, request: { ...REQUEST, version: "v1" } });
   expect(other.id).not.toBe(first.id);
   expect(made).toEqual([first.id, other.id]);
   await store.close();
 });
 
 test("a key is kept for 24 hours, and is as good as new after that", async () => {
-  const { keys, clock, made, make, store } = await subject();
-  const first = await keys.run(TEAM, "k", REQUEST, make);
+  const { run, clock, made, store } = await subject();
+  const first = await run("k");
   clock.advance(KEEP_KEYS_MS - 1);
-  expect((await keys.run(TEAM, "k", REQUEST, make)).id).toBe(first.id);
+  expect((await run("k")).id).toBe(first.id);
   clock.advance(1);
-  const later = await keys.run(TEAM, "k", { ...REQUEST, body: {} }, make);
+  const later = await run("k", { request: { ...REQUEST, body: {} } });
   expect(made).toEqual([first.id, later.id]);
   await store.close();
 });
 
 test("creates without a key are never taken for one another", async () => {
-  const { keys, made, make, store } = await subject();
-  await Promise.all([keys.run(TEAM, undefined, REQUEST, make), keys.run(TEAM, undefined, REQUEST, make)]);
+  const { run, made, store } = await subject();
+  await Promise.all([run(undefined), run(undefined)]);
   expect(new Set(made).size).toBe(2);
   await store.close();
 });

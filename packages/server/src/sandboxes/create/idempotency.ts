@@ -1,12 +1,24 @@
 import { createHash } from "node:crypto";
 import { AppError, type Clock, newSandboxId, type SandboxId, type TeamId } from "@boxyard/core";
-import type { SandboxRecord, Store } from "../../store/index.ts";
+import type { IdempotencyRecord, Store } from "../../store/index.ts";
 
 /** How long a key is kept (docs/decisions.md, Idempotency keys). */
 export const KEEP_KEYS_MS = 24 * 3600 * 1000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** A repeatable create: the same key with the same request gives the same sandbox. */
+/** What can be asked for again under a key. */
+export interface Repeatable<T> {
+  readonly teamId: TeamId;
+  readonly key: string | undefined;
+  /** Everything that was asked for. */
+  readonly request: unknown;
+  /** `id`: of the sandbox to be made, or of the first of several. */
+  make(id: SandboxId): Promise<T>;
+  /** What an earlier `make` came to; undefined when it has come to nothing. */
+  recall(id: SandboxId): Promise<T | undefined>;
+}
+
+/** Repeatable creates: the same key with the same request gives the same sandboxes. */
 export class Idempotency {
   private readonly store: Store;
   private readonly clock: Clock;
@@ -19,16 +31,10 @@ export class Idempotency {
   }
 
   /**
-   * Runs `make` under a key, or gives the record of what it made before. `request` is everything that was asked for. Throws
-   * `idempotency_request_mismatch` for another request under the key, `idempotency_in_progress` while the first is being worked on.
-   * A create that failed frees its key: its repeat works afresh.
+   * Runs `make` under a key, or recalls what it made before. Throws `idempotency_request_mismatch` for another request under the key,
+   * `idempotency_in_progress` while the first is being worked on. What failed frees its key: its repeat works afresh.
    */
-  async run(
-    teamId: TeamId,
-    key: string | undefined,
-    request: unknown,
-    make: (id: SandboxId) => Promise<SandboxRecord>,
-  ): Promise<SandboxRecord> {
+  async run<T>({ teamId, key, request, make, recall }: Repeatable<T>): Promise<T> {
     const id = newSandboxId();
     if (key === undefined) return make(id);
     if (!KEY.test(key))
@@ -36,7 +42,7 @@ export class Idempotency {
     const fingerprint = createHash("sha256").update(canonicalJson(request)).digest("hex");
     this.inFlight.add(id);
     try {
-      const earlier = await this.claim(teamId, key, fingerprint, id);
+      const earlier = await this.claim({ teamId, key, fingerprint, sandboxId: id, createdAt: this.clock.now() }, recall);
       if (earlier) return earlier;
       try {
         return await make(id);
@@ -50,9 +56,10 @@ export class Idempotency {
     }
   }
 
-  private async claim(teamId: TeamId, key: string, fingerprint: string, id: SandboxId): Promise<SandboxRecord | undefined> {
+  private async claim<T>(claim: IdempotencyRecord, recall: Repeatable<T>["recall"]): Promise<T | undefined> {
+    const { teamId, key, fingerprint } = claim;
     for (;;) {
-      const earlier = await this.store.claimKey({ teamId, key, fingerprint, sandboxId: id, createdAt: this.clock.now() });
+      const earlier = await this.store.claimKey(claim);
       if (!earlier) return undefined;
       if (earlier.createdAt + KEEP_KEYS_MS > this.clock.now()) {
         if (earlier.fingerprint !== fingerprint) {
@@ -66,8 +73,8 @@ export class Idempotency {
             details: { retryAfter: 1, shouldRetry: true },
           });
         }
-        const record = await this.store.getSandbox(earlier.sandboxId);
-        if (record?.startedAt !== undefined) return record;
+        const made = await recall(earlier.sandboxId);
+        if (made !== undefined) return made;
       }
       // Too old, or of a create that a dying server left half-made; such a sandbox has been removed.
       await this.store.dropKey(teamId, key, earlier.sandboxId);

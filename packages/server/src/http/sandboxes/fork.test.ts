@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { AppError, newSandboxId } from "@boxyard/core";
+import { FakeWorld } from "@boxyard/driver/fake";
+import { eventually } from "@boxyard/testkit";
+import { holdAt, Place } from "../../testing/place.ts";
+import { TestServer } from "../../testing/test-server.ts";
+
+let s: TestServer;
+let id: string;
+let token: string;
+const OF_SOURCE = { metadata: { of: "source" }, envVars: { OWN: "1" }, autoPause: true, network: { allowPublicTraffic: false } };
+beforeEach(async () => {
+  s = await TestServer.start();
+  const created = await s.create(OF_SOURCE);
+  [id, token] = [created.sandboxID, created.envdAccessToken];
+});
+afterEach(() => s[Symbol.asyncDispose]());
+
+interface Entry {
+  readonly sandbox?: { sandboxID: string; envdAccessToken: string; trafficAccessToken?: string; templateID: string };
+  readonly error?: { code: number; message: string };
+}
+const fork = (body?: object, headers = {}) => s.call("POST", `/sandboxes/${id}/fork`, body, headers);
+const detail = async (of = id) => (await s.call("GET", `/sandboxes/${of}`)).body;
+const idsOf = (entries: readonly Entry[]) => entries.flatMap(({ sandbox }) => (sandbox ? [sandbox.sandboxID] : []));
+const captures = () => s.world.faults.calls.filter((verb) => verb === "capture").length;
+const fake = (of = id) => {
+  const found = s.world.sandboxes.get(of);
+  if (!found) throw new Error("gone");
+  return found;
+};
+
+describe("a fork", () => {
+  test.each([[undefined], [{}]])("with the body %j makes one copy with ids, tokens and a lifetime of its own", async (body) => {
+    fake().files.set("/work", "done");
+    const { status, body: entries } = await fork(body);
+    const [{ sandbox: copy }] = entries;
+    expect([status, entries.length, copy.sandboxID === id, copy.envdAccessToken === token]).toEqual([201, 1, false, false]);
+    const { metadata, endAt, state, lifecycle, network } = await detail(copy.sandboxID);
+    expect({ metadata, state, lifecycle, network }).toMatchObject({
+      metadata: OF_SOURCE.metadata,
+      state: "running",
+      network: OF_SOURCE.network,
+    });
+    expect([lifecycle.onTimeout, typeof copy.trafficAccessToken]).toEqual(["pause", "string"]);
+    expect(Math.abs(Date.parse(endAt) - Date.now() - 300_000)).toBeLessThan(60_000);
+    const { files, agent, spec } = fake(copy.sandboxID);
+    expect([files.get("/work"), spec.from?.memory, spec.agent.initKey === fake().spec.agent.initKey]).toEqual(["done", true, false]);
+    expect(agent?.inits[0]).toMatchObject({ accessToken: copy.envdAccessToken, envVars: { OWN: "1", FROM_TEMPLATE: "1" } });
+  });
+
+  test("makes as many as are asked for of one capture, of which nothing is left; the source goes on", async () => {
+    const { body } = await fork({ count: 12, timeout: 60 });
+    expect([new Set(idsOf(body)).size, captures(), s.world.snapshots.size]).toEqual([12, 1, 0]);
+    expect([(await detail()).state, fake().agent?.areCommandsFrozen, (await s.call("GET", "/snapshots")).body]).toEqual([
+      "running",
+      false,
+      [],
+    ]);
+    expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+    expect((await detail(idsOf(body)[3])).state).toBe("running");
+  });
+
+  test("says for each copy what became of it", async () => {
+    s.world.faults.add("start", { kind: "fail", times: 2 });
+    const { status, body } = await fork({ count: 5 });
+    expect([status, body.length, idsOf(body).length]).toEqual([201, 5, 3]);
+    const failed = body.filter(({ error }: Entry) => error).map(({ error }: Entry) => error);
+    expect(failed).toEqual([1, 2].map(() => ({ code: 500, message: expect.stringContaining("could not be created") })));
+    expect(s.world.sandboxes.size).toBe(4);
+  });
+
+  test("makes what there is a place for, and is refused when there is none", async () => {
+    await using small = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "3" } });
+    const { sandboxID } = await small.create();
+    const { body } = await small.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 4 });
+    expect([idsOf(body).length, body.map(({ error }: Entry) => error?.code).filter(Boolean)]).toEqual([2, [429, 429]]);
+    const refused = await small.call("POST", `/sandboxes/${sandboxID}/fork`, {});
+    expect([refused.status, small.world.faults.calls.filter((verb) => verb === "capture").length]).toEqual([429, 1]);
+  });
+
+  test("under a key is made once, also when its answer got lost", async () => {
+    const key = { "Idempotency-Key": "fork-1" };
+    const first = await fork({ count: 3 }, key);
+    const again = await fork({ count: 3 }, key);
+    expect([again.status, idsOf(again.body), captures()]).toEqual([201, idsOf(first.body), 1]);
+    expect((await fork({ count: 2 }, key)).status).toBe(422);
+    expect(s.world.sandboxes.size).toBe(4);
+  });
+});
+
+describe("refused is", () => {
+  test("what is wrong with the request", async () => {
+    for (const count of [0, 101, 1.5, "x"]) expect([count, (await fork({ count })).status]).toEqual([count, 400]);
+    expect((await fork({ timeout: 10 ** 9 })).status).toBe(400);
+    expect((await s.call("POST", `/sandboxes/${newSandboxId()}/fork`, {})).status).toBe(404);
+    expect((await s.call("POST", "/sandboxes/nonsense/fork", {})).status).toBe(404);
+  });
+
+  test("a fork of a paused sandbox", async () => {
+    await s.call("POST", `/sandboxes/${id}/pause`, {});
+    expect(await fork({})).toMatchObject({ status: 409, body: { message: `Sandbox '${id}' cannot be forked while in 'paused' state` } });
+  });
+
+  test("one where no memory can be kept", async () => {
+    const world = new FakeWorld();
+    world.checkpoint = "disk";
+    await using other = await TestServer.start({ world });
+    const { sandboxID } = await other.create();
+    const { status, headers } = await other.call("POST", `/sandboxes/${sandboxID}/fork`, {});
+    expect([status, headers.get("should-retry"), world.sandboxes.size]).toEqual([503, "false", 1]);
+  });
+});
+
+describe("a fork that fails", () => {
+  test.each([
+    ["the driver", undefined, "false"],
+    ["a full disk", new AppError("resource_exhausted", "The disk is full", { reason: "disk_full" }), "true"],
+  ])("at the capture for %s leaves nothing, and the source runs on", async (_what, error, retry) => {
+    s.world.faults.add("capture", { kind: "fail", ...(error && { error }) });
+    const { status, headers } = await fork({ count: 3 });
+    expect([status, headers.get("should-retry")]).toEqual([503, retry]);
+    expect([(await detail()).state, fake().agent?.areCommandsFrozen, s.world.snapshots.size, s.world.sandboxes.size]).toEqual([
+      "running",
+      false,
+      0,
+      1,
+    ]);
+  });
+
+  test("because its source is killed makes none; one that is killed later makes all", async () => {
+    s.world.faults.add("capture", { kind: "hang" });
+    const hanging = fork({ count: 2 });
+    await eventually("it is captured", () => captures() === 1);
+    expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+    expect([(await hanging).status, s.world.sandboxes.size, s.world.snapshots.size]).toEqual([409, 0, 0]);
+    id = (await s.create()).sandboxID;
+    s.world.faults.add("create", { kind: "delay", delayMs: 50 });
+    const working = fork({ count: 2 });
+    await eventually("copies are made", () => s.world.sandboxes.size > 1);
+    expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+    expect(idsOf((await working).body).length).toBe(2);
+  });
+
+  test("whose caller goes away leaves no copy", async () => {
+    s.world.faults.add("create", { kind: "delay", delayMs: 100, times: 3 });
+    const gone = new AbortController();
+    const asked = fetch(`${s.url}/sandboxes/${id}/fork`, {
+      method: "POST",
+      headers: { "X-API-Key": s.apiKey },
+      body: JSON.stringify({ count: 3 }),
+      signal: gone.signal,
+    }).catch(() => undefined);
+    await eventually("it is captured", () => s.world.snapshots.size === 1);
+    gone.abort();
+    await asked;
+    await eventually("nothing is left", () => s.world.sandboxes.size === 1 && s.world.snapshots.size === 0);
+    expect((await s.call("GET", "/v2/sandboxes")).body.length).toBe(1);
+  });
+});
+
+test("a pause during a fork waits for the capture alone, and a fork during a pause for its end", async () => {
+  s.world.faults.add("capture", { kind: "delay", delayMs: 30 });
+  const [forked, paused] = await Promise.all([fork({ count: 2 }), s.call("POST", `/sandboxes/${id}/pause`, {})]);
+  expect([idsOf(forked.body).length, paused.status]).toEqual([2, 204]);
+  await s.call("POST", `/sandboxes/${id}/connect`, { timeout: 60 });
+  s.world.faults.add("pause", { kind: "delay", delayMs: 30 });
+  const pausing = s.call("POST", `/sandboxes/${id}/pause`, {});
+  await eventually("it pauses", async () => (await detail()).state === "paused");
+  expect([(await fork({})).status, (await pausing).status]).toEqual([409, 204]);
+});
+
+test.each(["create create", "create start", "create init"])(
+  "what a server left that was killed in the midst of copies (%s) the next one removes",
+  async (point) => {
+    await using place = new Place();
+    const first = await place.boot();
+    const { sandboxID } = await first.create();
+    await place.crash(first);
+    const { observer, reached } = holdAt(point);
+    const second = await place.boot({ observer });
+    const asked = second.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 3 }).catch(() => undefined);
+    await reached;
+    await place.crash(second);
+    await asked;
+    const third = await place.boot();
+    await third.server.adoption.removals;
+    await third.server.sweep.once();
+    expect([[...place.world.sandboxes.keys()], place.world.snapshots.size]).toEqual([[sandboxID], 0]);
+    expect(idsOf((await third.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 2 })).body).length).toBe(2);
+  },
+);

@@ -1,0 +1,32 @@
+import type { SandboxRecord } from "../../store/index.ts";
+import type { Templates } from "../../templates/templates.ts";
+import type { Engine } from "../engine/engine.ts";
+import { createFailure } from "../problems.ts";
+import { type CreateTemplate, createTransition } from "../transitions/create.ts";
+import type { Admission } from "./admission.ts";
+import type { CapacityGate } from "./capacity-gate.ts";
+
+export interface MakerParts {
+  readonly engine: Engine;
+  readonly admission: Admission;
+  readonly capacity: CapacityGate;
+  readonly templates: Templates;
+}
+
+/**
+ * Makes a sandbox of a user, if there is room for it, and returns when it runs. When this throws, nothing of it is left, or the sweep removes
+ * it; the error is one for the user (`createFailure`).
+ */
+export function makeSandbox(parts: MakerParts, wanted: SandboxRecord, input: CreateTemplate, caller: AbortSignal): Promise<SandboxRecord> {
+  const { engine, admission, capacity, templates } = parts;
+  return capacity.run(wanted.facts.resources, async () => {
+    const sandbox = admission.admit(wanted);
+    try {
+      const record = await engine.make(sandbox, createTransition, input, { signal: caller });
+      templates.countSpawn(record.templateId);
+      return record;
+    } catch (error) {
+      throw createFailure(error, { caller, ended: sandbox.interrupted, isRemoved: sandbox.state === "dead" });
+    }
+  });
+}
