@@ -1,6 +1,7 @@
 import type { SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { mostLocking } from "./file-locks.ts";
+import { areManyOrphans, mostOrphaned } from "./orphans.ts";
 import { memoryNow, uncountedBytes } from "./socket-memory.ts";
 
 /** A sandbox that runs, as the guard sees it. */
@@ -49,6 +50,7 @@ export class MemoryGuard {
 
   /** One look; the timer's, or a test's. */
   look(): void {
+    this.contained(() => this.judgeOrphans());
     const { availableBytes, totalBytes } = this.memory();
     const isGoing = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;
     this.availableBefore = availableBytes;
@@ -58,12 +60,27 @@ export class MemoryGuard {
     this.contained(() => this.judgeLocks(running));
   }
 
+  /** One a look. What the kernel counts is one small file; nobody's connections are looked at before there are very many. */
+  private judgeOrphans(): void {
+    if (!areManyOrphans()) return;
+    const running = this.parts.running();
+    this.end(
+      running,
+      mostOrphaned(running.map(({ pid }) => pid)),
+      "connections that it closed took a table that all of the machine shares",
+    );
+  }
+
   /** One a look: with it most of the locks have gone, or the next look finds the next. */
   private judgeLocks(running: readonly Guarded[]): void {
     const pid = mostLocking(running.map((sandbox) => sandbox.pid));
+    this.end(running, pid, "its locks on files took memory that no account holds");
+  }
+
+  private end(running: readonly Guarded[], pid: number | undefined, why: string): void {
     const found = running.find((sandbox) => sandbox.pid === pid);
     if (!found) return;
-    this.parts.logger.error({ sandboxId: found.id }, "ended a sandbox: its locks on files took memory that no account holds");
+    this.parts.logger.error({ sandboxId: found.id }, `ended a sandbox: ${why}`);
     found.kill();
   }
 

@@ -41,10 +41,15 @@ test("what nft prints is read, and nonsense is nothing", () => {
 
 test("a ruleset's marker changes with every word of it, and only then", () => {
   const plan = makePlan({ instance: "0a1b2c3d", network: "10.208.0.0/16", runDirectory: "/run" });
-  expect(routerRules(plan, ["192.0.2.1"]).marker).toBe(routerRules(plan, ["192.0.2.1"]).marker);
-  const markers = [routerRules(plan, []), routerRules(plan, ["192.0.2.1"]), machineRules(plan, []), machineRules(plan, ["eth0"])];
+  expect(routerRules(plan, ["192.0.2.1"], 65_536).marker).toBe(routerRules(plan, ["192.0.2.1"], 65_536).marker);
+  const markers = [
+    routerRules(plan, [], 65_536),
+    routerRules(plan, ["192.0.2.1"], 65_536),
+    machineRules(plan, []),
+    machineRules(plan, ["eth0"]),
+  ];
   expect(new Set(markers.map((rules) => rules.marker)).size).toBe(4);
-  for (const network of BLOCKED_NETWORKS) expect(routerRules(plan, []).text).toContain(network);
+  for (const network of BLOCKED_NETWORKS) expect(routerRules(plan, [], 65_536).text).toContain(network);
 });
 
 test("netlink messages are built as the kernel reads them, and malformed replies end the reading", () => {

@@ -2,6 +2,7 @@ import { AppError, BLOCKED_NETWORKS } from "@boxyard/core";
 import { contains, formatAddress, formatNetwork, type Network, overlaps, parseAddress, parseNetwork } from "./addresses.ts";
 import { type Link, linkTowards, listAddresses, listLinks, listRoutes } from "./netlink/route.ts";
 import type { NetlinkSocket } from "./netlink/socket.ts";
+import { readSysctl } from "./sysctl.ts";
 
 /** What we need to know of the machine's own network. Read through the kernel, without a process. */
 
@@ -12,12 +13,16 @@ export interface MachineFacts {
   readonly mtu: number;
   /** The machine's own addresses, without loopback and without those of `ownGroup`. */
   readonly addresses: readonly string[];
+  /** Connections that it can track. */
+  readonly mostTracked: number;
 }
 
 const blocked = BLOCKED_NETWORKS.map(parseNetwork);
 /** Any address outside: the kernel is only asked for the way there. */
 const OUTSIDE = ["1.1.1.1", "129.0.0.1"].map((text) => parseAddress(text) as number);
 const MIN_MTU = 576;
+/** Before anything tracks connections the kernel does not say; it makes no smaller table on a machine of 1 GiB or more. */
+const LEAST_TRACKED = 65_536;
 /** The kernel allows nearly every character in a link's name; what would need quoting in rules and paths is left alone. */
 const PLAIN_NAME = /^[\w.@-]+$/;
 
@@ -40,6 +45,7 @@ export function readMachine(netlink: NetlinkSocket, ownGroup: number): MachineFa
   if (main) uplinks.add(main.name);
   const addresses = listAddresses(netlink).filter((entry) => foreign(entry.index));
   return {
+    mostTracked: Number(readSysctl("netfilter/nf_conntrack_max") ?? LEAST_TRACKED),
     uplinks: [...uplinks].sort(),
     mtu: Math.max(MIN_MTU, main?.mtu ?? 1500),
     addresses: [...new Set(addresses.map((entry) => formatAddress(entry.address)))].sort(),

@@ -34,6 +34,8 @@ export interface NetworksConfig {
   readonly runDirectory?: string;
   /** `/etc/resolv.conf`. */
   readonly resolvConf?: string;
+  /** Connections that the machine can track; by default what its kernel says. */
+  readonly mostTracked?: number;
 }
 
 const RESOLV_CONF = "/etc/resolv.conf";
@@ -71,7 +73,7 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
   // An earlier version let the machine's users read it.
   chmodSync(runDirectory, 0o700);
   try {
-    const facts = readMachine(kernel.machine, plan.hostGroup);
+    const facts = factsFor(config, kernel, plan);
     ensureUplink(kernel, plan, facts.mtu);
     const forwarding = new Forwarding(runDirectory);
     await ensureRules(kernel, plan, forwarding, facts);
@@ -274,7 +276,7 @@ class Networks implements SandboxNetworks {
 
   private async mend(): Promise<void> {
     const { kernel, plan, forwarding } = this.parts;
-    const facts = readMachine(kernel.machine, plan.hostGroup);
+    const facts = factsFor(this.parts.config, kernel, plan);
     this.mtu = facts.mtu;
     ensureUplink(kernel, plan, facts.mtu);
     for (const address of this.unclaimed) {
@@ -285,6 +287,11 @@ class Networks implements SandboxNetworks {
     await ensureRules(kernel, plan, forwarding, facts);
     await this.forwarder.mend();
   }
+}
+
+function factsFor({ mostTracked }: NetworksConfig, kernel: Kernel, plan: Plan): MachineFacts {
+  const facts = readMachine(kernel.machine, plan.hostGroup);
+  return { ...facts, mostTracked: mostTracked ?? facts.mostTracked };
 }
 
 function holdersOf(process: Held["process"]): Holders {

@@ -141,7 +141,7 @@ function ensurePair(kernel: Kernel, plan: Plan, mtu: number): { hostIndex: numbe
 
 /** Puts forwarding and both tables of rules in force, as the machine is now. Changes only what differs. */
 export async function ensureRules(kernel: Kernel, plan: Plan, forwarding: Forwarding, facts: MachineFacts): Promise<void> {
-  await applyRules(kernel.routerFilter, routerRules(plan, facts.addresses), plan.namespaceFile);
+  await applyRules(kernel.routerFilter, routerRules(plan, facts.addresses, facts.mostTracked), plan.namespaceFile);
   const opened = forwarding.open(facts.uplinks);
   await applyRules(kernel.machineFilter, machineRules(plan, opened));
 }

@@ -11,6 +11,11 @@ import { GROUP, type Plan } from "./plan.ts";
 /** Connections a sandbox may have open at once, those that have just ended included. Keeps one from filling the machine's tables. */
 export const MAX_FLOWS = 4096;
 
+/** Of the connections that the machine can track, what all sandboxes of a server together may have. */
+const SHARE_OF_FLOWS = 1 / 2;
+/** The kernel counts them in so many heaps, each by walking along it. Which heap a connection is in, nobody can foresee. */
+const FLOW_HEAPS = 256;
+
 /** Packets to the name server in a second. It runs in the server's process, whose time sandboxes must not be able to take. */
 export const DNS_RATE = {
   perSandbox: 200,
@@ -41,10 +46,11 @@ function ruleset(table: string, body: string): Ruleset {
 const sandboxes = `{ ${GROUP.online}, ${GROUP.offline} }`;
 
 /**
- * Rules of the router. `machineAddresses` are the machine's own ones: the machine refuses sandboxes by itself, this is a second lock that
+ * Rules of the router. `mostTracked`: how many connections the machine can track. `machineAddresses` are the machine's own ones: the machine refuses sandboxes by itself, this is a second lock that
  * holds while somebody reloads the machine's rules.
  */
-export function routerRules(plan: Plan, machineAddresses: readonly string[]): Ruleset {
+export function routerRules(plan: Plan, machineAddresses: readonly string[], mostTracked: number): Ruleset {
+  const heap = Math.max(1, Math.floor((mostTracked * SHARE_OF_FLOWS) / FLOW_HEAPS));
   const network = formatNetwork(plan.network);
   const gateway = formatAddress(plan.gateway);
   const own = machineAddresses.length ? `    elements = { ${machineAddresses.join(", ")} }\n` : "";
@@ -62,6 +68,11 @@ ${own}  }
   set flows {
     type ipv4_addr
     size 65535
+    flags dynamic
+  }
+  set all_flows {
+    type mark
+    size ${FLOW_HEAPS}
     flags dynamic
   }
   set askers {
@@ -131,6 +142,8 @@ ${own}  }
     meta l4proto != { tcp, udp, icmp } goto refuse
     meta l4proto icmp icmp type != echo-request drop
     add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse
+    meta mark set ct id & 0x${(FLOW_HEAPS - 1).toString(16)} comment "a number that the kernel draws for each connection"
+    add @all_flows { meta mark ct count over ${heap} } goto refuse
     accept
   }
   chain refuse {
