@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKOUT, eventually, readTestConfig, runProgram } from "@boxyard/testkit";
 import { keptSandboxes } from "../support/ours.ts";
@@ -63,14 +63,26 @@ test("sandboxes whose state files were damaged meanwhile go on as all others do"
   await using one = await createSandbox(platform());
   await using two = await createSandbox(platform());
   await using other = await createSandbox(platform());
+  await using both = await createSandbox(platform());
+  const copyOf = ({ id }: HeldSandbox) => join(platform().dataDir, "sandboxes", id, "state.copy.json");
   const fileOf = ({ id }: HeldSandbox) => join(platform().dataDir, "sandboxes", id, "state.json");
   await platform().kill9();
   writeFileSync(fileOf(one), readFileSync(fileOf(one), "utf8").slice(0, 100));
   rmSync(fileOf(two));
   mkdirSync(fileOf(two));
+  const orphans = join(platform().dataDir, "orphans.json");
+  const whole = readFileSync(fileOf(both), "utf8");
+  for (const file of [fileOf(both), copyOf(both)]) writeFileSync(file, "{}");
   await platform().restart();
   for (const sandbox of [one, two, other]) expect((await sandbox.asRoot("echo here")).stdout).toBe("here\n");
-});
+  // One of which nothing is known any more is frozen and kept, until somebody brings the file back.
+  const inQuarantine = () => existsSync(orphans) && readFileSync(orphans, "utf8").includes(both.id);
+  expect(inQuarantine()).toBe(true);
+  expect(keptSandboxes(platform())).toContain(both.id);
+  writeFileSync(fileOf(both), whole);
+  await eventually("it is adopted", () => !inQuarantine(), { withinMs: 25_000 });
+  expect((await both.asRoot("echo here")).stdout).toBe("here\n");
+}, 60_000);
 
 /** Sandboxes in each of which a command counts. */
 async function counting(n: number): Promise<HeldSandbox[]> {

@@ -28,7 +28,7 @@ import { generationOf, pauseSandbox } from "./checkpoint/pause.ts";
 import { resumeBy, resumeSandbox, revertSandbox } from "./checkpoint/resume.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
 import { connectInside } from "./network/connect-inside.ts";
-import { isPaused, sandboxesOn, sandboxesOnMachine } from "./recover.ts";
+import { isDamaged, isPaused, sandboxesOn, sandboxesOnMachine } from "./recover.ts";
 import { reserve } from "./reserve.ts";
 import { isAlive, openProcess } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
@@ -55,6 +55,11 @@ const notFound = (handle: SandboxHandle) =>
   new AppError("not_found", `There is no sandbox ${handle.sandboxId} (incarnation ${handle.incarnation}) on this machine`, {
     reason: "sandbox_not_found",
   });
+
+function damaged({ paths }: LocalParts, { sandboxId }: SandboxHandle): AppError {
+  const message = `What is known of sandbox ${sandboxId} on this machine is damaged: ${paths.state(sandboxId)} and its copy`;
+  return new AppError("data_loss", message, { reason: "state_damaged" });
+}
 
 /**
  * Sandboxes on this machine. Holds no record of them: each answer comes from the state file and the kernel, so any number of drivers
@@ -156,7 +161,10 @@ export class LocalDriver implements SandboxDriver {
   }
 
   async recover(handle: SandboxHandle): Promise<RuntimeStatus> {
-    return this.inspect(handle);
+    const status = await this.inspect(handle);
+    // Of one whose record was damaged when this driver was opened, and was put right since.
+    if (status.phase === "running") this.parts.networks.adopt([this.find(handle).lease]);
+    return status;
   }
 
   async inspect(handle: SandboxHandle): Promise<RuntimeStatus> {
@@ -334,6 +342,9 @@ export class LocalDriver implements SandboxDriver {
 
   private async setFrozen(handle: SandboxHandle, frozen: boolean): Promise<void> {
     await this.queues.run(handle.sandboxId, async () => {
+      if (frozen && isSandboxId(handle.sandboxId) && isDamaged(this.parts, handle.sandboxId)) {
+        return cgroupOf(this.parts, handle.sandboxId).freeze(true);
+      }
       const record = this.find(handle);
       if (this.phaseOf(record) !== "running") throw notFound(handle);
       const cgroup = cgroupOf(this.parts, record.sandboxId);
@@ -359,9 +370,10 @@ export class LocalDriver implements SandboxDriver {
     });
   }
 
-  /** The record behind a handle; `not_found` for another incarnation and for what was never made whole. */
+  /** The record behind a handle; `data_loss` when it is damaged, `not_found` for another incarnation and for what was never made whole. */
   private find(handle: SandboxHandle): SandboxRecord {
     const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
+    if (!record && isSandboxId(handle.sandboxId) && isDamaged(this.parts, handle.sandboxId)) throw damaged(this.parts, handle);
     const isWhole = record?.process !== undefined || record?.startsFrom !== undefined;
     if (!isWhole || record.incarnation !== handle.incarnation) throw notFound(handle);
     return record;

@@ -1,9 +1,9 @@
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
 import { Generations } from "./checkpoint/generation.ts";
-import type { LocalParts } from "./sandbox.ts";
+import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import type { DataPaths } from "./state/paths.ts";
-import { readRecord, type SandboxRecord } from "./state/record.ts";
+import { copyOf, readRecord, type SandboxRecord } from "./state/record.ts";
 
 /**
  * Makes the sandboxes that an earlier process left known to the parts that hand things out, so that no address and no user id is given
@@ -12,9 +12,42 @@ import { readRecord, type SandboxRecord } from "./state/record.ts";
 export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): void {
   const records = ids.flatMap((id) => readRecord(parts.paths.state(id)) ?? []);
   parts.figures?.adopt(records);
-  parts.uidRanges.adopt(records.map((record) => record.uidBase));
+  parts.uidRanges.adopt(ids.flatMap((id) => uidBaseOf(parts, id) ?? []));
   // A paused one has given its address back.
   parts.networks.adopt(records.filter((record) => !isPaused(parts, record)).map((record) => record.lease));
+}
+
+/** First id of a sandbox's range; of one whose record is damaged by what is kept or runs of it, so that nobody else is given the range. */
+function uidBaseOf(parts: LocalParts, id: SandboxId): number | undefined {
+  const record = readRecord(parts.paths.state(id));
+  if (record) return record.uidBase;
+  const kept = new Generations(parts.storage.generationsRoot, id).whole();
+  if (kept) return kept.uidBase;
+  for (const pid of cgroupOf(parts, id).processes()) {
+    const base = readMappedRoot(pid);
+    if (base !== undefined) return base;
+  }
+  return undefined;
+}
+
+/** The machine's id of the root of a process; undefined when it has ended. */
+function readMappedRoot(pid: number): number | undefined {
+  try {
+    const base = Number(/^\s*0\s+(\d+)/.exec(readFileSync(`/proc/${pid}/uid_map`, "utf8"))?.[1]);
+    return base > 0 ? base : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * True when the record of a sandbox was there and can be read no more, neither the file nor its copy, or when something runs that has none.
+ * A create that was cut off before it wrote its record has neither.
+ */
+export function isDamaged(parts: LocalParts, id: SandboxId): boolean {
+  const path = parts.paths.state(id);
+  if (readRecord(path)) return false;
+  return [path, copyOf(path)].some((file) => existsSync(file)) || cgroupOf(parts, id).processes().length > 0;
 }
 
 /** A whole generation of this very incarnation is there: whatever still runs of it is a remainder. */

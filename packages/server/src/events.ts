@@ -92,11 +92,9 @@ export class Events {
   orphanRemoved(sandboxId: string): void {
     this.logger.warn({ sandboxId }, "orphan removed: the driver had it, the store did not");
   }
-  orphanKept(sandboxId: string, keepMs: number): void {
-    this.logger.warn(
-      { sandboxId, keepMs },
-      "orphan in quarantine: the driver has it, the store does not; it is frozen and kept for a time",
-    );
+  quarantined(sandboxId: string, cause: QuarantineCause, keepMs: number): void {
+    const why = cause === "unknown" ? "the driver has it, the store does not" : "what the driver knows of it is damaged";
+    this.logger.warn({ sandboxId, cause, keepMs }, `sandbox in quarantine: ${why}; it is frozen and kept for a time`);
   }
   orphanAdopted(of: Subject, unknown: readonly string[]): void {
     this.logger.warn({ ...named(of), unknown }, "orphan adopted: its record was made again; what is not known of it has defaults");
@@ -130,6 +128,9 @@ export class Events {
     if (owner.kind === "user") this.logs?.add(id, ...line);
   }
 }
+
+/** Why a sandbox is in quarantine. `unknown`: the store does not know it. `damaged`: the driver cannot read what it has kept of it. */
+export type QuarantineCause = "unknown" | "damaged";
 
 /** The sandbox that something happens to. */
 export type Subject = Pick<SandboxRecord, "id" | "owner">;

@@ -182,6 +182,8 @@ class Networks implements SandboxNetworks {
   adopt(leases: readonly NetworkLease[]): void {
     for (const lease of leases) {
       const address = parseAddress(lease.address);
+      const held = this.held.get(lease.address);
+      if (held?.sandboxId === lease.sandboxId && held.incarnation === lease.incarnation) continue;
       if (address === undefined || !this.pool.reserve(address)) {
         // The range was changed while the sandbox lived. Its link is of no use any more, but its record must not stop the server.
         this.parts.config.logger.warn({ sandboxId: lease.sandboxId, address: lease.address }, "a sandbox's address is outside the range");

@@ -149,7 +149,8 @@ export class FakeRuntime implements RuntimeDriver {
   freeze(handle: SandboxHandle): Promise<void> {
     return this.world.faults.around("freeze", undefined, async () => {
       if (!this.capabilities.freeze) throw absent("freezer");
-      const sandbox = this.sandboxes.alive(handle);
+      const known = this.world.sandboxes.get(handle.sandboxId);
+      const sandbox = known?.damaged ? known : this.sandboxes.alive(handle);
       sandbox.frozen = true;
       sandbox.agent?.freeze();
     });
@@ -168,14 +169,16 @@ export class FakeRuntime implements RuntimeDriver {
     return this.world.faults.around("destroy", undefined, async () => {
       const sandbox = this.world.sandboxes.get(handle.sandboxId);
       // An older incarnation is gone already; the newer one is somebody else's.
-      if (!sandbox || sandbox.handle.incarnation !== handle.incarnation) return;
+      if (!sandbox || (sandbox.handle.incarnation !== handle.incarnation && !sandbox.damaged)) return;
       await this.world.remove(handle.sandboxId);
       this.sandboxes.forget(handle.sandboxId);
     });
   }
 
   list(): Promise<readonly SandboxHandle[]> {
-    return this.world.faults.around("list", undefined, async () => [...this.world.sandboxes.values()].map((s) => s.handle));
+    return this.world.faults.around("list", undefined, async () =>
+      [...this.world.sandboxes.values()].map(({ handle, damaged }) => (damaged ? { ...handle, incarnation: 1 } : handle)),
+    );
   }
 
   async close(): Promise<void> {

@@ -35,6 +35,7 @@ export class FakeSandboxes {
 
   find(handle: SandboxHandle): FakeSandbox {
     const sandbox = this.world.sandboxes.get(handle.sandboxId);
+    if (sandbox?.damaged) throw new AppError("data_loss", "What is known of the sandbox is damaged", { reason: "state_damaged" });
     if (!sandbox || sandbox.handle.incarnation !== handle.incarnation) throw notFound(handle);
     return sandbox;
   }

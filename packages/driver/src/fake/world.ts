@@ -15,6 +15,8 @@ export interface FakeSandbox {
   phase: RuntimePhase;
   frozen: boolean;
   /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
+  /** What the driver keeps of it cannot be read. */
+  damaged: boolean;
   halfMade: boolean;
   /** What it "has changed": text by path. A test fills it in, `images.commit` makes a layer of it. */
   readonly files: Map<string, string>;
@@ -69,6 +71,7 @@ export class FakeWorld {
       network: spec.network,
       phase: "created",
       frozen: false,
+      damaged: false,
       halfMade: false,
       files: new Map(files),
       ended,

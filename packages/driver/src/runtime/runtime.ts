@@ -29,6 +29,8 @@ export interface RuntimeCapabilities {
  *   and an image or a snapshot it does not have with `not_found` (reason `image_not_found`, `snapshot_not_found`).
  * - `start` resolves when the agent answers its health check; when it fails, or its signal aborts, the sandbox is gone as after `destroy`.
  * - `destroy` is repeatable and succeeds when nothing is left; when it resolves, no trace of the sandbox is on the machine.
+ * - What a driver keeps of a sandbox may be damaged from outside. Then `inspect` and `recover` throw `data_loss` (reason `state_damaged`) for any
+ *   incarnation; `list` names it, `freeze` stops what runs of it, and `destroy` removes it. Put right again, it is as before.
  * - `inspect` and `recover` either tell the truth or throw `not_found`; they never guess. `recover` also makes this driver object know a
  *   sandbox that an earlier process made, so that `wait` and `address` work for it.
  * - `wait` resolves when the sandbox is no longer alive, with the reason; at once if it is not alive now.

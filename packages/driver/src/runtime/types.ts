@@ -44,7 +44,7 @@ export interface SandboxSpec {
 }
 
 /** What a driver has kept of a spec. Sandboxes of earlier versions lack what is optional. */
-export interface KeptSpec extends Omit<SandboxSpec, "agent" | "hostname" | "image"> {
+export interface KeptSpec extends Omit<SandboxSpec, "agent" | "from" | "hostname" | "image"> {
   readonly image: { readonly digest?: string; readonly layers: readonly string[] };
   /** Secret: never logged. */
   readonly initKey?: string;

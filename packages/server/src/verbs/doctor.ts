@@ -1,5 +1,6 @@
 import type { FingerprintCheck } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
+import type { QuarantineCause } from "../events.ts";
 import { DEGRADED } from "../http/app.ts";
 import type { Machine } from "../machine.ts";
 import { readOrphans } from "../sandboxes/upkeep/quarantine.ts";
@@ -25,12 +26,22 @@ export function orphans({ dataDir, orphanMinutes }: Pick<ServerConfig, "dataDir"
   const found = readOrphans(dataDir);
   if (found.length === 0) return { name: "orphans", status: "ok", found: "Every sandbox stands in the store" };
   const minutesLeft = (since: number) => Math.max(0, Math.ceil((since + orphanMinutes * 60_000 - now) / 60_000));
-  const list = found.map(({ id, since }) => `${id} (removed in ${minutesLeft(since)} min)`).join(", ");
+  const list = (cause: QuarantineCause) =>
+    found.flatMap((orphan) => (orphan.cause === cause ? [`${orphan.id} (removed in ${minutesLeft(orphan.since)} min)`] : []));
+  const [unknown, damaged] = [list("unknown"), list("damaged")];
   return {
     name: "orphans",
     status: "warn",
-    found: `${found.length} sandbox(es) are frozen, for the store does not know them: ${list}`,
-    fix: "`boxyard down`, then `boxyard up -d --adopt-orphans` to keep them, or `boxyard up -d --remove-orphans`",
+    found: [
+      ...(unknown.length > 0 ? [`frozen, for the store does not know them: ${unknown.join(", ")}`] : []),
+      ...(damaged.length > 0 ? [`frozen, for their state.json and its copy are damaged: ${damaged.join(", ")}`] : []),
+    ].join("; "),
+    fix: [
+      ...(unknown.length > 0
+        ? ["`boxyard down`, then `boxyard up -d --adopt-orphans` keeps the unknown ones, `boxyard up -d --remove-orphans` ends them"]
+        : []),
+      ...(damaged.length > 0 ? [`Bring back ${dataDir}/sandboxes/ID/state.json of the damaged ones, or let them go`] : []),
+    ].join("; "),
   };
 }
 

@@ -131,7 +131,7 @@ export class Engine {
   }
 
   private async settle(sandbox: Sandbox, answer: Answer): Promise<void> {
-    sandbox.isAdoptionPending = answer.next === "later";
+    sandbox.isAdoptionPending = answer.next === "later" || answer.next === "damaged";
     if (answer.next === "running") this.reach.recovered(sandbox, answer.address);
     if (answer.next === "running" || answer.next === "paused") {
       const { next: state, change } = answer;

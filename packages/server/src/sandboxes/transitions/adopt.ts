@@ -9,6 +9,7 @@ import type { RecordChange } from "../engine/transition.ts";
  * - `running`, `paused`: it goes on in that state; `change` comes with the move if the record says another state.
  * - `remove`: it is removed, for the cause.
  * - `later`: the driver cannot say just now. A sandbox is not ended for that; the sweep asks again.
+ * - `damaged`: the driver cannot read what it has kept of it. It is put in quarantine, and the sweep asks again.
  * - `keep`: it is dealt with already.
  */
 export type Answer =
@@ -16,6 +17,7 @@ export type Answer =
   | { readonly next: "paused"; readonly change?: RecordChange }
   | { readonly next: "remove"; readonly cause: EndCause }
   | { readonly next: "later" }
+  | { readonly next: "damaged" }
   | { readonly next: "keep" };
 
 type Ask = (parts: EngineParts, record: SandboxRecord, handle: SandboxHandle | undefined) => Promise<Answer>;
@@ -24,9 +26,10 @@ const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
 
 /** The processes go on if the driver has them in the incarnation of the record; frozen ones are thawed first. */
 const recover: Ask = async ({ driver, events }, record, handle) => {
-  if (!handle || handle.incarnation !== record.incarnation) return remove("lost");
+  if (!handle) return remove("lost");
   try {
     const status = await driver.recover(handle);
+    if (handle.incarnation !== record.incarnation) return remove("lost");
     if (status.phase === "stopped") return remove(status.exit?.reason ?? "unknown");
     if (status.phase !== "running") return remove("half_made");
     // What an agent was told to stop for a pause goes on too.
@@ -36,6 +39,7 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     return { next: "running", address: await driver.address(handle) };
   } catch (error) {
     if (isAppError(error, "not_found")) return remove("lost");
+    if (isAppError(error, "data_loss")) return { next: "damaged" };
     events.watchFailed(record.id, error);
     return { next: "later" };
   }

@@ -19,6 +19,14 @@ function addStranger({ world }: Place, like: string): void {
   world.boot(world.make({ ...spec, sandboxId: STRANGER as SandboxId }, "fake"));
 }
 
+/** The system's clock, ahead of it. */
+const later = (ms: number) => ({
+  ...systemClock,
+  now: () => systemClock.now() + ms,
+  monotonic: () => systemClock.monotonic(),
+  sleep: systemClock.sleep.bind(systemClock),
+});
+
 const health = async (s: TestServer, id: string, token = "") =>
   (await fetch(`${s.url}/health`, { headers: { "E2b-Sandbox-Id": id, "E2b-Sandbox-Port": "49983", "X-Access-Token": token } })).status;
 
@@ -126,12 +134,6 @@ describe("a single sandbox that the store does not know", () => {
     expect(place.world.sandboxes.has(STRANGER)).toBe(true);
     await place.crash(second);
 
-    const later = (ms: number) => ({
-      ...systemClock,
-      now: () => systemClock.now() + ms,
-      monotonic: () => systemClock.monotonic(),
-      sleep: systemClock.sleep.bind(systemClock),
-    });
     const third = await place.boot({ clock: later(59 * 60_000) });
     expect(third.server.adoption).toMatchObject({ quarantined: 1 });
     expect(place.world.sandboxes.has(STRANGER)).toBe(true);
@@ -172,5 +174,53 @@ describe("a single sandbox that the store does not know", () => {
     const second = await place.boot();
     await second.server.adoption.removals;
     expect([...place.world.sandboxes.keys()]).toEqual([kept.sandboxID]);
+  });
+});
+
+describe("a sandbox of which the driver cannot read what it has kept", () => {
+  test("is put in quarantine, and goes on when that is put right; the others go on", async () => {
+    await using place = await new Place();
+    const first = await place.boot();
+    const [bad, other] = [await first.create(), await first.create()];
+    // A second incarnation, of which the driver then does not know either.
+    await first.call("POST", `/sandboxes/${bad.sandboxID}/pause`);
+    await first.call("POST", `/v2/sandboxes/${bad.sandboxID}/connect`);
+    await place.crash(first);
+    const sandbox = place.world.sandboxes.get(bad.sandboxID);
+    if (!sandbox) throw new Error("no sandbox");
+    sandbox.damaged = true;
+    const second = await place.boot();
+    expect(second.server.adoption).toMatchObject({ adopted: 1, removed: 0, quarantined: 1 });
+    expect(await health(second, other.sandboxID)).toBe(204);
+    expect(sandbox.frozen).toBe(true);
+    const { dataDir } = second.config;
+    expect(orphansCheck({ dataDir, orphanMinutes: 60 }, systemClock.now())).toMatchObject({
+      found: expect.stringContaining(`damaged: ${bad.sandboxID} (removed in 60 min)`),
+      fix: expect.stringContaining("sandboxes/ID/state.json"),
+    });
+    for (let round = 0; round < 3; round++) await second.server.sweep.once();
+    expect(place.world.sandboxes.has(bad.sandboxID)).toBe(true);
+    sandbox.damaged = false;
+    await second.server.sweep.once();
+    expect(sandbox.frozen).toBe(false);
+    expect(await health(second, bad.sandboxID)).toBe(204);
+    expect(orphansCheck({ dataDir, orphanMinutes: 60 }, 0)).toMatchObject({ status: "ok" });
+  });
+
+  test("can be killed, and ends when its time in quarantine is over", async () => {
+    await using place = await new Place();
+    const first = await place.boot();
+    const [killed, left] = [await first.create(), await first.create({ timeout: 86_000 })];
+    await place.crash(first);
+    for (const sandbox of place.world.sandboxes.values()) sandbox.damaged = true;
+    const second = await place.boot();
+    expect((await second.call("DELETE", `/sandboxes/${killed.sandboxID}`)).status).toBe(204);
+    expect([...place.world.sandboxes.keys()]).toEqual([left.sandboxID]);
+    await second.server.sweep.once();
+    await place.crash(second);
+    const third = await place.boot({ clock: later(61 * 60_000) });
+    expect(place.world.sandboxes.size).toBe(0);
+    for (let round = 0; round < 2; round++) await third.server.sweep.once();
+    expect((await third.call("GET", `/sandboxes/${left.sandboxID}`)).status).toBe(404);
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, isAppError } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
-import type { Events } from "../../events.ts";
+import type { Events, QuarantineCause } from "../../events.ts";
 
 /** Name of the file of the data directory that says which orphans there are, and since when. */
 export const ORPHANS_FILE = "orphans.json";
@@ -16,37 +16,43 @@ export interface QuarantineParts {
   readonly keepMs: number;
 }
 
+/** What is to be in quarantine. */
+export interface Held {
+  readonly handle: SandboxHandle;
+  readonly cause: QuarantineCause;
+}
+
 /**
- * Sandboxes that the driver has and the store does not know. Perhaps the store is wrong, so they are never removed at once: they are frozen,
- * shown by `boxyard doctor`, and kept for a time in which a person can say what becomes of them. That time goes on across restarts.
+ * Sandboxes that the driver has and the store does not know, or of which the driver knows no more than the id. Perhaps the store is wrong, or a file
+ * comes back, so they are never removed at once: they are frozen, shown by `boxyard doctor`, and kept for a time in which a person can say what
+ * becomes of them. That time goes on across restarts.
  */
 export class Quarantine {
   private readonly parts: QuarantineParts;
-  /** By id: when it was found, in milliseconds since 1970. */
-  private since: ReadonlyMap<string, number>;
+  private entries: ReadonlyMap<string, Entry>;
 
   constructor(parts: QuarantineParts) {
     this.parts = parts;
-    this.since = new Map(readOrphans(parts.dataDir).map(({ id, since }) => [id, since]));
+    this.entries = new Map(readOrphans(parts.dataDir).map(({ id, ...entry }) => [id, entry]));
   }
 
-  /** `orphans` are all there are now: new ones are frozen, and those whose time is over are removed. */
-  async hold(orphans: readonly SandboxHandle[]): Promise<void> {
+  /** `held` are all there are now: new ones are frozen, and those whose time is over are removed. */
+  async hold(held: readonly Held[]): Promise<void> {
     const { clock, keepMs } = this.parts;
     const now = clock.now();
-    const before = this.since;
+    const before = this.entries;
     // A clock that was set back does not keep them for ever.
-    this.since = new Map(orphans.map(({ sandboxId }) => [sandboxId, Math.min(before.get(sandboxId) ?? now, now)]));
-    for (const handle of orphans) {
-      const found = this.since.get(handle.sandboxId) ?? now;
-      if (now - found >= keepMs) await this.remove(handle);
-      else if (!before.has(handle.sandboxId)) await this.freeze(handle);
+    const sinceOf = (id: string) => Math.min(before.get(id)?.since ?? now, now);
+    this.entries = new Map(held.map(({ handle: { sandboxId: id }, cause }) => [id, { since: sinceOf(id), cause }]));
+    for (const { handle, cause } of held) {
+      if (now - sinceOf(handle.sandboxId) >= keepMs) await this.remove(handle);
+      else if (!before.has(handle.sandboxId)) await this.freeze(handle, cause);
     }
-    if (!isSame(before, this.since)) this.write();
+    if (!isSame(before, this.entries)) this.write();
   }
 
   has(id: string): boolean {
-    return this.since.has(id);
+    return this.entries.has(id);
   }
 
   /** Removes an orphan now. What cannot be removed is tried again by the next `hold`. */
@@ -55,15 +61,15 @@ export class Quarantine {
     try {
       await driver.destroy(handle);
       events.orphanRemoved(handle.sandboxId);
-      this.since = new Map([...this.since].filter(([id]) => id !== handle.sandboxId));
+      this.entries = new Map([...this.entries].filter(([id]) => id !== handle.sandboxId));
     } catch (error) {
       events.removalFailed(handle.sandboxId, error);
     }
   }
 
-  private async freeze(handle: SandboxHandle): Promise<void> {
+  private async freeze(handle: SandboxHandle, cause: QuarantineCause): Promise<void> {
     const { driver, events, keepMs } = this.parts;
-    events.orphanKept(handle.sandboxId, keepMs);
+    events.quarantined(handle.sandboxId, cause, keepMs);
     await driver.freeze(handle).catch((error: unknown) => {
       // Of a paused one nothing runs, and nothing of one that is half made.
       if (!isAppError(error, "not_found")) events.watchFailed(handle.sandboxId, error);
@@ -73,7 +79,7 @@ export class Quarantine {
   private write(): void {
     const path = join(this.parts.dataDir, ORPHANS_FILE);
     try {
-      writeFileSync(`${path}.new`, `${JSON.stringify({ version: 1, orphans: Object.fromEntries(this.since) })}\n`, { mode: 0o600 });
+      writeFileSync(`${path}.new`, `${JSON.stringify({ version: 1, orphans: Object.fromEntries(this.entries) })}\n`, { mode: 0o600 });
       renameSync(`${path}.new`, path);
     } catch (error) {
       // On a full disk the time of an orphan begins anew with the next server.
@@ -82,21 +88,25 @@ export class Quarantine {
   }
 }
 
-export interface Orphan {
-  readonly id: string;
+interface Entry {
   /** Milliseconds since 1970. */
   readonly since: number;
+  readonly cause: QuarantineCause;
+}
+
+export interface Orphan extends Entry {
+  readonly id: string;
 }
 
 /** What the data directory's server has in quarantine. A file that cannot be read counts as empty: then their time begins anew. */
 export function readOrphans(dataDir: string): Orphan[] {
   try {
-    const { orphans } = JSON.parse(readFileSync(join(dataDir, ORPHANS_FILE), "utf8")) as { orphans: Readonly<Record<string, number>> };
-    return Object.entries(orphans).map(([id, since]) => ({ id, since: Number(since) }));
+    const { orphans } = JSON.parse(readFileSync(join(dataDir, ORPHANS_FILE), "utf8")) as { orphans: Readonly<Record<string, Entry>> };
+    return Object.entries(orphans).map(([id, { since, cause }]) => ({ id, since, cause }));
   } catch {
     return [];
   }
 }
 
-const isSame = (a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean =>
-  a.size === b.size && [...a].every(([id, since]) => b.get(id) === since);
+const isSame = (a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): boolean =>
+  a.size === b.size && [...a].every(([id, { since }]) => b.get(id)?.since === since);

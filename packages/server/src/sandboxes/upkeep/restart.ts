@@ -5,7 +5,7 @@ import type { OrphanPolicy } from "../../store-identity.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import { type AdoptionParts, handOver, recordOfOrphan, UNKNOWN_OF_ORPHAN } from "./adopt-orphan.ts";
-import type { Quarantine } from "./quarantine.ts";
+import type { Held, Quarantine } from "./quarantine.ts";
 
 export interface Adoption {
   readonly adopted: number;
@@ -40,20 +40,24 @@ export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adopti
   const [records, handles] = await Promise.all([store.listLiving(), driver.list()]);
   const byId = new Map(handles.map((handle) => [handle.sandboxId as string, handle]));
   const leftovers: Leftover[] = [];
+  const damaged: Held[] = [];
   let adopted = 0;
   const adopt = async (record: SandboxRecord) => {
-    const cause = await adoptOne(parts, record, () => engine.adopt(record, byId.get(record.id)));
+    const handle = byId.get(record.id);
+    const cause = await adoptOne(parts, record, () => engine.adopt(record, handle));
     byId.delete(record.id);
+    if (cause === "damaged" && handle) damaged.push({ handle, cause });
     const sandbox = engine.sandboxes.find(record.id);
     if (cause === "adopted") adopted += 1;
-    else if (cause !== "later" && sandbox) leftovers.push({ sandbox, cause });
+    else if (cause !== "later" && cause !== "damaged" && sandbox) leftovers.push({ sandbox, cause });
   };
   await inBatches(records, adopt);
   if (policy === "adopt") await inBatches([...byId.values()], (handle) => adoptOrphan(parts, adoption, handle, adopt));
   const { gone, kept } = await sortOrphans(parts, policy, [...byId.values()]);
-  await parts.quarantine.hold(kept);
+  const held = [...damaged, ...kept.map((handle): Held => ({ handle, cause: "unknown" }))];
+  await parts.quarantine.hold(held);
   const removed = leftovers.length + gone.length;
-  return { adopted, removed, quarantined: kept.length, removals: removeAll(parts, leftovers, gone) };
+  return { adopted, removed, quarantined: held.length, removals: removeAll(parts, leftovers, gone) };
 }
 
 async function adoptOrphan(
@@ -86,23 +90,26 @@ export async function sortOrphans({ store }: Pick<RestartParts, "store">, policy
   return { gone: all.filter((_, i) => isDead[i]), kept: all.filter((_, i) => !isDead[i]) };
 }
 
-/** Asks again for a sandbox of which the driver could not say anything at the start. */
-export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: SandboxHandle | undefined): Promise<void> {
+/** Asks again for a sandbox of which the driver could not say anything at the start. True while what it keeps of it is damaged. */
+export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: SandboxHandle | undefined): Promise<boolean> {
   const cause = await adoptOne(parts, sandbox.record, () => parts.engine.adopt(sandbox.record, handle));
+  if (cause === "damaged") return true;
   if (cause !== "adopted" && cause !== "later") await parts.engine.end(sandbox, cause).catch(() => {});
+  return false;
 }
 
-/** `adopted` if the sandbox goes on, `later` if nothing is to be done now, else why it is to be removed. */
+/** `adopted` if the sandbox goes on, `later` if nothing is to be done now, `damaged` for quarantine, else why it is to be removed. */
 async function adoptOne(
   { events }: RestartParts,
   record: SandboxRecord,
   ask: () => ReturnType<Engine["adopt"]>,
-): Promise<EndCause | "adopted" | "later"> {
+): Promise<EndCause | "adopted" | "later" | "damaged"> {
   const answer = await ask();
   if (answer.next === "running" || answer.next === "paused") {
     events.adopted(record, answer.next);
     return "adopted";
   }
+  if (answer.next === "damaged") return "damaged";
   if (answer.next !== "remove") return "later";
   events.notAdopted(record.id, answer.cause);
   return answer.cause;

@@ -3,6 +3,7 @@ import type { Logger } from "@boxyard/core/node";
 import type { SandboxHandle } from "@boxyard/driver";
 import { KEEP_KEYS_MS } from "../create/idempotency.ts";
 import type { EngineParts } from "../engine/parts.ts";
+import type { Held } from "./quarantine.ts";
 import { adoptLate, type RestartParts, sortOrphans } from "./restart.ts";
 import type { SnapshotKeeper } from "./snapshot-keeper.ts";
 
@@ -71,11 +72,15 @@ export class Sweep {
   private async compareWithDriver(): Promise<void> {
     const { driver } = this.parts;
     const handles = await driver.list();
-    await this.findMissing(handles);
-    await this.holdOrphans(handles);
+    const damaged = await this.findMissing(handles);
+    const orphans = await this.findOrphans(handles);
+    await this.parts.quarantine.hold([
+      ...damaged.map((handle): Held => ({ handle, cause: "damaged" })),
+      ...orphans.map((handle): Held => ({ handle, cause: "unknown" })),
+    ]);
   }
 
-  private async holdOrphans(handles: readonly SandboxHandle[]): Promise<void> {
+  private async findOrphans(handles: readonly SandboxHandle[]): Promise<readonly SandboxHandle[]> {
     const { engine, quarantine } = this.parts;
     const unknown = handles.filter(({ sandboxId }) => !engine.sandboxes.find(sandboxId));
     const { gone, kept } = await sortOrphans(
@@ -85,23 +90,26 @@ export class Sweep {
     );
     this.suspects = new Set(unknown.map(({ sandboxId }) => sandboxId));
     for (const handle of gone) await quarantine.remove(handle);
-    await quarantine.hold(kept);
+    return kept;
   }
 
-  private async findMissing(handles: readonly SandboxHandle[]): Promise<void> {
+  /** Returns those that the driver has and of which it cannot read what it has kept. */
+  private async findMissing(handles: readonly SandboxHandle[]): Promise<SandboxHandle[]> {
     const { engine } = this.parts;
     const byId = new Map(handles.map((handle) => [handle.sandboxId as string, handle]));
     const missing = new Set<string>();
+    const damaged: SandboxHandle[] = [];
     for (const sandbox of engine.sandboxes.all()) {
       const { id, state } = sandbox;
       const handle = byId.get(id);
       if (handle || state !== "running") {
-        if (sandbox.isAdoptionPending) await adoptLate(this.parts, sandbox, handle);
+        if (sandbox.isAdoptionPending && (await adoptLate(this.parts, sandbox, handle)) && handle) damaged.push(handle);
         continue;
       }
       if (this.missing.has(id)) await engine.end(sandbox, "lost").catch(() => {});
       else missing.add(id);
     }
     this.missing = missing;
+    return damaged;
   }
 }

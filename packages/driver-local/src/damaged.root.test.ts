@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import type { SandboxHandle } from "@boxyard/driver";
+import { DataPaths } from "./state/paths.ts";
+import { copyOf, readRecord } from "./state/record.ts";
+import { TestMachine } from "./testing/machine.ts";
+
+let machine: TestMachine;
+beforeAll(async () => {
+  machine = await TestMachine.make();
+}, 600_000);
+afterAll(() => machine?.dispose(), 60_000);
+
+const stateOf = ({ sandboxId }: SandboxHandle) => new DataPaths(machine.dataDir).state(sandboxId);
+
+test("a sandbox whose record and copy are damaged is told from a lost one, its user ids and address are nobody else's, and it can be removed", async () => {
+  const [bad, other] = [await machine.boot(), await machine.boot()];
+  const before = readRecord(stateOf(bad));
+  const whole = readFileSync(stateOf(bad));
+  for (const file of [stateOf(bad), copyOf(stateOf(bad))]) writeFileSync(file, whole.subarray(0, 50));
+  await machine.close();
+  await machine.reopen();
+  const { driver } = machine;
+  expect((await driver.list()).map(({ sandboxId }) => sandboxId).sort()).toEqual([bad.sandboxId, other.sandboxId].sort());
+  expect((await driver.inspect(other)).phase).toBe("running");
+  for (const incarnation of [1, 2]) {
+    await expect(driver.recover({ ...bad, incarnation })).rejects.toMatchObject({ code: "data_loss", reason: "state_damaged" });
+  }
+  const made = [await machine.boot(), await machine.boot(), await machine.boot()].map((handle) => readRecord(stateOf(handle)));
+  expect(made.map((record) => record?.uidBase)).not.toContain(before?.uidBase);
+  expect(made.map((record) => record?.lease.address)).not.toContain(before?.lease.address);
+
+  await driver.freeze(bad);
+  writeFileSync(stateOf(bad), whole);
+  expect(await driver.inspect(bad)).toMatchObject({ phase: "running", frozen: true });
+  await driver.recover(bad);
+  await driver.thaw(bad);
+  await driver.setNetwork(bad, { internetAccess: true });
+
+  for (const file of [stateOf(bad), copyOf(stateOf(bad))]) writeFileSync(file, "");
+  await driver.freeze(bad);
+  for (const handle of await driver.list()) await driver.destroy(handle);
+  expect(await driver.list()).toEqual([]);
+}, 60_000);
