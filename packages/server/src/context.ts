@@ -23,6 +23,7 @@ import { Engine } from "./sandboxes/engine/engine.ts";
 import type { EngineParts } from "./sandboxes/engine/parts.ts";
 import { SandboxService } from "./sandboxes/service.ts";
 import { ForkService } from "./sandboxes/snapshots/fork-service.ts";
+import { RollbackService } from "./sandboxes/snapshots/rollback-service.ts";
 import { SnapshotService } from "./sandboxes/snapshots/snapshot-service.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { Liveness, livenessSettings } from "./sandboxes/upkeep/liveness.ts";
@@ -138,7 +139,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
   const { maxTimeoutHours } = config;
   const [gate, idempotency] = [gateOf(config, clock), new Idempotency(store, clock)];
-  const serving = { ...making, ...made, snapshotKeeper, gate, idempotency, templates, store, driver, maxTimeoutHours };
+  const serving = { ...making, ...made, snapshotKeeper, gate, idempotency, templates, store, driver, events, maxTimeoutHours };
   const sandboxes = new SandboxService({ ...serving, sampler, liveness, logs: sandboxLogs });
   const context: ServerContext = {
     config,
@@ -150,6 +151,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     sandboxes,
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
+    rollbacks: new RollbackService(serving),
     tokens,
     sdkPackage,
   };

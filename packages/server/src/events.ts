@@ -53,6 +53,10 @@ export class Events {
     this.logger.warn({ ...named(of), err: error }, "sandbox not captured; it runs on");
     this.tell(of, "warn", "The sandbox could not be captured and runs on", { event: "snapshot_failed" });
   }
+  rolledBack(of: Subject, snapshot: string): void {
+    this.logger.info({ ...named(of), snapshot }, "sandbox rolled back");
+    this.tell(of, "info", "The sandbox goes on from a snapshot", { event: "rolled_back" });
+  }
   snapshotKept(snapshot: string, keepMs: number): void {
     this.logger.warn({ snapshot, keepMs }, "the driver has a snapshot that the store does not know; it is kept for a time");
   }

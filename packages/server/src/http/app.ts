@@ -25,6 +25,7 @@ import { updateNetwork } from "./sandboxes/network.ts";
 import { pauseSandbox } from "./sandboxes/pause.ts";
 import { refreshSandbox } from "./sandboxes/refresh.ts";
 import { resumeSandbox } from "./sandboxes/resume.ts";
+import { rollbackSandbox } from "./sandboxes/rollback.ts";
 import type { SandboxServices } from "./sandboxes/services.ts";
 import { createSnapshot, listSnapshots } from "./sandboxes/snapshots.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
@@ -65,6 +66,7 @@ export function createApp(context: ApiServices): Api {
   mount(app, context, routes.updateNetwork, updateNetwork);
   mount(app, context, routes.pauseSandbox, pauseSandbox);
   mount(app, context, routes.forkSandbox, forkSandbox);
+  mount(app, context, routes.rollbackSandbox, rollbackSandbox);
   mount(app, context, routes.createSnapshot, createSnapshot);
   mount(app, context, routes.listSnapshots, listSnapshots);
   mount(app, context, routes.getSandboxLogs, getSandboxLogs);

@@ -17,6 +17,9 @@ export const SandboxFork = z
 export const SandboxForkResult = z
   .object({ sandbox: Sandbox.optional(), error: z.object({ code: z.int(), message: z.string() }).optional() })
   .openapi("SandboxForkResult");
+export const SandboxRollback = z
+  .object({ snapshotID: z.string().openapi({ description: "Of a snapshot of this sandbox, or of the one that it was made from" }) })
+  .openapi("SandboxRollbackRequest");
 export const NewSnapshot = z
   .object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) })
   .openapi("SandboxSnapshotRequest");
@@ -47,6 +50,15 @@ export const snapshotRoutes = {
     summary: "Make copies of a running sandbox",
     request: { params: SandboxPath, headers: IdempotencyHeaders, body: body(SandboxFork, false) },
     responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 422, 501, 503) },
+  }),
+  rollbackSandbox: createRoute({
+    method: "post",
+    path: "/sandboxes/{sandboxID}/rollback",
+    tags,
+    security,
+    summary: "Take a sandbox back to one of its snapshots",
+    request: { params: SandboxPath, body: body(SandboxRollback) },
+    responses: { 204: none("It runs as it was at the snapshot"), ...errors(400, 404, 409, 501, 503) },
   }),
   createSnapshot: createRoute({
     method: "post",

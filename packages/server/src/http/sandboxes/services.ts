@@ -1,6 +1,7 @@
 import type { ServerConfig } from "../../config.ts";
 import type { SandboxService } from "../../sandboxes/service.ts";
 import type { ForkService } from "../../sandboxes/snapshots/fork-service.ts";
+import type { RollbackService } from "../../sandboxes/snapshots/rollback-service.ts";
 import type { SnapshotService } from "../../sandboxes/snapshots/snapshot-service.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
 import type { Templates } from "../../templates/templates.ts";
@@ -11,6 +12,7 @@ export interface SandboxServices {
   readonly sandboxes: SandboxService;
   readonly snapshots: SnapshotService;
   readonly forks: ForkService;
+  readonly rollbacks: RollbackService;
   readonly templates: Pick<Templates, "idsFor">;
   readonly tokens: Tokens;
   readonly config: Pick<ServerConfig, "domain">;

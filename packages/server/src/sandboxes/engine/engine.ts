@@ -82,6 +82,17 @@ export class Engine {
     });
   }
 
+  /** Runs several transitions in one turn: nothing else happens to the sandbox between them. Throws `not_found`. */
+  async inTurn<T>(sandbox: Sandbox, work: (run: RunInTurn) => Promise<T>): Promise<T> {
+    return sandbox.queue.run(() => {
+      if (sandbox.isEnding) throw sandboxNotFound(sandbox.id);
+      return work((transition, input, options = {}) => {
+        if (!transition.from.includes(sandbox.state as never)) throw wrongState(sandbox);
+        return this.perform(sandbox, transition, input, options);
+      });
+    });
+  }
+
   /** Works on a running sandbox in its turn: nothing else happens to it meanwhile. Throws `not_found`, or `wrong_state` if it does not run then. */
   async whileRunning<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
     return sandbox.queue.run(async () => {
@@ -148,7 +159,7 @@ export class Engine {
   ): Promise<SandboxRecord> {
     const work = () => runTransition(this.parts, sandbox, transition, input, this.write, options);
     try {
-      await (transition.needsRoom ? this.parts.capacity.start(sandbox.record.facts.resources, work) : work());
+      await (transition.needsRoom && !options.hasRoom ? this.parts.capacity.start(sandbox.record.facts.resources, work) : work());
     } catch (error) {
       if (transition.onFailure === "remove") await this.remove(sandbox, "create_failed").catch(() => {});
       if (transition.onFailure === "retry") sandbox.retryAt = this.parts.clock.monotonic() + RETRY_MS;
@@ -241,6 +252,13 @@ export class Engine {
     }
   }
 }
+
+/** Runs a transition within a turn that is held already. Throws `wrong_state` if it may not begin now. */
+export type RunInTurn = <Input, Context extends TransitionContext>(
+  transition: Transition<Input, Context>,
+  input: Input,
+  options?: RunOptions,
+) => Promise<SandboxRecord>;
 
 function wrongState({ id, state }: Sandbox): AppError {
   return new AppError("aborted", `Sandbox '${id}' is in state '${state}'`, { reason: "wrong_state", details: { state } });

@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** The intended state is written already: only the rest is to be done (the retry of a removal). */
   readonly hasIntent?: boolean;
+  /** What it starts ran a moment ago: it takes nothing that it did not have. */
+  readonly hasRoom?: boolean;
 }
 
 /**

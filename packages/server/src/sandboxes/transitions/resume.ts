@@ -1,5 +1,6 @@
 import type { InitBody } from "@boxyard/agent-client";
 import { AppError, isAppError, type Step } from "@boxyard/core";
+import type { SnapshotRef } from "@boxyard/driver";
 import { isNoRoom } from "../create/capacity-gate.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
@@ -12,6 +13,8 @@ export interface ResumeInput {
   readonly timeoutMs: number;
   /** False: it boots from its disk, whatever has been kept. */
   readonly memory: boolean;
+  /** It goes on from this snapshot, and not from what its pause has kept. */
+  readonly from?: SnapshotRef;
 }
 
 export interface ResumeContext extends TransitionContext, ResumeInput {}
@@ -19,11 +22,11 @@ export interface ResumeContext extends TransitionContext, ResumeInput {}
 /** What was kept stays untouched until all is done, so each failure leads back to it. */
 const bringBack: Step<ResumeContext> = {
   name: "bringBack",
-  async run({ parts, sandbox, memory }, undo, signal) {
+  async run({ parts, sandbox, memory, from }, undo, signal) {
     undo.add("revert", async () => {
       if (sandbox.state === "resuming") await parts.driver.revert(sandbox.id);
     });
-    await parts.driver.resume(driverSpecOf(sandbox.record), { memory }, signal);
+    await parts.driver.resume({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, { memory }, signal);
   },
 };
 
@@ -63,11 +66,11 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   failed: ({ parts, sandbox }, error) => parts.events.resumeFailed(sandbox.record, error),
 };
 
-/** With its memory the agent still has its environment, which a boot from the disk needs again. */
-function bodyOf({ parts, sandbox, memory }: ResumeContext): InitBody {
+/** With its memory the agent still has its environment, which a boot from the disk needs again; that of a snapshot may be older. */
+function bodyOf({ parts, sandbox, memory, from }: ResumeContext): InitBody {
   const { facts, settings } = sandbox.record;
   const { envVars, ...others } = initBodyOf(parts, sandbox.record, facts.templateEnv ?? {});
-  return memory && settings.pauseMode === "full" ? others : { ...others, ...(envVars && { envVars }) };
+  return memory && settings.pauseMode === "full" && !from ? others : { ...others, ...(envVars && { envVars }) };
 }
 
 /** What a caller is told when a resume fails. The sandbox stays paused, so trying again is safe. */

@@ -1,0 +1,77 @@
+import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
+import type { SandboxDriver, SnapshotRef } from "@boxyard/driver";
+import type { Events } from "../../events.ts";
+import type { TemplateVersion } from "../../store/index.ts";
+import type { Templates } from "../../templates/templates.ts";
+import type { Engine, RunInTurn } from "../engine/engine.ts";
+import type { Sandbox } from "../engine/sandbox.ts";
+import { pause } from "../transitions/pause.ts";
+import { resume } from "../transitions/resume.ts";
+
+export interface RollbackServiceParts {
+  readonly engine: Engine;
+  readonly templates: Templates;
+  readonly driver: Pick<SandboxDriver, "capabilities">;
+  readonly events: Events;
+  readonly clock: { now(): number };
+}
+
+/** Takes sandboxes back to what they were at one of their snapshots. */
+export class RollbackService {
+  private readonly parts: RollbackServiceParts;
+
+  constructor(parts: RollbackServiceParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * The same sandbox goes on from a snapshot that was made of it, or that it was made from: with its id, token, metadata, network and the time
+   * that it has left; a paused one runs then. It is paused first, and what that keeps is the way back: when the rollback fails it goes on as it
+   * was. A server that dies in between leaves it paused, as it was before.
+   * Throws `not_found`; `invalid_argument` for a snapshot of another sandbox; `aborted` while the sandbox changes; `unavailable`.
+   */
+  async rollback(teamId: TeamId, id: SandboxId, snapshotId: string): Promise<void> {
+    const { engine, templates, events } = this.parts;
+    const sandbox = engine.sandboxes.visibleOf(teamId, id);
+    const from = refOf(sandbox, templates.resolve(teamId, snapshotId, "snapshotID"));
+    await engine.inTurn(sandbox, (run) => this.goBack(sandbox, from, run));
+    events.rolledBack(sandbox.record, from.snapshot);
+  }
+
+  private async goBack(sandbox: Sandbox, from: SnapshotRef, run: RunInTurn): Promise<void> {
+    const { clock, driver } = this.parts;
+    const { endAt, facts, state } = sandbox.record;
+    const hasRoom = state === "running";
+    const timeoutMs = hasRoom ? endAt - clock.now() : facts.timeoutMs;
+    const memory = driver.capabilities.checkpoint === "memory";
+    try {
+      if (hasRoom) await run(pause, { memory });
+      await run(resume, { timeoutMs, memory: from.memory, from }, { hasRoom });
+    } catch (error) {
+      if (hasRoom && sandbox.state === "paused") await run(resume, { timeoutMs, memory }, { hasRoom }).catch(() => {});
+      throw failure(sandbox, error);
+    }
+  }
+}
+
+function refOf({ id, record }: Sandbox, { buildId, spec: { snapshot } }: TemplateVersion): SnapshotRef {
+  // Only these stand on the image of the sandbox, and have its resources.
+  if (snapshot && (snapshot.sandboxId === id || record.facts.buildId === buildId))
+    return { snapshot: snapshot.id, memory: snapshot.memory };
+  throw new AppError("invalid_argument", "snapshotID: is no snapshot of this sandbox, nor the one that it was made from", {
+    reason: "foreign_snapshot",
+  });
+}
+
+function failure({ id, state }: Sandbox, error: unknown): AppError {
+  if (error instanceof AppError && error.reason === "wrong_state") {
+    const message = `Sandbox '${id}' cannot be rolled back while in '${String(error.details.state)}' state`;
+    return new AppError("aborted", message, { reason: "cannot_roll_back", cause: error });
+  }
+  if (error instanceof AppError && ["not_found", "aborted", "canceled", "unimplemented"].includes(error.code)) return error;
+  const how = state === "running" ? "runs on as it was" : "is paused as it was";
+  const why = error instanceof AppError ? error.message : "the server's log says why";
+  const shouldRetry = error instanceof AppError && error.code === "resource_exhausted";
+  const message = `The sandbox could not be rolled back and ${how}: ${why}`;
+  return new AppError("unavailable", message, { reason: "rollback_failed", details: { shouldRetry }, cause: error });
+}
