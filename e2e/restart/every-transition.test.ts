@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type ApiReply, eventually } from "@boxyard/testkit";
-import { TRANSITION_POINTS } from "@boxyard/testkit/fault-points";
+import { KEEP_IN_MEMORY, TRANSITION_POINTS, WAKE_POINTS } from "@boxyard/testkit/fault-points";
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
@@ -18,8 +18,14 @@ type Ask = (path: string) => Promise<ApiReply>;
 /** How each transition is asked for, and what comes before it. A transition without its line does not compile. */
 const WAYS: Readonly<Record<Kept, { readonly first?: (ask: Ask) => Promise<ApiReply>; readonly ask: (ask: Ask) => Promise<ApiReply> }>> = {
   pause: { ask: (ask) => ask("pause") },
-  resume: { first: (ask) => ask("pause"), ask: (ask) => ask("resume") },
+  resume: { first: pauseToDisk, ask: (ask) => ask("resume") },
 };
+
+/** So that the next resume reads the image. */
+function pauseToDisk(ask: Ask): Promise<ApiReply> {
+  platform().inject({ ...KEEP_IN_MEMORY, when: "before", act: "internal" });
+  return ask("pause");
+}
 
 /** One process that counts: its memory must survive. */
 const COUNT = `
@@ -90,3 +96,25 @@ for (const [name, { first, ask: transition }] of Object.entries(WAYS) as [Kept, 
     }
   });
 }
+
+describe("a resume of a sandbox that is still in memory", () => {
+  for (const point of WAKE_POINTS) {
+    test(`that the server is killed in before ${point.step} loses nothing`, async () => {
+      expect((await ask("pause")).status).toBe(204);
+      platform().inject({ ...point, when: "before", act: "die" });
+      const answer = ask("resume").catch(() => undefined);
+      await platform().died();
+      expect(await answer).toBeUndefined();
+      await platform().restart();
+      expect(await stateNow()).toBe("paused");
+      await goesOn();
+    }, 60_000);
+
+    test(`that fails before ${point.step} is one from the image`, async () => {
+      expect((await ask("pause")).status).toBe(204);
+      platform().inject({ ...point, when: "before", act: "internal" });
+      expect((await ask("resume")).status).toBe(201);
+      await goesOn();
+    }, 60_000);
+  }
+});

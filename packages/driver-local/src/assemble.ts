@@ -3,11 +3,12 @@ import { AppError, isSandboxId, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
-import { limitInstance, machineSize } from "./cgroup/instance-limits.ts";
+import { limitInstance, machineSize, useOfInstance } from "./cgroup/instance-limits.ts";
 import { SpareChildren } from "./cgroup/spare-children.ts";
 import { readMemoryAccount } from "./cgroup/stats.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
 import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
+import { WakeCache } from "./checkpoint/wake-cache.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import { Figures } from "./figures/figures.ts";
@@ -33,6 +34,9 @@ import { stepTrace } from "./step-trace.ts";
 const AGENT_TIMEOUT_MS = 10_000;
 const CRIU_LIMIT_MS = 30_000;
 const MAX_OPEN_FILES = 16_384;
+/** Of the memory that all sandboxes may have: for those that are paused, and what is to be free beside them. */
+const WAKE_CACHE_SHARE = 1 / 4;
+const LEAST_FREE_SHARE = 1 / 8;
 
 export interface AssembledParts {
   /** Eight hex digits that all names of this server on the machine carry. */
@@ -66,6 +70,15 @@ export function assembleDriver(
     config.logger.warn(limits, "sandboxes hold more memory than all of them may now; the old limit holds until they have ended");
   }
   const clock = config.clock ?? systemClock;
+  const { budgetBytes = Math.floor(limits.memoryBytes * WAKE_CACHE_SHARE), lingerMs = 0 } = config.wakeCache ?? {};
+  const wakeCache = new WakeCache({
+    limits: { budgetBytes, lingerMs },
+    clock,
+    memory: () => ({
+      freeBytes: useOfInstance(cgroups, limits).memoryFreeBytes,
+      leastFreeBytes: limits.memoryBytes * LEAST_FREE_SHARE,
+    }),
+  });
   const parts: LocalParts = {
     paths,
     machine: {
@@ -77,11 +90,12 @@ export function assembleDriver(
     cgroups,
     spareChildren,
     limits,
-    guard: new MemoryGuard({ running: () => runningSandboxes(parts), logger: config.logger }),
     figures: Figures.open(
       { factsOf: (id) => paths.hostFacts(id), accountOf: (id) => readMemoryAccount(cgroupOf({ cgroups, clock }, id)), clock },
       config.logger,
     ),
+    wakeCache,
+    guard: new MemoryGuard({ running: () => runningSandboxes(parts), logger: config.logger, beforeLook: () => wakeCache.look() }),
     uidRanges: new UidRanges(instance, new UidClaims(RUN_DIRECTORY, instance, bootId())),
     networks,
     storage,

@@ -17,6 +17,8 @@ export interface LocalDriverConfig {
   readonly reserve?: Reserve;
   /** How long an agent may take to answer after its start; 10,000 by default. */
   readonly agentTimeoutMs?: number;
+  /** Paused sandboxes that may stay in memory (`BOXYARD_WAKE_CACHE_*`); none by default. */
+  readonly wakeCache?: { readonly budgetBytes?: number; readonly lingerMs: number };
   /** How long one run of CRIU may take, milliseconds, beside the time for its memory; 30,000 by default. */
   readonly criuLimitMs?: number;
   /** Called around every step; may inject faults in tests. */

@@ -1,3 +1,3 @@
 import { localDriverContract } from "./testing/contract.ts";
 
-localDriverContract("runc");
+localDriverContract("runc", 60_000);

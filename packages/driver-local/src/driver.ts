@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from "node:fs";
 import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId, SerialQueues } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type {
@@ -11,6 +12,7 @@ import type {
   ImageStore,
   KeptSpec,
   PauseOptions,
+  Reclaim,
   ResourceStats,
   RuntimePhase,
   RuntimeStatus,
@@ -24,7 +26,7 @@ import { waitUntilEnded } from "./cgroup/ended.ts";
 import { useOfInstance } from "./cgroup/instance-limits.ts";
 import { readOomKills } from "./cgroup/stats.ts";
 import { Generations } from "./checkpoint/generation.ts";
-import { generationOf, pauseSandbox } from "./checkpoint/pause.ts";
+import { freeSandbox, generationOf, pauseSandbox } from "./checkpoint/pause.ts";
 import { resumeBy, resumeSandbox, revertSandbox } from "./checkpoint/resume.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
 import { connectInside } from "./network/connect-inside.ts";
@@ -74,6 +76,8 @@ export class LocalDriver implements SandboxDriver {
   private readonly fingerprinter: () => Promise<Fingerprint>;
   /** What changes a sandbox happens one after the other. */
   private readonly queues = new SerialQueues<SandboxId>();
+  /** Frozen processes of paused sandboxes that an earlier process has left are on their way out. */
+  private readonly remainders: Promise<unknown>;
 
   constructor(parts: LocalParts, fingerprinter: () => Promise<Fingerprint>) {
     this.parts = parts;
@@ -88,6 +92,9 @@ export class LocalDriver implements SandboxDriver {
     };
     const layers = new LayerStore(parts.paths.root, (maxBytes) => parts.storage.withLimit(maxBytes, (limit) => limit));
     this.snapshots = new LocalSnapshots(parts, layers, (handle, work) => this.whileRunning(handle, work));
+    parts.wakeCache.open((id) => this.endRemainder(id));
+    const ids = readdirSync(parts.paths.sandboxes).filter(isSandboxId);
+    this.remainders = Promise.all(ids.map((id) => this.endRemainder(id)));
     this.images = new LocalImages(layers, {
       still: (handle, work) => this.whileStill(handle, work),
       standingOn: (digest) => sandboxesOn(parts.paths, digest),
@@ -107,6 +114,10 @@ export class LocalDriver implements SandboxDriver {
       ...useOfInstance(cgroups, limits),
       ...storage.room(),
     };
+  }
+
+  reclaim(wanted: Reclaim): Promise<boolean> {
+    return this.parts.wakeCache.reclaim(wanted);
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {
@@ -321,6 +332,7 @@ export class LocalDriver implements SandboxDriver {
   async close(): Promise<void> {
     this.parts.guard.close();
     this.parts.figures?.close();
+    await Promise.all([this.parts.wakeCache.close(), this.remainders]);
     this.parts.spareChildren.close();
     await this.parts.networks.close();
     await this.parts.storage.close();
@@ -338,6 +350,17 @@ export class LocalDriver implements SandboxDriver {
     await this.parts.networks.release();
     await this.parts.storage.release();
     this.parts.cgroups.remove();
+  }
+
+  /** What still stands of a paused sandbox goes, unless it is kept for a quick wake. */
+  private endRemainder(sandboxId: SandboxId): Promise<void> {
+    return this.queues.run(sandboxId, async () => {
+      const { parts } = this;
+      const record = readRecord(parts.paths.state(sandboxId));
+      if (!record || !existsSync(cgroupOf(parts, sandboxId).top) || parts.wakeCache.has(sandboxId) || !isPaused(parts, record)) return;
+      // The next call that touches the sandbox tries again.
+      await freeSandbox(parts, record).catch((error: unknown) => parts.onUndoError("freeSandbox", error));
+    });
   }
 
   private async setFrozen(handle: SandboxHandle, frozen: boolean): Promise<void> {

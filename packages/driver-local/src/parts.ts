@@ -27,6 +27,12 @@ export interface SandboxNetworks {
   attach(lease: NetworkLease, netnsPid: number, egress: EgressPolicy): Promise<void>;
   /** Changes what an attached lease may reach, at once, for open connections too. Repeatable. */
   change(lease: NetworkLease, egress: EgressPolicy): Promise<void>;
+  /** Nothing passes any more; link and address stay, for `reconnect`. For a sandbox that is paused with its processes still there. */
+  disconnect(lease: NetworkLease): void;
+  /** The lease of a later incarnation with the link and the address of a disconnected one; nothing passes yet. */
+  renew(lease: NetworkLease, incarnation: number): NetworkLease;
+  /** After `renew`: opens the link again. */
+  reconnect(lease: NetworkLease, egress: EgressPolicy): void;
   /** Takes everything of a lease away and frees its address. Repeatable, works from the lease alone. */
   detach(lease: NetworkLease): Promise<void>;
   close(): Promise<void>;

@@ -17,6 +17,7 @@ interface Removal {
 const endProcesses: Removal = {
   name: "endProcesses",
   async run(parts, id) {
+    parts.wakeCache.take(id);
     endTracers(parts, id);
     await cgroupOf(parts, id).killAndWait();
     await parts.runtime.forget(id);

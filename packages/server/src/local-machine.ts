@@ -33,13 +33,14 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     },
     rebuildBase: () => rebuildBase(settings(), reporter()),
     openDriver: (logger) => {
-      const { dataDir, network, runtime, reserve, maxOpenFiles } = settings();
+      const { dataDir, network, runtime, reserve, maxOpenFiles, wakeCache } = settings();
       return openLocalDriver({
         dataDir: dataDir,
         logger,
         ...(network && { network }),
         ...(runtime && { runtime }),
         ...(reserve && { reserve }),
+        ...(wakeCache && { wakeCache }),
         ...(maxOpenFiles && { maxOpenFiles }),
         ...(faults.driver && { observer: faults.driver }),
       });

@@ -124,6 +124,11 @@ export class SandboxCgroup {
     writeFileSync(join(this.top, "cgroup.freeze"), "1");
   }
 
+  /** Asks for the thaw of everything but what is frozen below, and does not wait for it. */
+  beginThaw(): void {
+    writeFileSync(join(this.top, "cgroup.freeze"), "0");
+  }
+
   /** Everything runs again, but for the groups (paths from the top) that are to stay frozen. Fine when there is no cgroup. */
   async thawAll(butNot: readonly string[]): Promise<void> {
     if (this.event("frozen") === undefined) return;

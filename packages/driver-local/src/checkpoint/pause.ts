@@ -6,6 +6,7 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
 import { dumpMemory, type Found } from "./dump.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
+import { keepStanding } from "./standing.ts";
 import { endTracers } from "./tracers.ts";
 
 export const generationsOf = (parts: LocalParts, { sandboxId }: Pick<SandboxRecord, "sandboxId">) =>
@@ -81,15 +82,32 @@ const frees = [
   { name: "removeCgroup", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => cgroupOf(parts, sandboxId).remove() },
 ] as const;
 
+/** What a pause does before, or in place of it. */
+export const STAND = "keepStanding";
 /** The names of what `freeSandbox` does, in order. */
 export const FREES: readonly string[] = frees.map(({ name }) => name);
 
 /** Ends what runs of a sandbox and gives back what it held. Its generation and its volume stay. Repeatable. */
 export async function freeSandbox(parts: LocalParts, record: SandboxRecord): Promise<void> {
+  parts.wakeCache.take(record.sandboxId);
   for (const { name, run } of frees) {
     await parts.observer.before?.(name);
     await run(parts, record);
     await parts.observer.after?.(name);
+  }
+}
+
+/** For a quick wake; whatever fails there, the generation is whole, and the processes are ended. */
+async function isKeptStanding({ parts, record, memory }: PauseContext): Promise<boolean> {
+  if (!memory) return false;
+  try {
+    await parts.observer.before?.(STAND);
+    const isKept = await keepStanding(parts, record);
+    await parts.observer.after?.(STAND);
+    return isKept;
+  } catch (error) {
+    parts.onUndoError(STAND, error);
+    return false;
   }
 }
 
@@ -122,7 +140,7 @@ export async function pauseSandbox(
   }
   undo.disarm();
   // It is paused; what could not be given back now is so by the next call that touches the sandbox.
-  await freeSandbox(parts, record).catch((error: unknown) => parts.onUndoError("freeSandbox", error));
+  if (!(await isKeptStanding(ctx))) await freeSandbox(parts, record).catch((error: unknown) => parts.onUndoError("freeSandbox", error));
   return generationOf(ctx.file);
 }
 

@@ -2,7 +2,7 @@ import { AppError, Cleanup, runSteps, type SandboxId, type Step } from "@boxyard
 import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
 import { upperOf } from "../rootfs/upper.ts";
-import { type CreateContext, cgroupOf, type LocalParts } from "../sandbox.ts";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { diskQuotaOf, diskUidBaseOf, readRecord, type SandboxRecord, writeRecord } from "../state/record.ts";
 import { awaitAgent } from "../steps/await-agent.ts";
 import { bundle } from "../steps/bundle.ts";
@@ -14,14 +14,11 @@ import type { GenerationFile } from "./generation.ts";
 import { changeNames } from "./hosts.ts";
 import { freeSandbox, generationsOf, notPaused } from "./pause.ts";
 import { restoreProcesses } from "./restore-processes.ts";
+import type { ResumeContext } from "./resume-context.ts";
+import { standsAsLeft } from "./standing.ts";
+import { wakeSteps } from "./wake.ts";
 
 type KeptDisk = Pick<GenerationFile, "uidBase" | "diskUidBase" | "diskUsedBytes"> & { readonly disk: string };
-
-export interface ResumeContext extends CreateContext {
-  readonly generation: GenerationFile;
-  /** Of the incarnation that was paused. */
-  readonly oldAddress: string;
-}
 
 /** A new incarnation, with an address of its own; from here on `revert` leads back. */
 export const claim: Step<ResumeContext> = {
@@ -73,38 +70,64 @@ export const rebootSteps: readonly Step<ResumeContext>[] = [
   ...([start, awaitAgent] as Step<ResumeContext>[]),
 ];
 
-/** Paused again when this throws. */
-export function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory: boolean, signal: AbortSignal): Promise<SandboxRecord> {
+/** Paused again when this throws. A wake from memory that does not come about is a restore from the image. */
+export async function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory: boolean, signal: AbortSignal): Promise<SandboxRecord> {
+  const found = find(parts, spec);
+  const standing = parts.wakeCache.take(spec.sandboxId);
+  if (memory && standing && isOfSameSize(found.record, spec) && standsAsLeft(parts, found.record, standing)) {
+    try {
+      return await attempt(wakeSteps, { parts, spec, ...found, standing }, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      parts.onUndoError("wake", error);
+    }
+  }
   return resumeBy((generation) => (memory && generation.memory ? restoreSteps : rebootSteps), { parts, spec }, signal);
 }
+
+/** Limits are set, and told inside, when processes are made. */
+const isOfSameSize = (record: SandboxRecord, spec: SandboxSpec) => Bun.deepEquals(record.resources, spec.resources);
+
+type Found = Pick<ResumeContext, "record" | "generation">;
+type Wish = Pick<ResumeContext, "parts" | "spec" | "from">;
 
 /** Goes on with a paused sandbox by other steps than those of a resume. Paused again when this throws. */
 export async function resumeBy(
   stepsFor: (generation: GenerationFile) => readonly Step<ResumeContext>[],
-  { parts, spec, from }: Pick<ResumeContext, "parts" | "spec" | "from">,
+  wish: Wish,
   signal: AbortSignal,
 ): Promise<SandboxRecord> {
-  const { sandboxId } = spec;
+  const found = find(wish.parts, wish.spec);
+  // What the pause has left.
+  await freeSandbox(wish.parts, found.record);
+  return attempt(stepsFor(found.generation), { ...wish, ...found }, signal);
+}
+
+function find(parts: LocalParts, { sandboxId, incarnation }: SandboxSpec): Found {
   const record = readRecord(parts.paths.state(sandboxId));
   const generation = record && generationsOf(parts, record).whole();
   if (!record || !generation) throw notPaused(sandboxId);
-  if (record.incarnation !== generation.incarnation || spec.incarnation <= record.incarnation) {
+  if (record.incarnation !== generation.incarnation || incarnation <= record.incarnation) {
     throw new AppError("failed_precondition", `Sandbox ${sandboxId} is at incarnation ${record.incarnation}`, {
       reason: "bad_incarnation",
     });
   }
-  // What the pause may have left.
-  await freeSandbox(parts, record);
+  return { record, generation };
+}
+
+async function attempt(
+  steps: readonly Step<ResumeContext>[],
+  wish: Wish & Found & Pick<ResumeContext, "standing">,
+  signal: AbortSignal,
+): Promise<SandboxRecord> {
+  const { parts, spec, record } = wish;
+  const { sandboxId } = spec;
   const volume = parts.storage.volumePath(sandboxId);
-  const ctx: ResumeContext = {
-    ...{ parts, spec, from, record, generation, volume },
-    cgroup: cgroupOf(parts, sandboxId),
-    oldAddress: record.lease.address,
-  };
+  const ctx: ResumeContext = { ...wish, volume, cgroup: cgroupOf(parts, sandboxId), oldAddress: record.lease.address };
   const undo = new Cleanup(parts.onUndoError);
   undo.add("revert", () => revertSandbox(parts, sandboxId));
   try {
-    await runSteps(stepsFor(generation), ctx, undo, signal, parts.observer);
+    await runSteps(steps, ctx, undo, signal, parts.observer);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw fromErrno(`resume sandbox ${sandboxId}`, error);

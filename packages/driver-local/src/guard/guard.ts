@@ -18,6 +18,8 @@ export interface GuardParts {
   readonly logger: Pick<Logger, "error">;
   /** Memory of the machine; another one in tests. */
   readonly memory?: typeof memoryNow;
+  /** Gives back what nobody needs, before anybody is judged. */
+  readonly beforeLook?: () => void;
 }
 
 const LOOK_MS = 500;
@@ -50,6 +52,7 @@ export class MemoryGuard {
 
   /** One look; the timer's, or a test's. */
   look(): void {
+    this.contained(() => this.parts.beforeLook?.());
     this.contained(() => this.judgeOrphans());
     const { availableBytes, totalBytes } = this.memory();
     const isGoing = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;

@@ -12,9 +12,9 @@ import { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
 import { Forwarding } from "./forwarding.ts";
 import { assertNoOverlap, type MachineFacts, readMachine } from "./machine.ts";
-import { findLink, listAddresses, listLinks, setLinkGroup } from "./netlink/route.ts";
+import { deleteLinkRoute, findLink, listAddresses, listLinks, newLinkRoute, setLinkGroup } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { addressOfLink, groupFor, leaseIndex, leaseLink, makePlan, type Plan, policyOf } from "./plan.ts";
+import { addressOfLink, GROUP, groupFor, leaseIndex, leaseLink, makePlan, type Plan, policyOf } from "./plan.ts";
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
@@ -210,6 +210,28 @@ class Networks implements SandboxNetworks {
     this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), groupFor(egress)));
     const held = this.held.get(lease.address);
     if (held) held.asker.egress = egress;
+  }
+
+  disconnect(lease: NetworkLease): void {
+    const address = this.addressOf(lease);
+    const { kernel, plan } = this.parts;
+    // Unknown groups may send nothing; without the route nothing is sent there.
+    kernel.router.request(deleteLinkRoute(address), setLinkGroup(leaseIndex(plan, address), GROUP.standing));
+  }
+
+  renew(lease: NetworkLease, incarnation: number): NetworkLease {
+    this.addressOf(lease);
+    const renewed = { ...lease, incarnation };
+    this.hold(lease.address, renewed, { internetAccess: false }, this.held.get(lease.address)?.process);
+    return renewed;
+  }
+
+  reconnect(lease: NetworkLease, egress: EgressPolicy): void {
+    const address = this.addressOf(lease);
+    const { kernel, plan } = this.parts;
+    const index = leaseIndex(plan, address);
+    this.hold(lease.address, lease, egress, this.held.get(lease.address)?.process);
+    kernel.router.request(newLinkRoute(address, index), setLinkGroup(index, groupFor(egress)));
   }
 
   async detach(lease: NetworkLease): Promise<void> {

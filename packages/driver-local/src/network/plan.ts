@@ -35,6 +35,8 @@ export const GROUP = {
   offline: 2,
   /** Unplugged, and gone as soon as its sandbox's namespace is. */
   doomed: 3,
+  /** Of a paused sandbox whose processes are still there, frozen: nothing passes, and the link stays for a quick wake. */
+  standing: 4,
 } as const;
 
 /** The group of a sandbox's link. */

@@ -52,6 +52,22 @@ function openFiles(text: string): number {
   throw new AppError("invalid_argument", `BOXYARD_MAX_OPEN_FILES='${text}' is no number from 1024 on`, { reason: "invalid_setting" });
 }
 
+const LINGER = { seconds: 60, most: 300 } as const;
+
+/** Longer than an agent keeps its commands frozen for a pause that nobody ends would let them run before they may. */
+function lingerMs(text: string | undefined): number {
+  if (text === undefined || text === "") return LINGER.seconds * 1000;
+  if (/^\d{1,3}$/.test(text) && Number(text) <= LINGER.most) return Number(text) * 1000;
+  throw new AppError("invalid_argument", `BOXYARD_WAKE_CACHE_SECONDS='${text}' is no number from 0 to ${LINGER.most}`, {
+    reason: "invalid_setting",
+  });
+}
+
+function wakeCacheOf(env: Readonly<Record<string, string | undefined>>): SetupConfig["wakeCache"] {
+  const { BOXYARD_WAKE_CACHE_MEMORY: budget, BOXYARD_WAKE_CACHE_SECONDS: seconds } = env;
+  return { lingerMs: lingerMs(seconds), ...(budget && { budgetBytes: parseSize("BOXYARD_WAKE_CACHE_MEMORY", budget) }) };
+}
+
 /** The settings of set-up from the environment. Throws `invalid_argument` and names the variable. */
 export function readSetupConfig(env: Readonly<Record<string, string | undefined>> = process.env): SetupConfig {
   const dataDir = resolve(env.BOXYARD_DATA || "/var/lib/boxyard");
@@ -62,6 +78,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     ...(env.BOXYARD_NETWORK && { network: env.BOXYARD_NETWORK }),
     ...(env.BOXYARD_POOL_SIZE && { poolSizeBytes: parseSize("BOXYARD_POOL_SIZE", env.BOXYARD_POOL_SIZE) }),
     reserve: reserveOf(env),
+    wakeCache: wakeCacheOf(env),
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     ...(env.BOXYARD_MAX_OPEN_FILES && { maxOpenFiles: openFiles(env.BOXYARD_MAX_OPEN_FILES) }),
     // A shell of `su` may lack the directories of the administrator's programs; messages are read by people who search for them in English.

@@ -1,3 +1,4 @@
+import type { LocalDriverConfig } from "../config.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 
@@ -17,6 +18,8 @@ export interface SetupConfig {
   readonly reserve?: Reserve;
   /** Files that one process of a sandbox may have open; the driver's default when left out. */
   readonly maxOpenFiles?: number;
+  /** Paused sandboxes that may stay in memory. */
+  readonly wakeCache?: LocalDriverConfig["wakeCache"];
   /** Environment of the programs that set-up runs: proxies and the like come from here. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

@@ -14,20 +14,25 @@ const TRIES_PER_LOOK = 5;
 /** Resolves when the agent answers its health check. Fails at once when the sandbox has ended, and after `agentTimeoutMs`. */
 export const awaitAgent: Step<StartContext> = {
   name: "awaitAgent",
-  async run({ parts, record }, _undo, signal) {
-    const deadline = parts.clock.monotonic() + parts.agentTimeoutMs;
-    let pause = RETRY_MS.first;
-    await parts.clock.sleep(EARLIEST_MS, signal);
-    for (let tries = 1; !(await isHealthy(record.lease.address, AGENT_PORT, parts.clock, signal)); tries++) {
-      if (tries % TRIES_PER_LOOK === 0 && !(record.process && isAlive(record.process))) {
-        throw new AppError("failed_precondition", "The sandbox ended before its agent answered", { reason: "agent_exited" });
-      }
-      if (parts.clock.monotonic() > deadline) {
-        const message = `The sandbox's agent did not answer within ${parts.agentTimeoutMs} ms`;
-        throw new AppError("deadline_exceeded", message, { reason: "agent_timeout" });
-      }
-      await parts.clock.sleep(pause, signal);
-      pause = Math.min(pause * RETRY_MS.growth, RETRY_MS.longest);
-    }
+  async run(ctx, _undo, signal) {
+    await ctx.parts.clock.sleep(EARLIEST_MS, signal);
+    await untilHealthy(ctx, signal);
   },
 };
+
+/** The same of an agent that may be ready now. */
+export async function untilHealthy({ parts, record }: StartContext, signal: AbortSignal): Promise<void> {
+  const deadline = parts.clock.monotonic() + parts.agentTimeoutMs;
+  let pause = RETRY_MS.first;
+  for (let tries = 1; !(await isHealthy(record.lease.address, AGENT_PORT, parts.clock, signal)); tries++) {
+    if (tries % TRIES_PER_LOOK === 0 && !(record.process && isAlive(record.process))) {
+      throw new AppError("failed_precondition", "The sandbox ended before its agent answered", { reason: "agent_exited" });
+    }
+    if (parts.clock.monotonic() > deadline) {
+      const message = `The sandbox's agent did not answer within ${parts.agentTimeoutMs} ms`;
+      throw new AppError("deadline_exceeded", message, { reason: "agent_timeout" });
+    }
+    await parts.clock.sleep(pause, signal);
+    pause = Math.min(pause * RETRY_MS.growth, RETRY_MS.longest);
+  }
+}

@@ -8,11 +8,14 @@ import { readInstance } from "../setup/index.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { TestMachine } from "./machine.ts";
 
-/** The contract's suite over the real driver, with sandboxes made by `runtime`. */
-export const localDriverContract = (runtime: RuntimeName) => driverContract(`local, ${runtime}`, () => makeSubject(runtime));
+/** The contract's suite over the real driver, with sandboxes made by `runtime`; with a linger, paused ones stay in memory for a quick wake. */
+export const localDriverContract = (runtime: RuntimeName, lingerMs = 0) =>
+  driverContract(`local, ${runtime}`, () => makeSubject(runtime, lingerMs));
 
-async function makeSubject(runtime: RuntimeName): Promise<ContractSubject> {
+async function makeSubject(runtime: RuntimeName, lingerMs: number): Promise<ContractSubject> {
   const machine = await TestMachine.make(runtime);
+  machine.wakeCache = { lingerMs };
+  await machine.reopen();
   const cgroup = join(findHierarchies().unified, `boxyard-${readInstance(machine.dataDir)?.instance}`);
   return {
     get driver() {
@@ -31,7 +34,7 @@ async function makeSubject(runtime: RuntimeName): Promise<ContractSubject> {
     },
     breakStarts: () => {
       machine.faults.before = async (step) => {
-        if (step !== "awaitAgent") return;
+        if (step !== "awaitAgent" && step !== "awaitThawed") return;
         // Frozen before its agent can answer: it never will.
         for (const handle of await machine.driver.list()) freeze(join(cgroup, handle.sandboxId));
       };

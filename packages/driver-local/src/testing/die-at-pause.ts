@@ -4,19 +4,21 @@ import { openLocalDriver } from "../open.ts";
 import { never } from "./machine.ts";
 
 /**
- * A program for tests: `die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC` pauses a running sandbox, or resumes one that is paused,
- * and is killed at that step, as by `kill -9`.
+ * A program for tests: `die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC [LINGER_MS]` pauses a running sandbox, or resumes one that is paused,
+ * and is killed at that step, as by `kill -9`. With a linger the paused one stays in memory, and is resumed next.
  */
-const [dataDir, when, step, memory, text] = process.argv.slice(2);
-if (!dataDir || !when || !step || !text) throw new Error("usage: die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC");
+const [dataDir, when, step, memory, text, linger] = process.argv.slice(2);
+if (!dataDir || !when || !step || !text) throw new Error("usage: die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC [LINGER_MS]");
 
 const die = (name: string) => {
   if (name === step) process.kill(process.pid, "SIGKILL");
 };
 const observer = when === "before" ? { before: die } : { after: die };
-const driver = await openLocalDriver({ dataDir, logger: silentLogger, observer });
+const wakeCache = linger === undefined ? {} : { wakeCache: { lingerMs: Number(linger) } };
+const driver = await openLocalDriver({ dataDir, logger: silentLogger, observer, ...wakeCache });
 const spec = JSON.parse(text) as SandboxSpec;
 const options = { memory: memory === "true" };
 const handle = { driver: driver.name, sandboxId: spec.sandboxId, incarnation: spec.incarnation };
 if (await driver.generation(spec.sandboxId)) await driver.resume(spec, options, never);
 else await driver.pause(handle, options, never);
+if (linger !== undefined) await driver.resume({ ...spec, incarnation: spec.incarnation + 1 }, options, never);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { newSandboxId, type StepObserver } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import type { ImageRef, SandboxHandle, SandboxSpec } from "@boxyard/driver";
+import type { LocalDriverConfig } from "../config.ts";
 import type { LocalDriver } from "../driver.ts";
 import { openLocalDriver } from "../open.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
@@ -35,6 +36,8 @@ export class TestMachine {
   readonly directory: TestDataDir;
   /** For the driver that is opened next. */
   criuLimitMs: number | undefined;
+  /** For the driver that is opened next; none of its paused sandboxes stays in memory by default. */
+  wakeCache: LocalDriverConfig["wakeCache"];
   private open: LocalDriver | undefined;
 
   private readonly runtime: RuntimeName | undefined;
@@ -83,7 +86,7 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    const { dataDir, runtime, faults, criuLimitMs } = this;
+    const { dataDir, runtime, faults, criuLimitMs, wakeCache } = this;
     // Looked up at each step: tests change them while the driver is open.
     const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
     this.open = await openLocalDriver({
@@ -93,6 +96,7 @@ export class TestMachine {
       agentTimeoutMs,
       ...(runtime && { runtime }),
       ...(criuLimitMs && { criuLimitMs }),
+      ...(wakeCache && { wakeCache }),
     });
   }
 

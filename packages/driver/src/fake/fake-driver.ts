@@ -45,6 +45,7 @@ export class FakeDriver implements SandboxDriver {
 
   fingerprint: RuntimeDriver["fingerprint"] = (...args) => this.runtime.fingerprint(...args);
   capacity: RuntimeDriver["capacity"] = (...args) => this.runtime.capacity(...args);
+  reclaim: RuntimeDriver["reclaim"] = (...args) => this.runtime.reclaim(...args);
   create: RuntimeDriver["create"] = (...args) => this.runtime.create(...args);
   start: RuntimeDriver["start"] = (...args) => this.runtime.start(...args);
   recover: RuntimeDriver["recover"] = (...args) => this.runtime.recover(...args);

@@ -4,6 +4,7 @@ import { AppError } from "@boxyard/core";
 export type FaultVerb =
   | "fingerprint"
   | "capacity"
+  | "reclaim"
   | "create"
   | "start"
   | "recover"

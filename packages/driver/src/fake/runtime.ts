@@ -6,6 +6,7 @@ import type {
   ExitStatus,
   Fingerprint,
   KeptSpec,
+  Reclaim,
   ResourceStats,
   RuntimeStatus,
   SandboxHandle,
@@ -39,6 +40,16 @@ export class FakeRuntime implements RuntimeDriver {
 
   capacity(): Promise<Capacity> {
     return this.world.faults.around("capacity", undefined, async () => this.world.capacity);
+  }
+
+  reclaim({ memoryBytes }: Reclaim): Promise<boolean> {
+    return this.world.faults.around("reclaim", undefined, async () => {
+      const { world } = this;
+      const givenBack = Math.min(memoryBytes, world.reclaimableBytes);
+      world.reclaimableBytes -= givenBack;
+      world.capacity = { ...world.capacity, memoryFreeBytes: world.capacity.memoryFreeBytes + givenBack };
+      return givenBack > 0;
+    });
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle> {

@@ -50,6 +50,8 @@ export class FakeWorld {
   /** What commands inside come to from now on; by default each ends with 0 at once. */
   command: FakeCommands = () => ({});
   released = 0;
+  /** Memory that `reclaim` gives back, to what `capacity` says is free. */
+  reclaimableBytes = 0;
   /** What `capacity` answers. */
   capacity: { -readonly [K in keyof Capacity]: Capacity[K] } = {
     memoryLimitBytes: 2 ** 40,

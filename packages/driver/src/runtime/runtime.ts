@@ -4,6 +4,7 @@ import type {
   ExitStatus,
   Fingerprint,
   KeptSpec,
+  Reclaim,
   ResourceStats,
   RuntimeStatus,
   SandboxHandle,
@@ -60,6 +61,12 @@ export interface RuntimeDriver {
 
   /** What there is for all sandboxes together. Cheap: asked for before every create. */
   capacity(): Promise<Capacity>;
+
+  /**
+   * Gives back what the driver holds only to be quicker later (processes of paused sandboxes, which their generations can do without), as much
+   * as is wanted if there is as much. True when something was given back, which it is when this resolves; then `capacity` tells the rest.
+   */
+  reclaim(wanted: Reclaim): Promise<boolean>;
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
   start(handle: SandboxHandle, signal: AbortSignal): Promise<void>;

@@ -97,6 +97,12 @@ export interface ResourceStats {
 }
 
 /** What there is on the machine for all sandboxes together, and how much of it is free now. */
+/** What is short. */
+export interface Reclaim {
+  readonly memoryBytes: number;
+  readonly processes: number;
+}
+
 export interface Capacity {
   readonly memoryLimitBytes: number;
   /** What sandboxes can still take; what the kernel can reclaim from them at any time (cached files) counts as free. */

@@ -111,6 +111,21 @@ export const SETTINGS = [
     meaning: "The same of the pool.",
   },
   {
+    name: "BOXYARD_WAKE_CACHE_MEMORY",
+    form: "size, such as 2G",
+    usedBy: "server",
+    default: "a quarter of what sandboxes may have",
+    meaning:
+      "Memory that paused sandboxes may hold for a quick wake; given back when others want it, or the machine has little left. 0: none is kept.",
+  },
+  {
+    name: "BOXYARD_WAKE_CACHE_SECONDS",
+    form: "number, at most 300",
+    usedBy: "server",
+    default: "60",
+    meaning: "How long after its pause a sandbox may hold memory for that; 0: not at all.",
+  },
+  {
     name: "BOXYARD_MAX_OPEN_FILES",
     form: "number",
     usedBy: "server",

@@ -1,4 +1,12 @@
-import { createSteps as driverCreate, startSteps as driverStart, pauseSteps, REMOVALS, restoreSteps } from "@boxyard/driver-local/faults";
+import {
+  createSteps as driverCreate,
+  startSteps as driverStart,
+  pauseSteps,
+  REMOVALS,
+  restoreSteps,
+  STAND,
+  wakeSteps,
+} from "@boxyard/driver-local/faults";
 import { BUILD_POINTS as buildSteps, pointsOf, TRANSITIONS, type TransitionName } from "@boxyard/server/faults";
 import type { FaultPoint } from "./faults.ts";
 
@@ -22,6 +30,11 @@ export const TRANSITION_POINTS = Object.fromEntries(
 ) as Readonly<Record<TransitionName, ReturnType<typeof inOrder>>>;
 
 export const { create: CREATE_POINTS, kill: KILL_POINTS } = TRANSITION_POINTS;
+
+/** What a pause does last, to keep its processes in memory: where it fails, the next resume is one from the image. */
+export const KEEP_IN_MEMORY = { layer: "driver", step: STAND } as const;
+/** The driver's steps of a resume of a sandbox that is still in memory. */
+export const WAKE_POINTS = at("driver", names(wakeSteps));
 
 /** Every kind of step of a template's build. */
 export const BUILD_POINTS = at("server", buildSteps);

@@ -10,6 +10,7 @@ const NLM_F_DUMP_INTR = 0x10;
 const DUMP_TRIES = 5;
 
 export const NETLINK_ROUTE = 0;
+export const NETLINK_SOCK_DIAG = 4;
 export const NETLINK_NETFILTER = 12;
 
 /** What a kernel needs at most for one part of a dump (NLMSG_GOODSIZE is 8 KiB, links with many queues take up to 32). */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "@boxyard/core";
-import type { Capacity, ResourceLimits } from "@boxyard/driver";
+import type { Capacity, Reclaim, ResourceLimits } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
 import { CapacityGate } from "./capacity-gate.ts";
@@ -18,10 +18,17 @@ const WANTED: ResourceLimits = { cpuCount: 1, memoryBytes: GIB, diskBytes: 10 * 
 
 /** A gate before which `living` sandboxes of one GiB, with 10 GiB of disk, are. */
 function gateOver(capacity: Partial<Capacity>, overcommit = { memory: 2, disk: 2 }, living = 0) {
-  const state = { capacity: { ...ROOMY, ...capacity }, living };
+  const state = { capacity: { ...ROOMY, ...capacity }, living, reclaimable: 0, asked: 0 };
+  const reclaim = ({ memoryBytes }: Reclaim) => {
+    state.asked += 1;
+    const givenBack = Math.min(memoryBytes, state.reclaimable);
+    state.reclaimable -= givenBack;
+    state.capacity = { ...state.capacity, memoryFreeBytes: state.capacity.memoryFreeBytes + givenBack };
+    return givenBack > 0;
+  };
   const clock = new FakeClock();
   const gate = new CapacityGate({
-    driver: { capacity: async () => state.capacity },
+    driver: { capacity: async () => state.capacity, reclaim: async (wanted) => reclaim(wanted) },
     overcommit,
     limits: () => Array.from({ length: state.living }, () => WANTED),
     clock,
@@ -78,6 +85,18 @@ test("creates under way, and those since the driver was asked, count as what the
   expect(await gate.run(WANTED, made)).toBe("made");
   underWay.resolve("late");
   expect(await first).toBe("late");
+});
+
+test("what is held only to be quicker later is given back to one who would not fit, and not before", async () => {
+  const { gate, state } = gateOver({ memoryFreeBytes: GIB });
+  state.reclaimable = GIB;
+  expect([await gate.run(WANTED, made), state.asked]).toEqual(["made", 0]);
+  const { gate: full, state: now } = gateOver({ memoryFreeBytes: 0 });
+  now.reclaimable = GIB / 2;
+  expect([await full.start(WANTED, made), now.reclaimable]).toEqual(["made", GIB / 4]);
+  // Each inside the other: the third finds nothing left to be given back.
+  const third = () => full.start(WANTED, made);
+  await expect(full.run(WANTED, () => full.start(WANTED, third))).rejects.toMatchObject(refused);
 });
 
 test("the API answers 503 with Retry-After, leaves nothing, and takes creates again when there is room", async () => {

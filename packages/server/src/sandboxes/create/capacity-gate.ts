@@ -8,7 +8,7 @@ export interface Overcommit {
 }
 
 export interface CapacityGateParts {
-  readonly driver: Pick<SandboxDriver, "capacity">;
+  readonly driver: Pick<SandboxDriver, "capacity" | "reclaim">;
   readonly overcommit: Overcommit;
   /** Limits of every sandbox there is. */
   readonly limits: () => Iterable<ResourceLimits>;
@@ -46,9 +46,10 @@ export class CapacityGate {
 
   /** Runs `work`, which makes a sandbox of these limits. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when it would not fit. */
   async run<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
-    const capacity = await this.look();
+    const claim = claimOf(wanted);
+    const capacity = await this.lookForRoom(claim);
     this.refuseOvercommit(capacity, wanted);
-    return this.claimed(capacity, wanted, work);
+    return this.claimed(capacity, claim, work);
   }
 
   /**
@@ -56,16 +57,12 @@ export class CapacityGate {
    * Throws as `run` does when not enough is free now.
    */
   async start<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
-    return this.claimed(await this.look(), wanted, work);
+    const claim = claimOf(wanted);
+    return this.claimed(await this.lookForRoom(claim), claim, work);
   }
 
   /** Nothing runs between the question and the beginning of `work`, from which on a new sandbox is among `limits`. */
-  private async claimed<T>(capacity: Capacity, wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
-    const claim = {
-      memoryBytes: Math.min(wanted.memoryBytes, LEAST.memoryBytes),
-      diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
-      isDone: false,
-    };
+  private async claimed<T>(capacity: Capacity, claim: Claim, work: () => Promise<T>): Promise<T> {
     this.refuseFull(capacity, claim);
     this.claims.add(claim);
     try {
@@ -73,6 +70,20 @@ export class CapacityGate {
     } finally {
       Object.assign(claim, STARTED, { isDone: true });
     }
+  }
+
+  /** What the driver holds only to be quicker later is given back to one who would not fit. */
+  private async lookForRoom(claim: Claim): Promise<Capacity> {
+    const capacity = await this.look();
+    const { memoryBytes, processes } = this.sumWith(claim);
+    const lacking = {
+      memoryBytes: Math.max(0, memoryBytes - capacity.memoryFreeBytes),
+      processes: Math.max(0, processes - capacity.processesFree),
+    };
+    const isShort = lacking.memoryBytes > 0 || lacking.processes > 0;
+    if (!isShort || !(await this.parts.driver.reclaim(lacking))) return capacity;
+    this.known = undefined;
+    return this.look();
   }
 
   private async look(): Promise<Capacity> {
@@ -97,7 +108,8 @@ export class CapacityGate {
       throw refusal("disk that sandboxes were promised", "BOXYARD_DISK_OVERCOMMIT");
   }
 
-  private refuseFull(capacity: Capacity, wanted: Claim): void {
+  /** What this one wants together with what was given out since the driver was asked. */
+  private sumWith(wanted: Claim): { memoryBytes: number; diskBytes: number; processes: number } {
     let { memoryBytes, diskBytes } = wanted;
     let processes: number = LEAST.processes;
     for (const claim of this.claims) {
@@ -105,11 +117,22 @@ export class CapacityGate {
       diskBytes += claim.diskBytes;
       processes += LEAST.processes;
     }
+    return { memoryBytes, diskBytes, processes };
+  }
+
+  private refuseFull(capacity: Capacity, wanted: Claim): void {
+    const { memoryBytes, diskBytes, processes } = this.sumWith(wanted);
     if (memoryBytes > capacity.memoryFreeBytes) throw refusal("memory", "BOXYARD_RESERVE_MEMORY");
     if (processes > capacity.processesFree) throw refusal("processes", "BOXYARD_RESERVE_PROCESSES");
     if (diskBytes > capacity.diskFreeBytes) throw refusal("disk space of the pool", "BOXYARD_RESERVE_POOL and BOXYARD_RESERVE_DISK");
   }
 }
+
+const claimOf = (wanted: ResourceLimits): Claim => ({
+  memoryBytes: Math.min(wanted.memoryBytes, LEAST.memoryBytes),
+  diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
+  isDone: false,
+});
 
 /** True for a refusal of this gate. */
 export function isNoRoom(error: unknown): error is AppError {

@@ -1,0 +1,43 @@
+import type { Step } from "@boxyard/core";
+import { writeRecord } from "../state/record.ts";
+import { untilHealthy } from "../steps/await-agent.ts";
+import type { ResumeContext } from "./resume-context.ts";
+import { putBack } from "./standing.ts";
+
+/** As `claim` of a resume, with the link, the address and the processes of the incarnation that was paused. */
+const takeOver: Step<ResumeContext> = {
+  name: "takeOver",
+  async run(ctx) {
+    const { parts, spec } = ctx;
+    const { incarnation, resources, network, labels } = spec;
+    const lease = parts.networks.renew(ctx.record.lease, incarnation);
+    const record = { ...ctx.record, incarnation, resources, network, labels, lease };
+    try {
+      await writeRecord(parts.paths.state(spec.sandboxId), record);
+    } catch (error) {
+      await parts.networks.detach(lease);
+      throw error;
+    }
+    ctx.record = record;
+  },
+};
+
+/** The agent goes on, its commands when `/init` has told it what they may ask for, as after a restore. */
+const thaw: Step<ResumeContext> = {
+  name: "thaw",
+  async run({ parts, cgroup, record, generation, standing }) {
+    if (standing) putBack(standing);
+    cgroup.setFrozenBelow(["user", "pty", ...generation.frozenGroups], true);
+    parts.networks.reconnect(record.lease, record.network);
+    cgroup.beginThaw();
+  },
+};
+
+/** Of an agent that listens already. */
+const awaitThawed: Step<ResumeContext> = {
+  name: "awaitThawed",
+  run: ({ parts, record }, _undo, signal) => untilHealthy({ parts, record }, signal),
+};
+
+/** How a sandbox wakes whose processes stand in memory as its pause left them. */
+export const wakeSteps: readonly Step<ResumeContext>[] = [takeOver, thaw, awaitThawed];
