@@ -108,7 +108,9 @@ export function configure(command: Command, context: CliContext): void {
 
   command
     .command("untag <template> <tag...>")
-    .description("Take tags away from a template. A build that no tag points to any more can't be started, and its files are removed.")
+    .description(
+      "Take tags away from a template. A build that no tag points to any more starts by its id (NAME:BUILD) as long as its files are kept, some weeks at most.",
+    )
     .addHelpText("after", "\nExamples:\n  $ boxyard template untag my-app v1")
     .action((target: string, tags: string[]) => actions.tag(target, tags, { remove: true }, context));
 

@@ -259,7 +259,7 @@ export class Template {
     return calls.assignTags(new ApiClient(resolveConfig(opts)), target, typeof tags === "string" ? [tags] : tags, {});
   }
 
-  /** Takes tags away. A build that no tag points to any more cannot be started, and its files are removed. */
+  /** Takes tags away. A build that no tag points to any more starts by its id (`name:<buildID>`) as long as its files are kept, some weeks at most. */
   static removeTags(name: string, tags: string | readonly string[], opts: ConnectionOptions = {}): Promise<void> {
     return calls.removeTags(new ApiClient(resolveConfig(opts)), name, typeof tags === "string" ? [tags] : tags, {});
   }

@@ -57,7 +57,7 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
     const template = String(version?.templateId);
     await templates.updateBuild(String(version?.buildId), ["ready"], { updatedAt: 9 });
     await templates.updateBuild(String(version?.buildId), ["waiting"], { updatedAt: 10 });
-    await templates.removeTags(version?.templateId as never, ["default", "none"]);
+    await templates.removeTags(version?.templateId as never, ["default", "none"], 1);
     await templates.remove(version?.templateId as never);
     await templates.remove(version?.templateId as never);
     expect(await told(from)).toEqual([

@@ -14,8 +14,9 @@ import type {
 import type { Session } from "./session.ts";
 import { SqlTagHistory } from "./sql-tag-history.ts";
 import { num, type Row, text } from "./sql-values.ts";
-import { buildOf, changedBuildColumns, lineOf, rank, templateOf } from "./template-rows.ts";
+import { buildOf, changedBuildColumns, lineOf, rank, templateOf, versionOf } from "./template-rows.ts";
 import type { LogsAt, TemplateStore } from "./template-store.ts";
+import { keepUntagged, UNTAGGED } from "./untagged-builds.ts";
 
 /** Templates on SQL, for `SqlStore`. */
 export class SqlTemplateStore implements TemplateStore {
@@ -46,17 +47,19 @@ export class SqlTemplateStore implements TemplateStore {
     const rows = (await this.session.sql`SELECT t.id, t.team_id, s.slug, t.public, t.name, g.tag, g.created_at, b.id AS build_id, b.spec
       FROM templates t JOIN teams s ON s.id = t.team_id JOIN template_tags g ON g.template_id = t.id
       JOIN template_builds b ON b.id = g.build_id WHERE b.spec <> '' ORDER BY t.id, g.tag`) as Row[];
-    return rows.map((row) => ({
-      templateId: text(row.id) as TemplateId,
-      teamId: text(row.team_id) as TeamId,
-      namespace: text(row.slug),
-      isPublic: num(row.public) === 1,
-      name: text(row.name ?? row.id),
-      tag: text(row.tag),
-      buildId: text(row.build_id),
-      spec: JSON.parse(text(row.spec)) as TemplateSpec,
-      assignedAt: num(row.created_at),
-    }));
+    return rows.map(versionOf);
+  }
+
+  async listUntagged(): Promise<TemplateVersion[]> {
+    const rows = (await this.session
+      .sql`SELECT t.id, t.team_id, s.slug, t.public, t.name, b.id AS tag, c.used_at AS created_at, b.id AS build_id, b.spec
+      FROM templates t JOIN teams s ON s.id = t.team_id JOIN template_builds b ON b.template_id = t.id JOIN build_cache c ON c.key = ${UNTAGGED} || b.id
+      WHERE b.spec <> '' AND NOT EXISTS (SELECT 1 FROM template_tags g WHERE g.build_id = b.id) ORDER BY t.id, b.id`) as Row[];
+    return rows.map(versionOf);
+  }
+
+  async useUntagged(buildId: string, now: number): Promise<void> {
+    await this.getCached(UNTAGGED + buildId, now);
   }
 
   async add({ id, teamId, name, now }: { id: TemplateId; teamId: TeamId; name?: string; now: number }): Promise<TemplateRecord> {
@@ -91,6 +94,7 @@ export class SqlTemplateStore implements TemplateStore {
     await this.session.transaction(async (tx) => {
       await tx.sql`DELETE FROM template_tags WHERE template_id = ${id}`;
       await new SqlTagHistory(tx).removeAll(id);
+      await tx.sql`DELETE FROM build_cache WHERE key IN (SELECT ${UNTAGGED} || b.id FROM template_builds b WHERE b.template_id = ${id})`;
       await tx.sql`DELETE FROM build_logs WHERE build_id IN (SELECT id FROM template_builds WHERE template_id = ${id})`;
       await tx.sql`DELETE FROM template_builds WHERE template_id = ${id}`;
       const [row] = (await tx.sql`DELETE FROM templates WHERE id = ${id} RETURNING team_id, name`) as Row[];
@@ -109,6 +113,7 @@ export class SqlTemplateStore implements TemplateStore {
       await tx.sql`INSERT INTO template_tags ${tx.sql(rows)}
         ON CONFLICT (template_id, tag) DO UPDATE SET build_id = excluded.build_id, created_at = excluded.created_at`;
       await new SqlTagHistory(tx).add(id, tags, buildId, now);
+      await keepUntagged(tx, earlier, now);
       const [row] = (await tx.sql`UPDATE templates SET updated_at = ${now} WHERE id = ${id} RETURNING team_id`) as Row[];
       for (const tag of tags) {
         const was = earlier.find((other) => other.tag === tag);
@@ -118,11 +123,12 @@ export class SqlTemplateStore implements TemplateStore {
     });
   }
 
-  async removeTags(id: TemplateId, tags: readonly string[]): Promise<void> {
+  async removeTags(id: TemplateId, tags: readonly string[], now: number): Promise<void> {
     await this.session.transaction(async (tx) => {
       const removed = (await tx.sql`DELETE FROM template_tags WHERE template_id = ${id} AND tag IN ${tx.sql([...tags])}
         RETURNING tag, build_id, (SELECT team_id FROM templates WHERE templates.id = template_tags.template_id) AS team_id`) as Row[];
       await new SqlTagHistory(tx).remove(id, tags);
+      await keepUntagged(tx, removed, now);
       for (const row of removed) {
         tx.record({ action: "tag.removed", targetId: `${id}:${text(row.tag)}`, ...teamOf(row), before: { buildId: text(row.build_id) } });
       }

@@ -8,6 +8,7 @@ import {
   LOG_LEVELS,
   type TemplateRecord,
   type TemplateSpec,
+  type TemplateVersion,
 } from "./records.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
@@ -47,6 +48,20 @@ export function templateOf(row: Row): TemplateRecord {
     updatedAt: num(row.updated_at),
     spawnCount: num(row.spawn_count),
     ...(lastSpawnedAt === undefined ? {} : { lastSpawnedAt }),
+  };
+}
+
+export function versionOf(row: Row): TemplateVersion {
+  return {
+    templateId: text(row.id) as TemplateId,
+    teamId: text(row.team_id) as TeamId,
+    namespace: text(row.slug),
+    isPublic: num(row.public) === 1,
+    name: text(row.name ?? row.id),
+    tag: text(row.tag),
+    buildId: text(row.build_id),
+    spec: JSON.parse(text(row.spec)) as TemplateSpec,
+    assignedAt: num(row.created_at),
   };
 }
 

@@ -36,6 +36,7 @@ function buildOf(templateId: BuildRecord["templateId"], change: Partial<BuildRec
 export function templateStoreContract(current: () => Store): void {
   namesAndBuilds(current);
   tagHistory(current);
+  untagged(current);
   logsAndCache(current);
 }
 
@@ -84,10 +85,51 @@ function namesAndBuilds(current: () => Store): void {
     ]);
     await templates.updateBuild(young.id, ["waiting"], { status: "ready", spec: SPEC });
     await templates.assignTags(template.id, ["default"], young.id, 12);
-    await templates.removeTags(template.id, ["v1", "v2"]);
+    await templates.removeTags(template.id, ["v1", "v2"], 13);
     expect((await templates.listVersions()).map(({ tag, buildId, assignedAt }) => [tag, buildId, assignedAt])).toEqual([
       ["default", young.id, 12],
     ]);
+  });
+}
+
+function untagged(current: () => Store): void {
+  test("keeps a build from which its last tag was taken, as what is cached, until it is forgotten", async () => {
+    const { template, templates } = await withTemplate(current(), "untagged");
+    const [one, two, three] = [0, 1, 2].map(() => buildOf(template.id, { status: "ready", spec: SPEC })) as [
+      BuildRecord,
+      BuildRecord,
+      BuildRecord,
+    ];
+    for (const build of [one, two, three]) await templates.addBuild(build);
+    const untagged = async () => (await templates.listUntagged()).map(({ buildId, tag, spec }) => [buildId, tag, spec]);
+    await templates.assignTags(template.id, ["default", "v1"], one.id, 10);
+    await templates.assignTags(template.id, ["default"], two.id, 20);
+    expect(await untagged()).toEqual([]);
+    await templates.removeTags(template.id, ["v1"], 30);
+    expect(await untagged()).toEqual([[one.id, one.id, SPEC]]);
+    await templates.assignTags(template.id, ["default"], three.id, 40);
+    expect((await untagged()).map(([id]) => id).sort()).toEqual([one.id, two.id].sort());
+    expect((await templates.listCached()).map(({ key }) => key)).toEqual([`build:${two.id}`, `build:${one.id}`]);
+    // A tag makes it a version again, and is taken from it later than before.
+    await templates.assignTags(template.id, ["v2"], one.id, 50);
+    expect((await untagged()).map(([id]) => id)).toEqual([two.id]);
+    await templates.removeTags(template.id, ["v2"], 60);
+    await templates.pruneCached(50);
+    expect((await untagged()).map(([id]) => id)).toEqual([one.id]);
+    await templates.useUntagged(one.id, 70);
+    await templates.pruneCached(65);
+    expect((await untagged()).map(([id]) => id)).toEqual([one.id]);
+    // A snapshot ends with its tags.
+    const snapshot = buildOf(template.id, {
+      status: "ready",
+      spec: { ...SPEC, snapshot: { id: "s", memory: false, sandboxId: "i", sealedEnv: "" } as never },
+    });
+    await templates.addBuild(snapshot);
+    await templates.assignTags(template.id, ["kept"], snapshot.id, 80);
+    await templates.removeTags(template.id, ["kept"], 90);
+    expect((await untagged()).map(([id]) => id)).toEqual([one.id]);
+    await templates.remove(template.id);
+    expect([await untagged(), await templates.listCached()]).toEqual([[], []]);
   });
 }
 
@@ -113,7 +155,7 @@ function tagHistory(current: () => Store): void {
       { buildCreatedAt: 7, buildFinishedAt: 9 },
       { buildCreatedAt: 7 },
     ]);
-    await templates.removeTags(template.id, ["a"]);
+    await templates.removeTags(template.id, ["a"], 13);
     expect(await seen()).toEqual([["b", one.id, 10]]);
     await templates.assignTags(template.id, ["a"], two.id, 20);
     expect((await seen())[0]).toEqual(["a", two.id, 20]);

@@ -21,6 +21,10 @@ export interface TemplateStore {
   put(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<void>;
   /** Every tag whose build has something to start from. */
   listVersions(): Promise<TemplateVersion[]>;
+  /** Builds that no tag points to any more and that are still cached, with their ids as tags. */
+  listUntagged(): Promise<TemplateVersion[]>;
+  /** One of them is used, and so kept for longer. */
+  useUntagged(buildId: string, now: number): Promise<void>;
 
   /** Adds a template. A name that the team uses already gives that template instead. */
   add(template: { id: TemplateId; teamId: TeamId; name?: string; now: number }): Promise<TemplateRecord>;
@@ -31,9 +35,10 @@ export interface TemplateStore {
   /** Removes a template with its builds, tags and logs. Repeatable. */
   remove(id: TemplateId): Promise<void>;
 
-  /** Makes tags point to a build. */
+  /** Makes tags point to a build. A build that no tag points to any more becomes a cached result, used now. */
   assignTags(id: TemplateId, tags: readonly string[], buildId: string, now: number): Promise<void>;
-  removeTags(id: TemplateId, tags: readonly string[]): Promise<void>;
+  /** Makes tags point to nothing. */
+  removeTags(id: TemplateId, tags: readonly string[], now: number): Promise<void>;
   /** What the tags that a template has point to and have pointed to, as far as those builds are ready; newest first. */
   listAssignments(id: TemplateId): Promise<TagAssignment[]>;
 

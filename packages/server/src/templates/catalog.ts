@@ -98,7 +98,7 @@ export class Catalog {
     // A snapshot lives by its tags; a template without any would be left of it.
     const isLast = versions.every((version) => parsed.includes(version.tag));
     if (isLast && isOfSnapshots(template)) return this.deps.snapshots.remove(template, undefined);
-    await store.templates.removeTags(record.id, parsed);
+    await store.templates.removeTags(record.id, parsed, this.deps.clock.now());
     await templates.load();
   }
 

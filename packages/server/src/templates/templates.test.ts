@@ -10,7 +10,7 @@ async function having(...names: string[]): Promise<Templates> {
   const list = names.map(
     (name) => ({ id: `id-${name}`, name, teamId: TEAM, namespace: "default", isPublic: false }) as unknown as TemplateRecord,
   );
-  const store = { templates: { list: async () => list, listVersions: async () => [] } } as unknown as Store;
+  const store = { templates: { list: async () => list, listUntagged: async () => [], listVersions: async () => [] } } as unknown as Store;
   const templates = new Templates(store, systemClock);
   await templates.load();
   return templates;

@@ -27,6 +27,8 @@ const TemplateFile = z.object({
 export interface Template {
   readonly record: TemplateRecord;
   readonly versions: readonly TemplateVersion[];
+  /** Builds that no tag points to any more, and whose files are kept for a while; their ids stand in a tag's place. */
+  readonly untagged: readonly TemplateVersion[];
 }
 
 /** Names that clients ask for by themselves, and what they mean here (docs/decisions.md, Names that clients ask for). */
@@ -48,15 +50,16 @@ export function templateNotFound(text: string): AppError {
 
 function tagNotFound({ record }: Template, tag: string): AppError {
   if (isBuildId(tag)) {
-    const text = `no tag of template '${record.name ?? record.id}' points to a build '${tag}'; files of builds without a tag are removed`;
+    const text = `template '${record.name ?? record.id}' has no build '${tag}' to start from; files of builds without a tag are removed after a while`;
     return new AppError("not_found", text, { reason: "build_not_found" });
   }
   return new AppError("not_found", `tag '${tag}' does not exist for template '${record.name ?? record.id}'`, { reason: "tag_not_found" });
 }
 
 /** The version that a tag means, or the id of a build in a tag's place (docs/contract/templates.md, Names and tags). */
-function versionAt({ versions }: Template, tag: string): TemplateVersion | undefined {
-  return versions.find((version) => (isBuildId(tag) ? version.buildId : version.tag) === tag);
+function versionAt({ versions, untagged }: Template, tag: string): TemplateVersion | undefined {
+  if (!isBuildId(tag)) return versions.find((version) => version.tag === tag);
+  return [...versions, ...untagged].find((version) => version.buildId === tag);
 }
 
 /** The templates there are, in memory as in the store: names are looked up with every create. */
@@ -90,14 +93,16 @@ export class Templates {
   }
 
   private async read(): Promise<void> {
-    const [records, versions] = await Promise.all([this.store.templates.list(), this.store.templates.listVersions()]);
-    const byTemplate = Map.groupBy(versions, (version) => version.templateId);
-    this.byId = new Map(records.map((record) => [record.id, { record, versions: byTemplate.get(record.id) ?? [] }]));
+    const { templates } = this.store;
+    const [records, ...found] = await Promise.all([templates.list(), templates.listVersions(), templates.listUntagged()]);
+    const [tagged, untagged] = found.map((versions) => Map.groupBy(versions, (version) => version.templateId));
+    const of = (id: TemplateId) => ({ versions: tagged?.get(id) ?? [], untagged: untagged?.get(id) ?? [] });
+    this.byId = new Map(records.map((record) => [record.id, { record, ...of(record.id) }]));
   }
 
   /**
    * The template that a name or id means to a team: its own first, then public ones. Throws `not_found` (reason `template_not_found`; of a
-   * reference with a tag that the template does not have `tag_not_found`, with a build that no tag points to `build_not_found`); that another team has a private one of that name is none of the
+   * reference with a tag that the template does not have `tag_not_found`, with a build that is not there any more `build_not_found`); that another team has a private one of that name is none of the
    * caller's business.
    */
   find(teamId: TeamId, text: string, field?: string): Template {
@@ -169,7 +174,7 @@ export class Templates {
   }
 
   /** A sandbox was made of it. Counting must not hold up a create, nor fail one. */
-  countSpawn(id: TemplateId): void {
+  countSpawn({ templateId: id, buildId }: { readonly templateId: TemplateId; readonly buildId: string }): void {
     const now = this.clock.now();
     const found = this.byId.get(id);
     if (found) {
@@ -177,6 +182,8 @@ export class Templates {
       this.byId.set(id, { ...found, record });
     }
     void this.store.templates.countSpawn(id, now).catch(() => {});
+    const isUntagged = found?.untagged.some((version) => version.buildId === buildId);
+    if (isUntagged) void this.store.templates.useUntagged(buildId, now).catch(() => {});
   }
 
   /** Takes over the template files of the data directory. One that cannot be read is logged and left out. */

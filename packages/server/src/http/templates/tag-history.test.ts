@@ -102,7 +102,7 @@ test("`default` moves back to an older build, and a bare name means that one the
   expect((await s.call("GET", "/templates/back")).body.buildID).toBe(older.of.buildID);
 });
 
-test("a build's id stands in a tag's place: for a create, another tag and a template of it; not when no tag points to it", async () => {
+test("a build's id stands in a tag's place: for a create, another tag and a template of it; also when no tag points to it any more", async () => {
   const bench = new BuildBench(s);
   const good = (await bench.build("rolled", { steps: [{ type: "ENV", args: ["N", "1"] }] })).of;
   await s.call("POST", "/templates/tags", { target: "rolled", tags: ["kept"] });
@@ -115,7 +115,24 @@ test("a build's id stands in a tag's place: for a create, another tag and a temp
 
   const moved = await s.call("POST", "/templates/tags", { target: `rolled:${good.buildID}`, tags: ["default"] });
   expect([moved.status, moved.body]).toEqual([201, { tags: ["default"], buildID: good.buildID }]);
-  const orphan = await s.call("POST", "/templates/tags", { target: `rolled:${newer.buildID}`, tags: ["default"] });
-  expect([orphan.status, orphan.body.message]).toEqual([404, expect.stringContaining(`no tag of template 'rolled' points to a build`)]);
+  const untagged = await s.create({ templateID: `rolled:${newer.buildID}` });
+  expect(s.world.sandboxes.get(untagged.sandboxID)?.spec.image.layers).not.toEqual(
+    s.world.sandboxes.get(sandbox.sandboxID)?.spec.image.layers,
+  );
+  expect(await bench.build("of-untagged", { fromImage: undefined, fromTemplate: `rolled:${newer.buildID}` })).toMatchObject({
+    status: "ready",
+  });
+  expect((await s.call("GET", `/templates/aliases/rolled:${newer.buildID}`)).status).toBe(200);
+  // Used again just now, so it outlives what was used before that.
+  const { store, builds } = s.server.context;
+  await store.templates.pruneCached(Date.now() - 60_000);
+  await builds.collect();
+  const again = await s.call("POST", "/templates/tags", { target: `rolled:${newer.buildID}`, tags: ["again"] });
+  expect([again.status, again.body]).toEqual([201, { tags: ["again"], buildID: newer.buildID }]);
+  expect((await s.call("DELETE", "/templates/tags", { name: "rolled", tags: ["again"] })).status).toBe(204);
+  await store.templates.pruneCached(Number.MAX_SAFE_INTEGER);
+  await builds.collect();
+  const gone = await s.call("POST", "/v2/sandboxes", { templateID: `rolled:${newer.buildID}` });
+  expect([gone.status, gone.body.message]).toEqual([404, expect.stringContaining(`has no build '${newer.buildID}' to start from`)]);
   expect((await s.call("POST", "/v2/sandboxes", { templateID: `app:${good.buildID}` })).status).toBe(404);
 });

@@ -109,7 +109,7 @@ export class SnapshotCatalog {
    * reason `template_in_use`, with the sandboxes that were made from it.
    */
   async remove({ record, versions }: Template, tag: string | undefined): Promise<void> {
-    const { store, templates, usersOf, removed } = this.deps;
+    const { store, templates, usersOf, removed, clock } = this.deps;
     const meant = tag === undefined ? versions : versions.filter((version) => version.tag === tag || version.buildId === tag);
     const builds = new Set(meant.map(({ buildId }) => buildId));
     const users = usersOf(builds);
@@ -120,6 +120,7 @@ export class SnapshotCatalog {
       await store.templates.removeTags(
         record.id,
         going.map((version) => version.tag),
+        clock.now(),
       );
     }
     await templates.load();

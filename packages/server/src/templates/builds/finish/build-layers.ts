@@ -27,10 +27,12 @@ export class BuildLayers {
 
   /** Removes layers that no template, cached step or sandbox needs; work in progress has pinned its own. */
   async collect(signal: AbortSignal): Promise<Collected> {
-    const { driver, pins, store, maxCacheBytes } = this.deps;
+    const { driver, pins, store, templates, maxCacheBytes } = this.deps;
     const sizes = new Map((await driver.images.listLayers()).map(({ digest, sizeBytes }) => [digest, sizeBytes]));
     const excess = beyondBound(await store.templates.listCached(), await this.inUse(), sizes, maxCacheBytes);
     await store.templates.removeCached(excess);
+    // Builds without a tag may be among what is forgotten: from here on nobody starts from them.
+    await templates.load();
     return collectLayers({ images: driver.images, pins, referenced: () => this.needed(), signal });
   }
 
@@ -46,7 +48,8 @@ export class BuildLayers {
   }
 }
 
-const layersOf = ({ result }: CachedResult): readonly string[] => (JSON.parse(result) as BuildState).image.layers;
+/** Of a step's result, or of a build that no tag points to. */
+const layersOf = ({ result }: CachedResult): readonly string[] => (JSON.parse(result) as Pick<BuildState, "image">).image.layers;
 
 /**
  * Keys of the results that are too much, those that were used longest ago: what layers of all newer ones, beside those in use, take together
