@@ -97,32 +97,7 @@ export function configure(command: Command, context: CliContext): void {
     .option("--json", "print it as JSON")
     .action((name: string, options: { json?: boolean }) => actions.info(name, options, context));
 
-  command
-    .command("tag <template> <tag...>")
-    .description(
-      "Make tags point to a build: that of a template (NAME), of one of its tags (NAME:TAG), or one by its id (NAME:BUILD, which `info` shows).",
-    )
-    .option("--remove", "take the tags away instead, as `untag` does")
-    .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
-    .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
-
-  command
-    .command("untag <template> <tag...>")
-    .description(
-      "Take tags away from a template. A build that no tag points to any more starts by its id (NAME:BUILD) as long as its files are kept, some weeks at most.",
-    )
-    .addHelpText("after", "\nExamples:\n  $ boxyard template untag my-app v1")
-    .action((target: string, tags: string[]) => actions.tag(target, tags, { remove: true }, context));
-
-  command
-    .command("publish <template...>")
-    .description("Let other teams start from templates, by name or id.")
-    .action((names: string[]) => actions.publish(names, true, context));
-
-  command
-    .command("unpublish <template...>")
-    .description("Keep templates to your own team again, by name or id.")
-    .action((names: string[]) => actions.publish(names, false, context));
+  configureTags(command, context);
 
   command
     .command("push <template> <reference>")
@@ -151,4 +126,34 @@ export function configure(command: Command, context: CliContext): void {
     .description("Delete templates with all their builds, by name or id.")
     .option("-y, --yes", "do not ask")
     .action((names: string[], options: { yes?: boolean }) => actions.remove(names, options, context));
+}
+
+/** What builds are called, and who may start from them. */
+function configureTags(command: Command, context: CliContext): void {
+  command
+    .command("tag <template> <tag...>")
+    .description(
+      "Make tags point to a build: that of a template (NAME), of one of its tags (NAME:TAG), or one by its id (NAME:BUILD, which `info` shows).",
+    )
+    .option("--remove", "take the tags away instead, as `untag` does")
+    .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
+    .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
+
+  command
+    .command("untag <template> <tag...>")
+    .description(
+      "Take tags away from a template. A build that no tag points to any more starts by its id (NAME:BUILD) as long as its files are kept, some weeks at most.",
+    )
+    .addHelpText("after", "\nExamples:\n  $ boxyard template untag my-app v1")
+    .action((target: string, tags: string[]) => actions.tag(target, tags, { remove: true }, context));
+
+  command
+    .command("publish <template...>")
+    .description("Let other teams start from templates, by name or id.")
+    .action((names: string[]) => actions.publish(names, true, context));
+
+  command
+    .command("unpublish <template...>")
+    .description("Keep templates to your own team again, by name or id.")
+    .action((names: string[]) => actions.publish(names, false, context));
 }

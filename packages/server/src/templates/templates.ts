@@ -174,7 +174,7 @@ export class Templates {
   }
 
   /** A sandbox was made of it. Counting must not hold up a create, nor fail one. */
-  countSpawn({ templateId: id, buildId }: { readonly templateId: TemplateId; readonly buildId: string }): void {
+  countSpawn(id: TemplateId, buildId: string | undefined): void {
     const now = this.clock.now();
     const found = this.byId.get(id);
     if (found) {
@@ -182,8 +182,8 @@ export class Templates {
       this.byId.set(id, { ...found, record });
     }
     void this.store.templates.countSpawn(id, now).catch(() => {});
-    const isUntagged = found?.untagged.some((version) => version.buildId === buildId);
-    if (isUntagged) void this.store.templates.useUntagged(buildId, now).catch(() => {});
+    const untagged = found?.untagged.find((version) => version.buildId === buildId);
+    if (untagged) void this.store.templates.useUntagged(untagged.buildId, now).catch(() => {});
   }
 
   /** Takes over the template files of the data directory. One that cannot be read is logged and left out. */

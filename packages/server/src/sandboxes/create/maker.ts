@@ -23,7 +23,7 @@ export function makeSandbox(parts: MakerParts, wanted: SandboxRecord, input: Cre
     const sandbox = admission.admit(wanted);
     try {
       const record = await engine.make(sandbox, createTransition, input, { signal: caller });
-      templates.countSpawn(record);
+      templates.countSpawn(record.templateId, record.facts.buildId);
       return record;
     } catch (error) {
       throw createFailure(error, { caller, ended: sandbox.interrupted, isRemoved: sandbox.state === "dead" });
