@@ -9,6 +9,7 @@ export const generators: readonly Generator[] = [
   { script: "tools/generate/protobuf.ts", output: "packages/spec/src/generated/pb" },
   { script: "tools/generate/agent-codec.ts", output: "packages/spec/src/generated/agent" },
   { script: "packages/spec/src/platform/write-document.ts", output: "packages/spec/src/generated" },
+  { script: "packages/spec/src/platform/write-types.ts", output: "packages/spec/src/generated" },
   { script: "packages/spec/src/agent-api/write-document.ts", output: "packages/spec/src/generated" },
   { script: "packages/spec/src/config/write-document.ts", output: "docs/configuration.md" },
   { script: "packages/sdk/src/publish/write-reference.ts", output: "docs/sdk.md" },

@@ -1,5 +1,7 @@
+import type * as wire from "@boxyard/spec/platform-types";
 import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
+import { unchecked } from "../connection/unchecked.ts";
 
 /** An API key, without the key itself. */
 export interface ApiKeyInfo {
@@ -27,9 +29,9 @@ export class ApiKeys {
       method: "POST",
       path: "/api-keys",
       what: "create API key",
-      body: { name },
+      body: { name } satisfies wire.NewTeamAPIKey,
       read: async (response) => {
-        const json = await response.json();
+        const json = unchecked<wire.CreatedTeamAPIKey>(await response.json());
         return { ...keyFromJson(json), key: String(json.key) };
       },
     });
@@ -58,8 +60,8 @@ export class ApiKeys {
 }
 
 function keyFromJson(value: unknown): ApiKeyInfo {
-  const json = (value ?? {}) as Readonly<Record<string, unknown>>;
-  const mask = (json.mask ?? {}) as Readonly<Record<string, unknown>>;
+  const json = unchecked<wire.TeamAPIKey>(value);
+  const mask = unchecked<wire.TeamAPIKey["mask"]>(json.mask);
   return {
     id: String(json.id),
     name: String(json.name),

@@ -1,3 +1,4 @@
+import type * as wire from "@boxyard/spec/platform-types";
 import type { ApiClient, ApiRequest } from "../connection/api-client.ts";
 import { randomKey } from "../connection/random-key.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
@@ -117,7 +118,7 @@ function createRequest(opts: CreateOptions): ApiRequest<SandboxAccess> {
       ...(opts.network ? { network: opts.network } : {}),
       ...(lifecycle?.onTimeout ? { autoPause: lifecycle.onTimeout === "pause" } : {}),
       ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
-    },
+    } satisfies wire.NewSandboxV2,
     read: async (response) => accessFromJson(await response.json()),
   };
 }
@@ -131,7 +132,7 @@ export function connectSandbox(api: ApiClient, id: string, timeoutMs: number | u
     // Connecting twice is connecting once: it never shortens a lifetime.
     repeatable: true,
     options,
-    body: timeoutMs === undefined ? {} : { timeout: lifetimeSeconds(timeoutMs) },
+    body: (timeoutMs === undefined ? {} : { timeout: lifetimeSeconds(timeoutMs) }) satisfies wire.ConnectSandboxV2,
     read: async (response) => accessFromJson(await response.json()),
   });
 }
@@ -168,7 +169,7 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
     notFoundReason: NO_SANDBOX,
     repeatable: true,
     options,
-    body: { timeout: lifetimeSeconds(timeoutMs) },
+    body: { timeout: lifetimeSeconds(timeoutMs) } satisfies wire.SandboxTimeoutRequest,
     read: async () => undefined,
   });
 }
@@ -181,7 +182,7 @@ export function updateSandboxNetwork(api: ApiClient, id: string, update: Network
     what: `update network of sandbox ${id}`,
     notFoundReason: NO_SANDBOX,
     options,
-    body: { allowOut, denyOut, allow_internet_access: allowInternetAccess },
+    body: { allowOut, denyOut, allow_internet_access: allowInternetAccess } satisfies wire.SandboxNetworkUpdateConfig,
     read: async () => undefined,
   });
 }
@@ -228,7 +229,8 @@ export function getSandboxLogs(api: ApiClient, id: string, opts: LogOptions, opt
     what: `read logs of sandbox ${id}`,
     notFoundReason: NO_SANDBOX,
     options,
-    read: async (response) => ((await response.json()) as { logs: unknown[] }).logs.map(logFromJson),
+    read: async (response) =>
+      ((await response.json()) as { readonly [N in keyof wire.SandboxLogsV2Response]: unknown[] }).logs.map(logFromJson),
   });
 }
 

@@ -1,3 +1,5 @@
+import type * as wire from "@boxyard/spec/platform-types";
+import { text, texts, unchecked } from "../connection/unchecked.ts";
 import { BoxyardError } from "../errors.ts";
 
 /** A paused sandbox keeps its files and, unless told otherwise, its memory and processes; connecting resumes it. */
@@ -58,10 +60,6 @@ export interface SnapshotInfo {
   readonly names: readonly string[];
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
-
 function required<T>(value: T | undefined, field: string): T {
   if (value !== undefined) return value;
   const message = `the server's answer has no ${field}; is there a Boxyard server at this URL?`;
@@ -69,7 +67,7 @@ function required<T>(value: T | undefined, field: string): T {
 }
 
 export function accessFromJson(value: unknown): SandboxAccess {
-  const json = (value ?? {}) as Json;
+  const json = unchecked<wire.Sandbox>(value);
   return {
     sandboxId: required(text(json.sandboxID), "sandboxID"),
     envdVersion: required(text(json.envdVersion), "envdVersion"),
@@ -80,13 +78,12 @@ export function accessFromJson(value: unknown): SandboxAccess {
 }
 
 export function snapshotFromJson(value: unknown): SnapshotInfo {
-  const json = (value ?? {}) as Json;
-  const names = Array.isArray(json.names) ? json.names.filter((name) => typeof name === "string") : [];
-  return { snapshotId: required(text(json.snapshotID), "snapshotID"), names };
+  const json = unchecked<wire.SnapshotInfo>(value);
+  return { snapshotId: required(text(json.snapshotID), "snapshotID"), names: texts(json.names) };
 }
 
 export function infoFromJson(value: unknown): SandboxInfo {
-  const json = (value ?? {}) as Json;
+  const json = unchecked<wire.ListedSandbox>(value);
   const alias = text(json.alias);
   return {
     sandboxId: required(text(json.sandboxID), "sandboxID"),
@@ -104,8 +101,8 @@ export function infoFromJson(value: unknown): SandboxInfo {
 }
 
 export function metricsFromJson(value: unknown): SandboxMetrics {
-  const json = (value ?? {}) as Json;
-  const number = (field: string) => Number(json[field] ?? 0);
+  const json = unchecked<wire.SandboxMetric>(value);
+  const number = (field: keyof wire.SandboxMetric) => Number(json[field] ?? 0);
   const seconds = json.timestampUnix;
   return {
     timestamp: typeof seconds === "number" ? new Date(seconds * 1000) : new Date(required(text(json.timestamp), "timestamp")),
@@ -120,7 +117,7 @@ export function metricsFromJson(value: unknown): SandboxMetrics {
 }
 
 export function logFromJson(value: unknown): SandboxLogEntry {
-  const json = (value ?? {}) as Json;
+  const json = unchecked<wire.SandboxLogEntry>(value);
   const level = json.level === "debug" || json.level === "warn" || json.level === "error" ? json.level : "info";
   return {
     timestamp: new Date(required(text(json.timestamp), "timestamp")),

@@ -1,6 +1,8 @@
+import type * as wire from "@boxyard/spec/platform-types";
 import type { ApiClient } from "../connection/api-client.ts";
 import { errorFromResponse } from "../connection/http-errors.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
+import { unchecked } from "../connection/unchecked.ts";
 import { type BoxyardError, ConflictError } from "../errors.ts";
 import { withQuery } from "../files/file-transfer.ts";
 import { getSandboxInfo, lifetimeSeconds, NO_SANDBOX, type Page, sandboxPath } from "./sandbox-api.ts";
@@ -20,7 +22,7 @@ export async function pauseSandbox(api: ApiClient, id: string, pause: PauseOptio
       what: `pause sandbox ${id}`,
       notFoundReason: NO_SANDBOX,
       options,
-      body: pause.keepMemory === undefined ? {} : { memory: pause.keepMemory },
+      body: (pause.keepMemory === undefined ? {} : { memory: pause.keepMemory }) satisfies wire.SandboxPauseRequest,
       read: async () => true,
     });
   } catch (error) {
@@ -48,15 +50,15 @@ export function forkSandbox(api: ApiClient, id: string, fork: ForkOptions, optio
     what,
     notFoundReason: NO_SANDBOX,
     options,
-    body: { count: fork.count ?? 1, timeout: lifetimeSeconds(fork.timeoutMs ?? 300_000) },
+    body: { count: fork.count ?? 1, timeout: lifetimeSeconds(fork.timeoutMs ?? 300_000) } satisfies wire.SandboxForkRequest,
     read: async (response) => Promise.all(((await response.json()) as unknown[]).map((entry) => forked(entry, what))),
   });
 }
 
 async function forked(entry: unknown, what: string): Promise<Forked> {
-  const { sandbox, error } = (entry ?? {}) as { sandbox?: unknown; error?: { code?: unknown } };
+  const { sandbox, error } = unchecked<wire.SandboxForkResult>(entry);
   if (!error) return { access: accessFromJson(sandbox) };
-  const { code } = error;
+  const { code } = unchecked<wire.Error>(error);
   const status = typeof code === "number" && code >= 400 && code < 600 ? code : 500;
   return { error: await errorFromResponse(new Response(JSON.stringify(error), { status }), what) };
 }

@@ -1,5 +1,7 @@
+import type * as wire from "@boxyard/spec/platform-types";
 import type { ApiClient } from "../connection/api-client.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
+import { text, texts, unchecked } from "../connection/unchecked.ts";
 import { withQuery } from "../files/file-transfer.ts";
 import type { Page } from "../sandbox/sandbox-api.ts";
 import type { SentStep, TemplateOrigin, TemplateParts } from "./steps.ts";
@@ -41,12 +43,10 @@ export function requestBuild(
     path: "/v3/templates",
     what: `request a build of template ${name}`,
     options,
-    body: { name, tags, cpuCount, memoryMB, diskSizeMB },
+    body: { name, tags, cpuCount, memoryMB, diskSizeMB } satisfies wire.TemplateBuildRequestV3,
     read: async (response) => {
-      const json = (await response.json()) as Record<string, unknown>;
-      const strings = (value: unknown) => (Array.isArray(value) ? value.filter((item) => typeof item === "string") : []);
-      const [templateId, buildId] = [String(json.templateID), String(json.buildID)];
-      return { templateId, buildId, names: strings(json.names), tags: strings(json.tags) };
+      const json = unchecked<wire.TemplateRequestResponseV3>(await response.json());
+      return { templateId: String(json.templateID), buildId: String(json.buildID), names: texts(json.names), tags: texts(json.tags) };
     },
   });
 }
@@ -66,8 +66,8 @@ export function uploadLink(api: ApiClient, templateId: string, hash: string, opt
     notFoundReason: NO_TEMPLATE,
     options,
     read: async (response) => {
-      const { present, url, headers } = (await response.json()) as { present?: unknown; url?: unknown; headers?: Record<string, string> };
-      return { present: present === true, url: typeof url === "string" ? url : undefined, headers: headers ?? {} };
+      const { present, url, headers } = unchecked<wire.TemplateBuildFileUpload>(await response.json());
+      return { present: present === true, url: text(url), headers: (headers ?? {}) as Record<string, string> };
     },
   });
 }
@@ -143,7 +143,7 @@ export function resolveName(api: ApiClient, name: string, options: RequestOption
     accept: [403, 404],
     read: async (response) => {
       if (response.status === 404) return undefined;
-      return response.status === 403 ? "taken" : String(((await response.json()) as { templateID?: unknown }).templateID);
+      return response.status === 403 ? "taken" : String(unchecked<wire.TemplateAliasResponse>(await response.json()).templateID);
     },
   });
 }
@@ -195,7 +195,7 @@ export function setPublic(api: ApiClient, id: string, isPublic: boolean, options
     notFoundReason: NO_TEMPLATE,
     repeatable: true,
     options,
-    body: { public: isPublic },
+    body: { public: isPublic } satisfies wire.TemplateUpdateRequest,
     read: ignore,
   });
 }

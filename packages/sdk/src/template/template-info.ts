@@ -1,3 +1,6 @@
+import type * as wire from "@boxyard/spec/platform-types";
+import { text, texts, unchecked } from "../connection/unchecked.ts";
+
 /** `waiting`: requested, not started. */
 export type BuildState = "waiting" | "building" | "ready" | "error";
 
@@ -46,32 +49,31 @@ export interface TemplateTag {
   readonly createdAt: Date;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 const date = (value: unknown) => new Date(text(value) ?? Number.NaN);
 const state = (value: unknown): BuildState => (value === "waiting" || value === "building" || value === "ready" ? value : "error");
 
 export function buildFromJson(value: unknown): BuildStatus {
-  const json = (value ?? {}) as Json;
-  const reason = json.reason as Json | undefined;
+  const json = unchecked<wire.TemplateBuildInfo>(value);
+  const reason = unchecked<NonNullable<wire.TemplateBuildInfo["reason"]>>(json.reason);
   return {
     status: state(json.status),
-    logs: (Array.isArray(json.logEntries) ? (json.logEntries as Json[]) : []).map(entryFromJson),
-    reason: reason && { message: text(reason.message) ?? "the build failed", step: text(reason.step) },
+    logs: (Array.isArray(json.logEntries) ? json.logEntries : []).map(entryFromJson),
+    reason: json.reason ? { message: text(reason.message) ?? "the build failed", step: text(reason.step) } : undefined,
   };
 }
 
-function entryFromJson(json: Json): BuildLogEntry {
+function entryFromJson(value: unknown): BuildLogEntry {
+  const json = unchecked<wire.BuildLogEntry>(value);
   const level = json.level === "debug" || json.level === "warn" || json.level === "error" ? json.level : "info";
   return { timestamp: date(json.timestamp), level, message: text(json.message) ?? "", step: text(json.step) };
 }
 
 export function templateFromJson(value: unknown): TemplateInfo {
-  const json = (value ?? {}) as Json;
+  const json = unchecked<wire.Template>(value);
   return {
     templateId: text(json.templateID) ?? "",
     buildId: text(json.buildID) ?? "",
-    names: Array.isArray(json.names) ? json.names.filter((name) => typeof name === "string") : [],
+    names: texts(json.names),
     buildStatus: state(json.buildStatus),
     isPublic: json.public === true,
     cpuCount: Number(json.cpuCount ?? 0),
@@ -87,6 +89,6 @@ export function templateFromJson(value: unknown): TemplateInfo {
 }
 
 export function tagFromJson(value: unknown): TemplateTag {
-  const json = (value ?? {}) as Json;
+  const json = unchecked<wire.TemplateTag>(value);
   return { tag: text(json.tag) ?? "", buildId: text(json.buildID) ?? "", createdAt: date(json.createdAt) };
 }
