@@ -9,7 +9,7 @@ const OWN_TYPES = new Set(["proc", "tmpfs", "devpts", "mqueue", "sysfs"]);
 const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** Names of sources that differ from machine to machine, or from sandbox to sandbox. */
-const SOURCES = { guest: "guest", host: "host", cgroup: "cgroup" } as const;
+const SOURCES = { guest: "guest", host: "host", cgroup: "cgroup", empty: "empty" } as const;
 const DEVICE = "device:";
 /** A file of the host facts over one of the kernel's. */
 const FIGURE = "figure:";
@@ -20,6 +20,8 @@ export interface Places {
   readonly host: string;
   /** Directory of device nodes. */
   readonly devices: string;
+  /** An empty directory that nobody can write to. */
+  readonly empty: string;
   readonly cgroup: SandboxCgroup;
 }
 
@@ -33,14 +35,18 @@ export function externalMounts(mountinfo: string, guestTarget: string): External
     .split("\n")
     .flatMap((line) => {
       const [left = "", right = ""] = line.split(" - ");
-      const [, , , root = "", target = ""] = left.split(" ").map(plainPath);
+      const [, , , root = "", target = "", flags = ""] = left.split(" ").map(plainPath);
       const [type = "", , options = ""] = right.split(" ");
+      if (type === "tmpfs" && root === "/" && isReadOnly(flags)) return [{ target, source: SOURCES.empty }];
       // The root is handed to CRIU; a part of a tmpfs is a device node of ours.
       const isOwn = target === "/" || (OWN_TYPES.has(type) && !(type === "tmpfs" && root !== "/"));
       if (isOwn) return [];
       return [{ target, source: nameOf({ type, root, target, options, guestTarget }) }];
     });
 }
+
+/** Of these there are only those that hide directories of the kernel's. As mounts of its own CRIU would start a `tar` for each, twice. */
+const isReadOnly = (flags: string): boolean => flags.split(",").includes("ro");
 
 interface Mount {
   readonly type: string;
@@ -68,6 +74,7 @@ export const mountinfoOf = (pid: number): string => readFileSync(`/proc/${pid}/m
 export function sourcePath(source: string, places: Places): string {
   if (source === SOURCES.guest) return places.guest;
   if (source === SOURCES.host) return places.host;
+  if (source === SOURCES.empty) return places.empty;
   if (source === SOURCES.cgroup) return places.cgroup.top;
   if (source.startsWith(FIGURE)) return `${places.host}/${source.slice(FIGURE.length)}`;
   if (source.startsWith(DEVICE)) return `${places.devices}${source.slice(DEVICE.length)}`;

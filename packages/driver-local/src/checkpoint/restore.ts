@@ -12,6 +12,7 @@ import { limitFor, runCriu } from "./criu-run.ts";
 import { COMMON_OPTIONS, noCriu } from "./dump.ts";
 import type { ExternalMount } from "./generation.ts";
 import { rebaseUserNamespace, userNamespaceImage } from "./image-files.ts";
+import { addKernelFacts, keepKernelFacts } from "./kernel-facts.ts";
 import { sourcePath } from "./mounts.ts";
 
 /**
@@ -25,6 +26,7 @@ const AT = {
   guest: `${STAGE}/guest`,
   host: `${STAGE}/host`,
   devices: `${STAGE}/devices`,
+  empty: `${STAGE}/empty`,
 } as const;
 const DIRECTORY = 0o755;
 
@@ -67,6 +69,7 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
       ],
       async at(moment, pid) {
         if (moment !== "pre-resume") return;
+        keepKernelFacts(parts, pid);
         await restore.beforeRun(pid);
         init = pid;
       },
@@ -82,6 +85,7 @@ function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecor
   addMountNamespace(program);
   program.call("mount", ["tmpfs", STAGE, "tmpfs", MS.NOSUID | MS.NODEV, "mode=755"], STAGE);
   for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
+  addKernelFacts(program, parts);
   const { storage, paths } = parts;
   const overlay = {
     layersRoot: storage.layersRoot,
@@ -97,7 +101,13 @@ function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecor
   if (from.uidBaseOfImages !== undefined) addRebased(program, from, { from: from.uidBaseOfImages, to: record.uidBase });
   addGuest(program, { ...overlay, guest: from.guest }, AT.guest);
   addDevices(program, AT.devices);
+  addEmpty(program, AT.empty);
   bindReadOnly(program, paths.hostFacts(record.sandboxId), AT.host);
+}
+
+function addEmpty(program: ChildProgram, target: string): void {
+  // Exactly the flags that the runtime gave: CRIU gives the copies those, and a sandbox's root may take none away.
+  program.call("mount", ["empty", target, "tmpfs", MS.RDONLY, "mode=755,size=4k,nr_inodes=1"], target);
 }
 
 /** The one image that names the range of ids, in a copy of this sandbox's own; the others are shared by all that start from them. */

@@ -42,6 +42,11 @@ export class DataPaths {
     return join(this.runtime, id);
   }
 
+  /** Begin of the names of what CRIU has found out about a kernel. */
+  get criuFacts(): string {
+    return join(this.root, "run", "criu-facts");
+  }
+
   get criuScript(): string {
     return join(this.root, "run", "criu-moment");
   }

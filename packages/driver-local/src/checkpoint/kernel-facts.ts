@@ -1,0 +1,31 @@
+import { copyFileSync, existsSync, readFileSync, renameSync } from "node:fs";
+import { bootId } from "../runtime/process.ts";
+import type { LocalParts } from "../sandbox.ts";
+import type { ChildProgram } from "../sys/child.ts";
+import { AT_FDCWD, MS, O } from "../sys/libc.ts";
+
+/** Where CRIU keeps what it has found out about the kernel, which takes it as long as half of a small restore. */
+const CACHE = "/run/criu.kdat";
+
+/** Ours, which nobody else writes to; good for one boot and one CRIU. */
+const pathOf = ({ paths, criu }: LocalParts): string => `${paths.criuFacts}-${criu?.version}-${bootId()}`;
+
+/** Gives a CRIU that begins now what an earlier one found. `/run` is its own file system. One that does not trust it looks again. */
+export function addKernelFacts(program: ChildProgram, parts: LocalParts): void {
+  const kept = pathOf(parts);
+  if (!existsSync(kept)) return;
+  const fd = program.call("openat", [AT_FDCWD, CACHE, O.WRONLY | O.CREAT | O.CLOEXEC, 0o600], CACHE);
+  program.call("close", [fd]);
+  program.call("mount", [kept, CACHE, null, MS.BIND, null], CACHE);
+}
+
+/** Keeps what the CRIU that is restoring this init has found. Fine when it has kept nothing. */
+export function keepKernelFacts(parts: LocalParts, init: number): void {
+  const kept = pathOf(parts);
+  if (existsSync(kept)) return;
+  const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${init}/status`, "utf8"))?.[1];
+  const found = `/proc/${parent}/root${CACHE}`;
+  if (!existsSync(found)) return;
+  copyFileSync(found, `${kept}.new`);
+  renameSync(`${kept}.new`, kept);
+}
