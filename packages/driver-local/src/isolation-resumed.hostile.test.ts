@@ -1,3 +1,3 @@
 import { isolationSuite } from "./testing/isolation-suite.ts";
 
-isolationSuite("crun", { isResumed: true });
+isolationSuite("crun", "resumed");

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
-import { criuFactsFile } from "./criu.ts";
+import { withCriu } from "../testing/other-criu.ts";
 import { FREES, pauseSteps } from "./pause.ts";
 import { rebootSteps, restoreSteps } from "./resume.ts";
 
@@ -120,25 +120,6 @@ describe("a pause or a resume that is cut off", () => {
   }
 
   describe("by a CRIU that", () => {
-    /** Another program in its place; `$CRIU` is the real one. */
-    const withCriu = async (text: string, work: () => Promise<void>) => {
-      const path = criuFactsFile(machine.dataDir);
-      const before = readFileSync(path, "utf8");
-      const { criu } = JSON.parse(before) as { criu: { file: string; args: string[]; version: string } };
-      const real = [criu.file, ...criu.args].map((word) => `'${word}'`).join(" ");
-      const script = join(machine.dataDir, "run", "other-criu");
-      writeFileSync(script, `#!/bin/bash\nreal() { exec ${real} "$@"; }\n${text}\n`, { mode: 0o755 });
-      writeFileSync(path, JSON.stringify({ ...JSON.parse(before), criu: { file: script, args: [], version: "4.2" } }));
-      machine.criuLimitMs = 3_000;
-      await machine.reopen();
-      try {
-        await work();
-      } finally {
-        writeFileSync(path, before);
-        machine.criuLimitMs = undefined;
-        await machine.reopen();
-      }
-    };
     const failsAndRunsOn = async (handle: SandboxHandle) => {
       expect((await pause(handle).catch((e: unknown) => e)) instanceof Error).toBe(true);
       expect(await machine.driver.generation(spec.sandboxId)).toBeUndefined();
@@ -155,7 +136,7 @@ describe("a pause or a resume that is cut off", () => {
       ["writes half an image", '(real "$@"); rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
     ])("%s: a pause fails, and the sandbox runs on", async (_how, text) => {
       const handle = await counting();
-      await withCriu(text, () => failsAndRunsOn(handle));
+      await withCriu(machine, text, () => failsAndRunsOn(handle));
       await isUsable(handle, 2);
     });
 
@@ -167,7 +148,7 @@ describe("a pause or a resume that is cut off", () => {
     ])("%s: a resume fails, and the sandbox stays paused", async (_how, text) => {
       const handle = await counting();
       await pause(handle);
-      await withCriu(text, async () => {
+      await withCriu(machine, text, async () => {
         expect((await resume(2).catch((e: unknown) => e)) instanceof Error).toBe(true);
       });
       expect((await machine.driver.inspect(handle)).phase).toBe("paused");

@@ -45,23 +45,39 @@ function varint(value: number): Buffer {
 /** Tag of `name` in `reg_file_entry`: field 6, a string. */
 const NAME_TAG = 0x32;
 const LONGEST_PATH = 4_096;
-const REMAPPED = /link_remap\.\d+/g;
+const REMAPPED = "link_remap.";
 
 /** Paths inside that CRIU has given to files which were deleted while open. The disk of that moment has them. */
 export function remappedPaths(images: string): string[] {
   const files = join(images, "files.img");
-  if (!existsSync(join(images, "remap-fpath.img")) || !existsSync(files)) return [];
-  const bytes = readFileSync(files);
-  const paths = [...bytes.toString("latin1").matchAll(REMAPPED)].map((match) => stringThatEnds(bytes, match.index + match[0].length));
-  return [...new Set(paths.filter((path) => path !== undefined))];
+  return existsSync(join(images, "remap-fpath.img")) && existsSync(files) ? remappedNames(readFileSync(files)) : [];
 }
 
-/** The protobuf string that ends there: its length, and the tag of its field, stand before it. */
-function stringThatEnds(bytes: Buffer, end: number): string | undefined {
-  for (let start = end - 1; start > Math.max(1, end - LONGEST_PATH); start--) {
-    const length = varint(end - start);
-    const head = bytes.subarray(start - length.length - 1, start);
-    if (head[0] === NAME_TAG && head.subarray(1).equals(length)) return bytes.toString("latin1", start, end);
+/** The same, of the bytes of `files.img`. */
+export function remappedNames(bytes: Buffer): string[] {
+  const names = new Set<string>();
+  for (let at = bytes.indexOf(REMAPPED); at >= 0; at = bytes.indexOf(REMAPPED, at + 1)) {
+    const name = nameAround(bytes, at);
+    if (name !== undefined) names.add(name);
+  }
+  return [...names];
+}
+
+/** The protobuf string that holds these bytes as its last part: its length, and the tag of its field, stand before it. */
+function nameAround(bytes: Buffer, at: number): string | undefined {
+  for (let start = at; start > Math.max(1, at - LONGEST_PATH); start--) {
+    for (const lengthBytes of [1, 2]) {
+      const head = bytes.subarray(start - lengthBytes - 1, start);
+      const end = start + lengthOf(head.subarray(1));
+      const isName = head[0] === NAME_TAG && /^link_remap\.\d+$/.test(bytes.toString("latin1", at, end));
+      if (isName) return bytes.toString("utf8", start, end);
+    }
   }
   return undefined;
+}
+
+/** Of a varint of one or two bytes: all but the last have the highest bit. 0 for what is none. */
+function lengthOf([low = 0, high]: Uint8Array): number {
+  if (low < 128 !== (high === undefined)) return 0;
+  return high === undefined ? low : (low & 127) | (high << 7);
 }

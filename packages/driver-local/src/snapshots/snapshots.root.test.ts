@@ -5,6 +5,7 @@ import type { AgentAddress, SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
+import { REAL_PROGRAM } from "../testing/real-program.ts";
 
 describe("snapshots", () => {
   setDefaultTimeout(60_000);
@@ -68,5 +69,109 @@ describe("snapshots", () => {
     await capture(source.handle, "s");
     const { address } = await boot(specFrom("s", false));
     expect(await output(address, "cat /root/file /etc/hostname; cat /proc/[0-9]*/comm | grep -c sleep")).toBe("kept\nfork\n0\n");
+  });
+
+  test("what real programs have open, lock and share goes on in the source, in forks and in forks of forks", async () => {
+    const resources = { memoryBytes: 512 << 20, maxProcesses: 512 };
+    const source = await boot(machine.spec(resources));
+    await output(source.address, `cat > /root/real.py <<'END'\n${REAL_PROGRAM}\nEND`);
+    await startUnread(source.address, "exec python3 /root/real.py 2> /root/errors");
+    await startUnread(source.address, "touch /root/log; exec tail -f /root/log > /root/followed");
+    await startUnread(source.address, `python3 -c 'import pty; pty.spawn(["sh", "-c", "while sleep 0.1; do tty; done"])' > /root/terminal`);
+    const told = (address: AgentAddress) => output(address, "cat /root/told /root/errors");
+    const isAt = (address: AgentAddress, round: number) =>
+      eventually(`round ${round}`, async () => (await told(address)) === `${round} all there\n`).catch(async (cause) => {
+        throw new Error(await told(address), { cause });
+      });
+    const again = async (address: AgentAddress, round: number) => {
+      await output(address, `touch /root/again; echo ${round} >> /root/log; : > /root/terminal`);
+      await isAt(address, round);
+      const follows = async () => (await output(address, "tail -n 1 /root/followed")) === `${round}\n`;
+      await eventually("a watch tells", follows);
+      await eventually("the terminal is there", async () => (await output(address, "cat /root/terminal")).includes("/dev/pts/"));
+    };
+    await isAt(source.address, 1);
+    await capture(source.handle, "s");
+    const forks = await Promise.all([1, 2].map(() => boot({ ...specFrom("s"), resources: machine.spec(resources).resources })));
+    for (const { address } of [source, ...forks]) await again(address, 2);
+    const [first] = forks as [(typeof forks)[0], ...typeof forks];
+    await capture(first.handle, "s2");
+    const grandchild = await boot({ ...specFrom("s2"), resources: machine.spec(resources).resources });
+    for (const { address } of [first, grandchild]) await again(address, 3);
+    const fromDisk = await boot(specFrom("s2", false));
+    expect(await output(fromDisk.address, "ls -a /root | grep -c link_remap; cat /root/told")).toBe("0\n2 all there\n");
+  });
+
+  test("twenty generations have the layers of the first, the disk of one, and all that was written", async () => {
+    const layersOf = (handle: SandboxHandle) =>
+      /^\S+ \S+ \S+ \S+ \/ .*lowerdir=([^,]*)/m.exec(readFileSync(`/proc/${machine.initPid(handle)}/mountinfo`, "utf8"))?.[1];
+    let now = await boot();
+    await startUnread(now.address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    const layers = layersOf(now.handle);
+    for (let generation = 1; generation <= 20; generation++) {
+      await output(now.address, `echo ${generation} >> /root/generations; head -c 4M /dev/urandom > /root/changed; sync /root/changed`);
+      const memory = generation % 5 !== 0;
+      await capture(now.handle, `s${generation}`, memory);
+      await machine.driver.destroy(now.handle);
+      now = await boot(specFrom(`s${generation}`, memory));
+      await machine.driver.snapshots.remove(`s${generation}`);
+      if (!memory) await startUnread(now.address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    }
+    const expected = Array.from({ length: 20 }, (_, i) => `${i + 1}\n`).join("");
+    expect(await output(now.address, "cat /root/generations")).toBe(expected);
+    await goesOn(now.address);
+    expect(layersOf(now.handle)).toBe(layers);
+    expect((await machine.driver.stats(now.handle)).diskUsedBytes).toBeLessThan(12 << 20);
+  }, 180_000);
+
+  test("what the disk of a snapshot holds counts against the disk of what starts from it", async () => {
+    const source = await boot();
+    await output(source.address, "head -c 40M /dev/urandom > /root/held; sync /root/held");
+    const { diskUsedBytes } = await capture(source.handle, "s", false);
+    expect(diskUsedBytes).toBeGreaterThan(40 << 20);
+    const withDisk = (diskBytes: number) => ({ ...specFrom("s", false), resources: { ...machine.spec().resources, diskBytes } });
+    const small = await machine.driver.create(withDisk(20 << 20), never).catch((error: unknown) => error);
+    expect(small).toMatchObject({ code: "failed_precondition", reason: "disk_too_small" });
+    const { handle, address } = await boot(withDisk(60 << 20));
+    expect(await output(address, "head -c 40M /dev/urandom > /root/more; sync /root/more")).toContain("Disk quota exceeded");
+    expect((await machine.driver.stats(handle)).diskUsedBytes).toBeGreaterThan(40 << 20);
+  });
+
+  test("is a layer of what the source has changed, and keeps the layers that it stands on", async () => {
+    const source = await boot();
+    await output(source.address, "echo kept > /srv/file; chown 1000 /srv/file; rm /etc/motd");
+    await capture(source.handle, "s");
+    await machine.driver.destroy(source.handle);
+    const fork = await boot(specFrom("s", false));
+    await output(fork.address, "echo of the fork > /srv/other");
+    await capture(fork.handle, "s2", false);
+    await machine.driver.destroy(fork.handle);
+    const { images, snapshots } = machine.driver;
+    const [base = ""] = machine.spec().image.layers;
+    expect(await images.removeLayer(base).catch((error: unknown) => error)).toMatchObject({
+      reason: "layer_in_use",
+      details: { snapshots: ["s", "s2"] },
+    });
+    const { digest } = await snapshots.toLayer("s2", { signal: never });
+    const { image } = machine.spec();
+    const { address } = await boot({ ...machine.spec(), image: { ...image, layers: [...image.layers, digest] } });
+    expect(await output(address, "cat /srv/file /srv/other; stat -c %u /srv/file; ls /etc/motd; cat /etc/hostname")).toBe(
+      "kept\nof the fork\n1000\nls: cannot access '/etc/motd': No such file or directory\ntest\n",
+    );
+    await machine.destroyAll();
+    await images.removeLayer(digest);
+  });
+
+  test("starts beside a removal have all of it or find none", async () => {
+    const source = await boot();
+    await capture(source.handle, "s");
+    const starts = Array.from({ length: 6 }, () => machine.boot(specFrom("s")).catch((error: unknown) => error));
+    await Promise.race(starts);
+    await machine.driver.snapshots.remove("s");
+    for (const started of await Promise.all(starts)) {
+      if (started instanceof Error) expect(started).toMatchObject({ reason: "snapshot_not_found" });
+      else await initAgent(await machine.driver.address(started as SandboxHandle), "a-key-of-the-fork-alone");
+    }
+    expect(readdirSync(join(machine.dataDir, "pool/snapshots"))).toEqual([]);
   });
 });

@@ -6,11 +6,33 @@ import type { RuntimeName } from "../runtime/dialect.ts";
 import { exec, initAgent } from "./exec.ts";
 import { never, TestMachine } from "./machine.ts";
 
+/** How the sandbox has come to be. The source of a fork runs on beside it. */
+type Beginning = "booted" | "resumed" | "forked" | "from the disk of a snapshot";
+
+async function begin(machine: TestMachine, how: Beginning): Promise<SandboxHandle> {
+  const { driver } = machine;
+  const spec = machine.spec();
+  const first = await machine.boot(spec);
+  await initAgent(await driver.address(first));
+  if (how === "booted") return first;
+  const memory = how !== "from the disk of a snapshot";
+  let handle: SandboxHandle;
+  if (how === "resumed") {
+    await driver.pause(first, { memory }, never);
+    handle = await driver.resume({ ...spec, incarnation: 2 }, { memory }, never);
+  } else {
+    await driver.snapshots.capture(first, { id: "s", memory }, never);
+    handle = await machine.boot({ ...machine.spec(), from: { snapshot: "s", memory } });
+  }
+  await initAgent(await driver.address(handle));
+  return handle;
+}
+
 /**
  * What root inside a sandbox can't do. Each test is an attack that a hostile program would try first.
  */
-export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {}) =>
-  describe(`a sandbox's root, ${runtime}${isResumed ? ", after a resume" : ""}`, () => {
+export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") =>
+  describe(`a sandbox's root, ${runtime}, ${how}`, () => {
     setDefaultTimeout(60_000);
     let machine: TestMachine;
     let handle: SandboxHandle;
@@ -21,14 +43,7 @@ export const isolationSuite = (runtime: RuntimeName, { isResumed = false } = {})
     beforeAll(async () => {
       devicesBefore = deviceNodes();
       machine = await TestMachine.make(runtime);
-      const spec = machine.spec();
-      handle = await machine.boot(spec);
-      await initAgent(await machine.driver.address(handle));
-      if (isResumed) {
-        await machine.driver.pause(handle, { memory: true }, never);
-        handle = await machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
-        await initAgent(await machine.driver.address(handle));
-      }
+      handle = await begin(machine, how);
       address = await machine.driver.address(handle);
     }, 600_000);
     afterAll(() => machine?.dispose(), 60_000);

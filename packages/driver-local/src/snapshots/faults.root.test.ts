@@ -1,0 +1,175 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { exec, initAgent, startUnread } from "../testing/exec.ts";
+import { never, TestMachine } from "../testing/machine.ts";
+import { withCriu } from "../testing/other-criu.ts";
+import { captureSteps } from "./capture.ts";
+import { createFromDiskSteps, createFromMemorySteps, rollBackToDiskSteps, rollBackToMemorySteps, startFromMemorySteps } from "./steps.ts";
+
+const LAST = ["completeSnapshot", "awaitAgent"];
+/** Each point between two steps once: before each of them, and after the last. */
+const pointsOf = (steps: readonly { readonly name: string }[]) =>
+  steps.flatMap(({ name }) =>
+    (LAST.includes(name) ? (["before", "after"] as const) : (["before"] as const)).map((when) => ({ when, name })),
+  );
+
+/** Every step of a capture, of a start from a snapshot and of a rollback fails once and is killed once. */
+describe("snapshots that are cut off", () => {
+  setDefaultTimeout(120_000);
+  let machine: TestMachine;
+  let source: { readonly spec: SandboxSpec; readonly handle: SandboxHandle };
+  beforeAll(async () => {
+    machine = await TestMachine.make();
+    source = await counting();
+  }, 600_000);
+  afterEach(async () => {
+    machine.faults.before = () => {};
+    machine.faults.after = () => {};
+    for (const handle of await machine.driver.list()) {
+      if (handle.sandboxId !== source.handle.sandboxId) await machine.driver.destroy(handle);
+    }
+    for (const { id } of await machine.driver.snapshots.list()) await machine.driver.snapshots.remove(id);
+    expect(readdirSync(join(machine.dataDir, "pool/snapshots"))).toEqual([]);
+    expect(readdirSync(join(machine.dataDir, "pool/sandboxes"))).toEqual([source.handle.sandboxId]);
+    await goesOn(source.handle);
+  }, 60_000);
+  afterAll(() => machine?.dispose(), 60_000);
+
+  /** A sandbox with a loop that counts. */
+  const counting = async () => {
+    const spec = machine.spec();
+    const handle = await machine.boot(spec);
+    const address = await machine.driver.address(handle);
+    await initAgent(address);
+    await startUnread(address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    return { spec, handle };
+  };
+  const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), "cat /root/count")).output);
+  const goesOn = async (handle: SandboxHandle) => {
+    const seen = await count(handle);
+    await eventually("the loop goes on", async () => (await count(handle)) > seen);
+  };
+  const capture = (memory = true) => machine.driver.snapshots.capture(source.handle, { id: "s", memory }, never);
+  const specFrom = (memory = true): SandboxSpec => ({ ...machine.spec(), from: { snapshot: "s", memory } });
+  const failAt = ({ when, name }: Point) => {
+    machine.faults[when] = (step) => {
+      if (step !== name) return;
+      machine.faults[when] = () => {};
+      throw new Error("injected");
+    };
+  };
+  const dieAt = async ({ when, name }: Point, memory: boolean, spec: SandboxSpec) => {
+    await machine.close();
+    const script = join(import.meta.dir, "../testing/die-at-snapshot.ts");
+    const argv = [process.execPath, script, machine.dataDir, when, name, String(memory), JSON.stringify(spec)];
+    const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
+    await child.exited;
+    expect(child.signalCode).toBe("SIGKILL");
+    await machine.reopen();
+  };
+  const failure = (work: Promise<unknown>) => work.then(() => "resolved", String);
+  const isUsable = async (memory: boolean) => {
+    const fork = await machine.boot(specFrom(memory));
+    await initAgent(await machine.driver.address(fork));
+    if (memory) await goesOn(fork);
+  };
+
+  for (const memory of [true, false]) {
+    const kind = memory ? "with memory" : "disk only";
+
+    for (const point of pointsOf(captureSteps)) {
+      test(`a capture ${kind} that fails or is killed ${point.when} ${point.name}: the source runs on, and can be captured`, async () => {
+        failAt(point);
+        expect(await failure(capture(memory))).toContain("injected");
+        expect(await machine.driver.snapshots.list()).toEqual([]);
+        expect(readdirSync(join(machine.dataDir, "pool/snapshots"))).toEqual([]);
+        await goesOn(source.handle);
+        await dieAt(point, memory, source.spec);
+        expect((await machine.driver.inspect(source.handle)).frozen).toBe(false);
+        await goesOn(source.handle);
+        const isWhole = point.when === "after" && point.name === "completeSnapshot";
+        expect((await machine.driver.snapshots.list()).map(({ id }) => id)).toEqual(isWhole ? ["s"] : []);
+        if (!isWhole) await capture(memory);
+        await isUsable(memory);
+      });
+    }
+
+    const startSteps = memory ? [...createFromMemorySteps, ...startFromMemorySteps] : createFromDiskSteps.slice(0, 3);
+    for (const point of pointsOf(startSteps)) {
+      test(`a start ${kind} that fails or is killed ${point.when} ${point.name} leaves nothing, and can be tried again`, async () => {
+        await capture(memory);
+        const spec = specFrom(memory);
+        failAt(point);
+        expect(await failure(machine.boot(spec))).toContain("injected");
+        expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([source.spec.sandboxId]);
+        await dieAt(point, memory, spec);
+        for (const handle of await machine.driver.list()) if (handle.sandboxId === spec.sandboxId) await machine.driver.destroy(handle);
+        const fork = await machine.boot(spec);
+        await initAgent(await machine.driver.address(fork));
+        if (memory) await goesOn(fork);
+      });
+    }
+  }
+
+  for (const memory of [true, false]) {
+    for (const point of pointsOf(memory ? rollBackToMemorySteps : rollBackToDiskSteps.slice(1, 4))) {
+      const kind = memory ? "with memory" : "to the disk alone";
+      test(`a rollback ${kind} that fails or is killed ${point.when} ${point.name} leaves it paused as it was`, async () => {
+        const { spec, handle } = await counting();
+        await machine.driver.snapshots.capture(handle, { id: "s", memory }, never);
+        await exec(await machine.driver.address(handle), "echo later > /root/later");
+        await machine.driver.pause(handle, { memory: true }, never);
+        const rollback = { ...spec, incarnation: 2, from: { snapshot: "s", memory } };
+        failAt(point);
+        expect(await failure(machine.driver.resume(rollback, { memory }, never))).toContain("injected");
+        expect((await machine.driver.inspect(handle)).phase).toBe("paused");
+        await dieAt(point, memory, { ...rollback, incarnation: 3 });
+        await machine.driver.revert(spec.sandboxId);
+        const own = await machine.driver.resume({ ...spec, incarnation: 4 }, { memory: true }, never);
+        await initAgent(await machine.driver.address(own));
+        expect((await exec(await machine.driver.address(own), "cat /root/later")).output).toBe("later\n");
+        await goesOn(own);
+      });
+    }
+  }
+
+  test.each([
+    ["fails at once", "exit 1"],
+    ["lies", "exit 0"],
+    ["hangs before it does anything", "exec sleep 1000"],
+    ["is killed while it writes", 'real "$@" & sleep 0.07; kill -9 $!; wait; exit 1'],
+  ])("by a CRIU that %s: a capture fails and the source runs on; a start fails and leaves nothing", async (_how, text) => {
+    await withCriu(machine, text, async () => {
+      expect(await failure(capture())).not.toBe("resolved");
+      await goesOn(source.handle);
+    });
+    await capture();
+    await withCriu(machine, text, async () => {
+      expect(await failure(machine.boot(specFrom()))).not.toBe("resolved");
+      expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([source.spec.sandboxId]);
+    });
+    await isUsable(true);
+  });
+
+  test("commands that were frozen before a capture stay frozen, and go on in a fork", async () => {
+    const address = await machine.driver.address(source.handle);
+    expect((await fetch(`http://${address.host}:${address.agentPort}/freeze`, { method: "POST" })).status).toBe(204);
+    await capture();
+    const kept = (handle: SandboxHandle) => readFileSync(`/proc/${machine.initPid(handle)}/root/root/count`, "utf8");
+    const seen = kept(source.handle);
+    const fork = await machine.boot(specFrom());
+    expect([kept(source.handle), kept(fork)]).toEqual([seen, seen]);
+    await initAgent(await machine.driver.address(fork));
+    await goesOn(fork);
+    expect(kept(source.handle)).toBe(seen);
+    await machine.driver.thaw(source.handle);
+  });
+});
+
+interface Point {
+  readonly when: "before" | "after";
+  readonly name: string;
+}
