@@ -11,12 +11,13 @@ import { externalMounts, mountinfoOf } from "./mounts.ts";
 import { watchedPaths } from "./watches.ts";
 
 /**
- * What dump and restore have to agree on. Established connections are closed, for nobody at their other end waits; locks of files, sockets
+ * What dump and restore have to agree on. Established connections are closed, and those that nobody has
+ * accepted yet are dropped, for nobody at their other end waits; locks of files, sockets
  * of sandboxes' own and files that were deleted while open are kept. Cgroups are made by us, so CRIU only puts processes into them.
  */
 export const COMMON_OPTIONS = [
   ...["--manage-cgroups=soft", "--empty-ns", "net", "--network-lock", "skip"],
-  ...["--tcp-close", "--file-locks", "--ext-unix-sk", "--link-remap"],
+  ...["--tcp-close", "--skip-in-flight", "--file-locks", "--ext-unix-sk", "--link-remap"],
   "-v1",
 ] as const;
 

@@ -37,6 +37,30 @@ describe("pause and resume", () => {
     expect([hosts.includes(`${address.host} test`), hosts.includes(before.host)]).toEqual([true, false]);
   });
 
+  test("connections that nobody has accepted yet are no hindrance; the socket goes on listening", async () => {
+    const { driver } = machine;
+    const spec = machine.spec();
+    const handle = await machine.boot(spec);
+    const before = await driver.address(handle);
+    await initAgent(before);
+    const program = `
+import os, socket, time
+server = socket.create_server(("0.0.0.0", 8000))
+waiting = socket.create_connection(("127.0.0.1", 8000))
+open("/root/ready", "w")
+while not os.path.exists("/root/go"): time.sleep(0.02)
+while True: server.accept()[0].sendall(b"accepted")
+`;
+    await startUnread(before, `exec python3 -c '${program}'`);
+    await eventually("a connection waits", async () => (await exec(before, "ls /root/ready")).output.includes("ready"));
+    await driver.pause(handle, { memory: true }, never);
+    const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
+    const address = await driver.address(resumed);
+    await initAgent(address);
+    const { output } = await exec(address, "touch /root/go; timeout 10 bash -c 'head -c 8 < /dev/tcp/127.0.0.1/8000'");
+    expect(output).toBe("accepted");
+  });
+
   test("without memory it boots from its disk", async () => {
     const { driver } = machine;
     const spec = machine.spec();
