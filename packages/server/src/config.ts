@@ -18,6 +18,9 @@ export interface ServerConfig {
   readonly peerTimeoutSeconds: number;
   readonly logLevel: string;
   readonly logFormat: "auto" | "text" | "json";
+  /** Size of `server.log` in MiB at which it is put aside, and how many files there are of it at most. */
+  readonly logMaxMib: number;
+  readonly logFiles: number;
   readonly maxSandboxes: number;
   /** Limits of all sandboxes together over what there is. */
   readonly overcommit: Overcommit;
@@ -116,6 +119,8 @@ const Env = z.object({
   BOXYARD_PEER_TIMEOUT_SECONDS: count(3).max(7200, "must be at most 7200").default(60),
   BOXYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   BOXYARD_LOG_FORMAT: z.enum(["auto", "text", "json"]).default("auto"),
+  BOXYARD_LOG_MAX_MIB: count(1).default(10),
+  BOXYARD_LOG_FILES: count(1).max(100, "must be at most 100").default(5),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
@@ -166,6 +171,8 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     peerTimeoutSeconds: e.BOXYARD_PEER_TIMEOUT_SECONDS,
     logLevel: e.BOXYARD_LOG_LEVEL,
     logFormat: e.BOXYARD_LOG_FORMAT,
+    logMaxMib: e.BOXYARD_LOG_MAX_MIB,
+    logFiles: e.BOXYARD_LOG_FILES,
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
     maxCreates: e.BOXYARD_MAX_CREATES,

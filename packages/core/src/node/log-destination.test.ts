@@ -19,7 +19,7 @@ test("what was dropped is counted, and told when lines can be written again", ()
       if (disk.isFull) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
       return writeSync(...args);
     }) as typeof writeSync;
-    const destination = new LogDestination(join(directory, "below", "log"), write);
+    const destination = new LogDestination({ file: join(directory, "below", "log") }, write);
     destination.write('{"msg":"first"}\n');
     disk.isFull = true;
     for (let i = 0; i < 3; i++) destination.write('{"msg":"lost"}\n');
@@ -43,7 +43,7 @@ test("a write that is cut short is completed", () => {
   try {
     const short = ((fd: number, bytes: Uint8Array, offset: number, length: number) =>
       writeSync(fd, bytes, offset, Math.min(3, length))) as typeof writeSync;
-    new LogDestination(join(directory, "log"), short).write("a longer line\n");
+    new LogDestination({ file: join(directory, "log") }, short).write("a longer line\n");
     expect(readFileSync(join(directory, "log"), "utf8")).toBe("a longer line\n");
   } finally {
     rmSync(directory, { recursive: true });

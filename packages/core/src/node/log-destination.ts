@@ -1,9 +1,17 @@
 import { mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { LogRotation, type RotationOptions } from "./log-rotation.ts";
 
 const STDERR = 2;
 const EAGAIN_TRIES = 50;
 const EAGAIN_PAUSE_MS = 2;
+
+export interface LogPlace {
+  readonly file?: string | undefined;
+  /** An open file, when `file` is not set; standard error by default. */
+  readonly fd?: number;
+  readonly rotation?: Omit<RotationOptions, "fd"> | undefined;
+}
 
 /**
  * Where the lines of a log go: a file or standard error, written at once. Never throws, for a log must not end what it tells of: lines that
@@ -16,10 +24,13 @@ export class LogDestination {
   private dropped = 0;
   private cause = "";
 
-  constructor(file: string | undefined, writeTo: typeof writeSync = writeSync) {
+  private readonly rotation: LogRotation | undefined;
+
+  constructor({ file, fd = STDERR, rotation }: LogPlace = {}, writeTo: typeof writeSync = writeSync) {
     this.writeTo = writeTo;
     if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
-    this.fd = file === undefined ? STDERR : openSync(file, "a", 0o600);
+    this.fd = file === undefined ? fd : openSync(file, "a", 0o600);
+    this.rotation = rotation && new LogRotation({ ...rotation, fd: this.fd });
   }
 
   write(line: string): void {
@@ -27,6 +38,7 @@ export class LogDestination {
       if (this.dropped > 0) this.writeAll(this.droppedLine());
       this.dropped = 0;
       this.writeAll(line);
+      this.rotation?.wrote(line.length);
     } catch (error) {
       this.dropped++;
       this.cause = (error as { code?: string }).code ?? "unknown";

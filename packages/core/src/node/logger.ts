@@ -1,5 +1,5 @@
 import pino from "pino";
-import { LogDestination } from "./log-destination.ts";
+import { LogDestination, type LogPlace } from "./log-destination.ts";
 import { logLineAsText } from "./log-text.ts";
 
 /** The one logger: lines on standard error, or to `file`. User environments, tokens and file contents are never logged. */
@@ -12,11 +12,13 @@ export interface LoggerOptions {
   readonly file?: string;
   /** `json` (default), or `text` for people who read along; `text` goes to standard error only. */
   readonly format?: "json" | "text";
+  /** Keeps the file that standard error is, or `file`, within a size. */
+  readonly rotation?: LogPlace["rotation"];
 }
 
 /** Lines for people on standard error. */
-function textOnStderr(): { write(line: string): void } {
-  const lines = new LogDestination(undefined);
+function textOnStderr({ rotation }: LoggerOptions): { write(line: string): void } {
+  const lines = new LogDestination({ rotation });
   return {
     write: (line) =>
       lines.write(`${logLineAsText(line.trimEnd())}
@@ -25,7 +27,7 @@ function textOnStderr(): { write(line: string): void } {
 }
 
 export function createLogger(name: string, options: LoggerOptions = {}): Logger {
-  const destination = options.format === "text" ? textOnStderr() : new LogDestination(options.file);
+  const destination = options.format === "text" ? textOnStderr(options) : new LogDestination(options);
   return pino(
     {
       name,

@@ -154,6 +154,21 @@ export const SETTINGS = [
     meaning: "Lines of the server's log: text for people, or JSON. auto is text on a terminal and JSON elsewhere, as in server.log.",
   },
   {
+    name: "BOXYARD_LOG_MAX_MIB",
+    form: "MiB",
+    usedBy: "server",
+    default: "10",
+    meaning:
+      "Size at which `server.log`, the log of a server in the background, is put aside as `server.log.1`. Other logs are their reader's.",
+  },
+  {
+    name: "BOXYARD_LOG_FILES",
+    form: "number",
+    usedBy: "server",
+    default: "5",
+    meaning: "Files of that log, `server.log` and older ones; the oldest is removed.",
+  },
+  {
     name: "BOXYARD_MAX_SANDBOXES",
     form: "number",
     usedBy: "server",
