@@ -31,7 +31,7 @@ Examples:
   $ boxyard run -e NAME=world -- sh -c 'echo hello $NAME'
   $ boxyard run -it -- bash
   $ boxyard run -i -- wc -l < file.txt
-  $ boxyard run --timeout 10 --user root -- apt-get update`;
+  $ boxyard run --timeout 10 --user root -- id`;
 
 export function configure(command: Command, context: CliContext): void {
   context.failureExitCode = EXIT.ownFailure;
