@@ -113,6 +113,7 @@ class Moments {
   private readonly run: CriuRun;
   private readonly questions: number;
   private answers: number | undefined;
+  private readonly buffer = new Uint8Array(4_096);
   private text = "";
   private ended = false;
   private talk: Promise<void> = Promise.resolve();
@@ -163,8 +164,9 @@ class Moments {
     if (this.answers !== undefined) syscall("write", [this.answers, word, word.byteLength], "CRIU");
   }
 
+  /** Asked for every few milliseconds: nothing is made here while nothing has come. */
   private nextLine(): string | undefined {
-    const buffer = new Uint8Array(4_096);
+    const { buffer } = this;
     const length = trySyscall("read", this.questions, buffer, buffer.byteLength);
     if (length > 0) this.text += new TextDecoder().decode(buffer.subarray(0, length));
     const end = this.text.indexOf("\n");

@@ -18,7 +18,7 @@ import { GrowthGuard } from "./growth-guard.ts";
 import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { isPoolReadOnly, isReadOnly, mountPool, unmountPool } from "./mount.ts";
 import { digestHex, poolPaths, volumeName } from "./paths.ts";
-import { ReadyVolumes } from "./ready-volumes.ts";
+import { ReadyVolumes, snapshotAside } from "./ready-volumes.ts";
 import { growthIn, roomIn } from "./room.ts";
 
 /** What a full disk may still write: its own names, at a start. */
@@ -93,7 +93,7 @@ class BtrfsPool implements PoolStorage {
     if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
     try {
       return await this.withLimit(limitBytes, async (limit) => {
-        snapshotSubvolume(kept, this.volumesRoot, id);
+        await snapshotAside(kept, this.volumesRoot, id);
         const baseBytes = Math.max(0, heldBytes - (await this.usage(id)).usedBytes);
         setQgroupLimit(this.root, subvolumeId(path), Math.min(limit, Math.max(LEAST_BYTES, limitBytes - baseBytes)));
         return { path, baseBytes };

@@ -84,16 +84,20 @@ export class ReadyVolumes {
     const source = await this.seeds.get(seed);
     mkdirSync(this.directory, { recursive: true, mode: 0o700 });
     const name = `${seed}-${crypto.randomUUID()}`;
-    try {
-      // A process of its own, so that this one goes on meanwhile.
-      await runCommand(["btrfs", "subvolume", "snapshot", source, `${this.directory}/${name}`]);
-    } catch {
-      // Where that fails, this does too, and says which error of the kernel's it was.
-      snapshotSubvolume(source, this.directory, name);
-    }
+    await snapshotAside(source, this.directory, name);
   }
 
   private namesFor(seed: number): string[] {
     return existsSync(this.directory) ? readdirSync(this.directory).filter((name) => name.startsWith(`${seed}-`)) : [];
+  }
+}
+
+/** Makes `parent/name` a snapshot of a subvolume, in a process of its own, so that this one goes on meanwhile. */
+export async function snapshotAside(source: string, parent: string, name: string): Promise<void> {
+  try {
+    await runCommand(["btrfs", "subvolume", "snapshot", source, `${parent}/${name}`]);
+  } catch {
+    // Where that fails, this does too, and says which error of the kernel's it was.
+    snapshotSubvolume(source, parent, name);
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
@@ -152,6 +152,18 @@ describe("snapshots that are cut off", () => {
       expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([source.spec.sandboxId]);
     });
     await isUsable(true);
+  });
+
+  test("what a capture stopped goes on after a restart, what stood still before it does not", async () => {
+    for (const wasFrozen of [false, true]) {
+      await machine.driver.freeze(source.handle);
+      const half = join(machine.dataDir, "pool/snapshots/half");
+      mkdirSync(half);
+      writeFileSync(join(half, "attempt.json"), JSON.stringify({ sandboxId: source.spec.sandboxId, wasFrozen }));
+      await machine.reopen();
+      expect((await machine.driver.inspect(source.handle)).frozen).toBe(wasFrozen);
+    }
+    await machine.driver.thaw(source.handle);
   });
 
   test("commands that were frozen before a capture stay frozen, and go on in a fork", async () => {

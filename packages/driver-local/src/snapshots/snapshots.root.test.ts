@@ -93,7 +93,10 @@ describe("snapshots", () => {
     await isAt(source.address, 1);
     await capture(source.handle, "s");
     const forks = await Promise.all([1, 2].map(() => boot({ ...specFrom("s"), resources: machine.spec(resources).resources })));
-    for (const { address } of [source, ...forks]) await again(address, 2);
+    for (const { address } of [source, ...forks]) {
+      await again(address, 2);
+      expect(await output(address, "ls -a /root | grep -c link_remap")).toBe("0\n");
+    }
     const [first] = forks as [(typeof forks)[0], ...typeof forks];
     await capture(first.handle, "s2");
     const grandchild = await boot({ ...specFrom("s2"), resources: machine.spec(resources).resources });
@@ -145,14 +148,17 @@ describe("snapshots", () => {
     const fork = await boot(specFrom("s", false));
     await output(fork.address, "echo of the fork > /srv/other");
     await capture(fork.handle, "s2", false);
-    await machine.driver.destroy(fork.handle);
     const { images, snapshots } = machine.driver;
+    await machine.driver.freeze(fork.handle);
+    const committed = await images.commit(fork.handle, { signal: never });
+    await machine.driver.destroy(fork.handle);
     const [base = ""] = machine.spec().image.layers;
     expect(await images.removeLayer(base).catch((error: unknown) => error)).toMatchObject({
       reason: "layer_in_use",
       details: { snapshots: ["s", "s2"] },
     });
     const { digest } = await snapshots.toLayer("s2", { signal: never });
+    expect(committed.digest).toBe(digest);
     const { image } = machine.spec();
     const { address } = await boot({ ...machine.spec(), image: { ...image, layers: [...image.layers, digest] } });
     expect(await output(address, "cat /srv/file /srv/other; stat -c %u /srv/file; ls /etc/motd; cat /etc/hostname")).toBe(
