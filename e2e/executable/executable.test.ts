@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { guestKey } from "@boxyard/driver-local/carried";
+import { forkServerKey, guestKey } from "@boxyard/driver-local/carried";
 import { baseTarName } from "@boxyard/driver-local/setup";
 import { FakeTemplates } from "@boxyard/sdk/testing/templates";
 import {
@@ -114,6 +114,7 @@ test("a second run sets nothing up and answers within a second", async () => {
 test("it is set up as by a checkout of the same sources: neither makes the other set up again", () => {
   const { done } = JSON.parse(readFileSync(join(dataDir, "setup.json"), "utf8")) as { done: Record<string, string> };
   expect(done.guest).toBe(guestKey());
+  expect(done["fork-server"]).toBe(forkServerKey());
   expect(`base-${done.base?.split(" ")[0]}.tar`).toBe(baseTarName());
 });
 

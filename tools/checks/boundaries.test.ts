@@ -42,6 +42,12 @@ test("the process ends in main.ts only", () => {
   expect(messages("packages/cli/src/run.ts", "process.exit(1)")).toEqual(["1: process.exit: only a main.ts ends the process"]);
 });
 
+test("no code of a package compiles C at run time", () => {
+  for (const text of ['import { cc, ptr } from "bun:ffi";', 'const { cc: compile } = await import("bun:ffi");', "ffi.cc({ source });"])
+    expect(messages("packages/driver-local/src/sys/a.ts", text)[0]).toContain("compiles no C at run time");
+  expect(messages("packages/driver-local/src/sys/a.ts", 'import { dlopen } from "bun:ffi"; // cc')).toEqual([]);
+});
+
 test("neutral code names no runtime", () => {
   expect(messages("packages/core/src/node/logger.ts", 'import fs from "node:fs";')).toEqual([]);
   expect(messages("packages/core/src/a.ts", 'import fs from "node:fs";')).toHaveLength(1);

@@ -72,6 +72,12 @@ export const TEXT_RULES: readonly TextRule[] = [
     forbidden: /\bimport\.meta\.(dir|dirname|path|filename|url)\b/,
     because: "the single executable has no files beside its code; docs/dist.md says what to do instead",
   },
+  {
+    name: "machine code",
+    files: PACKAGE_CODE,
+    forbidden: /\bcc\b/,
+    because: "the server compiles no C at run time (`cc` of bun:ffi); what needs C is a helper that set-up compiles, as images/fork-server",
+  },
 ];
 
 export interface ImportRule {

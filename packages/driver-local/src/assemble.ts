@@ -30,6 +30,7 @@ import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
 import { diskQuotaOf, readRecord, type SandboxRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
+import type { ForkServer } from "./sys/fork-server/index.ts";
 
 const AGENT_TIMEOUT_MS = 10_000;
 const CRIU_LIMIT_MS = 30_000;
@@ -42,6 +43,7 @@ export interface AssembledParts {
   /** Eight hex digits that all names of this server on the machine carry. */
   readonly instance: string;
   readonly guestDirectory: string;
+  readonly forkServer: ForkServer;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
   readonly fingerprint: () => Promise<Fingerprint>;
@@ -50,7 +52,7 @@ export interface AssembledParts {
 /** Puts a driver together from its parts and makes the sandboxes of an earlier process known to them. */
 export function assembleDriver(
   config: LocalDriverConfig,
-  { instance, guestDirectory, networks, storage, fingerprint }: AssembledParts,
+  { instance, guestDirectory, forkServer, networks, storage, fingerprint }: AssembledParts,
 ): LocalDriver {
   if (`${config.dataDir}/`.startsWith(`${ROOT_MOUNT}/`)) {
     throw new AppError("failed_precondition", `The data directory cannot lie in ${ROOT_MOUNT}; choose another BOXYARD_DATA`, {
@@ -63,7 +65,7 @@ export function assembleDriver(
   writeFileSync(paths.criuScript, MOMENT_SCRIPT, { mode: 0o755 });
   const cgroups = new InstanceCgroups(findHierarchies(), instance);
   cgroups.prepare();
-  const spareChildren = new SpareChildren(cgroups);
+  const spareChildren = new SpareChildren(cgroups, forkServer);
   spareChildren.open();
   const limits = shareOfSandboxes(machineSize(), config.reserve);
   if (!limitInstance(cgroups, limits)) {
@@ -88,6 +90,7 @@ export function assembleDriver(
       seccomp: seccompConfig(runtime.dialect.seccompForm(runtime.file)),
     },
     cgroups,
+    forkServer,
     spareChildren,
     limits,
     figures: Figures.open(
@@ -99,14 +102,14 @@ export function assembleDriver(
     uidRanges: new UidRanges(instance, new UidClaims(RUN_DIRECTORY, instance, bootId())),
     networks,
     storage,
-    runtime: new OciRuntime(runtime, paths.runtime, clock),
+    runtime: new OciRuntime(runtime, paths.runtime, clock, forkServer),
     criu: workingCriu(config.dataDir),
     criuLimitMs: config.criuLimitMs ?? CRIU_LIMIT_MS,
     criuScript: paths.criuScript,
     guestDirectory,
     clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,
-    observer: { ...stepTrace(config.logger, cgroups), ...config.observer },
+    observer: { ...stepTrace(config.logger, cgroups, forkServer), ...config.observer },
     onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
   };
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));

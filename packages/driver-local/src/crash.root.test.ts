@@ -12,6 +12,14 @@ import { TestMachine } from "./testing/machine.ts";
 
 const STEPS = [...createSteps, ...startSteps].map((step) => step.name);
 
+/** Process id of the fork server of the driver that is open here. */
+function forkServerPid(): number {
+  const children = readdirSync("/proc/self/task").flatMap((task) => readFileSync(`/proc/self/task/${task}/children`, "utf8").split(" "));
+  const found = children.find((pid) => pid && readFileSync(`/proc/${pid}/comm`, "utf8") === "fork-server\n");
+  if (found === undefined) throw new Error("there is no fork server");
+  return Number(found);
+}
+
 /** A failure at any step leaves nothing; a `kill -9` at any step leaves what `list` names and `destroy` removes. */
 describe("a create or start that is cut off", () => {
   setDefaultTimeout(60_000);
@@ -71,6 +79,36 @@ describe("a create or start that is cut off", () => {
       });
     }
   }
+
+  // The steps that have orders for the fork server.
+  for (const step of ["create", "limits"]) {
+    test(`by the end of the fork server during ${step} fails, can be tried again, and leaves nothing`, async () => {
+      const pid = forkServerPid();
+      machine.faults.before = (name) => {
+        if (name !== step) return;
+        // Stopped, so that the order is under way when it ends.
+        process.kill(pid, "SIGSTOP");
+        setTimeout(() => process.kill(pid, "SIGKILL"), 10);
+      };
+      const spec = machine.spec();
+      const error = await machine.boot(spec).catch((e: unknown) => e);
+      expect(error).toMatchObject({ code: "unavailable", reason: "fork_server_ended" });
+      expect(await machine.driver.list()).toEqual([]);
+      expect(traces(spec.sandboxId)).toEqual([]);
+      delete machine.faults.before;
+      const handle = await machine.boot(spec);
+      expect(forkServerPid()).not.toBe(pid);
+      await machine.driver.destroy(handle);
+    });
+  }
+
+  test("sandboxes go on when the fork server ends", async () => {
+    const handle = await machine.boot();
+    process.kill(forkServerPid(), "SIGKILL");
+    expect(await machine.driver.inspect(handle)).toMatchObject({ phase: "running" });
+    const other = await machine.boot();
+    for (const one of [handle, other]) await machine.driver.destroy(one);
+  });
 
   test("by its signal, at any step, leaves nothing", async () => {
     for (const step of STEPS) {

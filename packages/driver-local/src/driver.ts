@@ -333,7 +333,8 @@ export class LocalDriver implements SandboxDriver {
     this.parts.guard.close();
     this.parts.figures?.close();
     await Promise.all([this.parts.wakeCache.close(), this.remainders]);
-    this.parts.spareChildren.close();
+    await this.parts.spareChildren.close();
+    this.parts.forkServer.close();
     await this.parts.networks.close();
     await this.parts.storage.close();
   }
@@ -345,7 +346,8 @@ export class LocalDriver implements SandboxDriver {
     }
     this.parts.guard.close();
     this.parts.figures?.close();
-    this.parts.spareChildren.close();
+    await this.parts.spareChildren.close();
+    this.parts.forkServer.close();
     this.parts.uidRanges.release();
     await this.parts.networks.release();
     await this.parts.storage.release();

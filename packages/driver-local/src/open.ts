@@ -8,8 +8,9 @@ import { sweepMaking } from "./images/index.ts";
 import { openNetwork } from "./network/index.ts";
 import type { SandboxNetworks } from "./parts.ts";
 import { isPoolReadOnly, openPool } from "./pool-storage/index.ts";
-import { guestDirectory, type InstanceFile, readInstance } from "./setup/index.ts";
+import { forkServerFile, guestDirectory, type InstanceFile, readInstance } from "./setup/index.ts";
 import { chooseRangeAgain } from "./setup/range.ts";
+import { ForkServer } from "./sys/fork-server/index.ts";
 
 /**
  * Opens the driver on a data directory that has been set up: pool, network, and the sandboxes of an earlier process. Throws
@@ -25,10 +26,13 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   const storage = await openPool(dataDir, config.reserve);
   await sweepMaking(dataDir);
   const networks = await openNetworkOf(config, facts);
+  let forkServer: ForkServer | undefined;
   try {
+    forkServer = new ForkServer(forkServerFile(dataDir));
     const driver = assembleDriver(config, {
       instance: facts.instance,
       guestDirectory: guest,
+      forkServer,
       networks,
       storage,
       fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve }),
@@ -36,6 +40,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
     if (!isPoolReadOnly(dataDir)) await driver.snapshots.recover();
     return driver;
   } catch (error) {
+    forkServer?.close();
     await networks.close();
     throw error;
   }

@@ -15,13 +15,15 @@ import type { OciRuntime } from "./runtime/oci-runtime.ts";
 import type { SnapshotSource } from "./snapshots/snapshot-files.ts";
 import type { DataPaths } from "./state/paths.ts";
 import type { SandboxRecord } from "./state/record.ts";
-import type { ChildProgram } from "./sys/child.ts";
+import type { ForkServer, ParkedChild } from "./sys/fork-server/index.ts";
 
 /** Everything the driver is made of; steps and removal take what they need from it. */
 export interface LocalParts {
   readonly paths: DataPaths;
   readonly machine: MachineFacts;
   readonly cgroups: InstanceCgroups;
+  /** Runs what the server itself cannot. */
+  readonly forkServer: ForkServer;
   readonly spareChildren: SpareChildren;
   /** What all sandboxes together may take. */
   readonly limits: InstanceLimits;
@@ -62,7 +64,7 @@ export interface CreateContext {
   /** What it goes on from, in place of an empty disk. */
   readonly from?: SnapshotSource | undefined;
   /** A child that is in the v1 cgroups already, once `cgroup` has found one. */
-  child?: ChildProgram;
+  child?: ParkedChild;
 }
 
 /** What the steps of a start need. */

@@ -1,6 +1,7 @@
 import type { StepObserver } from "@boxyard/core";
 import { type Logger, ownCpuMs, pidsBelow, processCpuMs } from "@boxyard/core/node";
 import type { InstanceCgroups } from "./cgroup/instance.ts";
+import type { ForkServer } from "./sys/fork-server/index.ts";
 import { trySyscall } from "./sys/libc.ts";
 
 const RUSAGE_CHILDREN = -1;
@@ -9,18 +10,18 @@ const RUSAGE_WORDS = 18;
 
 /**
  * Where the log's level is `trace`: a line for each step of the driver, with what it took of the processors. `server` is this process,
- * `children` those that it has waited for (the runtime above all), `sandbox` every process that lives in a sandbox; nobody is counted
+ * `children` those that it or its fork server has waited for (the runtime above all) and the fork server, `sandbox` every process that lives in a sandbox; nobody is counted
  * twice, so the parts can be added. `tracing` is what the reading itself took, which `server` leaves out. The counters know no sandbox
  * from another: a trace is taken of one create at a time.
  */
-export function stepTrace(logger: Logger, cgroups: InstanceCgroups): StepObserver {
+export function stepTrace(logger: Logger, cgroups: InstanceCgroups, forkServer: Pick<ForkServer, "cpuMs">): StepObserver {
   if (!logger.isLevelEnabled("trace")) return {};
   const [unified = ""] = cgroups.directories;
   let tracing = 0;
   const meter = () => {
     const before = ownCpuMs();
     const sandbox = pidsBelow(unified).reduce((sum, pid) => sum + processCpuMs(pid), 0);
-    const reading = { server: before - tracing, children: childrenCpuMs(), sandbox, tracing };
+    const reading = { server: before - tracing, children: childrenCpuMs() + forkServer.cpuMs(), sandbox, tracing };
     tracing += ownCpuMs() - before;
     return reading;
   };

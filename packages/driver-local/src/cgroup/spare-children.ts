@@ -1,7 +1,7 @@
 import { readdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
-import { CAN_BE_BORN_IN_CGROUP, ChildProgram } from "../sys/child.ts";
+import { ChildProgram, type ForkServer, type ParkedChild } from "../sys/fork-server/index.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
 import { makeCgroup } from "./sandbox-cgroup.ts";
@@ -12,7 +12,7 @@ const SPARES = 2;
 
 interface Spare {
   readonly name: string;
-  readonly program: ChildProgram;
+  readonly child: ParkedChild;
 }
 
 /**
@@ -22,13 +22,15 @@ interface Spare {
  */
 export class SpareChildren {
   private readonly parents: readonly string[];
+  private readonly forkServer: ForkServer;
   private readonly spares: Spare[] = [];
   private count = 0;
   private refilling: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
 
-  constructor(cgroups: InstanceCgroups) {
-    this.parents = CAN_BE_BORN_IN_CGROUP ? cgroups.v1Parents : [];
+  constructor(cgroups: InstanceCgroups, forkServer: ForkServer) {
+    this.parents = cgroups.v1Parents;
+    this.forkServer = forkServer;
   }
 
   /** Removes what an earlier process left and makes the first spares. */
@@ -38,27 +40,37 @@ export class SpareChildren {
   }
 
   /** A child in the v1 cgroups of `id`, which this makes; undefined when none is ready, and nothing is made. */
-  take(id: SandboxId): ChildProgram | undefined {
-    const index = this.spares.findIndex((spare) => spare.program.isReady());
+  take(id: SandboxId): ParkedChild | undefined {
+    this.dropEnded();
+    const index = this.spares.findIndex(({ child }) => child.isReady());
     const [spare] = index < 0 ? [] : this.spares.splice(index, 1);
     if (!spare) return undefined;
     this.refillLater();
     try {
       for (const parent of this.parents) renameSync(join(parent, spare.name), join(parent, id));
-      return spare.program;
+      return spare.child;
     } catch (error) {
-      spare.program.discard();
+      void spare.child.discard();
       throw error;
     }
   }
 
   /** Repeatable: the driver's `release` closes it before it removes the cgroups, and `close` comes after that. */
-  close(): void {
+  async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
     clearTimeout(this.refilling);
-    for (const { program } of this.spares.splice(0)) program.discard();
+    await Promise.all(this.spares.splice(0).map(({ child }) => child.discard()));
     for (const parent of this.parents) removeSpares(parent);
+  }
+
+  /** Those that the fork server's end took along, or that the kernel has ended. */
+  private dropEnded(): void {
+    for (const spare of this.spares.filter(({ child }) => child.isGone())) {
+      this.spares.splice(this.spares.indexOf(spare), 1);
+      for (const parent of this.parents) removeEmpty(join(parent, spare.name));
+      this.refillLater();
+    }
   }
 
   /** Off the path of the create that took one. */
@@ -78,21 +90,23 @@ export class SpareChildren {
   private make(): Spare {
     const name = `${PREFIX}${process.pid}-${++this.count}`;
     for (const parent of this.parents) makeCgroup(join(parent, name));
-    const program = ChildProgram.park((child) => {
-      for (const parent of this.parents) child.writeFile(join(parent, name, "cgroup.procs"), "0");
-    });
-    return { name, program };
+    const program = new ChildProgram();
+    for (const parent of this.parents) program.writeFile(join(parent, name, "cgroup.procs"), "0");
+    return { name, child: this.forkServer.park(program) };
   }
 }
 
 function removeSpares(parent: string): void {
   for (const name of readdirSync(parent)) {
-    if (!name.startsWith(PREFIX)) continue;
-    try {
-      rmdirSync(join(parent, name));
-    } catch (error) {
-      // Its child has been killed, or is just ending: the next to open tries again.
-      if (!hasErrno(error, "EBUSY", "ENOENT")) throw error;
-    }
+    if (name.startsWith(PREFIX)) removeEmpty(join(parent, name));
+  }
+}
+
+function removeEmpty(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch (error) {
+    // Its child has been killed, or is just ending: the next to open tries again.
+    if (!hasErrno(error, "EBUSY", "ENOENT")) throw error;
   }
 }

@@ -1,17 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
-import { ChildProgram } from "../sys/child.ts";
-import { AT_FDCWD, close, O, pipe, syscall, trySyscall } from "../sys/libc.ts";
+import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
+import { close, O, pipe, syscall, trySyscall } from "../sys/libc.ts";
 import type { Criu } from "./criu.ts";
 
-const CLOSE_RANGE_CLOEXEC = 4;
-const LAST_FD = 0xffff_ffff;
-const STDIO = 3;
 const POLL_MS = 1;
 const LONGEST_POLL_MS = 10;
 /** Enough of CRIU's log for a sentence. */
 const LOG_LINES = 4;
-const SIGKILL = 9;
 /** For a CRIU that was hung up on, to undo what it did. */
 const LAST_CHANCE_MS = 5_000;
 const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -21,6 +17,7 @@ export type CriuMoment = "network-lock" | "post-dump" | "pre-resume";
 
 export interface CriuRun {
   readonly criu: Criu;
+  readonly forkServer: ForkServer;
   /** The script of `writeMomentScript`. */
   readonly script: string;
   readonly args: readonly string[];
@@ -59,10 +56,6 @@ export async function runCriu(run: CriuRun): Promise<void> {
   program.call("setsid", []);
   program.call("umask", [0o022]);
   run.prepare?.(program);
-  program.call("close_range", [STDIO, LAST_FD, CLOSE_RANGE_CLOEXEC]);
-  const nothing = program.call("openat", [AT_FDCWD, "/dev/null", O.RDWR | O.CLOEXEC, 0], "/dev/null");
-  for (const target of [0, 1, 2]) program.call("dup3", [nothing, target, 0]);
-  program.resetSignals();
   program.execute(run.criu.file, [...run.criu.args, ...run.args, "--action-script", run.script, "--log-file", run.log], {
     PATH,
     BOXYARD_QUESTIONS: `/proc/${process.pid}/fd/${questions.write}`,
@@ -70,12 +63,13 @@ export async function runCriu(run: CriuRun): Promise<void> {
   });
   const moments = new Moments(run, questions.read, answers.write);
   try {
-    let pid = 0;
-    const ended = program.spawn(undefined, (started) => {
-      pid = started;
-    });
+    let kill = () => {};
+    const onStarted = (child: { kill(): void }) => {
+      kill = child.kill;
+    };
+    const ended = run.forkServer.run(program, { onStarted });
     moments.listen();
-    const code = await Promise.race([ended, endLate(run, moments, () => pid, ended)]);
+    const code = await Promise.race([ended, endLate(run, moments, () => kill(), ended)]);
     await moments.end();
     if (code !== 0) throw failed(run, code);
   } finally {
@@ -88,12 +82,12 @@ export async function runCriu(run: CriuRun): Promise<void> {
  * Ends a CRIU that hangs, in three steps, the last of which may leave the sandbox's processes broken: what it may wait for is let go on, our
  * end of the talk is closed, it is killed. Its tracing ends with it, so the processes run again.
  */
-async function endLate(run: CriuRun, moments: Moments, pid: () => number, ended: Promise<number>): Promise<number> {
+async function endLate(run: CriuRun, moments: Moments, kill: () => void, ended: Promise<number>): Promise<number> {
   const isOver = await Promise.race([ended.then(() => true), late(run.limitMs, ended)]);
   if (isOver) return ended;
   run.onHang?.();
   moments.hangUp();
-  if (!(await Promise.race([ended.then(() => true), late(LAST_CHANCE_MS, ended)]))) trySyscall("kill", pid(), SIGKILL);
+  if (!(await Promise.race([ended.then(() => true), late(LAST_CHANCE_MS, ended)]))) kill();
   await ended;
   throw new AppError("deadline_exceeded", `CRIU could not ${run.verb} the sandbox within ${run.limitMs} ms`, {
     reason: `${run.verb}_failed`,

@@ -58,6 +58,7 @@ export async function dumpMemory(
   const frozenGroups = cgroup.frozenBelow();
   await runCriu({
     criu,
+    forkServer: parts.forkServer,
     script: parts.criuScript,
     log,
     verb: "checkpoint",

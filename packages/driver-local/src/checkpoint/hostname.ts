@@ -1,15 +1,12 @@
-import { ChildProgram } from "../sys/child.ts";
-import { CLONE, close, O, open } from "../sys/libc.ts";
+import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
+import { AT_FDCWD, CLONE, O } from "../sys/libc.ts";
 
 /** Gives the sandbox of this init its host name: an image of memory holds that of the sandbox that it was made of. */
-export function setHostname(pid: number, hostname: string): void {
-  const namespace = open(`/proc/${pid}/ns/uts`, O.RDONLY);
-  try {
-    const program = new ChildProgram();
-    program.call("setns", [namespace, CLONE.NEWUTS], "uts namespace");
-    program.call("sethostname", [hostname, Buffer.byteLength(hostname)], hostname);
-    program.run();
-  } finally {
-    close(namespace);
-  }
+export async function setHostname(forkServer: ForkServer, pid: number, hostname: string): Promise<void> {
+  const program = new ChildProgram();
+  const path = `/proc/${pid}/ns/uts`;
+  const namespace = program.call("openat", [AT_FDCWD, path, O.RDONLY | O.CLOEXEC, 0], path);
+  program.call("setns", [namespace, CLONE.NEWUTS], "uts namespace");
+  program.call("sethostname", [hostname, Buffer.byteLength(hostname)], hostname);
+  await forkServer.run(program);
 }

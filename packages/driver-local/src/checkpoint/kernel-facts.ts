@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readFileSync, renameSync } from "node:fs";
 import { bootId } from "../runtime/process.ts";
 import type { LocalParts } from "../sandbox.ts";
-import type { ChildProgram } from "../sys/child.ts";
+import type { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, MS, O } from "../sys/libc.ts";
 
 /** Where CRIU keeps what it has found out about the kernel, which takes it as long as half of a small restore. */

@@ -39,7 +39,7 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
       const restored = { ...ctx, record: withProcess(record, init) };
       await limits.run(restored, undo, signal);
       await network.run(restored, undo, signal);
-      if (isOther && record.hostname !== undefined) setHostname(init, record.hostname);
+      if (isOther && record.hostname !== undefined) await setHostname(parts.forkServer, init, record.hostname);
       changeNames(`/proc/${init}/root`, source.names, { address: record.lease.address, hostname: record.hostname });
     },
   });

@@ -2,10 +2,9 @@ import { basename, join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { addDevices, addGuest, addMountNamespace, addOverlay, bindReadOnly } from "../rootfs/mounts.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
-import { closeMappings, type Mappings, openMappings } from "../rootfs/user-namespace.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { SandboxRecord } from "../state/record.ts";
-import type { ChildProgram } from "../sys/child.ts";
+import type { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, MS } from "../sys/libc.ts";
 import { cgroupRootOptions } from "./cgroup-roots.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
@@ -51,37 +50,33 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
   const { criu } = parts;
   if (!criu) throw noCriu();
   let init: number | undefined;
-  const fds = openMappings(record);
   const places = { ...AT, cgroup: cgroupOf(parts, record.sandboxId) };
-  try {
-    await runCriu({
-      criu,
-      script: parts.criuScript,
-      log: join(restore.work, "restore.log"),
-      verb: "restore",
-      limitMs: limitFor(parts.criuLimitMs, record.resources.memoryBytes),
-      prepare: (program) => addStage(program, parts, record, { ...restore, ...fds }),
-      args: [
-        ...["restore", "--images-dir", AT.images, "--work-dir", restore.work, "--root", AT.root, "--restore-detached"],
-        ...COMMON_OPTIONS,
-        ...(restore.uidBaseOfImages === undefined ? [] : cgroupRootOptions(parts.cgroups, places.cgroup.pathInside)),
-        ...restore.mounts.flatMap(({ target, source }) => ["--external", `mnt[${target}]:${sourcePath(source, places)}`]),
-      ],
-      async at(moment, pid) {
-        if (moment !== "pre-resume") return;
-        keepKernelFacts(parts, pid);
-        await restore.beforeRun(pid);
-        init = pid;
-      },
-    });
-  } finally {
-    closeMappings(fds);
-  }
+  await runCriu({
+    criu,
+    forkServer: parts.forkServer,
+    script: parts.criuScript,
+    log: join(restore.work, "restore.log"),
+    verb: "restore",
+    limitMs: limitFor(parts.criuLimitMs, record.resources.memoryBytes),
+    prepare: (program) => addStage(program, parts, record, restore),
+    args: [
+      ...["restore", "--images-dir", AT.images, "--work-dir", restore.work, "--root", AT.root, "--restore-detached"],
+      ...COMMON_OPTIONS,
+      ...(restore.uidBaseOfImages === undefined ? [] : cgroupRootOptions(parts.cgroups, places.cgroup.pathInside)),
+      ...restore.mounts.flatMap(({ target, source }) => ["--external", `mnt[${target}]:${sourcePath(source, places)}`]),
+    ],
+    async at(moment, pid) {
+      if (moment !== "pre-resume") return;
+      keepKernelFacts(parts, pid);
+      await restore.beforeRun(pid);
+      init = pid;
+    },
+  });
   if (init === undefined) throw new AppError("internal", "CRIU has restored nothing", { reason: "restore_failed" });
   return init;
 }
 
-function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore & Mappings): void {
+function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore): void {
   addMountNamespace(program);
   program.call("mount", ["tmpfs", STAGE, "tmpfs", MS.NOSUID | MS.NODEV, "mode=755"], STAGE);
   for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
@@ -91,8 +86,8 @@ function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecor
     layersRoot: storage.layersRoot,
     layers: from.layers.map((digest) => basename(storage.layerPath(digest))).reverse(),
     layersMount: paths.layersMount,
-    userNsFd: from.userNsFd,
-    volumeNsFd: from.volumeNsFd,
+    uidBase: record.uidBase,
+    diskUidBase: record.diskUidBase,
     upper: upperOf(from.volume),
     work: workOf(from.volume),
   };

@@ -1,6 +1,6 @@
 import { basename, dirname, join, relative } from "node:path";
 import { AppError } from "@boxyard/core";
-import type { ChildProgram } from "../sys/child.ts";
+import type { ChildProgram } from "../sys/fork-server/index.ts";
 import {
   AT_EMPTY_PATH,
   AT_FDCWD,
@@ -9,10 +9,10 @@ import {
   MOUNT_ATTR,
   MOVE_MOUNT_F_EMPTY_PATH,
   MS,
-  O,
   OPEN_TREE_CLOEXEC,
   OPEN_TREE_CLONE,
 } from "../sys/libc.ts";
+import { sandboxMap, volumeMap } from "./user-namespace.ts";
 
 /**
  * Where the root file system stands while the runtime takes it over: in a mount namespace of the runtime's own, so nobody else sees it
@@ -35,11 +35,12 @@ export interface OverlayMounts {
   readonly layers: readonly string[];
   /** Where to show the layers under the sandbox's ids. */
   readonly layersMount: string;
-  readonly userNsFd: number;
+  /** First of the sandbox's user ids on the machine. */
+  readonly uidBase: number;
   readonly upper: string;
   readonly work: string;
-  /** Where owners on the volume are of another range than the sandbox's (it began as a copy): see `openMappings`. */
-  readonly volumeNsFd?: number | undefined;
+  /** First id of the range that owners on the volume are of, where it is another than the sandbox's (the volume began as a copy). */
+  readonly diskUidBase?: number | undefined;
 }
 
 export interface RootMounts extends OverlayMounts {
@@ -102,33 +103,34 @@ export function addMountNamespace(program: ChildProgram): void {
 
 /** Mounts the root file system at `target`. */
 export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target: string): void {
-  const { layersRoot, layersMount, userNsFd, volumeNsFd } = mounts;
-  showMapped(program, { source: layersRoot, target: layersMount, nsFd: userNsFd, attributes: MOUNT_ATTR.RDONLY });
+  const { layersRoot, layersMount, uidBase, diskUidBase = uidBase } = mounts;
+  showMapped(program, { source: layersRoot, target: layersMount, map: sandboxMap(uidBase), attributes: MOUNT_ATTR.RDONLY });
   const volume = dirname(mounts.upper);
   // Over itself, so that its paths stay what they are.
-  if (volumeNsFd !== undefined) showMapped(program, { source: volume, target: volume, nsFd: volumeNsFd, attributes: 0 });
+  if (diskUidBase !== uidBase) showMapped(program, { source: volume, target: volume, map: volumeMap(diskUidBase, uidBase), attributes: 0 });
   // `nodev` because a layer may hold device nodes and no device rule applies to them.
   program.call("chdir", [mounts.layersMount], mounts.layersMount);
   program.call("mount", ["overlay", target, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");
   program.call("chdir", ["/"], "/");
   program.call("umount2", [mounts.layersMount, MNT_DETACH], mounts.layersMount);
-  if (volumeNsFd !== undefined) program.call("umount2", [volume, MNT_DETACH], volume);
+  if (diskUidBase !== uidBase) program.call("umount2", [volume, MNT_DETACH], volume);
 }
 
 interface MappedMount {
   readonly source: string;
   readonly target: string;
-  readonly nsFd: number;
+  /** Of ids, as user_namespaces(7) has it. */
+  readonly map: string;
   /** Of `MOUNT_ATTR`, beside the mapping. */
   readonly attributes: number;
 }
 
 /** Shows the directory `source` at `target` with the owners that a user namespace maps it to. */
-function showMapped(program: ChildProgram, { source, target, nsFd, attributes }: MappedMount): void {
+function showMapped(program: ChildProgram, { source, target, map, attributes }: MappedMount): void {
   const tree = program.call("open_tree", [AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], source);
   // struct mount_attr; its last word is the user namespace.
   const words = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | attributes), 0n, 0n, 0n]);
-  program.store(words, 3, program.descriptor(nsFd, O.RDONLY));
+  program.store(words, 3, program.userNamespace(map));
   program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, words, words.byteLength], `idmap of ${source}`);
   program.call("move_mount", [tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], target);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "@boxyard/core";
 import type { SeccompForm } from "../oci/seccomp/config.ts";
-import type { ChildProgram } from "../sys/child.ts";
+import type { ChildProgram } from "../sys/fork-server/index.ts";
 
 export const RUNTIME_NAMES = ["crun", "runc"] as const;
 export type RuntimeName = (typeof RUNTIME_NAMES)[number];

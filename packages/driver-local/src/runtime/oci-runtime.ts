@@ -3,15 +3,11 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, type Clock } from "@boxyard/core";
 import { addRootMounts, type RootMounts } from "../rootfs/mounts.ts";
-import { CAN_BE_BORN_IN_CGROUP, ChildProgram } from "../sys/child.ts";
-import { close, hasErrno, O, pipe, syscall } from "../sys/libc.ts";
+import { ChildProgram, type ForkServer, type ParkedChild } from "../sys/fork-server/index.ts";
+import { hasErrno } from "../sys/libc.ts";
 import type { ChosenRuntime } from "./choose.ts";
 import type { Dialect, RuntimeName } from "./dialect.ts";
 
-const CLOSE_RANGE_CLOEXEC = 4;
-const LAST_FD = 0xffff_ffff;
-/** Standard input, output and error. */
-const STDIO = 3;
 /** Enough of the runtime's log for a sentence. */
 const LOG_BYTES = 2_000;
 
@@ -23,7 +19,7 @@ export interface CreateOptions {
   /** Cgroups to start in, the v2 one first; every process of the sandbox is born in them. */
   readonly cgroups: readonly string[];
   /** A parked child to run in, which is in the v1 cgroups already. */
-  readonly child?: ChildProgram;
+  readonly child?: ParkedChild;
   readonly mounts: RootMounts;
   /** On hybrid machines (see `hybridControllersFile`). */
   readonly controllersFile: string | undefined;
@@ -37,9 +33,11 @@ export class OciRuntime {
   private readonly file: string;
   private readonly root: string;
   private readonly clock: Clock;
+  private readonly forkServer: ForkServer;
 
   /** `root`: where it keeps its state. */
-  constructor({ dialect, file }: ChosenRuntime, root: string, clock: Clock) {
+  constructor({ dialect, file }: ChosenRuntime, root: string, clock: Clock, forkServer: ForkServer) {
+    this.forkServer = forkServer;
     this.dialect = dialect;
     this.file = file;
     this.root = root;
@@ -54,34 +52,24 @@ export class OciRuntime {
   async create(options: CreateOptions): Promise<number> {
     const pidFile = join(options.bundle, "pid");
     const logFile = join(options.bundle, "runtime.log");
-    const stdio = stdioPipe(options.input);
     const [top, ...v1] = options.cgroups as [string, ...string[]];
-    try {
-      const program = options.child ?? new ChildProgram();
-      const toEnter = options.child ? [] : CAN_BE_BORN_IN_CGROUP ? v1 : options.cgroups;
-      for (const directory of toEnter) program.writeFile(join(directory, "cgroup.procs"), "0");
-      program.call("setsid", []);
-      addRootMounts(program, options.mounts);
-      program.call("umask", [0o022]);
-      this.dialect.addMounts(program, { file: this.file, cgroup: top, controllersFile: options.controllersFile });
-      const [read, write] = [program.descriptor(stdio.read, O.RDONLY), program.descriptor(stdio.write, O.WRONLY)];
-      for (const [target, fd] of [read, write, write].entries()) program.call("dup3", [fd, target, 0]);
-      program.call("close_range", [STDIO, LAST_FD, CLOSE_RANGE_CLOEXEC]);
-      program.resetSignals();
-      program.execute(
-        this.file,
-        [
-          ...["--root", this.root, "--log", logFile, ...this.dialect.options],
-          ...["create", "--bundle", options.bundle, "--pid-file", pidFile, containerName(options.id)],
-        ],
-        { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...this.dialect.env },
-      );
-      const code = await program.spawn(CAN_BE_BORN_IN_CGROUP ? top : undefined);
-      if (code !== 0) throw failure("create", code, logFile);
-    } finally {
-      close(stdio.read);
-      close(stdio.write);
-    }
+    const program = new ChildProgram();
+    if (!options.child) for (const directory of v1) program.writeFile(join(directory, "cgroup.procs"), "0");
+    program.call("setsid", []);
+    addRootMounts(program, options.mounts);
+    program.call("umask", [0o022]);
+    this.dialect.addMounts(program, { file: this.file, cgroup: top, controllersFile: options.controllersFile });
+    addStdio(program, options.input);
+    program.execute(
+      this.file,
+      [
+        ...["--root", this.root, "--log", logFile, ...this.dialect.options],
+        ...["create", "--bundle", options.bundle, "--pid-file", pidFile, containerName(options.id)],
+      ],
+      { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...this.dialect.env },
+    );
+    const code = await (options.child ? options.child.goOn(program, top) : this.forkServer.run(program, { cgroup: top }));
+    if (code !== 0) throw failure("create", code, logFile);
     return Number(await readFile(pidFile, "utf8"));
   }
 
@@ -113,12 +101,12 @@ export class OciRuntime {
 /** Not the sandbox's id: runc would take a cgroup of its container's name for a leftover. */
 const containerName = (id: string): string => `boxyard-${id}`;
 
-/** A pipe with `input` in it. */
-function stdioPipe(input: string): { read: number; write: number } {
-  const ends = pipe();
+/** Standard streams: a pipe with `input` in it. */
+function addStdio(program: ChildProgram, input: string): void {
+  const { read, write } = program.pipe();
   const data = new TextEncoder().encode(input);
-  syscall("write", [ends.write, data, data.byteLength], "stdio pipe");
-  return ends;
+  program.call("write", [write, data, data.byteLength], "stdio pipe");
+  for (const [target, fd] of [read, write, write].entries()) program.call("dup3", [fd, target, 0]);
 }
 
 function failure(verb: string, code: number, logFile: string): AppError {

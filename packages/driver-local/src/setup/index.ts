@@ -5,6 +5,7 @@ export { baseTarName } from "./base/build.ts";
 export { machineAptSettings, machineRelease, machineSources } from "./base/machine.ts";
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
+export { buildForkServer, forkServerFile } from "./fork-server.ts";
 export { buildGuest } from "./guest/build.ts";
 export { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "./guest/environment.ts";
 export { guestDirectory } from "./guest/install.ts";

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
-import { readCarriedFacts, SDK_PACKAGE, unpackGuest } from "./carried/unpack.ts";
+import { readCarriedFacts, SDK_PACKAGE, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
+import { buildForkServer, forkServerKey } from "./fork-server.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
 import { buildSdk, sdkKey } from "./sdk/build.ts";
 
@@ -16,6 +17,10 @@ export interface Resources {
   guestKey(): string;
   /** Fills the directory `target` with the guest bundle. */
   makeGuest(target: string, options: GuestBuildOptions): Promise<void>;
+  /** Hash of what the fork server is made from. */
+  forkServerKey(): string;
+  /** Writes the fork server's program to the new file `target`. */
+  makeForkServer(target: string, env: Readonly<Record<string, string | undefined>>): Promise<void>;
   /** Path of a package of npm's registry, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
   npmPackage(name: string): string | undefined;
   /** Hash of what the client package is made from. */
@@ -29,6 +34,8 @@ const checkout: Resources = {
   compiles: true,
   guestKey,
   makeGuest: buildGuest,
+  forkServerKey,
+  makeForkServer: buildForkServer,
   npmPackage: () => undefined,
   sdkKey,
   makeSdk: buildSdk,
@@ -43,6 +50,8 @@ function carriedBy(root: string): Resources {
       progress?.("unpacking");
       unpackGuest(root, target);
     },
+    forkServerKey: () => readCarriedFacts(root).forkServerKey,
+    makeForkServer: async (target) => unpackForkServer(root, target),
     npmPackage: (name) => join(root, readCarriedFacts(root).npmPackages[name] ?? ""),
     sdkKey: () => executableBuild ?? "",
     makeSdk: async (target) => writeFileSync(target, readFileSync(join(root, SDK_PACKAGE))),

@@ -2,7 +2,6 @@ import { basename } from "node:path";
 import { AppError, type Step } from "@boxyard/core";
 import { CONTROLLERS, hybridControllersFile } from "../cgroup/hierarchies.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
-import { closeMappings, openMappings } from "../rootfs/user-namespace.ts";
 import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
 import { writeRecord } from "../state/record.ts";
@@ -12,31 +11,26 @@ export const create: Step<CreateContext> = {
   name: "create",
   async run(ctx) {
     const { parts, spec, cgroup, record } = ctx;
-    const mappings = openMappings(record);
-    let pid: number;
-    try {
-      pid = await parts.runtime.create({
-        id: spec.sandboxId,
-        bundle: parts.paths.sandbox(spec.sandboxId),
-        cgroups: cgroup.directories,
-        ...(ctx.child && { child: ctx.child }),
-        input: `${JSON.stringify({ initKey: spec.agent.initKey })}\n`,
-        mounts: {
-          layersRoot: parts.storage.layersRoot,
-          // Ours name the lowest first, overlay the topmost.
-          layers: spec.image.layers.map((digest) => basename(parts.storage.layerPath(digest))).reverse(),
-          layersMount: parts.paths.layersMount,
-          ...mappings,
-          upper: upperOf(ctx.volume),
-          work: workOf(ctx.volume),
-          guest: parts.guestDirectory,
-          binds: binds(ctx),
-        },
-        controllersFile: hybridControllersFile(parts.cgroups.hierarchies),
-      });
-    } finally {
-      closeMappings(mappings);
-    }
+    const pid = await parts.runtime.create({
+      id: spec.sandboxId,
+      bundle: parts.paths.sandbox(spec.sandboxId),
+      cgroups: cgroup.directories,
+      ...(ctx.child && { child: ctx.child }),
+      input: `${JSON.stringify({ initKey: spec.agent.initKey })}\n`,
+      mounts: {
+        layersRoot: parts.storage.layersRoot,
+        // Ours name the lowest first, overlay the topmost.
+        layers: spec.image.layers.map((digest) => basename(parts.storage.layerPath(digest))).reverse(),
+        layersMount: parts.paths.layersMount,
+        uidBase: record.uidBase,
+        diskUidBase: record.diskUidBase,
+        upper: upperOf(ctx.volume),
+        work: workOf(ctx.volume),
+        guest: parts.guestDirectory,
+        binds: binds(ctx),
+      },
+      controllersFile: hybridControllersFile(parts.cgroups.hierarchies),
+    });
     const process = identify(pid);
     if (!process) throw new AppError("internal", "The sandbox's init ended before it was started", { reason: "init_ended" });
     ctx.record = { ...record, process };

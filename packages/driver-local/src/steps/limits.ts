@@ -1,7 +1,7 @@
 import { AppError, type Step } from "@boxyard/core";
 import type { CreateContext } from "../sandbox.ts";
-import { ChildProgram } from "../sys/child.ts";
-import { CLONE, close, O, open } from "../sys/libc.ts";
+import { ChildProgram } from "../sys/fork-server/index.ts";
+import { AT_FDCWD, CLONE, O } from "../sys/libc.ts";
 
 /** Per user namespace, as the kernel counts them (user_namespaces(7), inotify(7)). Without these a sandbox takes the machine's own. */
 const USER_LIMITS = {
@@ -12,18 +12,15 @@ const USER_LIMITS = {
 } as const;
 
 /** Limits that neither the OCI configuration nor a cgroup can hold; they belong to the user namespace that the runtime has just made. */
-export const limits: Step<Pick<CreateContext, "record">> = {
+export const limits: Step<Pick<CreateContext, "record" | "parts">> = {
   name: "limits",
-  async run({ record }) {
+  async run({ record, parts }) {
     if (!record.process) throw new AppError("internal", "limits before create");
-    const userNs = open(`/proc/${record.process.pid}/ns/user`, O.RDONLY);
-    try {
-      const program = new ChildProgram();
-      program.call("setns", [userNs, CLONE.NEWUSER], "user namespace");
-      for (const [name, value] of Object.entries(USER_LIMITS)) program.writeFile(`/proc/sys/user/${name}`, String(value));
-      program.run();
-    } finally {
-      close(userNs);
-    }
+    const program = new ChildProgram();
+    const path = `/proc/${record.process.pid}/ns/user`;
+    const namespace = program.call("openat", [AT_FDCWD, path, O.RDONLY | O.CLOEXEC, 0], path);
+    program.call("setns", [namespace, CLONE.NEWUSER], "user namespace");
+    for (const [name, value] of Object.entries(USER_LIMITS)) program.writeFile(`/proc/sys/user/${name}`, String(value));
+    await parts.forkServer.run(program);
   },
 };

@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
 import { KernelError } from "./errors.ts";
-import { native } from "./native.ts";
+import { kernelCall } from "./native.ts";
 import { NUMBERS, type SyscallName } from "./numbers.ts";
 
 /** Numbers go as they are; text becomes a NUL-terminated string; a buffer its address (the kernel may write into it); null a zero. */
@@ -28,9 +28,8 @@ export function trySyscall(name: SyscallName, ...args: readonly SyscallArg[]): n
   // Holds on to the memory whose addresses the kernel has until the call returns.
   const keep: NodeJS.TypedArray[] = [];
   const w = [0, 1, 2, 3, 4, 5].map((i) => word(args[i], keep)) as [number, number, number, number, number, number];
-  const call = native().by_call;
   for (;;) {
-    const result = Number(call(NUMBERS[name], w[0], w[1], w[2], w[3], w[4], w[5]));
+    const result = kernelCall(NUMBERS[name], w[0], w[1], w[2], w[3], w[4], w[5]);
     if (result === -4 && name !== "close" && name !== "ppoll" && name !== "poll") continue;
     return keep.length >= 0 ? result : 0;
   }

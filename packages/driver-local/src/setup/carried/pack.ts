@@ -3,10 +3,20 @@ import { basename, dirname, join } from "node:path";
 import { type NpmPackage, npmPackagesOf } from "../base/npm.ts";
 import { readRecipe } from "../base/recipe.ts";
 import { CHECKOUT } from "../checkout.ts";
+import { buildForkServer, forkServerKey } from "../fork-server.ts";
 import { buildGuest, guestKey } from "../guest/build.ts";
 import { buildSdk } from "../sdk/build.ts";
 import { makePatch } from "./runtime-patch.ts";
-import { AGENT, type CarriedFacts, COMPRESSED_SUFFIX, FACTS_FILE, GUEST_DIRECTORY, PATCH_SUFFIX, SDK_PACKAGE } from "./unpack.ts";
+import {
+  AGENT,
+  type CarriedFacts,
+  COMPRESSED_SUFFIX,
+  FACTS_FILE,
+  FORK_SERVER,
+  GUEST_DIRECTORY,
+  PATCH_SUFFIX,
+  SDK_PACKAGE,
+} from "./unpack.ts";
 
 /** For libraries and helpers, a few MB in all. */
 const LEVEL = 19;
@@ -38,8 +48,11 @@ export async function packCarried(target: string, { runtime, npmPackages, work, 
   progress("packing");
   packGuest(guest, readFileSync(runtime), join(target, GUEST_DIRECTORY));
   for (const template of CARRIED_TEMPLATES) cpSync(join(CHECKOUT, "images", template), join(target, "images", template), RECIPE);
+  const forkServer = join(work, "fork-server");
+  await buildForkServer(forkServer, env);
+  writeFileSync(join(target, FORK_SERVER), Bun.zstdCompressSync(readFileSync(forkServer), { level: LEVEL }));
   const names = Object.entries(npmPackages).map(([name, path]) => [name, basename(path)]);
-  const facts: CarriedFacts = { version: 2, guestKey: guestKey(), npmPackages: Object.fromEntries(names) };
+  const facts: CarriedFacts = { version: 3, guestKey: guestKey(), forkServerKey: forkServerKey(), npmPackages: Object.fromEntries(names) };
   await buildSdk(join(target, SDK_PACKAGE), env);
   for (const path of Object.values(npmPackages)) cpSync(path, join(target, basename(path)));
   writeFileSync(join(target, FACTS_FILE), `${JSON.stringify(facts)}\n`);

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { makeGuestDirectories, openGuestToAll } from "../guest/directories.ts";
@@ -9,28 +9,38 @@ import { applyPatch } from "./runtime-patch.ts";
  *   facts.json        CarriedFacts
  *   images/…          as in a checkout
  *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent out of the executable itself
+ *   fork-server.zst   the server's helper
  *   ….tgz             packages of npm's registry that the base template takes
  *   sdk.tgz           the installable client package
  */
 export const FACTS_FILE = "facts.json";
 export const GUEST_DIRECTORY = "guest";
 export const SDK_PACKAGE = "sdk.tgz";
+export const FORK_SERVER = "fork-server.zst";
 export const AGENT = "agent";
 export const PATCH_SUFFIX = ".patch";
 export const COMPRESSED_SUFFIX = ".zst";
 
 export interface CarriedFacts {
-  readonly version: 2;
+  readonly version: 3;
   /** Equal to the key of a checkout with the same sources. */
   readonly guestKey: string;
+  /** As `guestKey`. */
+  readonly forkServerKey: string;
   /** File names of the packages of npm's registry beside this file, by their names. */
   readonly npmPackages: Readonly<Record<string, string>>;
 }
 
 export function readCarriedFacts(root: string): CarriedFacts {
   const facts = JSON.parse(readFileSync(join(root, FACTS_FILE), "utf8")) as CarriedFacts;
-  if (facts.version !== 2) throw new AppError("internal", "the executable carries facts of another version", { reason: "bad_executable" });
+  if (facts.version !== 3) throw new AppError("internal", "the executable carries facts of another version", { reason: "bad_executable" });
   return facts;
+}
+
+/** Writes the fork server's program below `root` to the new file `target`. */
+export function unpackForkServer(root: string, target: string): void {
+  writeFileSync(target, Bun.zstdDecompressSync(readFileSync(join(root, FORK_SERVER))), { flag: "wx" });
+  chmodSync(target, 0o755);
 }
 
 /** Writes the guest bundle below `root` into the directory `target`. `runtime`: the program that the agent is made out of; the one that runs. */

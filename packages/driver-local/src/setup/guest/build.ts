@@ -1,20 +1,9 @@
-import {
-  chmodSync,
-  closeSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { findProgram, runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
+import { compileHelper } from "../compile-helper.ts";
 import { systemEnv } from "../config.ts";
 import { makeGuestDirectories, openGuestToAll } from "./directories.ts";
 import { interpreterPatch } from "./elf.ts";
@@ -55,7 +44,8 @@ export async function buildGuest(target: string, options: GuestBuildOptions): Pr
   await copyLibraries(target, options);
   patchInterpreter(join(target, "agent"));
   progress("launch");
-  await compileLaunch(target, options);
+  // One of these lives in every sandbox, and forks for each command.
+  await compileHelper(LAUNCH_SOURCES, join(target, "launch"), options.env);
   copyInit(target);
   openGuestToAll(target);
 }
@@ -105,17 +95,6 @@ function patchInterpreter(agent: string): void {
     closeSync(fd);
   }
   chmodSync(agent, 0o755);
-}
-
-/** Static and small: one of these lives in every sandbox, and forks for each command. musl's gcc needs to be told where the kernel's headers are. */
-async function compileLaunch(target: string, { env }: GuestBuildOptions): Promise<void> {
-  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
-  const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
-  const output = join(target, "launch");
-  const directory = join(CHECKOUT, LAUNCH_SOURCES);
-  const sources = readdirSync(directory).flatMap((name) => (name.endsWith(".c") ? [join(directory, name)] : []));
-  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, ...sources, ...headers], { env: systemEnv(env) });
-  chmodSync(output, 0o755);
 }
 
 function copyInit(target: string): void {

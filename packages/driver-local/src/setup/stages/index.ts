@@ -1,6 +1,7 @@
 import type { Stage } from "../types.ts";
 import { base } from "./base.ts";
 import { checkpoint } from "./checkpoint.ts";
+import { forkServer } from "./fork-server.ts";
 import { guest } from "./guest.ts";
 import { instance } from "./instance.ts";
 import { kernel } from "./kernel.ts";
@@ -8,4 +9,4 @@ import { packages } from "./packages.ts";
 import { pool } from "./pool.ts";
 
 /** What makes a machine ready, in order. */
-export const setupStages: readonly Stage[] = [packages, kernel, instance, guest, pool, checkpoint, base];
+export const setupStages: readonly Stage[] = [packages, kernel, instance, guest, forkServer, pool, checkpoint, base];

@@ -4,7 +4,7 @@ export interface NeededPackage {
   /** A program of it; it is there when this is. */
   readonly program: string;
   readonly purpose: string;
-  /** Only for making the guest bundle from its sources; the single executable carries a finished one. */
+  /** Only for making the guest bundle and the fork server from their sources; the single executable carries finished ones. */
   readonly compiles?: true;
 }
 
@@ -15,8 +15,8 @@ export const NEEDED: readonly NeededPackage[] = [
   { name: "nftables", program: "nft", purpose: "keeps the sandboxes' network apart" },
   { name: "iproute2", program: "ip", purpose: "shows the sandboxes' network to people and to doctor" },
   { name: "tini", program: "tini-static", purpose: "is the first process of every sandbox", compiles: true },
-  { name: "musl-tools", program: "musl-gcc", purpose: "compiles the helper that starts a sandbox's commands", compiles: true },
-  { name: "gcc", program: "gcc", purpose: "compiles the helper that starts a sandbox's commands", compiles: true },
+  { name: "musl-tools", program: "musl-gcc", purpose: "compiles the helpers that start sandboxes and their commands", compiles: true },
+  { name: "gcc", program: "gcc", purpose: "compiles the helpers that start sandboxes and their commands", compiles: true },
   { name: "mmdebstrap", program: "mmdebstrap", purpose: "builds the base template from Debian packages" },
   { name: "ca-certificates", program: "update-ca-certificates", purpose: "lets TLS connections be checked" },
   { name: "kmod", program: "modprobe", purpose: "loads btrfs, overlay and nftables where they are modules" },

@@ -1,0 +1,18 @@
+import { chmodSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { runCommand } from "../sys/run.ts";
+import { CHECKOUT } from "./checkout.ts";
+import { systemEnv } from "./config.ts";
+
+/**
+ * Compiles the C files of a directory of the checkout to one static, small program at `output`. musl's gcc needs to be told where the
+ * kernel's headers are.
+ */
+export async function compileHelper(sources: string, output: string, env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+  const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
+  const directory = join(CHECKOUT, sources);
+  const files = readdirSync(directory).flatMap((name) => (name.endsWith(".c") ? [join(directory, name)] : []));
+  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, ...files, ...headers], { env: systemEnv(env) });
+  chmodSync(output, 0o755);
+}

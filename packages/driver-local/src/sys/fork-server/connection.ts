@@ -1,0 +1,119 @@
+import { close, syscall, trySyscall } from "../libc.ts";
+import { type Answer, AnswerReader } from "./wire.ts";
+
+const AF_UNIX = 1;
+const SOCK_STREAM = 1;
+const SOCK_CLOEXEC = 0o2000000;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
+const EAGAIN = 11;
+/** Between two tries to send what the socket has no room for. */
+const RETRY_MS = 1;
+
+type Socket = Awaited<ReturnType<typeof Bun.connect>>;
+
+/** One running fork server: its process and the socket to it. It ends when the socket is closed. */
+export class Connection {
+  private readonly fd: number;
+  private readonly reader = new AnswerReader();
+  private readonly onAnswer: (answer: Answer) => void;
+  private readonly onGone: () => void;
+  private unsent: Uint8Array[] = [];
+  private socket: Socket | undefined;
+  private isGone = false;
+  private isWanted = false;
+  readonly pid: number;
+
+  /** Starts the program behind the descriptor `program`. Throws what the start fails with. */
+  constructor(program: number, onAnswer: (answer: Answer) => void, onGone: () => void) {
+    this.onAnswer = onAnswer;
+    this.onGone = onGone;
+    const ends = new Int32Array(2);
+    syscall("socketpair", [AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends]);
+    const [ours, theirs] = ends as unknown as [number, number];
+    this.fd = ours;
+    try {
+      const cmd = [`/proc/${process.pid}/fd/${program}`];
+      const child = Bun.spawn({ cmd, argv0: "fork-server", stdio: [theirs, "ignore", "ignore"], env: {}, cwd: "/" });
+      child.unref();
+      this.pid = child.pid;
+    } catch (error) {
+      close(ours);
+      throw error;
+    } finally {
+      close(theirs);
+    }
+    this.listen();
+  }
+
+  /** False when the fork server has gone, and has taken nothing. */
+  send(bytes: Uint8Array): boolean {
+    this.unsent.push(bytes);
+    if (this.unsent.length === 1) this.flush();
+    return !this.isGone;
+  }
+
+  /** Whether an answer is waited for, which keeps this process from ending by itself. */
+  want(isWanted: boolean): void {
+    this.isWanted = isWanted;
+    if (isWanted) this.socket?.ref();
+    else this.socket?.unref();
+  }
+
+  close(): void {
+    if (this.socket) this.socket.end();
+    this.leave();
+  }
+
+  private listen(): void {
+    const gone = () => this.leave();
+    const handlers = {
+      open: (socket: Socket) => this.open(socket),
+      data: (_socket: unknown, bytes: Buffer) => this.hear(bytes),
+      end: gone,
+      close: gone,
+      error: gone,
+    };
+    // Bun takes descriptors, which are its own then; its types do not say so.
+    Bun.connect({ fd: this.fd, socket: handlers } as unknown as Parameters<typeof Bun.connect>[0]).catch(gone);
+  }
+
+  private open(socket: Socket): void {
+    if (this.isGone) {
+      socket.end();
+      return;
+    }
+    this.socket = socket;
+    this.want(this.isWanted);
+  }
+
+  private hear(bytes: Buffer): void {
+    for (const answer of this.reader.push(bytes)) this.onAnswer(answer);
+  }
+
+  /** Sends what the socket takes now; the rest a little later. */
+  private flush(): void {
+    while (!this.isGone) {
+      const [first] = this.unsent;
+      if (!first) return;
+      const sent = trySyscall("sendto", this.fd, first, first.byteLength, MSG_DONTWAIT | MSG_NOSIGNAL, null, 0);
+      if (sent === -EAGAIN) {
+        setTimeout(() => this.flush(), RETRY_MS);
+        return;
+      }
+      if (sent < 0) {
+        this.leave();
+        return;
+      }
+      if (sent === first.byteLength) this.unsent.shift();
+      else this.unsent[0] = first.subarray(sent);
+    }
+  }
+
+  private leave(): void {
+    if (this.isGone) return;
+    this.isGone = true;
+    this.unsent = [];
+    this.onGone();
+  }
+}

@@ -1,0 +1,247 @@
+import { AppError } from "@boxyard/core";
+import { processCpuMs } from "@boxyard/core/node";
+import { close, hasErrno, KernelError, O, open, pidfdEnded, pidfdOpen } from "../libc.ts";
+import { Connection } from "./connection.ts";
+import { ChildProgram } from "./program.ts";
+import { type Answer, FAILURES } from "./wire.ts";
+
+/** How often the end of a process is looked for that nobody tells of. */
+const LOOK_MS = 10;
+
+export interface RunOptions {
+  /** Directory of the v2 cgroup to be born in. */
+  readonly cgroup?: string;
+  /** Told right after the start; `kill` ends the child. When the fork server ends before such a child, the child's end is waited for. */
+  readonly onStarted?: (child: { kill(): void }) => void;
+}
+
+interface Pending {
+  readonly program: ChildProgram;
+  readonly ended: PromiseWithResolvers<number>;
+  readonly onStarted?: RunOptions["onStarted"];
+  readonly onReady?: () => void;
+  /** Keeps this process from ending by itself. */
+  readonly isWaitedFor: boolean;
+  pid?: number;
+}
+
+/**
+ * Runs lists of system calls in children, by a helper (`images/fork-server`) that is small and has one thread: what a server with many
+ * threads cannot do, or must not do to itself. The helper is started ahead and, should it end, again by the next order. What was under way then
+ * fails with `unavailable`, reason `fork_server_ended`; children that had become programs go on.
+ */
+export class ForkServer {
+  private readonly program: number;
+  private connection: Connection | undefined;
+  private readonly pending = new Map<number, Pending>();
+  private lastId = 0;
+  private childrenMicroseconds = 0;
+  private isClosed = false;
+
+  /** `path`: the helper's program; held open, so that a later set-up does not change what runs. */
+  constructor(path: string) {
+    try {
+      this.program = open(path, O.PATH);
+    } catch (cause) {
+      if (!hasErrno(cause, "ENOENT")) throw cause;
+      throw new AppError("failed_precondition", `there is no fork server at ${path}: run 'boxyard setup'`, {
+        reason: "no_fork_server",
+        cause,
+      });
+    }
+    try {
+      this.current();
+    } catch {
+      // The next order tries again, and tells.
+    }
+  }
+
+  /** Process id of the helper; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.connection?.pid;
+  }
+
+  /** What the helper that runs now, and all children that have ended, have taken of processors. */
+  cpuMs(): number {
+    return this.childrenMicroseconds / 1000 + (this.pid === undefined ? 0 : processCpuMs(this.pid));
+  }
+
+  /**
+   * Runs the program and resolves with the exit code of what it executes; by signal: 128 + its number. Throws the `KernelError` of the step
+   * that failed.
+   */
+  async run(program: ChildProgram, { cgroup, onStarted }: RunOptions = {}): Promise<number> {
+    const id = ++this.lastId;
+    this.give(program.order("run", id, { ...(cgroup !== undefined && { cgroup }), wantsPid: onStarted !== undefined }));
+    return this.expect(id, { program, isWaitedFor: true, ...(onStarted && { onStarted }) }).promise;
+  }
+
+  /** Starts a child that runs the program and then waits for another: for deeds that take long and can be done ahead. It ends with the helper. */
+  park(program: ChildProgram): ParkedChild {
+    const id = ++this.lastId;
+    const connection = this.give(program.order("park", id));
+    let isReady = false;
+    const onReady = () => {
+      isReady = true;
+    };
+    const ended = this.expect(id, { program, isWaitedFor: false, onReady });
+    // A failure is seen by `isGone`.
+    ended.promise.catch(() => {});
+    return new ParkedChild({
+      isReady: () => isReady,
+      ended: ended.promise,
+      goOn: (next, cgroup) => {
+        this.pending.set(id, { program: next, isWaitedFor: true, ended });
+        this.hold();
+        // Where the helper has gone the promise has failed already.
+        if (!connection.send(next.order("goOn", id, { cgroup }))) this.pending.delete(id);
+      },
+      kill: () => this.kill(connection, id),
+    });
+  }
+
+  /** Ends the helper, and parked children with it. Repeatable. */
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.connection?.close();
+    close(this.program);
+  }
+
+  /** Gives an order to a helper that takes it. One that has ended unseen took nothing: the order goes to a new one. */
+  private give(order: Uint8Array): Connection {
+    for (let tries = 0; tries < 2; tries++) {
+      const connection = this.current();
+      if (connection.send(order)) return connection;
+    }
+    throw forkServerEnded();
+  }
+
+  private current(): Connection {
+    if (this.isClosed) throw new AppError("unavailable", "The driver is closed", { reason: "driver_closed" });
+    try {
+      this.connection ??= new Connection(
+        this.program,
+        (answer) => this.hear(answer),
+        () => this.leave(),
+      );
+    } catch (cause) {
+      throw new AppError("unavailable", "The fork server does not start", { reason: "fork_server_start", cause });
+    }
+    return this.connection;
+  }
+
+  private expect(id: number, pending: Omit<Pending, "ended">): PromiseWithResolvers<number> {
+    const ended = Promise.withResolvers<number>();
+    this.pending.set(id, { ...pending, ended });
+    this.hold();
+    return ended;
+  }
+
+  private hold(): void {
+    this.connection?.want([...this.pending.values()].some((pending) => pending.isWaitedFor));
+  }
+
+  private kill(connection: Connection, id: number): void {
+    if (this.connection === connection && this.pending.has(id)) connection.send(new ChildProgram().order("kill", id));
+  }
+
+  private hear(answer: Answer): void {
+    const pending = this.pending.get(answer.id);
+    const connection = this.connection;
+    if (!pending || !connection) return;
+    if (answer.what === "ready") pending.onReady?.();
+    else if (answer.what === "started") {
+      pending.pid = answer.pid;
+      pending.onStarted?.({ kill: () => this.kill(connection, answer.id) });
+    } else {
+      this.pending.delete(answer.id);
+      this.hold();
+      if (answer.what === "ended") {
+        this.childrenMicroseconds += answer.cpuMicroseconds;
+        pending.ended.resolve(exitCode(answer.status));
+      } else pending.ended.reject(new KernelError(FAILURES[answer.step] ?? pending.program.nameOf(answer.step), answer.errno));
+    }
+  }
+
+  private leave(): void {
+    this.connection = undefined;
+    const lost = [...this.pending.values()];
+    this.pending.clear();
+    for (const { ended, pid } of lost) void fail(ended, pid);
+  }
+}
+
+/** A failure is told only once a child that has been made known has ended, for until then it works on. */
+async function fail(ended: PromiseWithResolvers<number>, pid: number | undefined): Promise<void> {
+  if (pid !== undefined) await untilEnded(pid);
+  ended.reject(forkServerEnded());
+}
+
+const forkServerEnded = () =>
+  new AppError("unavailable", "The server's helper for system calls has ended while it worked for this; try again", {
+    reason: "fork_server_ended",
+  });
+
+async function untilEnded(pid: number): Promise<void> {
+  let pidfd: number;
+  try {
+    pidfd = pidfdOpen(pid);
+  } catch {
+    return;
+  }
+  while (!pidfdEnded(pidfd)) await Bun.sleep(LOOK_MS);
+  close(pidfd);
+}
+
+/** The exit code of a wait status; an end by signal is 128 + its number, as shells say it. */
+function exitCode(status: number): number {
+  const signal = status & 0x7f;
+  return signal === 0 ? (status >> 8) & 0xff : 128 + signal;
+}
+
+interface ParkedOf {
+  isReady(): boolean;
+  readonly ended: Promise<number>;
+  goOn(program: ChildProgram, cgroup: string): void;
+  kill(): void;
+}
+
+/** A child that has done a part of its work and waits. */
+export class ParkedChild {
+  private readonly of: ParkedOf;
+  private hasGoneOn = false;
+  private hasEnded = false;
+
+  constructor(of: ParkedOf) {
+    this.of = of;
+    const end = () => {
+      this.hasEnded = true;
+    };
+    of.ended.then(end, end);
+  }
+
+  /** True when the child has done its part and waits. False: not yet, or it has ended. */
+  isReady(): boolean {
+    return this.of.isReady() && !this.hasEnded && !this.hasGoneOn;
+  }
+
+  /** True when it has failed or was ended: it will never be ready. */
+  isGone(): boolean {
+    return this.hasEnded;
+  }
+
+  /** Goes on with `program` in a sibling that is born in `cgroup`; else as `ForkServer.run`. Once. */
+  goOn(program: ChildProgram, cgroup: string): Promise<number> {
+    this.hasGoneOn = true;
+    if (!this.hasEnded) this.of.goOn(program, cgroup);
+    return this.of.ended;
+  }
+
+  /** Ends a child that is not needed, and resolves when it has ended; does nothing to one that has gone on. Repeatable. */
+  async discard(): Promise<void> {
+    if (this.hasGoneOn) return;
+    if (!this.hasEnded) this.of.kill();
+    await this.of.ended.catch(() => {});
+  }
+}

@@ -1,0 +1,2 @@
+export { ForkServer, ParkedChild } from "./fork-server.ts";
+export { ChildProgram, type Loaded, type Result } from "./program.ts";
