@@ -49,12 +49,12 @@ export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestR
   }
 }
 
-/** The guest bundle, and under the base template's name the small tree. The rest of the set-up happens in the guest. */
+/** What set-up compiles, and under the base template's name the small tree. The rest of the set-up happens in the guest. */
 async function copySetUpParts({ dataDir }: GuestTestOptions, image: GuestImage, work: string): Promise<void> {
   await mkdir(join(work, "data"), { recursive: true });
   await mkdir(join(work, "cache"), { recursive: true });
   if (!existsSync(join(dataDir, "guest/current"))) throw new Error(`${dataDir} holds no guest bundle: set it up first`);
-  await cp(join(dataDir, "guest"), join(work, "data/guest"), { recursive: true, verbatimSymlinks: true });
+  for (const name of ["guest", "bin"]) await cp(join(dataDir, name), join(work, "data", name), { recursive: true, verbatimSymlinks: true });
   await cp(join(dataDir, "setup.json"), join(work, "data/setup.json"));
   await cp(image.sandboxTar, join(work, "cache", baseTarName()));
 }

@@ -160,7 +160,7 @@ test("a directory that was copied elsewhere is set up anew, under a name of its 
     mkdirSync(copy, { recursive: true });
     await runCommand(["cp", `${data.dataDir}/instance.json`, `${data.dataDir}/setup.json`, copy]);
     const pending = (await pendingStages({ ...data.config, dataDir: copy })).map(({ name }) => name);
-    expect(pending).toEqual(["instance", "guest", "pool", "checkpoint", "base"]);
+    expect(pending).toEqual(["instance", "guest", "fork-server", "pool", "checkpoint", "base"]);
   } finally {
     rmSync(copy, { recursive: true });
   }

@@ -51,7 +51,16 @@ test("settings: the cache lies in the data directory unless it is set; a bad net
 });
 
 test("the stages stand in their order, each with a name of its own", () => {
-  expect(setupStages.map(({ name }) => name)).toEqual(["packages", "kernel", "instance", "guest", "pool", "checkpoint", "base"]);
+  expect(setupStages.map(({ name }) => name)).toEqual([
+    "packages",
+    "kernel",
+    "instance",
+    "guest",
+    "fork-server",
+    "pool",
+    "checkpoint",
+    "base",
+  ]);
 });
 
 test("without apt the list says what each package is for", () => {

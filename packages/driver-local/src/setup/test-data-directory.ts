@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isPoolMounted, unmountPool } from "../pool-storage/index.ts";
 import { readSetupConfig } from "./config.ts";
-import { findGuestDirectory } from "./guest/install.ts";
 import { silentReporter } from "./reporter.ts";
 import { runSetup } from "./run-setup.ts";
+import { forkServer } from "./stages/fork-server.ts";
 import { guest } from "./stages/guest.ts";
 import { readDone, writeDone } from "./stamp.ts";
-import type { SetupConfig } from "./types.ts";
+import type { SetupConfig, Stage } from "./types.ts";
 
 export interface TestDataDir extends AsyncDisposable {
   readonly config: SetupConfig;
@@ -39,7 +39,7 @@ export async function makeTestDataDir({ cacheDir, parent = tmpdir() }: TestDataD
     rmSync(dataDir, { recursive: true, force: true });
   };
   try {
-    borrowGuest(ours.dataDir, config);
+    for (const [directory, stage] of Object.entries(COMPILED)) await borrow(directory, stage, ours.dataDir, config);
     await runSetup(config, silentReporter);
   } catch (error) {
     await remove();
@@ -48,10 +48,14 @@ export async function makeTestDataDir({ cacheDir, parent = tmpdir() }: TestDataD
   return { config, dataDir, remove, [Symbol.asyncDispose]: remove };
 }
 
-/** Takes the guest bundle of a data directory that has this version's, since compiling one takes seconds (on an emulated machine, a minute). */
-function borrowGuest(from: string, to: SetupConfig): void {
-  const key = guest.key(to);
-  if (readDone({ ...to, dataDir: from })[guest.name] !== key || findGuestDirectory(from) === undefined) return;
-  cpSync(`${from}/guest`, `${to.dataDir}/guest`, { recursive: true, verbatimSymlinks: true });
-  writeDone(to, guest.name, key);
+/** Stages that compile, each with the directory that it makes. */
+const COMPILED: Readonly<Record<string, Stage>> = { guest, bin: forkServer };
+
+/** Takes what a data directory has of this version, since compiling it takes seconds (on an emulated machine, a minute). */
+async function borrow(directory: string, stage: Stage, from: string, to: SetupConfig): Promise<void> {
+  const key = stage.key(to);
+  const source = { ...to, dataDir: from };
+  if (readDone(source)[stage.name] !== key || !(await stage.isDone(source))) return;
+  cpSync(`${from}/${directory}`, `${to.dataDir}/${directory}`, { recursive: true, verbatimSymlinks: true });
+  writeDone(to, stage.name, key);
 }
