@@ -28,7 +28,9 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   const networks = await openNetworkOf(config, facts);
   let forkServer: ForkServer | undefined;
   try {
-    forkServer = new ForkServer(forkServerFile(dataDir));
+    forkServer = new ForkServer(forkServerFile(dataDir), () =>
+      config.logger.warn("the fork server has ended; what was under way fails, and the next sandbox starts another"),
+    );
     const driver = assembleDriver(config, {
       instance: facts.instance,
       guestDirectory: guest,

@@ -179,7 +179,9 @@ describe.each(Object.entries(BUILDS))("%s", (_name, file) => {
 });
 
 test("when the helper is killed, what is under way fails and can be tried again; programs that run go on", async () => {
-  const server = fresh();
+  let ends = 0;
+  const server = new ForkServer(BUILDS.plain, () => ends++);
+  open.push(server);
   const first = server.pid as number;
   const parked = server.park(new ChildProgram());
   await eventually("a parked child", () => parked.isReady());
@@ -196,6 +198,8 @@ test("when the helper is killed, what is under way fails and can be tried again;
   process.kill(program, "SIGKILL");
   expect(await server.run(shell("exit 4"))).toBe(4);
   expect(server.pid).not.toBe(first);
+  server.close();
+  expect(ends).toBe(1);
 });
 
 test("an order that comes right after the helper's end goes to a new one", async () => {

@@ -38,8 +38,11 @@ export class ForkServer {
   private childrenMicroseconds = 0;
   private isClosed = false;
 
-  /** `path`: the helper's program; held open, so that a later set-up does not change what runs. */
-  constructor(path: string) {
+  private readonly onEnd: () => void;
+
+  /** `path`: the helper's program; held open, so that a later set-up does not change what runs. `onEnd`: told when the helper ends by itself. */
+  constructor(path: string, onEnd: () => void = () => {}) {
+    this.onEnd = onEnd;
     try {
       this.program = open(path, O.PATH);
     } catch (cause) {
@@ -169,6 +172,7 @@ export class ForkServer {
     const lost = [...this.pending.values()];
     this.pending.clear();
     for (const { ended, pid } of lost) void fail(ended, pid);
+    if (!this.isClosed) this.onEnd();
   }
 }
 
