@@ -1,3 +1,5 @@
+import { KernelError } from "../errors.ts";
+
 /** What travels to and from the fork server; `images/fork-server/fork-server.h` and `main.c` tell the same in C. */
 
 const VERSION = 1;
@@ -6,6 +8,10 @@ export const ARGUMENTS = 6;
 const STEP_BYTES = 8 + ARGUMENTS * 8;
 const ANSWER_BYTES = 16;
 const NO_CGROUP = 0xffff_ffff;
+
+/** Longest orders, bytes: the fork server reads none that are longer (`MAX_ORDER` and `MAX_PARKED_ORDER` there). */
+const MAX_BYTES: Readonly<Record<OrderKind, number>> = { run: 4 << 20, park: 4 << 20, goOn: 64 << 10, kill: 1 << 10 };
+const E2BIG = 7;
 
 /** What a step is that is no system call. */
 export const STEP = { execute: -1, store: -2, userNamespace: -3 } as const;
@@ -35,8 +41,11 @@ export interface Order {
   readonly data: Uint8Array;
 }
 
+/** Throws E2BIG where the order is longer than any may be: what a sandbox does can make one long. */
 export function writeOrder({ kind, id, wantsPid, cgroupAt, steps, data }: Order): Uint8Array {
-  const bytes = new Uint8Array(HEAD_BYTES + steps.length * STEP_BYTES + data.byteLength);
+  const size = HEAD_BYTES + steps.length * STEP_BYTES + data.byteLength;
+  if (size > MAX_BYTES[kind]) throw new KernelError("order for the fork server", E2BIG);
+  const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, bytes.byteLength, true);
   view.setUint16(4, VERSION, true);
