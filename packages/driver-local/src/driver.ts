@@ -277,7 +277,8 @@ export class LocalDriver implements SandboxDriver {
 
   async generation(sandboxId: SandboxId): Promise<Generation | undefined> {
     const file = isSandboxId(sandboxId) ? new Generations(this.parts.storage.generationsRoot, sandboxId).whole() : undefined;
-    return file && generationOf(file);
+    // What still stands in memory is not read again.
+    return file && { ...generationOf(file), ...(this.parts.wakeCache.has(sandboxId) && { memoryBytes: 0 }) };
   }
 
   resume(spec: SandboxSpec, { memory }: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {

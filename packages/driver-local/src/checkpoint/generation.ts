@@ -20,6 +20,8 @@ export interface GenerationFile {
   /** The incarnation that stood still. */
   readonly incarnation: number;
   readonly memory: boolean;
+  /** See `Generation`; an earlier version did not say it. */
+  readonly memoryBytes?: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** First id of the range that owners in images and, but for `diskUidBase`, on the disk are of. */

@@ -24,7 +24,10 @@ describe("pause and resume", () => {
     await initAgent(before);
     await startUnread(before, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
     await exec(before, "echo kept > /root/file; cat /proc/sys/kernel/random/boot_id");
-    await driver.pause(handle, { memory: true }, never);
+    const kept = await driver.pause(handle, { memory: true }, never);
+    // The agent's own memory at least, and no more than the sandbox may have.
+    expect(kept.memoryBytes).toBeGreaterThan(1 << 20);
+    expect(kept.memoryBytes).toBeLessThan(256 << 20);
     const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
     const address = await driver.address(resumed);
     const count = async () => Number((await exec(address, "cat /root/count")).output);
@@ -68,7 +71,7 @@ while True: server.accept()[0].sendall(b"accepted")
     await initAgent(await driver.address(handle));
     await startUnread(await driver.address(handle), "exec sleep 1000");
     await exec(await driver.address(handle), "echo kept > /root/file");
-    await driver.pause(handle, { memory: false }, never);
+    expect((await driver.pause(handle, { memory: false }, never)).memoryBytes).toBe(0);
     const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
     const address = await driver.address(resumed);
     await initAgent(address);

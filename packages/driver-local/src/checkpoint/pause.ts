@@ -6,6 +6,7 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
 import { dumpMemory, type Found } from "./dump.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
+import { memoryBytesOf } from "./image-files.ts";
 import { keepStanding } from "./standing.ts";
 import { endTracers } from "./tracers.ts";
 
@@ -17,7 +18,7 @@ export interface PauseContext {
   readonly record: SandboxRecord & { readonly process: ProcessIdentity };
   readonly memory: boolean;
   readonly generations: Generations;
-  readonly file: GenerationFile;
+  file: GenerationFile;
   /** What the dump has found out. */
   found: Found;
 }
@@ -60,9 +61,12 @@ const keepDisk: Step<PauseContext> = {
 /** The marker, last: from here on the generation is whole. */
 const complete: Step<PauseContext> = {
   name: "complete",
-  async run({ parts, record, generations, file, found }) {
+  async run(ctx) {
+    const { parts, record, memory, generations, file, found } = ctx;
     const { usedBytes } = await parts.storage.usage(record.sandboxId);
-    await generations.complete({ ...file, ...found, diskUsedBytes: usedBytes + (record.diskBaseBytes ?? 0) });
+    const memoryBytes = memory ? memoryBytesOf(generations.imagesOf(record.incarnation)) : 0;
+    ctx.file = { ...file, ...found, memoryBytes, diskUsedBytes: usedBytes + (record.diskBaseBytes ?? 0) };
+    await generations.complete(ctx.file);
   },
 };
 
@@ -144,8 +148,8 @@ export async function pauseSandbox(
   return generationOf(ctx.file);
 }
 
-export function generationOf({ sandboxId, incarnation, memory, createdAt }: GenerationFile): Generation {
-  return { sandboxId, incarnation, memory, createdAt };
+export function generationOf({ sandboxId, incarnation, memory, memoryBytes = 0, createdAt }: GenerationFile): Generation {
+  return { sandboxId, incarnation, memory, memoryBytes, createdAt };
 }
 
 export const notPaused = (sandboxId: string) =>

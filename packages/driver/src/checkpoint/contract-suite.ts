@@ -56,8 +56,10 @@ function lifeTests(subject: Subject, kept: Kept): void {
   kept.promise("a pause ends what runs and keeps one whole generation", async () => {
     const { driver } = subject();
     const { spec, handle } = await kept.pause();
-    const { createdAt, ...generation } = (await driver.generation(spec.sandboxId)) ?? { createdAt: 0 };
+    const { createdAt, memoryBytes, ...generation } = (await driver.generation(spec.sandboxId)) ?? { createdAt: 0, memoryBytes: -1 };
     expect(generation).toEqual({ sandboxId: spec.sandboxId, incarnation: 1, memory });
+    expect(memoryBytes).toBeGreaterThanOrEqual(0);
+    if (!memory) expect(memoryBytes).toBe(0);
     expect(createdAt).toBeGreaterThan(0);
     expect(await driver.inspect(handle)).toEqual({ handle, phase: "paused", frozen: false, labels: { team: "t" } });
     expect((await driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([spec.sandboxId]);

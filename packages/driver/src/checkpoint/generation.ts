@@ -15,6 +15,8 @@ export interface Generation {
   /** The incarnation that it was made of. */
   readonly incarnation: number;
   readonly memory: boolean;
+  /** Bytes of memory that a resume with memory takes beside what the sandbox holds now; 0 without it. */
+  readonly memoryBytes: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
 }

@@ -52,6 +52,8 @@ export class FakeWorld {
   released = 0;
   /** Memory that `reclaim` gives back, to what `capacity` says is free. */
   reclaimableBytes = 0;
+  /** What a pause with memory keeps of it. */
+  keptMemoryBytes = 1 << 20;
   /** What `capacity` answers. */
   capacity: { -readonly [K in keyof Capacity]: Capacity[K] } = {
     memoryLimitBytes: 2 ** 40,
@@ -106,7 +108,8 @@ export class FakeWorld {
   /** Keeps a generation of the sandbox as it is, which goes on. */
   keep(sandbox: FakeSandbox, memory = true): Generation {
     const { handle } = sandbox;
-    const facts = { sandboxId: handle.sandboxId, incarnation: handle.incarnation, memory, createdAt: Date.now() };
+    const { sandboxId, incarnation } = handle;
+    const facts = { sandboxId, incarnation, memory, memoryBytes: memory ? this.keptMemoryBytes : 0, createdAt: Date.now() };
     sandbox.generation = { facts, handle, files: new Map(sandbox.files) };
     return facts;
   }

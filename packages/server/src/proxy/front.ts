@@ -129,7 +129,7 @@ export class Front implements ClientHost {
       case "signed-file": {
         const route = findSigned(this.options.routes, request.method, request.target);
         if (!route) return this.refuse(request, client, problems.badSignature());
-        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT, { response: ON_OUR_ORIGIN });
+        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT, ON_OUR_ORIGIN);
       }
       case "redirect":
         return this.answer(request, client, (close) => redirectResponse(target.location, close));

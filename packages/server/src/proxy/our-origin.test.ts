@@ -84,6 +84,18 @@ test("what asks by headers gets the sandbox's answer as it is, also on the same 
   }
 });
 
+test("the sandbox gets none of what a browser keeps for our origin, and no key of the API", async () => {
+  await using t = new TestFront();
+  const client = await t.client();
+  client.send(
+    `GET ${SIGNED} HTTP/1.1\r\nHost: our.test\r\nCookie: dashboard=1\r\nAUTHORIZATION: Basic x\r\nX-API-Key: k\r\nRange: bytes=0-1\r\n\r\n`,
+  );
+  const upstream = await t.upstream.peer(0);
+  const got = await upstream.includes("\r\n\r\n");
+  expect(got).toContain("Range: bytes=0-1");
+  expect(got).not.toMatch(/cookie|authorization|x-api-key/i);
+});
+
 test("an answer that has no body says nothing of its length", async () => {
   await using t = new TestFront();
   const client = await t.client();

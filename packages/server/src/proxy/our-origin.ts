@@ -1,4 +1,5 @@
 import type { ResponseEdit } from "@boxyard/http1";
+import type { ExchangeEdit } from "./proxy-exchange.ts";
 
 /*
  * A signed file URL that names no sandbox is on the API's own origin, and so is what a browser shows of it. The sandbox says what the answer
@@ -13,7 +14,7 @@ const SHOWN = /^(text\/plain|application\/json|image\/(png|jpeg|gif|webp|avif|bm
 const DISPOSITION = /^(inline|attachment)((?:;[\x20-\x7e]*)?)$/i;
 
 /** What the client gets of a sandbox's answer on our own origin. */
-export const ON_OUR_ORIGIN: ResponseEdit = {
+const SHOWN_THERE: ResponseEdit = {
   keeps: (name) => KEPT.test(name),
   added(fields) {
     const types = fields.all("content-type");
@@ -27,3 +28,6 @@ export const ON_OUR_ORIGIN: ResponseEdit = {
     );
   },
 };
+
+/** A browser sends along what it keeps for this origin; the sandbox learns nothing of it. The signature is all that the URL needs. */
+export const ON_OUR_ORIGIN: ExchangeEdit = { response: SHOWN_THERE, drops: ["cookie", "authorization", "x-api-key"] };

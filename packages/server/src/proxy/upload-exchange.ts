@@ -52,7 +52,6 @@ export class UploadExchange implements Exchange {
       else this.answer(413, `The upload is larger than ${this.target.maxBytes} bytes`);
       return;
     }
-    if (wantsContinue(this.request)) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
     void this.receive(length);
   }
 
@@ -82,6 +81,8 @@ export class UploadExchange implements Exchange {
     try {
       sink = await this.target.open(this.request.target, length);
       this.client.trust();
+      // Not before the signature has been looked at: a client that waits for this sends nothing in vain.
+      if (wantsContinue(this.request) && !this.stopped) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
       for (let bytes = await this.next(); bytes; bytes = await this.next()) await sink.write(bytes);
       if (this.stopped) return;
       await sink.finish();

@@ -184,6 +184,22 @@ describe("without room", () => {
     await eventually("there is room again", async () => (await post(verb, body)).status === 201);
   });
 
+  test("a resume must find what its image holds, not only what any start takes", async () => {
+    s.world.keptMemoryBytes = 512 << 20;
+    await post("pause", {});
+    s.world.keptMemoryBytes = 1 << 20;
+    await fill();
+    s.world.capacity = { ...roomy, memoryFreeBytes: 400 << 20 };
+    await eventually(
+      "there is room for a start",
+      async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 201,
+    );
+    expect((await post("resume", { timeout: 60 })).body.error_code).toBe("sandbox_capacity_unavailable");
+    await untouched();
+    s.world.capacity = roomy;
+    await eventually("there is room again", async () => (await post("resume", { timeout: 60 })).status === 201);
+  });
+
   test("a request that would wake it is told when to come again", async () => {
     id = (await s.create({ autoPause: true, autoResume: { enabled: true } })).sandboxID;
     await post("pause", {});

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
 
 let s: TestServer;
@@ -54,6 +55,14 @@ test("an address that was changed, or has no signature, takes nothing", async ()
     expect([reply.status, ((await reply.json()) as { code: number }).code]).toEqual([403, 403]);
   }
   expect((await fetch(url, { method: "POST", body: "x" })).status).toBe(404);
+});
+
+test("who waits for it is told to send once the signature has been looked at, and only then", async () => {
+  const { url } = (await link("6".repeat(64))).body;
+  const fields = "Content-Length: 1\r\nExpect: 100-continue";
+  expect(await raw(url, fields)).toBe("HTTP/1.1 100 Continue");
+  await eventually("what was cut off is gone", () => kept().every((path) => !path.endsWith(".part")));
+  expect(await raw(url.replace(/signature=..../, "signature=AAAA"), fields)).toStartWith("HTTP/1.1 403 ");
 });
 
 /** Sends a head and perhaps some of the body on a connection of its own, and gives the status line, or nothing when it is cut off. */

@@ -99,6 +99,17 @@ test("what is held only to be quicker later is given back to one who would not f
   await expect(full.run(WANTED, () => full.start(WANTED, third))).rejects.toMatchObject(refused);
 });
 
+test("a start that takes more at once claims it, up to the limit, as long as the driver has not counted it", async () => {
+  const { gate, clock } = gateOver({ memoryFreeBytes: GIB / 2 });
+  expect(gate.start(WANTED, made, GIB)).rejects.toMatchObject(refused);
+  expect(await gate.start(WANTED, made, GIB / 4)).toBe("made");
+  // What it has taken is gone before the driver is asked again.
+  expect(await gate.start(WANTED, made, GIB / 4)).toBe("made");
+  expect(gate.start(WANTED, made)).rejects.toMatchObject(refused);
+  await clock.advance(1_000);
+  expect(await gate.start(WANTED, made, GIB / 2)).toBe("made");
+});
+
 test("the API answers 503 with Retry-After, leaves nothing, and takes creates again when there is room", async () => {
   await using server = await TestServer.start();
   const { capacity } = server.world;

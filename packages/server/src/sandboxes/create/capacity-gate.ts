@@ -28,6 +28,8 @@ const RETRY_AFTER_S = 5;
 interface Claim {
   memoryBytes: number;
   diskBytes: number;
+  /** Of the memory, what it takes for certain. */
+  readonly takenBytes: number;
   isDone: boolean;
 }
 
@@ -54,10 +56,10 @@ export class CapacityGate {
 
   /**
    * Runs `work`, which starts a sandbox of these limits: one that is among `limits` already, as a paused one is, or one that `run` has let in.
-   * Throws as `run` does when not enough is free now.
+   * `memoryBytes`: what it takes at once, where that is more than any start takes. Throws as `run` does when not enough is free now.
    */
-  async start<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
-    const claim = claimOf(wanted);
+  async start<T>(wanted: ResourceLimits, work: () => Promise<T>, memoryBytes = 0): Promise<T> {
+    const claim = claimOf(wanted, memoryBytes);
     return this.claimed(await this.lookForRoom(claim), claim, work);
   }
 
@@ -68,7 +70,7 @@ export class CapacityGate {
     try {
       return await work();
     } finally {
-      Object.assign(claim, STARTED, { isDone: true });
+      Object.assign(claim, { diskBytes: STARTED.diskBytes, memoryBytes: Math.max(STARTED.memoryBytes, claim.takenBytes), isDone: true });
     }
   }
 
@@ -128,8 +130,9 @@ export class CapacityGate {
   }
 }
 
-const claimOf = (wanted: ResourceLimits): Claim => ({
-  memoryBytes: Math.min(wanted.memoryBytes, LEAST.memoryBytes),
+const claimOf = (wanted: ResourceLimits, takenBytes = 0): Claim => ({
+  memoryBytes: Math.min(wanted.memoryBytes, Math.max(LEAST.memoryBytes, takenBytes)),
+  takenBytes,
   diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
   isDone: false,
 });

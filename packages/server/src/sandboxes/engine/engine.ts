@@ -159,7 +159,10 @@ export class Engine {
   ): Promise<SandboxRecord> {
     const work = () => runTransition(this.parts, sandbox, transition, input, this.write, options);
     try {
-      await (transition.needsRoom && !options.hasRoom ? this.parts.capacity.start(sandbox.record.facts.resources, work) : work());
+      if (transition.needsRoom && !options.hasRoom) {
+        const taken = await transition.memoryToTake?.({ parts: this.parts, sandbox }, input);
+        await this.parts.capacity.start(sandbox.record.facts.resources, work, taken);
+      } else await work();
     } catch (error) {
       if (transition.onFailure === "remove") await this.remove(sandbox, "create_failed").catch(() => {});
       if (transition.onFailure === "retry") sandbox.retryAt = this.parts.clock.monotonic() + RETRY_MS;

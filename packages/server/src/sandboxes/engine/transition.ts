@@ -37,6 +37,8 @@ export interface Transition<Input, Context extends TransitionContext> {
   readonly ignoresStore?: boolean;
   /** It starts again what took nothing: it begins only when enough of the machine is free. */
   readonly needsRoom?: boolean;
+  /** Bytes of memory that it takes at once, where that may be more than what any start takes. */
+  memoryToTake?(base: Pick<TransitionContext, "parts" | "sandbox">, input: Input): Promise<number>;
   prepare(base: TransitionContext, input: Input): Context;
   /** What the record gets together with `via`. */
   intent?(context: Context): RecordChange;

@@ -50,6 +50,7 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   onFailure: "return",
   limitMs: RESUME_MS,
   needsRoom: true,
+  memoryToTake: async ({ parts, sandbox }, { memory }) => (memory ? ((await parts.driver.generation(sandbox.id))?.memoryBytes ?? 0) : 0),
   prepare: (base, input) => ({ ...base, ...input }),
   intent: ({ sandbox }) => ({ incarnation: sandbox.record.incarnation + 1 }),
   steps: [bringBack, init],
