@@ -18,6 +18,7 @@ async function echoing(tag?: string): Promise<number> {
   const open = await start(agent, { process: { cmd: "cat" }, ...(tag === undefined ? {} : { tag }) });
   const pid = await firstPid(open);
   open.leave();
+  // Time alone: nothing tells that the agent has noticed that its client left.
   await Bun.sleep(50);
   return pid;
 }
@@ -43,12 +44,14 @@ describe("Connect", () => {
   test("output that nobody has received is replayed to the next one, and only to it", async () => {
     const pid = await echoing();
     await send(pid, "missed\n");
+    // Time alone: nothing tells that what cat wrote has reached the agent.
     await Bun.sleep(50);
     const open = await connect(agent, { pid });
     await readUntil(open, (soFar) => soFar.stdout === "missed\n");
     await send(pid, "live\n");
     await readUntil(open, (soFar) => soFar.stdout === "live\n");
     open.leave();
+    // Time alone: as in `echoing`.
     await Bun.sleep(50);
     const second = await connect(agent, { pid });
     await kill(pid);
@@ -105,6 +108,7 @@ describe("Connect", () => {
     const open = await start(agent, { ...shell("sleep 0.2; echo unseen; exit 4"), tag: "ended" });
     const pid = await firstPid(open);
     open.leave();
+    // Time alone: after its end a command is listed no more, but its output may still be under way.
     await Bun.sleep(700);
     const result = await collect(await connect(agent, { pid }));
     expect(result.order).toEqual(["start", "data", "end"]);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { staysTrueFor } from "@boxyard/testkit";
 import { type EntryInfo, FileNotFoundError, type FilesystemEvent, FileType, InvalidArgumentError, NotEnoughSpaceError, Sandbox } from "e2b";
 import type { AgentUnderTest } from "./support/agent-access.ts";
 import { initialise, startAgent } from "./support/agent-under-test.ts";
@@ -135,8 +136,7 @@ describe("e2b files", () => {
     await handle.stop();
     const count = events.length;
     await sandbox.files.write("watched/after", "4");
-    await Bun.sleep(100);
-    expect(events.length).toBe(count);
+    await staysTrueFor(100, "no event comes after the stop", () => events.length === count);
   });
 
   test("watchDir on a network file system: only with allowNetworkMounts", async () => {

@@ -297,6 +297,7 @@ describe("nothing half-done", () => {
     });
     const upload = put(agent, "kept", endless, { signal: leaving.signal });
     const inNewDir = put(agent, "never/made", slow(), { signal: leaving.signal });
+    // Time alone: both uploads are under way, and how far does not matter.
     await Bun.sleep(150);
     leaving.abort();
     expect((await Promise.allSettled([upload, inNewDir])).map((outcome) => outcome.status)).toEqual(["rejected", "rejected"]);

@@ -151,6 +151,7 @@ describe("freeze", () => {
     const command = await counter();
     await post("/freeze");
     const late = start(agent, shell("echo late"));
+    // Time alone: that the command does not start cannot be waited for.
     await Bun.sleep(200);
     await kill(command.pid);
     await readUntil(command.open, (soFar) => soFar.end !== undefined).catch(() => {});

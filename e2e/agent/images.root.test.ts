@@ -78,6 +78,7 @@ describe("limits of the sandbox", () => {
       }
       const { processes } = (await unary(agent, "process.Process/List", {})).body;
       for (const { pid } of processes) await unary(agent, "process.Process/SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
+      // Time alone: the processes of the killed commands end, which the list no longer shows.
       await Bun.sleep(300);
       expect((await run(agent, "echo again")).stdout).toBe("again\n");
     });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { staysTrueFor } from "@boxyard/testkit";
 import type { AgentUnderTest } from "./support/agent-access.ts";
 import { startAgent } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot } from "./support/files.ts";
@@ -99,8 +100,7 @@ describe("SendInput and CloseStdin", () => {
     const open = await start(agent, { process: { cmd: "sleep", args: ["30"] } });
     const pid = await firstPid(open);
     const waiting = call("SendInput", { process: { pid }, input: { stdin: Buffer.alloc(1_000_000).toString("base64") } });
-    await Bun.sleep(100);
-    expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
+    await staysTrueFor(100, "the agent answers", async () => (await fetch(`${agent.baseUrl}/health`)).status === 204);
     await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
     expect((await waiting).body.code).toBe("internal");
     await collect(open);

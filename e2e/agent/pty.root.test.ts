@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { staysTrueFor } from "@boxyard/testkit";
 import type { AgentUnderTest } from "./support/agent-access.ts";
 import { startAgent } from "./support/agent-under-test.ts";
 import { envelope, type OpenStream, openStream, unary } from "./support/rpc.ts";
@@ -160,6 +161,7 @@ describe("PTY", () => {
     await says(terminal, "grep ^0:: /proc/self/cgroup", /\/pty\/\d+\r\n/);
     expect((await call("List", {})).body.processes[0].pid).toBe(terminal.pid);
     terminal.open.leave();
+    // Time alone: nothing tells that the agent has noticed that its client left.
     await Bun.sleep(50);
     await type(terminal.pid, "echo mis''sed\n");
     const again = await connect(agent, { pid: terminal.pid });
@@ -183,8 +185,7 @@ describe("PTY", () => {
     const pid = await firstPid(open);
     await call("SendInput", { process: { pid }, input: { pty: btoa("x\n") } });
     const stuck = type(pid, "y".repeat(1_000_000));
-    await Bun.sleep(200);
-    expect((await fetch(`${agent.baseUrl}/health`)).status).toBe(204);
+    await staysTrueFor(200, "the agent answers", async () => (await fetch(`${agent.baseUrl}/health`)).status === 204);
     await call("SendSignal", { process: { pid }, signal: "SIGNAL_SIGKILL" });
     await collect(open);
     expect((await stuck).body).toMatchObject({ code: "internal" });

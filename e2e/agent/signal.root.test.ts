@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
 import type { AgentUnderTest } from "./support/agent-access.ts";
 import { startAgent } from "./support/agent-under-test.ts";
 import { unary } from "./support/rpc.ts";
@@ -23,7 +24,7 @@ describe("SendSignal", () => {
   test("SIGKILL ends the whole tree, and the end comes at once although grandchildren held the output", async () => {
     const open = await start(agent, shell("setsid sleep 1111 & (sleep 1112 & sleep 1113); echo done"));
     const pid = await firstPid(open);
-    await Bun.sleep(300);
+    await eventually("its children run", async () => (await isAlive("^sleep 1111")) && (await isAlive("^sleep 1113")));
     expect((await signal(pid, "SIGNAL_SIGKILL")).body).toEqual({});
     const result = await collect(open);
     expect(result.end).toEqual({ exitCode: -1, status: "signal: killed", error: "signal: killed" });

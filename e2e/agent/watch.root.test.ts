@@ -118,6 +118,7 @@ describe("WatchDir", () => {
     const seen = await watch({ path, recursive: true });
     await asRoot(agent, `cd ${path} && for i in $(seq 1 300); do mkdir -p d$i/x && : > d$i/x/f; done; touch last`);
     await seen.until("CREATE last");
+    // Time alone: an event that is told twice would come after the last one.
     await Bun.sleep(200);
     const created = seen.events.filter((event) => event.startsWith("CREATE "));
     const expected = Array.from({ length: 300 }, (_, i) => [`CREATE d${i + 1}`, `CREATE d${i + 1}/x`, `CREATE d${i + 1}/x/f`]).flat();
@@ -133,6 +134,7 @@ describe("WatchDir", () => {
     await seen.until("CREATE c/b/f");
     await asRoot(agent, `mv ${path}/c ${path}-out`);
     await seen.until("RENAME c");
+    // Time alone: until then the agent holds that the directory may come back under another name.
     await Bun.sleep(700);
     await asRoot(agent, `touch ${path}-out/b/unseen && touch ${path}/end`);
     await seen.until("CREATE end");
@@ -310,6 +312,12 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
     ((await ok("GetWatcherEvents", { watcherId })).events ?? []).map(
       (event: { type: string; name: string }) => `${event.type.replace("EVENT_TYPE_", "")} ${event.name}`,
     );
+  /** The events so far, from several polls until there are `count`. */
+  const pollUntil = async (watcherId: string, count: number): Promise<string[]> => {
+    const events: string[] = [];
+    await eventually(`${count} events`, async () => events.push(...(await poll(watcherId))) >= count);
+    return events;
+  };
 
   test("ids like w<random>; get drains; remove ends; then not_found", async () => {
     const path = await directory();
@@ -317,8 +325,7 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
     expect(watcherId).toMatch(/^w[0-9a-z]{20}$/);
     expect(await poll(watcherId)).toEqual([]);
     await asRoot(agent, `mkdir ${path}/d && sleep 0.05 && touch ${path}/d/f`);
-    await Bun.sleep(100);
-    expect(await poll(watcherId)).toEqual(["CREATE d", "CREATE d/f", "CHMOD d/f"]);
+    expect(await pollUntil(watcherId, 3)).toEqual(["CREATE d", "CREATE d/f", "CHMOD d/f"]);
     expect(await poll(watcherId)).toEqual([]);
     expect(await ok("RemoveWatcher", { watcherId })).toEqual({});
     for (const method of ["GetWatcherEvents", "RemoveWatcher"]) {
@@ -330,8 +337,11 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
     const path = await directory();
     const { watcherId } = await ok("CreateWatcher", { path, includeEntry: true });
     await asRoot(agent, `touch ${path}/f`);
-    await Bun.sleep(100);
-    expect((await ok("GetWatcherEvents", { watcherId })).events[0].entry).toMatchObject({ path: `${path}/f`, type: "FILE_TYPE_FILE" });
+    const [event] = await eventually("it is told", async () => {
+      const { events } = await ok("GetWatcherEvents", { watcherId });
+      return (events ?? []).length > 0 && events;
+    });
+    expect(event.entry).toMatchObject({ path: `${path}/f`, type: "FILE_TYPE_FILE" });
     await ok("RemoveWatcher", { watcherId });
   });
 
@@ -360,14 +370,14 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
     const { watcherId } = await ok("CreateWatcher", { path });
     const names = "seq -f '%0240.0f' 1 4000";
     for (let i = 0; i < 3; i++) await asRoot(agent, `cd ${path} && ${names} | xargs touch && ${names} | xargs rm`);
+    // Time alone: events that the kernel still has to tell come meanwhile, and nothing says which is the last.
     await Bun.sleep(200);
     const events = await poll(watcherId);
     expect(events.length).toBeGreaterThan(20_000);
     expect(events.length).toBeLessThan(36_000);
     expect(events.at(-1)).toBe("WRITE .");
     await asRoot(agent, `touch ${path}/after`);
-    await Bun.sleep(100);
-    expect(await poll(watcherId)).toEqual(["CREATE after", "CHMOD after"]);
+    expect(await pollUntil(watcherId, 2)).toEqual(["CREATE after", "CHMOD after"]);
     await ok("RemoveWatcher", { watcherId });
   });
 });

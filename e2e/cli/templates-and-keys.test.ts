@@ -50,6 +50,7 @@ test("template: a failed step is named, and what it said is shown", async () => 
 test("sandbox logs: what happened, followed to the end, and afterwards", async () => {
   await using sandbox = await sandboxOf(platform());
   const followed = boxyard(platform(), ["sandbox", "logs", "-f", sandbox.id]);
+  // Time alone: nothing tells that the command has read the log once and follows it.
   await Bun.sleep(700);
   await boxyard(platform(), ["sandbox", "kill", sandbox.id]);
   const expected = /^\S+ INFO {2}Sandbox started from template base\n\S+ INFO {2}Sandbox ended: it was killed on request\n$/;

@@ -60,6 +60,7 @@ test("logs of a sandbox, as they stand and followed to its end", async () => {
   const now = await cli(["sandbox", "logs", id]);
   expect([now.exitCode, now.stdout]).toEqual([0, expect.stringContaining("Sandbox started from template base")]);
   const followed = cli(["sandbox", "logs", "-f", id]);
+  // Time alone: nothing tells that the client follows the log.
   await Bun.sleep(1500);
   await cli(["sandbox", "kill", id]);
   expect((await followed).stdout).toContain("Sandbox started from template base");

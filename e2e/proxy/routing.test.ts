@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { eventually } from "@boxyard/testkit";
+import { eventually, staysTrueFor } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { rawRequest } from "../support/raw-http.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
@@ -159,8 +159,7 @@ test("POST /freeze and /unfreeze with the routing headers and the access token s
   expect(await post("/freeze")).toEqual([204, ""]);
   // What it last wrote stays what it is; only then can "goes on" mean anything.
   const last = await alive();
-  await Bun.sleep(200);
-  expect(await alive()).toBe(last);
+  await staysTrueFor(200, "nothing is written while it is frozen", async () => (await alive()) === last);
   expect(await post("/unfreeze")).toEqual([204, ""]);
   await eventually("the command goes on", async () => !["", last].includes(await alive()));
   await command.kill();

@@ -154,7 +154,8 @@ test("when the store is lost no sandbox is: the server refuses to start, and --a
 test("a sandbox whose time ran out while the server was away ends when it is back", async () => {
   const sandbox = await createSandbox(platform(), { timeoutMs: 3_000 });
   await platform().kill9();
-  await Bun.sleep(3_200); // The one thing that passes while nobody watches is time.
+  // Time alone: nobody watches while the server is away.
+  await Bun.sleep(3_200);
   await platform().restart();
   await eventually("it has ended", async () => !(await list()).some(({ sandboxID }) => sandboxID === sandbox.id));
   await eventually("nothing of it is kept", () => !keptSandboxes(platform()).includes(sandbox.id));
@@ -164,7 +165,8 @@ test("a sandbox that died while the server was away is gone when it is back", as
   const sandbox = await createSandbox(platform());
   await sandbox.client.commands.run("sleep 1; kill -9 -1", { background: true, user: "root", timeoutMs: 0 });
   await platform().kill9();
-  await Bun.sleep(1_500); // As above.
+  // Time alone: as above.
+  await Bun.sleep(1_500);
   await platform().restart();
   await eventually("it has ended or still answers", async () => {
     const listed = (await list()).some(({ sandboxID }) => sandboxID === sandbox.id);

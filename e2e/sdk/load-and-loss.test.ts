@@ -41,6 +41,7 @@ test("a slow callback holds 20 MB of output back and loses none of it", async ()
   let calls = 0;
   const onStdout = async (text: string) => {
     length += text.length;
+    // Time alone: a callback that takes a while is what this is about.
     if (++calls % 50 === 0) await Bun.sleep(5);
   };
   await sandbox.commands.run("head -c 20000000 /dev/zero | tr '\\0' x", { onStdout, retainOutput: false });

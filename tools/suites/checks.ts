@@ -4,6 +4,7 @@ import { checkBoundaries } from "../checks/boundaries.ts";
 import { checkCycles } from "../checks/cycles.ts";
 import { checkPatterns } from "../checks/patterns.ts";
 import { checkFileSizes, longFunctions, type SizeExceptions } from "../checks/sizes.ts";
+import { checkSleeps, isTestCode } from "../checks/sleeps.ts";
 import { checkWords } from "../checks/words.ts";
 import { ROOT } from "../config.ts";
 import { generators } from "../generate/index.ts";
@@ -14,7 +15,7 @@ import { changedFiles, readTree } from "../lib/tree.ts";
 export const lint: Suite = {
   name: "lint",
   proves:
-    "format and lint rules hold (biome), no regular expression that strangers' text meets is slower than linear, and words are the field's (tools/checks/words.ts)",
+    "format and lint rules hold (biome), no regular expression that strangers' text meets is slower than linear, words are the field's (tools/checks/words.ts), and no test waits for a fixed time without a reason",
   limitMs: 60_000,
   run: async ({ command }) => {
     const biome = await command([
@@ -26,7 +27,14 @@ export const lint: Suite = {
       .filter(({ path }) => !path.startsWith("tools/checks/words."))
       .flatMap(checkWords)
       .map((found) => `${found.path}:${found.line}: ${found.message}`);
-    return addTallies([tallyOf(biome), ...[lines, words].map((found) => (found.length > 0 ? failedOne(found.join("\n")) : passedOne()))]);
+    const sleeps = sourceFiles(["ts", "tsx"])
+      .filter(({ path }) => isTestCode(path) && !path.startsWith("tools/checks/sleeps."))
+      .flatMap(checkSleeps)
+      .map((found) => `${found.path}:${found.line}: ${found.message}`);
+    return addTallies([
+      tallyOf(biome),
+      ...[lines, words, sleeps].map((found) => (found.length > 0 ? failedOne(found.join("\n")) : passedOne())),
+    ]);
   },
 };
 

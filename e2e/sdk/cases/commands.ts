@@ -113,6 +113,7 @@ export const COMMANDS: readonly Case[] = [
     async ({ sandbox }) => {
       const seen: string[] = [];
       const onStdout = async (data: string) => {
+        // Time alone: a callback that takes a while is what this is about.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
         seen.push(data);
       };

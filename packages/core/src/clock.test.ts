@@ -4,8 +4,8 @@ import { FakeClock, systemClock } from "./clock.ts";
 test("a clock that is moved wakes its sleepers in the order of their times", async () => {
   const clock = new FakeClock(1000);
   const woken: string[] = [];
-  const sleep = (name: string, ms: number) => clock.sleep(ms).then(() => woken.push(`${name} at ${clock.now()}`));
-  const sleeping = [sleep("late", 30), sleep("early", 10), sleep("last", 100)];
+  const wake = (name: string, ms: number) => clock.sleep(ms).then(() => woken.push(`${name} at ${clock.now()}`));
+  const sleeping = [wake("late", 30), wake("early", 10), wake("last", 100)];
   await clock.advance(30);
   expect([clock.now(), clock.monotonic(), woken]).toEqual([1030, 1030, ["early at 1010", "late at 1030"]]);
   await clock.advance(100);

@@ -15,6 +15,7 @@ test("a sandbox ends quickly, though somebody does not read what it sends him", 
   await initAgent(address);
   const stream = await startUnread(address, "yes");
   // Until no buffer on the way takes more.
+  // Time alone: nothing tells that the buffers on the way are full.
   await Bun.sleep(300);
   const startedAt = performance.now();
   await machine.driver.destroy(handle);

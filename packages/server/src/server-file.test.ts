@@ -35,6 +35,7 @@ test("one process at a time works on a directory; a killed one lets go", async (
   expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
   lock.release();
   lockDataDir(directory).release();
+  // Time alone: until it is killed.
   const script = `const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dir, "server-file.ts"))}); lockDataDir(${JSON.stringify(directory)}); console.log("held"); await Bun.sleep(60000);`;
   const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
   try {

@@ -31,3 +31,16 @@ export async function eventually<T>(what: string, look: () => T | Falsy | Promis
     await systemClock.sleep(options.everyMs ?? 20);
   }
 }
+
+/**
+ * Proves an absence, for which nothing but time can be waited: looks for `forMs` milliseconds, and throws `failed_precondition` with `what` as soon
+ * as `look` returns something falsy. It can miss a fault on a slow machine, and never reports one that is not there.
+ */
+export async function staysTrueFor(forMs: number, what: string, look: () => unknown): Promise<void> {
+  const end = systemClock.monotonic() + forMs;
+  for (;;) {
+    if (!(await look())) throw new AppError("failed_precondition", `No longer so: ${what}`);
+    if (systemClock.monotonic() >= end) return;
+    await systemClock.sleep(Math.min(10, forMs));
+  }
+}

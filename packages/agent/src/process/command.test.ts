@@ -89,6 +89,7 @@ describe("the end of a command whose output others hold open", () => {
     try {
       const reader = command.subscribe();
       // Timers are served in the order of their times: from here on its output is watched.
+      // Time alone: real timers are what this is about.
       await Bun.sleep(LIMITS.unwatchedMs + 1);
       for (let i = 0; i < 5; i++) await turn();
       writeSync(write, "last words");
@@ -189,6 +190,7 @@ describe("the deadline of a command", () => {
     for (let i = 0; i < 5; i++) await turn();
     command.killAfter(0, () => told.push("deadline"));
     // A later timer that is as long is served later.
+    // Time alone: real timers are what this is about.
     await new Promise((resolve) => setTimeout(resolve, 1));
     ended.resolve(0);
     await command.finished;

@@ -99,6 +99,7 @@ describe("the budget of readEnvelopes", () => {
   test("a client that stops within a message is given up; between messages it may take its time", async () => {
     const { feed, messages } = open("many", { idleMs: 20 });
     const next = messages.next();
+    // Time alone: three times as long as a client may stop within a message.
     await Bun.sleep(60);
     feed(envelope(0, "one"));
     expect((await next).value?.length).toBe(3);

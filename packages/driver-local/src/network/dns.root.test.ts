@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { writeFileSync } from "node:fs";
 import type { SandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
+import { eventually, staysTrueFor } from "@boxyard/testkit";
 import dnsPacket from "dns-packet";
 import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { frame } from "./dns/exchange.ts";
@@ -155,6 +156,7 @@ describe("over UDP", () => {
     const second = await startNameServer("127.0.0.54");
     try {
       writeFileSync(`${lab.directory}/resolv.conf`, "nameserver 127.0.0.99\nnameserver 127.0.0.53\nnameserver 127.0.0.54\n");
+      // Time alone: resolv.conf is read again once a second.
       await Bun.sleep(1100);
       upstream.fail = true;
       expect(await resolves()).toBe(true);
@@ -162,6 +164,7 @@ describe("over UDP", () => {
     } finally {
       second.stop();
       writeFileSync(`${lab.directory}/resolv.conf`, `nameserver ${UPSTREAM}\n`);
+      // Time alone: as above.
       await Bun.sleep(1100);
     }
   });
@@ -193,7 +196,8 @@ describe("over UDP", () => {
     expect(await resolves(neighbour)).toBe(true);
     await neighbour.end();
     await networks.detach(other);
-    await Bun.sleep(3500); // the unanswered ones run out
+    // Time alone: the unanswered ones run out.
+    await Bun.sleep(3500);
     expect(await resolves()).toBe(true);
   }, 15_000);
 
@@ -202,8 +206,7 @@ describe("over UDP", () => {
     const replies = await ask(online, many, many.length, 1000);
     expect(replies.length).toBeGreaterThan(100);
     expect(replies.length).toBeLessThan(900);
-    await Bun.sleep(500);
-    expect(await resolves()).toBe(true);
+    await eventually("its share is free again", () => resolves());
   });
 });
 
@@ -226,8 +229,7 @@ describe("hostile questions", () => {
       await Bun.sleep(500);
     }
     for (const query of upstream.asked) expect(query.questions).toBe(1);
-    await Bun.sleep(1500);
-    expect(await resolves()).toBe(true);
+    await eventually("its share is free again", () => resolves());
   }, 30_000);
 
   test("askers that are gone before the answer do no harm", async () => {
@@ -238,6 +240,7 @@ describe("hostile questions", () => {
       socket.send(question(`gone${i}.example`));
       socket.close();
     }
+    // Time alone: answers to those that are gone are still under way.
     await Bun.sleep(300);
     expect(await resolves()).toBe(true);
   });
@@ -262,11 +265,10 @@ describe("over TCP", () => {
       );
       open.push(await connecting);
     }
-    await Bun.sleep(200);
-    expect(closed).toBe(12);
+    await eventually("those above the share are closed", () => closed >= 12);
+    await staysTrueFor(50, "the others stay open", () => closed === 12);
     for (const connection of open) connection.terminate();
-    await Bun.sleep(100);
-    expect(await askTcp(online, frame(question("a.example")), 1)).toEqual({ messages: 1, closed: false });
+    await eventually("a place is free again", async () => (await askTcp(online, frame(question("a.example")), 1)).messages === 1);
   });
 });
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { SandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
+import { eventually } from "@boxyard/testkit";
 import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { parseAddress } from "./addresses.ts";
@@ -227,7 +228,7 @@ describe("a restart", () => {
     second.adopt([lease]);
     expect(await reachesOutside(standIn)).toBe(true);
     expect(connection.write("still there")).toBe(11);
-    await Bun.sleep(50);
+    await eventually("the connection carries an answer", () => said.length > 0);
     expect(said).toEqual(["hello 10.218.0.2"]);
     connection.terminate();
     for (let i = 0; i < 500; i++) expect(second.allocate(`i${i}` as SandboxId, 1).address).not.toBe(lease.address);
@@ -237,8 +238,7 @@ describe("a restart", () => {
 
   test("is refused while the other server runs", async () => {
     await openOne();
-    expect(openNetwork(config())).rejects.toMatchObject({ code: "failed_precondition", reason: "already_open" });
-    await Bun.sleep(1300);
+    await expect(openNetwork(config())).rejects.toMatchObject({ code: "failed_precondition", reason: "already_open" });
   });
 
   test("mends what somebody undid: rules, link, forwarding, name server's address", async () => {
@@ -261,8 +261,8 @@ describe("a restart", () => {
     greeters.push(service);
     await output("nft", "flush", "ruleset");
     expect(await standIn.inside(() => tryTcp(MACHINE, PORT))).toBe("refused");
-    await Bun.sleep(5600);
-    expect(await output("nft", "list", "tables")).toContain("boxyard_0000cccc");
+    const rulesAreBack = async () => (await output("nft", "list", "tables")).includes("boxyard_0000cccc");
+    await eventually("the next look puts the rules back", rulesAreBack);
     expect(await reachesOutside(standIn)).toBe(true);
     expect(await standIn.inside(() => tryTcp(MACHINE, PORT))).toBe("refused");
   }, 15_000);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { SandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
+import { eventually, staysTrueFor } from "@boxyard/testkit";
 import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { FORBIDDEN, type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
@@ -95,8 +96,7 @@ describe("a sandbox with internet access", () => {
     await online.standIn.run("ip", "route", "replace", "127.0.0.1", "via", GATEWAY, "dev", "eth0", "onlink", "table", "local");
     const seen = greeters.flatMap((greeter) => greeter.seen).length;
     online.standIn.inside(() => sendForged(online.lease.address, "127.0.0.1", PORT));
-    await Bun.sleep(100);
-    expect(greeters.flatMap((greeter) => greeter.seen).length).toBe(seen);
+    await staysTrueFor(100, "no service sees it", () => greeters.flatMap((greeter) => greeter.seen).length === seen);
   });
 
   test("reaches no other sandbox, and sends nothing to all", async () => {
@@ -117,7 +117,8 @@ describe("a sandbox with internet access", () => {
       }
       sendForged(online.lease.address, PUBLIC, PORT);
     });
-    await Bun.sleep(200);
+    await eventually("what is not forged arrives", () => outside.seen.length > before);
+    await staysTrueFor(200, "nothing else arrives", () => outside.seen.length === before + 1);
     expect(outside.seen.slice(before)).toEqual([MACHINE]);
   });
 
@@ -126,8 +127,7 @@ describe("a sandbox with internet access", () => {
     const count = () => received(inNetworkNamespace(lab.outside, () => readFileSync("/proc/thread-self/net/snmp", "utf8")));
     const before = count();
     online.standIn.inside(() => sendForged(online.lease.address, PUBLIC, PORT, { protocol: experimental }));
-    await Bun.sleep(100);
-    expect(count() - before).toBe(0);
+    await staysTrueFor(100, "nothing arrives", () => count() === before);
   });
 
   test("reaches no port that the machine redirects elsewhere, as container engines do", async () => {
@@ -147,6 +147,7 @@ describe("a sandbox with internet access", () => {
       });
       await Bun.sleep(5);
     }
+    // Time alone: packets are still under way, and nothing says which is the last.
     await Bun.sleep(200);
     const arrived = outside.seen.length - before;
     expect(arrived).toBeGreaterThan(1000);

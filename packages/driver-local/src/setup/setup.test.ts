@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AppError } from "@boxyard/core";
+import { eventually } from "@boxyard/testkit";
 import { lockFile, tryLockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { hashSources } from "./checkout.ts";
@@ -133,7 +134,7 @@ test("a lock has one holder, in this process too, and is free after it", async (
     expect(tryLockFile(path)).toBeUndefined();
     let waited = 0;
     const second = lockFile(path, () => waited++);
-    await Bun.sleep(1);
+    await eventually("the second waits", () => waited > 0);
     first.release();
     first.release();
     (await second).release();

@@ -32,6 +32,7 @@ test("what nothing refers to, stands on or works with is removed", async () => {
     },
     signal,
   );
+  // Time alone: layers that came in this millisecond count as new.
   await Bun.sleep(5);
   const pins = new Pins();
   using _pin = pins.hold([pinned]);

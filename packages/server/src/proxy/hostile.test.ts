@@ -212,8 +212,10 @@ test("a client that stops in the middle of a body to the API is cut off after a 
   await (await t.upstream.peer(0)).includes("\r\n\r\na");
   await asked.includes("api");
   aheadMs = 20_000;
+  // Time alone: the clock that is looked at was moved; nothing tells that it was looked at.
   await Bun.sleep(50);
   slow.send("b");
+  // Time alone: as above: connections are looked at once a second.
   await Bun.sleep(1200);
   expect(stopped.closed).toBe(false);
   aheadMs = 31_000;

@@ -343,6 +343,7 @@ test("parts that nobody came back for go, but not those that somebody is at", as
     { mediaType: "", digest: `sha256:${"2".repeat(64)}`, size: 10 },
     { signal: abort.signal },
     async (_from, stop) => {
+      // Time alone: a source that hangs until it is told to stop.
       await sleep(60_000, undefined, { signal: stop });
       throw new Error("nobody gave up");
     },

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { createLogger } from "@boxyard/core/node";
 import { FakeWorld, type InitManner } from "@boxyard/driver/fake";
+import { eventually, staysTrueFor } from "@boxyard/testkit";
 import type { SandboxRecord } from "../store/index.ts";
 import { TestServer } from "../testing/test-server.ts";
 
@@ -196,7 +197,7 @@ describe("races", () => {
     const { sandboxID } = await s.create();
     s.world.faults.add("destroy", { kind: "delay", delayMs: 50 });
     const kill = s.call("DELETE", `/sandboxes/${sandboxID}`);
-    await Bun.sleep(10);
+    await eventually("the kill is under way", () => s.world.faults.calls.includes("destroy"));
     expect((await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 100 })).status).toBe(404);
     expect((await s.call("POST", `/v2/sandboxes/${sandboxID}/connect`)).status).toBe(404);
     expect((await kill).status).toBe(204);
@@ -222,8 +223,8 @@ describe("races", () => {
       await Bun.sleep(400);
       await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 60 });
     }
-    await Bun.sleep(800);
-    expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(200);
+    const answers = async () => (await s.call("GET", `/sandboxes/${sandboxID}`)).status === 200;
+    await staysTrueFor(800, "it goes on past the short timeouts", answers);
   });
 
   test("fifty creates at once all succeed, and go again", async () => {

@@ -95,6 +95,7 @@ async function expectWatched(name: string): Promise<void> {
   expect(lost).toBe(0);
 }
 
+// Time alone: the second half of a rename that never comes.
 const pastRenames = () => Bun.sleep(LIMITS.renameHalfMs + 100);
 
 describe("WatchTree", () => {

@@ -112,6 +112,7 @@ export const COMMAND_CASES: readonly Case[] = [
       let most = 0;
       const onStdout = async () => {
         most = Math.max(most, ++running);
+        // Time alone: a callback that takes a while is what this is about.
         await sleep(20);
         running--;
       };

@@ -60,7 +60,7 @@ export const FAILURE_CASES: readonly Case[] = [
     async ({ sdk, sandbox, platform, url }) => {
       const read = await sandbox.commands.run("sleep 30", { background: true });
       await platform.stop();
-      // As long as a restart takes.
+      // Time alone: as long as a restart takes.
       await sleep(300);
       await platform.start(Number(new URL(url).port));
       assert.equal((await failure(read.wait(), sdk.ConnectionError)).reason, "server_restarted");

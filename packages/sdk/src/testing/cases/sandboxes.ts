@@ -121,6 +121,7 @@ export const SANDBOX_CASES: readonly Case[] = [
       await watch.stop();
       assert.deepEqual([events, exits], [["create a.txt", "write a.txt"], [undefined]]);
       const broken = new Promise<unknown>((onExit) => void sandbox.files.watchDir("/", () => {}, { onExit }));
+      // Time alone: nothing tells that the server watches.
       await sleep(50);
       platform.dropConnections();
       assert.ok((await broken) instanceof sdk.ConnectionError);

@@ -32,6 +32,7 @@ describe("after a restart", () => {
     const past = await first.create({ timeout: 1 });
     const soon = await first.create({ timeout: 2 });
     await place.crash(first);
+    // Time alone: nobody watches while there is no server.
     await Bun.sleep(1050);
     const second = await place.boot();
     while ((await second.call("GET", `/sandboxes/${past.sandboxID}`)).status === 200) await Bun.sleep(5);

@@ -26,6 +26,7 @@ test("a build that is quicker than the store waits for it, and loses no line", a
       await log.room();
     }
   })();
+  // Time alone: as long as a log without a bound would need for all lines.
   await Bun.sleep(20);
   waits = added < 3000;
   open();
@@ -45,6 +46,7 @@ test("few long lines are bounded as many short ones are", async () => {
       await log.room();
     }
   })();
+  // Time alone: as above.
   await Bun.sleep(20);
   expect(added).toBeLessThan(300);
   open();
