@@ -6,11 +6,13 @@ import { compose } from "./compose.ts";
 import { create100 } from "./create-100.ts";
 import { createCold } from "./create-cold.ts";
 import { files } from "./files.ts";
+import { fork } from "./fork.ts";
 import { idle } from "./idle.ts";
 import { pause } from "./pause.ts";
 import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
 import { sdk } from "./sdk.ts";
+import { snapshot } from "./snapshot.ts";
 import { templateCached } from "./template-cached.ts";
 import { templateMemory } from "./template-memory.ts";
 import { templateRun } from "./template-run.ts";
@@ -31,6 +33,8 @@ export const benches: readonly Bench[] = [
   pause,
   proxy,
   adopt,
+  snapshot,
+  fork,
   sdk,
   templateCached,
   templateRun,
@@ -41,5 +45,4 @@ export const benches: readonly Bench[] = [
 /** Promises that nothing here measures, and why. */
 export const UNMEASURED: Readonly<Record<number, string>> = {
   1: "not measured: there is no warm pool yet",
-  12: "not measured: there are no snapshots and forks yet",
 };

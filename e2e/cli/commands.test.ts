@@ -161,8 +161,8 @@ test("what cannot be is said, with the next step, and nothing else happens", asy
   const failures: [args: string[], said: string][] = [
     [["port", gone, "8000"], "`boxyard sandbox list` shows the sandboxes there are"],
     [["watch", id, "/nowhere"], "/nowhere"],
-    [["sandbox", "fork", id], "This server cannot fork sandboxes yet"],
-    [["snapshot", "create", id], "This server cannot make snapshots yet"],
+    [["sandbox", "rollback", id, "base"], "is no snapshot of this sandbox"],
+    [["snapshot", "create", id, "--name", "base"], "the name of a template"],
     [["snapshot", "delete", "none"], "no snapshot none"],
   ];
   const ending = (exitCode: number) => (entry: readonly [args: string[], said: string]) => [exitCode, ...entry] as const;
@@ -181,6 +181,31 @@ test("what cannot be is said, with the next step, and nothing else happens", asy
   }
   expect((await boxyard(platform(), ["exec", id, "--", "echo", "there"])).stdout).toBe("there\n");
 }, 60_000);
+
+test("a snapshot is kept, listed, started from, rolled back to and deleted; copies are made of a sandbox", async () => {
+  await using sandbox = await sandboxOf(platform());
+  const { id } = sandbox;
+  const run = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await boxyard(platform(), args);
+    expect([args, exitCode, stderr.replace(/^(sandbox|no) .*\n$/, "")]).toEqual([args, 0, ""]);
+    return stdout.trim();
+  };
+  const read = (of: string) => run("exec", of, "--", "cat", "/tmp/work");
+  await run("exec", id, "--", "sh", "-c", "echo good > /tmp/work");
+  expect(await run("snapshot", "create", id, "--name", "of-cli")).toBe("default/of-cli:default");
+  await run("exec", id, "--", "sh", "-c", "echo bad > /tmp/work");
+  expect(await run("snapshot", "list", "--sandbox", id)).toContain("default/of-cli:default");
+  const clone = await run("sandbox", "create", "of-cli");
+  expect([await read(clone), await read(id)]).toEqual(["good", "bad"]);
+  await run("rm", clone);
+  const copies = (await run("sandbox", "fork", id, "--count", "2", "--timeout", "5m")).split("\n");
+  expect([copies.length, await read(copies[1] ?? "")]).toEqual([2, "bad"]);
+  await run("rm", ...copies);
+  await run("sandbox", "rollback", id, "of-cli");
+  expect(await read(id)).toBe("good");
+  expect(await run("snapshot", "delete", "of-cli")).toBe("of-cli");
+  expect(await run("snapshot", "list")).not.toContain("of-cli");
+}, 120_000);
 
 test("colours on a terminal only, and not with NO_COLOR or on a dumb one", async () => {
   const wrong = `${BOXYARD} sandbox info nonsense`;

@@ -55,6 +55,21 @@ test("pause, the list of paused ones, resume", async () => {
   expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
 }, 120_000);
 
+test("a snapshot: created, listed, started from, deleted", async () => {
+  const idOf = ({ stdout }: { stdout: string }) => /i[a-z0-9]{20}/.exec(stdout)?.[0] ?? "";
+  const id = idOf(await cli(["sandbox", "create", "base", "--detach"]));
+  expect((await cli(["sandbox", "exec", id, "--", "sh", "-c", "echo kept > /tmp/kept"])).exitCode).toBe(0);
+  const created = await cli(["sandbox", "snapshot", "create", id]);
+  const snapshot = /[a-z0-9]{20}:default/.exec(created.stdout)?.[0] ?? "";
+  expect([created.exitCode, snapshot === ""]).toEqual([0, false]);
+  expect((await cli(["sandbox", "snapshot", "list"])).stdout).toContain(snapshot);
+  const clone = idOf(await cli(["sandbox", "create", snapshot, "--detach"]));
+  expect((await cli(["sandbox", "exec", clone, "--", "cat", "/tmp/kept"])).stdout).toBe("kept\n");
+  for (const one of [clone, id]) expect((await cli(["sandbox", "kill", one])).exitCode).toBe(0);
+  expect((await cli(["sandbox", "snapshot", "delete", snapshot])).exitCode).toBe(0);
+  expect((await cli(["sandbox", "snapshot", "list"])).stdout).not.toContain(snapshot);
+}, 120_000);
+
 test("logs of a sandbox, as they stand and followed to its end", async () => {
   const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", "base", "--detach"])).stdout)?.[0] ?? "";
   const now = await cli(["sandbox", "logs", id]);

@@ -12,13 +12,14 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
 const platform = usePlatform({ faults: true });
 
-type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill" | "snapshot">;
+type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill">;
 type Ask = (path: string) => Promise<ApiReply>;
 
 /** How each transition is asked for, and what comes before it. A transition without its line does not compile. */
 const WAYS: Readonly<Record<Kept, { readonly first?: (ask: Ask) => Promise<ApiReply>; readonly ask: (ask: Ask) => Promise<ApiReply> }>> = {
   pause: { ask: (ask) => ask("pause") },
   resume: { first: pauseToDisk, ask: (ask) => ask("resume") },
+  snapshot: { ask: (ask) => ask("snapshots") },
 };
 
 /** So that the next resume reads the image. */

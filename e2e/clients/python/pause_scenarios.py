@@ -57,3 +57,39 @@ async def disk_only(flavour):
         same(await do(resumed.files.read("kept.txt")), "kept")
         same([entry.pid for entry in await do(resumed.commands.list())], [])
         same((await do(resumed.commands.run("echo $COLOUR"))).stdout, "green\n")
+
+
+async def fork_and_snapshot(flavour):
+    """Copies and sandboxes of a snapshot go on where the source stood, with ids of their own; the source goes on too."""
+    do, eventually = _tools()
+    async with sandbox_of(flavour) as sandbox:
+        await do(sandbox.files.write("work.txt", "done"))
+        count = "n=0; while n=$((n+1)); do echo $n > /tmp/count; sleep 0.05; done"
+        await do(sandbox.commands.run(count, background=True))
+        await eventually("it counts", lambda: sandbox.files.exists("/tmp/count"))
+
+        async def is_a_copy(of):
+            same(of.sandbox_id != sandbox.sandbox_id, True)
+            same(await do(of.files.read("work.txt")), "done")
+            same((await do(of.commands.run("hostname"))).stdout.strip(), of.sandbox_id)
+            before = (await do(of.commands.run("cat /tmp/count"))).stdout
+
+            async def goes_on():
+                return (await do(of.commands.run("cat /tmp/count"))).stdout != before
+
+            await eventually("it counts on", goes_on)
+
+        copies = await do(sandbox.fork(count=2))
+        same(len(copies), 2)
+        for copy in copies:
+            await is_a_copy(copy)
+            same(await do(copy.kill()), True)
+        snapshot = await do(sandbox.create_snapshot())
+        clone = await do(flavour.Sandbox.create(snapshot.snapshot_id, envs={"OF": "clone"}))
+        try:
+            await is_a_copy(clone)
+            same((await do(clone.commands.run("echo $OF"))).stdout, "clone\n")
+        finally:
+            await do(clone.kill())
+        same(await do(flavour.Sandbox.delete_snapshot(snapshot.snapshot_id)), True)
+        same(await do(flavour.Sandbox.delete_snapshot(snapshot.snapshot_id)), False)

@@ -58,16 +58,51 @@ export const SANDBOXES: readonly Case[] = [
   ],
 
   [
-    "pause and resume keep files; forks and snapshots: a server that cannot yet says so, and the sandbox goes on",
-    async ({ sdk, sandbox }) => {
-      for (const call of [() => sandbox.fork(), () => sandbox.createSnapshot({ name: "mine" })]) {
-        assert.equal((await failure(call(), sdk.UnsupportedError)).code, "unimplemented");
-      }
+    "pause and resume keep files, without memory too",
+    async ({ sandbox }) => {
       await sandbox.files.write("kept", "before\n");
       assert.deepEqual([await sandbox.pause({ keepMemory: false }), await sandbox.isRunning()], [true, false]);
       assert.equal((await sandbox.getInfo()).state, "paused");
       await sandbox.resume();
       assert.equal((await sandbox.commands.run("cat kept")).stdout, "before\n");
+    },
+  ],
+
+  [
+    "a fork and a sandbox of a snapshot go on where the source stood, by themselves; a rollback leads back",
+    async ({ sdk, sandbox, options }) => {
+      await sandbox.commands.run("n=0; while n=$((n+1)); do echo $n > count; sleep 0.05; done", { background: true });
+      await sandbox.files.write("work", "good");
+      const counted = async (of: typeof sandbox) => Number(await of.files.read("count").catch(() => "0"));
+      while ((await counted(sandbox)) < 2);
+      const { snapshotId, names } = await sandbox.createSnapshot({ name: "of-sdk" });
+      assert.deepEqual(names, [snapshotId]);
+      await sandbox.files.write("work", "bad");
+      const [forked] = await sandbox.fork({ timeoutMs: 120_000 });
+      assert.ok(forked?.sandbox);
+      const clone = await sdk.Sandbox.create(snapshotId, { ...options, envs: { OF: "clone" }, timeoutMs: 120_000 });
+      for (const [of, work] of [
+        [forked.sandbox, "bad"],
+        [clone, "good"],
+      ] as const) {
+        assert.equal(await of.files.read("work"), work);
+        assert.equal((await of.commands.run("hostname")).stdout.trim(), of.sandboxId);
+        const before = await counted(of);
+        while ((await counted(of)) <= before);
+      }
+      assert.equal((await clone.commands.run("echo $OF $E2B_SANDBOX_ID")).stdout, `clone ${clone.sandboxId}\n`);
+      await failure(sdk.Sandbox.deleteSnapshot(snapshotId, options), sdk.InvalidArgumentError);
+      await Promise.all([clone.kill(), forked.sandbox.kill()]);
+      const pid = (await sandbox.commands.list())[0]?.pid;
+      await sandbox.rollback(snapshotId);
+      assert.equal(await sandbox.files.read("work"), "good");
+      assert.equal((await sandbox.commands.list())[0]?.pid, pid);
+      const listed = await sdk.Sandbox.listSnapshots({ ...options, sandboxId: sandbox.sandboxId }).nextItems();
+      assert.deepEqual(listed, [{ snapshotId, names }]);
+      assert.deepEqual(
+        [await sdk.Sandbox.deleteSnapshot(snapshotId, options), await sdk.Sandbox.deleteSnapshot(snapshotId, options)],
+        [true, false],
+      );
     },
   ],
 ];

@@ -2,5 +2,6 @@
 export { pauseSteps, STAND } from "./checkpoint/pause.ts";
 export { restoreSteps } from "./checkpoint/resume.ts";
 export { wakeSteps } from "./checkpoint/wake.ts";
+export { captureSteps } from "./snapshots/capture.ts";
 export { createSteps, startSteps } from "./steps/index.ts";
 export { REMOVALS } from "./teardown.ts";

@@ -2,6 +2,7 @@ import { type ConnectionOptions, Sandbox, type SandboxInfo } from "@boxyard/sdk"
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
+import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";
 import { checkName, NAME_KEY, resolveSandbox } from "../sandbox-ref.ts";
@@ -122,6 +123,9 @@ async function killOne(text: string, target: ConnectionOptions): Promise<boolean
   }
 }
 
+/** A hundred copies, or much memory, on a slow disk. */
+export const FORK_MS = 600_000;
+
 export interface ForkOptions {
   readonly count: number;
   readonly timeout: number;
@@ -141,14 +145,21 @@ export async function resume(text: string, options: { timeout: number }, context
 
 export async function fork(text: string, options: ForkOptions, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  const sandbox = await Sandbox.connect(id, { ...target, timeoutMs: 1000 });
-  for (const { sandbox: copy, error } of await sandbox.fork({ count: options.count, timeoutMs: options.timeout * 1000 })) {
+  const { count, timeout: seconds } = options;
+  const forking = Sandbox.fork(id, { ...target, count, timeoutMs: seconds * 1000, requestTimeoutMs: FORK_MS });
+  for (const { sandbox: copy, error } of await whileShown(`forking ${id}`, forking)) {
     if (copy) await context.output.line(copy.sandboxId);
     else {
       context.output.note(error.message);
       context.exitCode = EXIT.failure;
     }
   }
+}
+
+export async function rollback(text: string, snapshotId: string, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context);
+  await whileShown(`rolling ${id} back`, Sandbox.rollback(id, snapshotId, { ...target, requestTimeoutMs: FORK_MS }));
+  context.output.note(`sandbox ${id} goes on from ${snapshotId}`);
 }
 
 export async function timeout(text: string, seconds: number, context: CliContext): Promise<void> {

@@ -60,11 +60,19 @@ function configureLife(command: Command, context: CliContext): void {
 
   command
     .command("fork <sandbox>")
-    .description("Make running copies of a sandbox as it is now, and print their ids. This server answers that it cannot yet.")
+    .description("Make running copies of a sandbox as it is now, memory included, and print their ids.")
     .option("--count <count>", "how many", parseCount, 1)
     .option("--timeout <seconds>", "lifetime of each: seconds, or 15m, 2h", parseSeconds, 300)
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox fork SANDBOX --count 3")
     .action((id: string, options: actions.ForkOptions) => actions.fork(id, options, context));
+
+  command
+    .command("rollback <sandbox> <snapshot>")
+    .description(
+      "Take a sandbox back to one of its snapshots (`boxyard snapshot list --sandbox SANDBOX`), or to the one that it was made from.",
+    )
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox rollback SANDBOX ready")
+    .action((id: string, snapshot: string) => actions.rollback(id, snapshot, context));
 }
 
 function configureCreate(command: Command, context: CliContext): void {

@@ -1,50 +1,65 @@
+import { isSandboxId } from "@boxyard/core";
 import { Sandbox, type SnapshotInfo } from "@boxyard/sdk";
 import type { Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
+import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
-import { attachSandbox } from "../sandbox-ref.ts";
+import { resolveSandbox } from "../sandbox-ref.ts";
+import { FORK_MS } from "./sandbox-actions.ts";
+
+interface CreateOptions {
+  readonly name?: string;
+  readonly memory: boolean;
+}
 
 interface ListOptions {
   readonly sandbox?: string;
+  readonly name?: string;
   readonly json?: boolean;
 }
 
 export function configure(command: Command, context: CliContext): void {
-  command.description(
-    "Keep states of sandboxes, and make sandboxes from them (`boxyard sandbox create SNAPSHOT`). This server answers that it cannot yet.",
-  );
+  command.description("Keep states of sandboxes, and make sandboxes from them (`boxyard sandbox create SNAPSHOT`).");
 
   command
     .command("create <sandbox>")
     .description("Keep the state of a running sandbox, which goes on; prints the snapshot's id.")
-    .option("--name <name>", "a name to find it by")
+    .option("--name <name>", "a name to find it by, NAME or NAME:TAG; it means the newest that was given it")
+    .option("--no-memory", "keep the disk only: sandboxes made from it boot")
     .addHelpText("after", "\nExamples:\n  $ boxyard snapshot create SANDBOX --name ready")
-    .action((id: string, options: { name?: string }) => create(id, options, context));
+    .action((id: string, options: CreateOptions) => create(id, options, context));
 
   command
     .command("list")
     .alias("ls")
     .description("List snapshots.")
     .option("--sandbox <sandbox>", "only those of this sandbox")
+    .option("--name <name>", "only those of this name, NAME or NAME:TAG")
     .option("--json", "print them as JSON")
     .action((options: ListOptions) => list(options, context));
 
   command
     .command("delete <snapshot...>")
-    .description("Delete snapshots; sandboxes made from them go on.")
+    .description("Delete snapshots that no sandbox was made from, or none that lives; NAME without a tag: all of that name.")
     .action((ids: string[]) => remove(ids, context));
 }
 
-async function create(id: string, options: { name?: string }, context: CliContext): Promise<void> {
-  const sandbox = await attachSandbox(id, context);
-  await context.output.line((await sandbox.createSnapshot(options)).snapshotId);
+async function create(text: string, { name, memory }: CreateOptions, context: CliContext): Promise<void> {
+  const target = await connection(context);
+  const id = await resolveSandbox(text, target);
+  const wish = { ...(name !== undefined && { name }), ...(memory ? {} : { keepMemory: false }) };
+  const making = Sandbox.createSnapshot(id, { ...target, ...wish, requestTimeoutMs: FORK_MS });
+  await context.output.line((await whileShown(`keeping the state of ${id}`, making)).snapshotId);
 }
 
-async function list({ sandbox: sandboxId, json }: ListOptions, context: CliContext): Promise<void> {
+async function list({ sandbox, name, json }: ListOptions, context: CliContext): Promise<void> {
   const found: SnapshotInfo[] = [];
-  for await (const info of Sandbox.listSnapshots({ ...(await connectionToRead(context)), sandboxId })) found.push(info);
+  const target = await connectionToRead(context);
+  // The source may have ended: then only its whole id names it.
+  const sandboxId = sandbox === undefined || isSandboxId(sandbox) ? sandbox : await resolveSandbox(sandbox, target);
+  for await (const info of Sandbox.listSnapshots({ ...target, sandboxId, name })) found.push(info);
   if (json) return context.output.json(found);
   if (found.length === 0) return context.output.note("no snapshots");
   const rows = found.map(({ snapshotId, names }) => [snapshotId, names.join(" ") || "-"]);

@@ -58,3 +58,20 @@ export class Progress {
     return `${bytes(this.done)} of ${bytes(this.total)}  ${bytes(rate)}/s  ${left}`;
   }
 }
+
+const TICK_MS = 1000;
+
+/** Says on a terminal what is going on, and for how long already, while `work` goes on; the line goes with its end. */
+export async function whileShown<T>(what: string, work: Promise<T>): Promise<T> {
+  if (!process.stderr.isTTY) return work;
+  const startedAt = performance.now();
+  const draw = () => process.stderr.write(`\r\x1b[K${what}: ${duration(performance.now() - startedAt)}`);
+  draw();
+  const timer = setInterval(draw, TICK_MS);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+    process.stderr.write("\r\x1b[K");
+  }
+}

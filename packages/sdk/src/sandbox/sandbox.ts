@@ -120,13 +120,33 @@ export class Sandbox {
     return snapshots.pauseSandbox(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
   }
 
-  /** All snapshots of this API key's team: `for await (const info of Sandbox.listSnapshots())`. */
+  /** Makes running copies of a sandbox by id; see {@link Sandbox.fork}. */
+  static fork(sandboxId: string, opts: ConnectionOptions & snapshots.ForkOptions = {}): Promise<ForkResult[]> {
+    return Sandbox.forksOf(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+  }
+
+  private static async forksOf(api: ApiClient, id: string, fork: snapshots.ForkOptions, options: RequestOptions): Promise<ForkResult[]> {
+    const forks = await snapshots.forkSandbox(api, id, fork, options);
+    return forks.map((one) => ("error" in one ? one : { sandbox: new Sandbox(api, one.access) }));
+  }
+
+  /** Keeps the state of a sandbox by id; see {@link Sandbox.createSnapshot}. */
+  static createSnapshot(sandboxId: string, opts: ConnectionOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return snapshots.createSnapshot(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+  }
+
+  /** Takes a sandbox back to one of its snapshots; see {@link Sandbox.rollback}. */
+  static rollback(sandboxId: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<void> {
+    return snapshots.rollbackSandbox(new ApiClient(resolveConfig(opts)), sandboxId, snapshotId, {});
+  }
+
+  /** All snapshots of this API key's team, newest first: `for await (const info of Sandbox.listSnapshots())`. */
   static listSnapshots(opts: SnapshotListOpts = {}): Paginator<SnapshotInfo> {
     const api = new ApiClient(resolveConfig(opts));
     return new Paginator((nextToken) => snapshots.listSnapshots(api, { ...opts, nextToken }, {}), opts.nextToken);
   }
 
-  /** Deletes a snapshot; sandboxes made from it go on. False when there is no such snapshot. */
+  /** Deletes a snapshot. False when there is no such snapshot; an `InvalidArgumentError` while sandboxes that were made from it live. */
   static deleteSnapshot(snapshotId: string, opts: ConnectionOptions = {}): Promise<boolean> {
     return snapshots.deleteSnapshot(new ApiClient(resolveConfig(opts)), snapshotId, {});
   }
@@ -175,7 +195,7 @@ export class Sandbox {
 
   /**
    * Stops the sandbox and keeps its state, memory included, until {@link Sandbox.resume} or `Sandbox.connect`. False when it was paused already.
-   * An `UnsupportedError` where the server cannot do it, as with what follows from it: forks, snapshots.
+   * A `ConnectionError` where the machine cannot keep memory, as with a fork and a snapshot; `keepMemory: false` works there.
    */
   pause(opts: RequestOptions & snapshots.PauseOptions = {}): Promise<boolean> {
     return snapshots.pauseSandbox(this.api, this.sandboxId, opts, opts);
@@ -187,12 +207,19 @@ export class Sandbox {
   }
 
   /** Makes running copies of the sandbox as it is now, memory included; it goes on itself. One result for each. */
-  async fork(opts: RequestOptions & snapshots.ForkOptions = {}): Promise<ForkResult[]> {
-    const forks = await snapshots.forkSandbox(this.api, this.sandboxId, opts, opts);
-    return forks.map((fork) => ("error" in fork ? fork : { sandbox: new Sandbox(this.api, fork.access) }));
+  fork(opts: RequestOptions & snapshots.ForkOptions = {}): Promise<ForkResult[]> {
+    return Sandbox.forksOf(this.api, this.sandboxId, opts, opts);
   }
 
-  /** Keeps the sandbox's state as it is now; it goes on. `Sandbox.create(snapshotId)` makes sandboxes of it. */
+  /**
+   * Goes on from one of this sandbox's snapshots, or from the one that it was made from: the same id, token, metadata and end, with the disk and
+   * the processes of then. When this fails it goes on as it was. Open connections are closed.
+   */
+  rollback(snapshotId: string, opts: RequestOptions = {}): Promise<void> {
+    return snapshots.rollbackSandbox(this.api, this.sandboxId, snapshotId, opts);
+  }
+
+  /** Keeps the sandbox's state as it is now, memory included; it goes on. `Sandbox.create(snapshotId)` makes sandboxes of it. */
   createSnapshot(opts: RequestOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
     return snapshots.createSnapshot(this.api, this.sandboxId, opts, opts);
   }

@@ -66,6 +66,8 @@ async function forked(entry: unknown, what: string): Promise<Forked> {
 export interface SnapshotOptions {
   /** A name to find it by; the same name again keeps a new state under it. */
   readonly name?: string | undefined;
+  /** False: only the disk is kept, and sandboxes made from it boot. Default true: their processes go on where they stood. */
+  readonly keepMemory?: boolean | undefined;
 }
 
 export function createSnapshot(api: ApiClient, id: string, snapshot: SnapshotOptions, options: RequestOptions): Promise<SnapshotInfo> {
@@ -75,8 +77,23 @@ export function createSnapshot(api: ApiClient, id: string, snapshot: SnapshotOpt
     what: `snapshot sandbox ${id}`,
     notFoundReason: NO_SANDBOX,
     options,
-    body: snapshot.name === undefined ? {} : { name: snapshot.name },
+    body: {
+      ...(snapshot.name === undefined ? {} : { name: snapshot.name }),
+      ...(snapshot.keepMemory === undefined ? {} : { memory: snapshot.keepMemory }),
+    },
     read: async (response) => snapshotFromJson(await response.json()),
+  });
+}
+
+export function rollbackSandbox(api: ApiClient, id: string, snapshotId: string, options: RequestOptions): Promise<void> {
+  return api.send({
+    method: "POST",
+    path: sandboxPath(id, "/rollback"),
+    what: `roll sandbox ${id} back`,
+    notFoundReason: NO_SANDBOX,
+    options,
+    body: { snapshotID: snapshotId },
+    read: async () => {},
   });
 }
 

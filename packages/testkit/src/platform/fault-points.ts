@@ -1,4 +1,5 @@
 import {
+  captureSteps,
   createSteps as driverCreate,
   startSteps as driverStart,
   pauseSteps,
@@ -20,6 +21,7 @@ const WITHIN: Readonly<Record<string, readonly string[]>> = {
   "kill destroy": REMOVALS,
   "pause keep": names(pauseSteps),
   "resume bringBack": names(restoreSteps),
+  "snapshot capture": names(captureSteps),
 };
 
 const inOrder = (steps: readonly string[]) => steps.flatMap((step) => [...at("server", [step]), ...at("driver", WITHIN[step] ?? [])]);

@@ -6,7 +6,7 @@ import { sendJson } from "../fake-wire.ts";
 const answer = (status: number, body?: unknown) => (response: ServerResponse) => sendJson(response, status, body);
 const access = (id: string) => ({ templateID: "base", sandboxID: id, clientID: "fake", envdVersion: "0.6.13", envdAccessToken: "t" });
 
-/** Operations whose server side comes later: their form on the wire, and what is said where they are missing. */
+/** Pauses, forks, snapshots and rollbacks: their form on the wire, and what is said where a server has none. */
 export const SNAPSHOT_CASES: readonly Case[] = [
   [
     "pause: true when it paused, false when it was paused, else the conflict",
@@ -38,12 +38,31 @@ export const SNAPSHOT_CASES: readonly Case[] = [
     },
   ],
   [
+    "rollback: to a snapshot, by the object or by id",
+    async ({ sdk, sandbox, platform, options }) => {
+      const id = sandbox.sandboxId;
+      platform.nextAnswers.push(
+        answer(204),
+        answer(204),
+        answer(400, { code: 400, message: "snapshotID: is no snapshot of this sandbox" }),
+      );
+      await sandbox.rollback("mine:v1");
+      await sdk.Sandbox.rollback(id, "mine:v1", options);
+      const sent = platform.seen.at(-1);
+      assert.deepEqual([sent?.method, sent?.path, sent?.body], ["POST", `/sandboxes/${id}/rollback`, '{"snapshotID":"mine:v1"}']);
+      await failure(sandbox.rollback("other"), sdk.InvalidArgumentError);
+    },
+  ],
+  [
     "snapshots: made, listed in pages, deleted",
     async ({ sdk, sandbox, platform, options }) => {
       const one = { snapshotID: "team/mine:default", names: ["team/mine:default"] };
       platform.nextAnswers.push(answer(201, one));
       assert.deepEqual(await sandbox.createSnapshot({ name: "mine" }), { snapshotId: one.snapshotID, names: one.names });
       assert.equal(platform.seen.at(-1)?.body, '{"name":"mine"}');
+      platform.nextAnswers.push(answer(201, one));
+      await sdk.Sandbox.createSnapshot("i1", { ...options, keepMemory: false });
+      assert.deepEqual([platform.seen.at(-1)?.path, platform.seen.at(-1)?.body], ["/sandboxes/i1/snapshots", '{"memory":false}']);
       platform.nextAnswers.push(
         (response) => {
           response.setHeader("X-Next-Token", "2");
@@ -62,7 +81,7 @@ export const SNAPSHOT_CASES: readonly Case[] = [
     },
   ],
   [
-    "a server that cannot do it yet is an UnsupportedError",
+    "a server that has no such operation is an UnsupportedError",
     async ({ sdk, sandbox, platform, options }) => {
       const notYet = answer(501, { code: 501, message: "This server cannot do that yet", error_code: "not_yet" });
       for (const call of [

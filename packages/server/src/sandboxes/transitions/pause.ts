@@ -1,10 +1,11 @@
 import { AppError, isAppError, type SandboxState, type Step } from "@boxyard/core";
 import type { PauseMode } from "../../store/index.ts";
+import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
-import { freezeCommands, unfreezeCommands } from "./freeze.ts";
 
 /** From the freeze to the last byte on the disk, with much memory on a slow one. */
 const PAUSE_MS = 10 * 60_000;
+const UNFREEZE_MS = 10_000;
 
 export interface PauseInput {
   readonly memory: boolean;
@@ -19,10 +20,12 @@ export interface PauseContext extends TransitionContext, PauseInput {
 const freeze: Step<PauseContext> = {
   name: "freeze",
   async run(context, undo, signal) {
+    const { parts, sandbox } = context;
+    const [address, token] = [addressOf(sandbox), parts.tokens.access(sandbox.id)];
     undo.add("unfreeze", async () => {
-      if (!context.isKept) await unfreezeCommands(context);
+      if (!context.isKept) await parts.agent.unfreeze(address, token, AbortSignal.timeout(UNFREEZE_MS));
     });
-    await freezeCommands(context, signal);
+    await parts.agent.freeze(address, token, signal);
   },
 };
 

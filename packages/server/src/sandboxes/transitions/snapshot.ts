@@ -1,20 +1,20 @@
 import { AppError, isAppError, type Step } from "@boxyard/core";
 import type { CaptureOptions } from "@boxyard/driver";
+import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
-import { freezeCommands, unfreezeCommands } from "./freeze.ts";
 
 /** Much memory, on a slow disk. */
 const SNAPSHOT_MS = 10 * 60_000;
+const AGENT_MS = 10_000;
 
 export interface SnapshotContext extends TransitionContext, CaptureOptions {}
 
-/** With its memory what runs is kept too, in the midst of whatever it does: none of it may stand between two of them. */
-const freeze: Step<SnapshotContext> = {
-  name: "freeze",
-  async run(context, undo, signal) {
-    if (!context.memory) return;
-    undo.add("unfreeze", () => unfreezeCommands(context));
-    await freezeCommands(context, signal);
+/** What starts from its memory starts with this agent: one that does not answer now never would. */
+const checkAgent: Step<SnapshotContext> = {
+  name: "checkAgent",
+  async run({ parts, sandbox, memory }, _undo, signal) {
+    if (!memory || (await parts.agent.isHealthy(addressOf(sandbox), AGENT_MS, signal))) return;
+    throw new AppError("unavailable", "The sandbox's agent does not answer", { reason: "agent_silent" });
   },
 };
 
@@ -26,14 +26,10 @@ const capture: Step<SnapshotContext> = {
   },
 };
 
-const thaw: Step<SnapshotContext> = {
-  name: "thaw",
-  async run(context) {
-    if (context.memory) await unfreezeCommands(context);
-  },
-};
-
-/** Keeps what a sandbox is now, for others to start from; it goes on, also when a step fails. */
+/**
+ * Keeps what a sandbox is now, for others to start from; it goes on, also when a step fails. Its commands are not frozen before: the driver has
+ * everything stand still, and only in the moment of the capture.
+ */
 export const snapshot: Transition<CaptureOptions, SnapshotContext> = {
   name: "snapshot",
   from: ["running"],
@@ -42,7 +38,7 @@ export const snapshot: Transition<CaptureOptions, SnapshotContext> = {
   onFailure: "return",
   limitMs: SNAPSHOT_MS,
   prepare: (base, options) => ({ ...base, ...options }),
-  steps: [freeze, capture, thaw],
+  steps: [checkAgent, capture],
   done: ({ parts, sandbox, id, memory }, took) => parts.events.captured(sandbox.record, { snapshot: id, memory, ...took }),
   failed: ({ parts, sandbox }, error) => parts.events.captureFailed(sandbox.record, error),
 };
