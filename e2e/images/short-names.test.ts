@@ -10,7 +10,7 @@ const registry = await startRegistry();
 const platform = usePlatform({ env: { BOXYARD_REGISTRY: `${registry.host}/library` } });
 const target = () => ({ apiUrl: platform().apiUrl, apiKey: platform().apiKey });
 
-beforeAll(() => pushTinyImage("library/tiny", {}, { host: registry.host }), 60_000);
+beforeAll(() => pushTinyImage("library/tiny", { OnBuild: ["COPY . /app"] }, { host: registry.host }), 60_000);
 afterAll(() => registry[Symbol.asyncDispose]());
 
 test.each([
@@ -21,7 +21,9 @@ test.each([
   "a Dockerfile's image by its %s name comes from the mirror",
   async (kind, text) => {
     const name = `names-${kind.replaceAll(" ", "-")}-${crypto.randomUUID().slice(0, 8)}`;
-    await Template.fromDockerfile(text).build(name, target());
+    const lines: string[] = [];
+    await Template.fromDockerfile(text).build(name, { ...target(), onLog: ({ message }) => void lines.push(message) });
+    expect(lines).toContainEqual(expect.stringContaining('not done: the image\'s ONBUILD "COPY . /app"'));
     await using sandbox = await Sandbox.create(name, target());
     expect(await sandbox.files.read("/made")).toBe("made\n");
     await sandbox.kill();

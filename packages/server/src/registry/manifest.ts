@@ -43,6 +43,7 @@ export const ConfigFile = z.object({
       Labels: z.record(z.string(), z.string()).nullish(),
       ExposedPorts: z.record(z.string(), z.unknown()).nullish(),
       StopSignal: z.string().nullish(),
+      OnBuild: texts,
     })
     .nullish(),
   rootfs: z.object({ diff_ids: z.array(digest).max(1000) }),

@@ -13,6 +13,8 @@ export interface ImageSettings {
   readonly labels: Readonly<Record<string, string>>;
   readonly exposedPorts: readonly string[];
   readonly stopSignal: string;
+  /** Instructions that a Dockerfile which begins with the image would do first. */
+  readonly onBuild?: readonly string[];
 }
 
 /** The settings in a configuration; entries of `Env` without a `=` are passed over. */
@@ -28,6 +30,7 @@ export function settingsOf({ config }: ConfigFile): ImageSettings {
     labels: config?.Labels ?? {},
     exposedPorts: Object.keys(config?.ExposedPorts ?? {}),
     stopSignal: config?.StopSignal ?? "",
+    ...(config?.OnBuild?.length ? { onBuild: config.OnBuild } : {}),
   };
 }
 

@@ -28,6 +28,8 @@ export interface RegistryImagesDeps {
 
 /** Lines of progress are at least this far apart, in per cent of the image. */
 const TELL_EVERY = 10;
+/** Of an image's triggers so many are named. */
+const MAX_TOLD = 20;
 /** Parts of layers whose pull broke off are there for the next attempt, for so long. */
 const KEEP_PARTS_MS = 7 * 24 * 3600_000;
 
@@ -46,6 +48,9 @@ export class RegistryImages implements ImageSource {
     using installed = await pullImage(wanted).catch((error: unknown) => {
       throw parsed.registry === DOCKER_HUB ? withMirrorHint(error) : error;
     });
+    for (const trigger of installed.settings.onBuild?.slice(0, MAX_TOLD) ?? []) {
+      say(`not done: the image's ONBUILD ${JSON.stringify(trigger.slice(0, 200))}`);
+    }
     return taken(installed, pin);
   }
 
