@@ -35,4 +35,13 @@ export async function failure<T extends Error>(call: Promise<unknown>, Class: ab
   return error;
 }
 
+/** Waits until `look` is true; throws after ten seconds. */
+export async function until(look: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!look()) {
+    if (Date.now() > deadline) throw new Error(`still not so: ${look}`);
+    await sleep(5);
+  }
+}
+
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AppError } from "@boxyard/core";
+import { AppError, systemClock } from "@boxyard/core";
 import { createLogger } from "@boxyard/core/node";
 import { FakeWorld, type InitManner } from "@boxyard/driver/fake";
 import { eventually, staysTrueFor } from "@boxyard/testkit";
@@ -259,16 +259,22 @@ describe("limits", () => {
 });
 
 describe("the sweep", () => {
-  test("removes what nobody knows, but not at first sight", async () => {
+  test("freezes what nobody knows, but not at first sight, and removes it later", async () => {
     const world = new FakeWorld();
-    await using s = await TestServer.start({ world });
+    let later = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + later, sleep: systemClock.sleep.bind(systemClock) };
+    await using s = await TestServer.start({ world, clock });
     const { sandboxID } = await s.create();
     const known = world.sandboxes.get(sandboxID);
     if (!known) throw new Error("no sandbox");
     world.make({ ...known.spec, sandboxId: "i00000000000000000001" as SandboxRecord["id"] }, "fake");
+    const frozen = () => world.sandboxes.get("i00000000000000000001")?.frozen;
     await s.server.sweep.once();
-    expect(world.sandboxes.size).toBe(2);
+    expect(frozen()).toBe(false);
     await s.server.sweep.once();
-    expect([...world.sandboxes.keys()]).toEqual([sandboxID]);
+    expect(frozen()).toBe(true);
+    later = 61 * 60_000;
+    await s.server.sweep.once();
+    expect(frozen()).toBeUndefined();
   });
 });
