@@ -62,6 +62,24 @@ describe("snapshots", () => {
     expect(new Set([source, ...forks].map(({ handle }) => base(handle))).size).toBe(3);
   });
 
+  test("file capabilities and access lists of the source mean the same in what starts from it", async () => {
+    const source = await boot();
+    const set = `import os, struct
+os.setxattr("/srv/p", "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0))
+os.setxattr("/srv/f", "system.posix_acl_access", struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in [(1, 6, 0xffffffff), (2, 4, 1234), (4, 0, 0xffffffff), (16, 4, 0xffffffff), (32, 0, 0xffffffff)]))`;
+    await output(source.address, `cp /usr/bin/cat /srv/p; echo secret > /srv/f; python3 -c '${set}'`);
+    const asUser = (id: number, command: string) =>
+      `python3 -c 'import os; os.setgid(${id}); os.setuid(${id}); os.execv("/bin/sh", ["sh", "-c", "${command}"])' 2>&1`;
+    const look = `${asUser(1234, "cat /srv/f; /srv/p /proc/self/status | grep CapEff")}; ${asUser(4321, "cat /srv/f")}`;
+    const seen = await output(source.address, look);
+    expect(seen).toBe("secret\nCapEff:\t0000000000000400\ncat: /srv/f: Permission denied\n");
+    await capture(source.handle, "s");
+    for (const memory of [true, false]) {
+      const { address } = await boot(specFrom("s", memory));
+      expect(await output(address, look)).toBe(seen);
+    }
+  });
+
   test("a start from the disk alone boots with what was there", async () => {
     const source = await boot();
     await startUnread(source.address, "exec sleep 1000");
