@@ -37,7 +37,7 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   const env = { ...config.env, ...places, ...faults, ...options.env };
   writeFaults(faultFile, []);
   await setUp(env);
-  const start: Start = (listen, args) => startServer(config.dataDir, { ...env, BOXYARD_LISTEN: listen }, args);
+  const start: Start = (listen, args, more) => startServer(config.dataDir, { ...env, ...more, BOXYARD_LISTEN: listen }, args);
   const server = await start("127.0.0.1:0");
   try {
     const apiKey = readFileSync(keyFile, "utf8").trim();
@@ -54,7 +54,7 @@ async function setUp(env: Readonly<Record<string, string | undefined>>): Promise
   if (ended.exitCode !== 0) throw new AppError("internal", `Set-up failed: ${ended.stderr}`, { reason: "setup" });
 }
 
-type Start = (listen: string, args?: readonly string[]) => Promise<ServerProcess>;
+type Start = (listen: string, args?: readonly string[], env?: Readonly<Record<string, string>>) => Promise<ServerProcess>;
 
 interface Fixed {
   readonly apiKey: string;
@@ -91,9 +91,9 @@ class RunningPlatform implements Platform {
     return callApi(this.apiUrl, { ...call, headers: { "X-API-Key": this.apiKey, ...call.headers } });
   }
 
-  async restart(args: readonly string[] = []): Promise<void> {
+  async restart(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.stop();
-    this.server = await this.start(new URL(this.apiUrl).host, args);
+    this.server = await this.start(new URL(this.apiUrl).host, args, env);
     this.running = true;
   }
 

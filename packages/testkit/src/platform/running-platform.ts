@@ -11,8 +11,8 @@ export interface Platform extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   /** One call of the platform API; with the API key unless `headers` says otherwise. */
   api(call: ApiCall): Promise<ApiReply>;
-  /** Ends the server and starts it again at the same address, with arguments of `serve`; sandboxes stay. */
-  restart(args?: readonly string[]): Promise<void>;
+  /** Ends the server and starts it again at the same address, with arguments of `serve` and more settings; sandboxes stay. */
+  restart(args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<void>;
   /** Kills the server at once; `restart` brings it back. */
   kill9(): Promise<void>;
   /** Ends the server; sandboxes stay. */
