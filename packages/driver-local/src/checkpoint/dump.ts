@@ -7,6 +7,7 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
+import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
 import { watchedPaths } from "./watches.ts";
 
@@ -63,6 +64,10 @@ export async function dumpMemory(
     log,
     verb: "checkpoint",
     limitMs: limitFor(parts.criuLimitMs, record.resources.memoryBytes),
+    prepare(program) {
+      addRunDirectory(program);
+      addKernelFacts(program, parts);
+    },
     onHang: () => cgroup.setFrozenBelow(frozenGroups, false),
     args: [
       ...["dump", "--tree", String(pid), "--images-dir", images, "--leave-running", "--ghost-limit", GHOST_LIMIT],

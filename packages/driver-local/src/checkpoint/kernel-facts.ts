@@ -1,14 +1,22 @@
 import { copyFileSync, existsSync, readFileSync, renameSync } from "node:fs";
+import { addMountNamespace } from "../rootfs/mounts.ts";
 import { bootId } from "../runtime/process.ts";
 import type { LocalParts } from "../sandbox.ts";
 import type { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, MS, O } from "../sys/libc.ts";
 
+export const CRIU_RUN_DIRECTORY = "/run";
 /** Where CRIU keeps what it has found out about the kernel, which takes it as long as half of a small restore. */
-const CACHE = "/run/criu.kdat";
+const CACHE = `${CRIU_RUN_DIRECTORY}/criu.kdat`;
 
 /** Ours, which nobody else writes to; good for one boot and one CRIU. */
 const pathOf = ({ paths, criu }: LocalParts): string => `${paths.criuFacts}-${criu?.version}-${bootId()}`;
+
+/** A mount namespace for CRIU with an empty `/run` of its own: it trusts nothing there that others wrote. */
+export function addRunDirectory(program: ChildProgram): void {
+  addMountNamespace(program);
+  program.call("mount", ["tmpfs", CRIU_RUN_DIRECTORY, "tmpfs", MS.NOSUID | MS.NODEV, "mode=755"], CRIU_RUN_DIRECTORY);
+}
 
 /** Gives a CRIU that begins now what an earlier one found. `/run` is its own file system. One that does not trust it looks again. */
 export function addKernelFacts(program: ChildProgram, parts: LocalParts): void {

@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { addDevices, addGuest, addMountNamespace, addOverlay, bindReadOnly } from "../rootfs/mounts.ts";
+import { addDevices, addGuest, addOverlay, bindReadOnly } from "../rootfs/mounts.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { SandboxRecord } from "../state/record.ts";
@@ -11,14 +11,14 @@ import { limitFor, runCriu } from "./criu-run.ts";
 import { COMMON_OPTIONS, noCriu } from "./dump.ts";
 import type { ExternalMount } from "./generation.ts";
 import { rebaseUserNamespace, userNamespaceImage } from "./image-files.ts";
-import { addKernelFacts, keepKernelFacts } from "./kernel-facts.ts";
+import { addKernelFacts, addRunDirectory, CRIU_RUN_DIRECTORY, keepKernelFacts } from "./kernel-facts.ts";
 import { sourcePath } from "./mounts.ts";
 
 /**
  * Where CRIU finds what it needs: CRIU opens the sources of mounts as the sandbox's root, who may not walk through the data directory. A small
  * file system of its own, in its own mount namespace; it also keeps CRIU from trusting anything that others wrote to /run.
  */
-const STAGE = "/run";
+const STAGE = CRIU_RUN_DIRECTORY;
 const AT = {
   root: `${STAGE}/root`,
   images: `${STAGE}/images`,
@@ -77,8 +77,7 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
 }
 
 function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore): void {
-  addMountNamespace(program);
-  program.call("mount", ["tmpfs", STAGE, "tmpfs", MS.NOSUID | MS.NODEV, "mode=755"], STAGE);
+  addRunDirectory(program);
   for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
   addKernelFacts(program, parts);
   const { storage, paths } = parts;
