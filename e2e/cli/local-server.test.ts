@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { processStat } from "@boxyard/core/node";
 import { eventually, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
 import { BOXYARD } from "./support.ts";
 
@@ -38,6 +39,23 @@ test("a server that was killed is started again, and its sandboxes are still the
   expect([again.exitCode, again.stdout]).toEqual([0, "still here\n"]);
   expect(serverFile().pid).not.toBe(pid);
   expect((await boxyard(["sandbox", "kill", created.stdout.trim()])).exitCode).toBe(0);
+}, 60_000);
+
+test("a server in the background that crashes comes back by itself; `down` ends it and its supervisor", async () => {
+  await boxyard(["up", "-d"]);
+  const supervisor = () => JSON.parse(readFileSync(join(config.dataDir, "supervisor.json"), "utf8")) as { pid: number; server: number };
+  const { pid } = serverFile();
+  const keeper = supervisor().pid;
+  expect(supervisor().server).toBe(pid);
+  process.kill(pid, "SIGKILL");
+  const back = await eventually("another server answers", async () => {
+    const file = serverFile();
+    return file.pid !== pid && (await fetch(`${file.url}/health`)).ok ? file.pid : undefined;
+  });
+  expect(supervisor()).toMatchObject({ pid: keeper, server: back });
+  expect((await boxyard(["down"])).stdout).toBe(`The server (pid ${back}) has ended.\n`);
+  for (const ended of [keeper, back]) expect(processStat(ended)).toBeUndefined();
+  expect(existsSync(join(config.dataDir, "supervisor.json"))).toBe(false);
 }, 60_000);
 
 test("a server.json whose pid is another process's now is not believed, and that process is left alone", async () => {

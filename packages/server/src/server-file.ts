@@ -27,11 +27,11 @@ export function writeServerFile(dataDir: string, url: string, build: string): vo
   }
 }
 
-/** What the server says that works on the directory now; undefined when none does. */
-export function readServerFile(dataDir: string): ServerFile | undefined {
+/** What the server says that works on the directory now; undefined when none does. `evenIfDead`: also of one that has ended without taking it away. */
+export function readServerFile(dataDir: string, { evenIfDead = false } = {}): ServerFile | undefined {
   try {
     const file = JSON.parse(readFileSync(pathOf(dataDir), "utf8")) as ServerFile;
-    return processStat(file.pid)?.startTicks === file.startTimeTicks ? file : undefined;
+    return evenIfDead || processStat(file.pid)?.startTicks === file.startTimeTicks ? file : undefined;
   } catch {
     return undefined;
   }
@@ -89,4 +89,46 @@ function directoryFault(dataDir: string, cause: unknown): AppError {
   const said = cause instanceof Error ? cause.message : String(cause);
   const message = `The data directory ${dataDir} can't be written (${said}); make room there, or set BOXYARD_DATA to a directory that root can write`;
   return new AppError("failed_precondition", message, { reason: "data_directory", cause });
+}
+
+/** Why a supervisor no longer starts its server. */
+export interface GaveUp {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly exitCode: number;
+  readonly reason: string;
+}
+
+/** What `supervisor.json` says of who keeps a server in the background running (`verbs/supervise.ts`). */
+export interface SupervisorFile {
+  readonly version: 1;
+  readonly pid: number;
+  readonly startTimeTicks: number;
+  /** The server that it has started last. */
+  readonly server?: number;
+  readonly gaveUp?: GaveUp;
+}
+
+const supervisorPath = (dataDir: string) => join(dataDir, "supervisor.json");
+
+/** A disk that is full must not end the one who keeps the server running. */
+export function writeSupervisorFile(dataDir: string, facts: Pick<SupervisorFile, "server" | "gaveUp">): void {
+  const path = supervisorPath(dataDir);
+  const content: SupervisorFile = { version: 1, pid: process.pid, startTimeTicks: processStat("self")?.startTicks ?? 0, ...facts };
+  try {
+    writeFileSync(`${path}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  } catch {}
+}
+
+export function readSupervisorFile(dataDir: string): SupervisorFile | undefined {
+  try {
+    return JSON.parse(readFileSync(supervisorPath(dataDir), "utf8")) as SupervisorFile;
+  } catch {
+    return undefined;
+  }
+}
+
+export function removeSupervisorFile(dataDir: string): void {
+  rmSync(supervisorPath(dataDir), { force: true });
 }

@@ -1,15 +1,19 @@
-import { AppError } from "@boxyard/core";
+import { AppError, systemClock } from "@boxyard/core";
 import type { CliContext } from "../context.ts";
 import { answers } from "./health.ts";
 import { acquireLock } from "./lock.ts";
 import { isOutdated } from "./outdated.ts";
 import { runSetup } from "./roles.ts";
-import { isAlive, readServerFile, type ServerFile, serverLogPath } from "./server-file.ts";
+import { isAlive, readServerFile, readSupervisor, type ServerFile, serverLogPath } from "./server-file.ts";
 import { makeDataDir, startDetached } from "./start.ts";
+import { stopServer } from "./stop.ts";
 
 /** Set-up on a slow machine takes minutes; another command waits that long for it. */
 const LOCK_LIMIT_MS = 30 * 60_000;
 const PROBE_LIMIT_MS = 5000;
+/** How long a supervisor may take to bring a crashed server back. */
+const RESTART_LIMIT_MS = 60_000;
+const POLL_MS = 20;
 /** The second one is for sources that changed while the first was at work. */
 const MAX_SET_UPS = 2;
 
@@ -40,7 +44,7 @@ export async function ensureServer(context: CliContext, args: readonly string[] 
   const onWait = () => output.note("another boxyard command is starting the server; waiting for it");
   const lock = await acquireLock(config.dataDir, { limitMs: LOCK_LIMIT_MS, onWait, signal });
   try {
-    const started = await findServer(config.dataDir);
+    const started = (await findServer(config.dataDir)) ?? (await untilRestarted(config.dataDir, signal));
     if (started) return started;
     for (let setUps = 0; setUps <= MAX_SET_UPS; setUps++) {
       const file = await startDetached(config, args, signal);
@@ -54,4 +58,20 @@ export async function ensureServer(context: CliContext, args: readonly string[] 
   } finally {
     lock.release();
   }
+}
+
+/** A server that has crashed is started again by its supervisor: two of them would be in each other's way. */
+async function untilRestarted(dataDir: string, signal: AbortSignal): Promise<ServerFile | undefined> {
+  const deadline = systemClock.monotonic() + RESTART_LIMIT_MS;
+  const supervisor = readSupervisor(dataDir);
+  // It may be waiting between two tries.
+  if (supervisor) process.kill(supervisor.pid, "SIGUSR1");
+  while (readSupervisor(dataDir) && systemClock.monotonic() < deadline) {
+    const file = await findServer(dataDir);
+    if (file) return file;
+    await systemClock.sleep(POLL_MS, signal);
+  }
+  if (!readSupervisor(dataDir)) return undefined;
+  await stopServer(dataDir, signal);
+  return undefined;
 }

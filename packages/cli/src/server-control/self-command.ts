@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { executableBuild, PROGRAM } from "@boxyard/core";
 
 /** What the server's program can be asked to do. */
-export type ServerRole = "serve" | "setup" | "doctor" | "release" | "base-archive" | "uninstall";
+export type ServerRole = "serve" | "supervise" | "setup" | "doctor" | "release" | "base-archive" | "uninstall";
 
 /**
  * The command line of the server's program in one of its roles: the only place that knows where that program is. The command line client

@@ -28,6 +28,24 @@ export function readServerFile(dataDir: string): ServerFile | undefined {
 }
 
 /** True while the very process lives that wrote the file. */
-export function isAlive(file: ServerFile): boolean {
+export function isAlive(file: Pick<ServerFile, "pid" | "startTimeTicks">): boolean {
   return processStat(file.pid)?.startTicks === file.startTimeTicks;
+}
+
+/** What `supervisor.json` says of the process that keeps a server in the background running. */
+export interface SupervisorFile {
+  readonly pid: number;
+  readonly startTimeTicks: number;
+  /** The server that it has started last. */
+  readonly server?: number;
+}
+
+/** The supervisor of the data directory's server, if it lives. */
+export function readSupervisor(dataDir: string): SupervisorFile | undefined {
+  try {
+    const file = JSON.parse(readFileSync(join(dataDir, "supervisor.json"), "utf8")) as SupervisorFile;
+    return isAlive(file) ? file : undefined;
+  } catch {
+    return undefined;
+  }
 }

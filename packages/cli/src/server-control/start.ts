@@ -5,7 +5,7 @@ import { logLineAsText } from "@boxyard/core/node";
 import type { CliConfig } from "../config.ts";
 import { answers } from "./health.ts";
 import { selfCommand } from "./self-command.ts";
-import { readServerFile, type ServerFile, serverLogPath } from "./server-file.ts";
+import { readServerFile, readSupervisor, type ServerFile, serverLogPath } from "./server-file.ts";
 
 /** How long a server may take until it answers; after a crash it first looks after the sandboxes it finds. */
 const START_LIMIT_MS = 60_000;
@@ -24,7 +24,7 @@ const OWN_WORDS = "boxyard serve: ";
 export async function startDetached(config: CliConfig, serveArgs: readonly string[], signal: AbortSignal): Promise<ServerFile | undefined> {
   const log = openSync(serverLogPath(config.dataDir), "a", 0o600);
   const before = fstatSync(log).size;
-  const [command, ...args] = selfCommand("serve", serveArgs);
+  const [command, ...args] = selfCommand("supervise", serveArgs);
   // stdin is nothing, the directory is /: a server must hold on to nothing of the terminal it was started from.
   const child = spawn(command, args, {
     cwd: "/",
@@ -44,7 +44,8 @@ export async function startDetached(config: CliConfig, serveArgs: readonly strin
   const deadline = systemClock.monotonic() + START_LIMIT_MS;
   while (exitCode === undefined && systemClock.monotonic() < deadline) {
     const file = readServerFile(config.dataDir);
-    if (file && file.pid === child.pid && (await answers(file.url, PROBE_LIMIT_MS))) return file;
+    const supervisor = readSupervisor(config.dataDir);
+    if (file && supervisor?.pid === child.pid && file.pid === supervisor?.server && (await answers(file.url, PROBE_LIMIT_MS))) return file;
     await systemClock.sleep(POLL_MS, signal);
   }
   if (exitCode === EXIT_SETUP_NEEDED) return undefined;
@@ -56,7 +57,8 @@ export async function startDetached(config: CliConfig, serveArgs: readonly strin
 /** A server that does not answer is of no use and must not stay behind. (It is our own child: its pid cannot be another's yet.) */
 async function endHanging(pid: number, hasEnded: () => boolean): Promise<void> {
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    if (!hasEnded()) process.kill(pid, signal);
+    // The supervisor leads a process group, in which its server is.
+    if (!hasEnded()) process.kill(-pid, signal);
     const deadline = systemClock.monotonic() + END_LIMIT_MS;
     while (!hasEnded() && systemClock.monotonic() < deadline) await systemClock.sleep(POLL_MS);
   }

@@ -4,7 +4,7 @@ import type { QuarantineCause } from "../events.ts";
 import { DEGRADED } from "../http/app.ts";
 import type { Machine } from "../machine.ts";
 import { readOrphans } from "../sandboxes/upkeep/quarantine.ts";
-import { readServerFile } from "../server-file.ts";
+import { readServerFile, readSupervisorFile } from "../server-file.ts";
 
 const SIGNS: Readonly<Record<FingerprintCheck["status"], string>> = { ok: "ok  ", warn: "warn", fail: "FAIL" };
 
@@ -51,7 +51,7 @@ const ANSWER_MS = 5000;
 export async function runningServer(dataDir: string): Promise<FingerprintCheck> {
   const name = "server";
   const file = readServerFile(dataDir);
-  if (!file) return { name, status: "ok", found: "None is running" };
+  if (!file) return noServer(dataDir);
   try {
     const response = await fetch(`${file.url}/health`, { signal: AbortSignal.timeout(ANSWER_MS) });
     const text = (await response.text()).split("\n").slice(1).join(" ").trim();
@@ -63,4 +63,12 @@ export async function runningServer(dataDir: string): Promise<FingerprintCheck> 
     const fix = "`boxyard down` and `boxyard up -d` start it again; sandboxes survive that";
     return { name, status: "warn", found: `It does not answer at ${file.url}: ${said}`, fix };
   }
+}
+
+function noServer(dataDir: string): FingerprintCheck {
+  const name = "server";
+  const { gaveUp } = readSupervisorFile(dataDir) ?? {};
+  if (!gaveUp) return { name, status: "ok", found: "None is running" };
+  const found = `It failed at once three times and is not started again since ${new Date(gaveUp.at).toISOString()}: ${gaveUp.reason}`;
+  return { name, status: "warn", found, fix: `See to that, then \`boxyard up -d\`; ${dataDir}/server.log has more. Sandboxes run on` };
 }

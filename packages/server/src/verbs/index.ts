@@ -7,10 +7,11 @@ import { doctor } from "./doctor.ts";
 import { release } from "./release.ts";
 import { serve } from "./serve.ts";
 import { setup } from "./setup.ts";
+import { superviseServer } from "./supervise-server.ts";
 import { uninstall } from "./uninstall.ts";
 
 const USAGE =
-  "usage: main.ts serve [--adopt-orphans | --remove-orphans] | setup | doctor [--json] | release [--sandboxes] | base-archive PATH | uninstall; --print-config shows the settings";
+  "usage: main.ts serve [--adopt-orphans | --remove-orphans] | supervise [as serve] | setup | doctor [--json] | release [--sandboxes] | base-archive PATH | uninstall; --print-config shows the settings";
 
 /** Does what the command line asks for and returns the exit code. */
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
@@ -26,6 +27,8 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
     switch (verb) {
       case "serve":
         return await serve(config, machine, args);
+      case "supervise":
+        return await superviseServer(config, machine, args);
       case "setup":
         return await setup(config, machine, args);
       case "doctor":
