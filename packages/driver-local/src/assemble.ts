@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { AppError, isSandboxId, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
@@ -18,6 +19,7 @@ import { RUN_DIRECTORY } from "./network/index.ts";
 import type { HardLimits } from "./oci/config.ts";
 import { seccompConfig } from "./oci/seccomp/config.ts";
 import type { PoolStorage, SandboxNetworks } from "./parts.ts";
+import { diskOf } from "./pool-storage/disk-of.ts";
 import { adoptSandboxes } from "./recover.ts";
 import { shareOfSandboxes } from "./reserve-for-machine.ts";
 import { ROOT_MOUNT } from "./rootfs/mounts.ts";
@@ -63,7 +65,7 @@ export function assembleDriver(
   const paths = new DataPaths(config.dataDir);
   for (const directory of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(directory, { recursive: true, mode: 0o700 });
   writeFileSync(paths.criuScript, MOMENT_SCRIPT, { mode: 0o755 });
-  const cgroups = new InstanceCgroups(findHierarchies(), instance);
+  const cgroups = instanceCgroups(config, instance, storage.root);
   cgroups.prepare();
   const spareChildren = new SpareChildren(cgroups, forkServer);
   spareChildren.open();
@@ -119,6 +121,13 @@ export function assembleDriver(
 }
 
 const quotaOf = (record: SandboxRecord | undefined): number | undefined => record && diskQuotaOf(record);
+
+/** The hierarchy of disks is used while somebody wants it, and while cgroups of ours are left in it. */
+function instanceCgroups({ diskBandwidth }: LocalDriverConfig, instance: string, pool: string): InstanceCgroups {
+  const disk = diskBandwidth === undefined ? undefined : { device: diskOf(pool), bytesPerSecond: diskBandwidth };
+  const hierarchies = findHierarchies((point) => disk !== undefined || existsSync(join(point, `boxyard-${instance}`)));
+  return new InstanceCgroups(hierarchies, instance, disk);
+}
 
 function hardLimits(): HardLimits {
   const limits = readFileSync("/proc/self/limits", "utf8");

@@ -11,6 +11,8 @@ export interface LocalDriverConfig {
   readonly runtime?: RuntimeName;
   /** Files that one process of a sandbox may have open (`BOXYARD_MAX_OPEN_FILES`); 16,384 by default. */
   readonly maxOpenFiles?: number;
+  /** Bytes a second that each sandbox may read from the disk, and that it may write (`BOXYARD_DISK_BANDWIDTH`); no bound by default. */
+  readonly diskBandwidth?: number;
   /** The sandboxes' range, where the operator set one (`BOXYARD_NETWORK`): then no other is chosen when it is taken. */
   readonly network?: string;
   /** What all sandboxes together leave to the machine (`BOXYARD_RESERVE_*`); what is left out depends on the machine. */

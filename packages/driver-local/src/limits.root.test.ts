@@ -130,4 +130,21 @@ describe("limits hold", () => {
     await bomb;
     expect((await exec(neighbour.address, "echo alive")).output).toBe("alive\n");
   }, 120_000);
+
+  test("disk bandwidth: direct writes and reads go no faster than the operator's setting, and nothing is left of it", async () => {
+    await machine.destroyAll();
+    machine.diskBandwidth = 8 << 20;
+    await machine.reopen();
+    const { handle, address } = await boot();
+    // 16 MiB at 8 MiB a second; a bound from below, which no slow machine breaks. The kernel lets the first moments pass.
+    for (const command of ["dd if=/dev/zero of=/root/x bs=1M count=16 oflag=direct", "dd if=/root/x of=/dev/null bs=1M iflag=direct"]) {
+      const startedAt = performance.now();
+      expect((await exec(address, command, { timeoutMs: 60_000 })).output).toContain("16 MiB");
+      expect(performance.now() - startedAt).toBeGreaterThan(1_200);
+    }
+    await machine.driver.destroy(handle);
+    machine.diskBandwidth = undefined;
+    // A server without the setting still takes away what one with it has made.
+    await machine.reopen();
+  }, 120_000);
 });

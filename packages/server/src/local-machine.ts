@@ -33,7 +33,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     },
     rebuildBase: () => rebuildBase(settings(), reporter()),
     openDriver: (logger) => {
-      const { dataDir, network, runtime, reserve, maxOpenFiles, wakeCache } = settings();
+      const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, wakeCache } = settings();
       return openLocalDriver({
         dataDir: dataDir,
         logger,
@@ -42,6 +42,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
         ...(reserve && { reserve }),
         ...(wakeCache && { wakeCache }),
         ...(maxOpenFiles && { maxOpenFiles }),
+        ...(diskBandwidth && { diskBandwidth }),
         ...(faults.driver && { observer: faults.driver }),
       });
     },

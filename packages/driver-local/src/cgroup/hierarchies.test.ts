@@ -46,3 +46,22 @@ test("says what is missing", () => {
   expect(reason("", "")).toBe("cgroup2_missing");
   expect(reason(V2, "cpu memory")).toBe("cgroup_controller_missing");
 });
+
+test("the hierarchy of disks is used where somebody wants it, and v2 has none", () => {
+  const mounts = `${HYBRID}\n35 30 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio`;
+  expect(parseHierarchies(mounts, () => "hugetlb").v1.blkio).toBeUndefined();
+  expect(
+    parseHierarchies(
+      mounts,
+      () => "hugetlb",
+      () => true,
+    ).v1.blkio,
+  ).toBe("/sys/fs/cgroup/blkio");
+  expect(
+    parseHierarchies(
+      mounts,
+      () => "io",
+      () => true,
+    ).v1.blkio,
+  ).toBeUndefined();
+});

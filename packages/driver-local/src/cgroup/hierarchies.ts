@@ -5,20 +5,31 @@ import { AppError } from "@boxyard/core";
 /** The controllers we need. `cpuacct` only counts; on v2 the core does that itself. */
 export const CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"] as const;
 export type Controller = (typeof CONTROLLERS)[number];
+/** What bounds the bandwidth of disks, by its name in v1. Used only where somebody wants it: each hierarchy makes a create slower. */
+export const DISK_CONTROLLER = "blkio";
+/** Its name in v2. */
+export const DISK_CONTROLLER_V2 = "io";
 
 export interface Hierarchies {
   /** Where cgroup v2 is mounted: freezing, killing and counting processes always go through it. */
   readonly unified: string;
   /** Controllers that this machine still has in v1 hierarchies ("hybrid"); empty on pure v2. Two may share a path. */
-  readonly v1: Readonly<Partial<Record<Controller, string>>>;
+  readonly v1: Readonly<Partial<Record<Controller | typeof DISK_CONTROLLER, string>>>;
 }
+
+/** True for a v1 hierarchy of disks that is to be used. */
+type WantsDisk = (mountPoint: string) => boolean;
 
 const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** Reads hierarchies off /proc/self/mountinfo (fields: proc(5)). `v2Controllers` is the root's cgroup.controllers. */
-export function parseHierarchies(mountinfo: string, v2Controllers: (unified: string) => string): Hierarchies {
+export function parseHierarchies(
+  mountinfo: string,
+  v2Controllers: (unified: string) => string,
+  wantsDisk: WantsDisk = () => false,
+): Hierarchies {
   let unified: string | undefined;
-  const v1: Partial<Record<Controller, string>> = {};
+  const v1: Partial<Record<Controller | typeof DISK_CONTROLLER, string>> = {};
   for (const line of mountinfo.split("\n")) {
     const [left, right] = line.split(" - ");
     const path = plainPath(left?.split(" ")[4] ?? "");
@@ -27,6 +38,7 @@ export function parseHierarchies(mountinfo: string, v2Controllers: (unified: str
     if (type !== "cgroup") continue;
     for (const option of options?.split(",") ?? []) {
       if (CONTROLLERS.includes(option as Controller)) v1[option as Controller] ??= path;
+      if (option === DISK_CONTROLLER && wantsDisk(path)) v1[DISK_CONTROLLER] ??= path;
     }
   }
   if (!unified) {
@@ -39,6 +51,7 @@ export function parseHierarchies(mountinfo: string, v2Controllers: (unified: str
     );
   }
   const inV2 = v2Controllers(unified).trim().split(/\s+/);
+  if (inV2.includes(DISK_CONTROLLER_V2)) delete v1[DISK_CONTROLLER];
   for (const name of CONTROLLERS) {
     if (inV2.includes(name)) delete v1[name];
     else if (!v1[name] && name !== "cpuacct") {
@@ -55,10 +68,9 @@ export function parseHierarchies(mountinfo: string, v2Controllers: (unified: str
   return { unified, v1 };
 }
 
-export function findHierarchies(): Hierarchies {
-  return parseHierarchies(readFileSync("/proc/self/mountinfo", "utf8"), (unified) =>
-    readFileSync(join(unified, "cgroup.controllers"), "utf8"),
-  );
+export function findHierarchies(wantsDisk?: WantsDisk): Hierarchies {
+  const v2Controllers = (unified: string) => readFileSync(join(unified, "cgroup.controllers"), "utf8");
+  return parseHierarchies(readFileSync("/proc/self/mountinfo", "utf8"), v2Controllers, wantsDisk);
 }
 
 /** On a hybrid machine crun refuses to work while the v2 root lists any controller; this is the file it looks at. */

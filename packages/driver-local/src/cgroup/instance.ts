@@ -2,15 +2,19 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSy
 import { join } from "node:path";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
 import { hasErrno } from "../sys/libc.ts";
-import { type Hierarchies, mountPoints } from "./hierarchies.ts";
+import { DISK_CONTROLLER_V2, type Hierarchies, mountPoints } from "./hierarchies.ts";
+import type { DiskBandwidth } from "./limits.ts";
 
 /** The cgroups that hold all sandboxes of one server: `boxyard-<instance>` in every hierarchy. */
 export class InstanceCgroups {
   readonly hierarchies: Hierarchies;
+  /** Of each sandbox; undefined: as much as the disk gives. */
+  readonly disk: DiskBandwidth | undefined;
   private readonly name: string;
 
-  constructor(hierarchies: Hierarchies, instance: string) {
+  constructor(hierarchies: Hierarchies, instance: string, disk?: DiskBandwidth) {
     this.hierarchies = hierarchies;
+    this.disk = disk;
     this.name = `boxyard-${instance}`;
   }
 
@@ -22,7 +26,7 @@ export class InstanceCgroups {
     }
     const { unified } = this.hierarchies;
     const available = readFileSync(join(unified, "cgroup.controllers"), "utf8").trim().split(/\s+/);
-    const wanted = ["memory", "cpu", "pids"].filter((name) => available.includes(name));
+    const wanted = ["memory", "cpu", "pids", ...(this.disk ? [DISK_CONTROLLER_V2] : [])].filter((name) => available.includes(name));
     for (const directory of [unified, join(unified, this.name)]) {
       const file = join(directory, "cgroup.subtree_control");
       const enabled = readFileSync(file, "utf8").trim().split(/\s+/);

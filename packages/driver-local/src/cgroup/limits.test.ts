@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { limitFiles } from "./limits.ts";
+import { diskFiles, limitFiles } from "./limits.ts";
 
 const limits = { cpuCount: 1.5, memoryBytes: 1 << 29, diskBytes: 1, maxProcesses: 200 };
 
@@ -30,4 +30,16 @@ test("hybrid: the same where the controllers are, memory before memory and swap"
 test("never asks for less CPU than the kernel can give", () => {
   const files = limitFiles({ unified: "/cg", v1: {} }, "n", { ...limits, cpuCount: 0.001 });
   expect(files.find((file) => file.path.endsWith("cpu.max"))?.text).toBe("1000 100000");
+});
+
+test("a disk's bandwidth: one file on v2, two on v1, none where nobody asks for it", () => {
+  const disk = { device: "7:3", bytesPerSecond: 1_000_000 };
+  expect(diskFiles({ unified: "/cg", v1: {} }, "b/i", undefined)).toEqual([]);
+  expect(diskFiles({ unified: "/cg", v1: {} }, "b/i", disk)).toEqual([
+    { path: "/cg/b/i/io.max", text: "7:3 rbps=1000000 wbps=1000000", optional: true },
+  ]);
+  expect(diskFiles({ unified: "/cg", v1: { blkio: "/blkio" } }, "b/i", disk)).toEqual([
+    { path: "/blkio/b/i/blkio.throttle.read_bps_device", text: "7:3 1000000", optional: true },
+    { path: "/blkio/b/i/blkio.throttle.write_bps_device", text: "7:3 1000000", optional: true },
+  ]);
 });

@@ -24,6 +24,27 @@ export interface CgroupFile {
   readonly optional?: true;
 }
 
+/** What each sandbox may read, and what it may write, of the disk that holds them all. */
+export interface DiskBandwidth {
+  /** `7:0`: major and minor number of the disk. */
+  readonly device: string;
+  readonly bytesPerSecond: number;
+}
+
+/** Optional, as kernels without throttling have no such files; `doctor` tells. */
+export function diskFiles({ unified, v1 }: Hierarchies, name: string, disk: DiskBandwidth | undefined): readonly CgroupFile[] {
+  if (!disk) return [];
+  const { device, bytesPerSecond } = disk;
+  if (!v1.blkio)
+    return [{ path: join(unified, name, "io.max"), text: `${device} rbps=${bytesPerSecond} wbps=${bytesPerSecond}`, optional: true }];
+  const directory = join(v1.blkio, name);
+  return ["read", "write"].map((verb) => ({
+    path: join(directory, `blkio.throttle.${verb}_bps_device`),
+    text: `${device} ${bytesPerSecond}`,
+    optional: true,
+  }));
+}
+
 /** What to write for these limits, in order: memory before memory and swap, or v1 refuses. Swap is always off (docs/decisions.md, Swap). */
 export function limitFiles(hierarchies: Hierarchies, name: string, limits: ResourceLimits): readonly CgroupFile[] {
   const { unified, v1 } = hierarchies;

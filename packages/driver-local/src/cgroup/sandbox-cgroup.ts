@@ -5,7 +5,7 @@ import type { ResourceLimits } from "@boxyard/driver";
 import { namesIn, openAt, rmdirAt, statAt, TYPE, typeOf } from "../sys/at.ts";
 import { close, hasErrno, O, open, syscall } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
-import { limitFiles } from "./limits.ts";
+import { diskFiles, limitFiles } from "./limits.ts";
 
 /** What the owner of a delegated cgroup may write (kernel documentation, cgroup-v2, "Delegation"). */
 const DELEGATED = ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"];
@@ -71,7 +71,8 @@ export class SandboxCgroup {
   }
 
   limit(limits: ResourceLimits): void {
-    for (const file of limitFiles(this.instance.hierarchies, this.relative, limits)) {
+    const { hierarchies, disk } = this.instance;
+    for (const file of [...limitFiles(hierarchies, this.relative, limits), ...diskFiles(hierarchies, this.relative, disk)]) {
       try {
         writeFileSync(file.path, file.text);
       } catch (error) {

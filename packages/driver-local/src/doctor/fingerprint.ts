@@ -3,7 +3,7 @@ import { networkChecks } from "../network/index.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/instance-file.ts";
-import { cgroupMode, controllers, quickCgroups } from "./checks/cgroups.ts";
+import { cgroupMode, controllers, diskBandwidth, quickCgroups } from "./checks/cgroups.ts";
 import { btrfs, idmappedMounts, loopDevices, overlay, ownFigures, userNamespaces } from "./checks/kernel-features.ts";
 import { kernelVersion, openFiles, root } from "./checks/machine.ts";
 import { checkpoint, runtime } from "./checks/programs.ts";
@@ -17,6 +17,7 @@ export const CHECKS: readonly Check[] = [
   kernelVersion,
   cgroupMode,
   controllers,
+  diskBandwidth,
   runtime,
   userNamespaces,
   idmappedMounts,

@@ -81,6 +81,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     wakeCache: wakeCacheOf(env),
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     ...(env.BOXYARD_MAX_OPEN_FILES && { maxOpenFiles: openFiles(env.BOXYARD_MAX_OPEN_FILES) }),
+    ...(env.BOXYARD_DISK_BANDWIDTH && { diskBandwidth: parseSize("BOXYARD_DISK_BANDWIDTH", env.BOXYARD_DISK_BANDWIDTH) }),
     // A shell of `su` may lack the directories of the administrator's programs; messages are read by people who search for them in English.
     env: { ...env, PATH: [...(env.PATH ? [env.PATH] : []), SYSTEM_PATH].join(":"), LC_ALL: "C.UTF-8" },
   };

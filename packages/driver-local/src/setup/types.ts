@@ -18,6 +18,8 @@ export interface SetupConfig {
   readonly reserve?: Reserve;
   /** Files that one process of a sandbox may have open; the driver's default when left out. */
   readonly maxOpenFiles?: number;
+  /** Bytes a second that each sandbox may read from the disk, and write. */
+  readonly diskBandwidth?: number;
   /** Paused sandboxes that may stay in memory. */
   readonly wakeCache?: LocalDriverConfig["wakeCache"];
   /** Environment of the programs that set-up runs: proxies and the like come from here. */

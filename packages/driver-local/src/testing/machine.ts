@@ -38,6 +38,8 @@ export class TestMachine {
   criuLimitMs: number | undefined;
   /** For the driver that is opened next; none of its paused sandboxes stays in memory by default. */
   wakeCache: LocalDriverConfig["wakeCache"];
+  /** For the driver that is opened next. */
+  diskBandwidth: number | undefined;
   private open: LocalDriver | undefined;
 
   private readonly runtime: RuntimeName | undefined;
@@ -86,7 +88,7 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    const { dataDir, runtime, faults, criuLimitMs, wakeCache } = this;
+    const { dataDir, runtime, faults, criuLimitMs, wakeCache, diskBandwidth } = this;
     // Looked up at each step: tests change them while the driver is open.
     const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
     this.open = await openLocalDriver({
@@ -97,6 +99,7 @@ export class TestMachine {
       ...(runtime && { runtime }),
       ...(criuLimitMs && { criuLimitMs }),
       ...(wakeCache && { wakeCache }),
+      ...(diskBandwidth && { diskBandwidth }),
     });
   }
 

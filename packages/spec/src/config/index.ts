@@ -126,6 +126,14 @@ export const SETTINGS = [
     meaning: "How long after its pause a sandbox may hold memory for that; 0: not at all.",
   },
   {
+    name: "BOXYARD_DISK_BANDWIDTH",
+    form: "size, such as 100M",
+    usedBy: "server",
+    default: "no bound",
+    meaning:
+      "Bytes a second that each sandbox may read from the pool's disk, and that it may write. With cgroup v1 only direct I/O and reads are held to it: others write what was cached. `doctor` says what this kernel can.",
+  },
+  {
     name: "BOXYARD_MAX_OPEN_FILES",
     form: "number",
     usedBy: "server",

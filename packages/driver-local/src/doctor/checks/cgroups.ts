@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
-import { CONTROLLERS, findHierarchies, type Hierarchies } from "../../cgroup/hierarchies.ts";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { CONTROLLERS, DISK_CONTROLLER_V2, findHierarchies, type Hierarchies } from "../../cgroup/hierarchies.ts";
 import { type Check, fail, ok } from "../types.ts";
 
 const BOOT_FIX = "Boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or mount cgroup2";
@@ -41,5 +42,18 @@ export const quickCgroups: Check = {
       .find((entry) => entry.includes(" - cgroup2 "));
     if (line?.split(" - ")[1]?.includes("favordynmods")) return ok("favordynmods is on");
     return ok("favordynmods is off; 'boxyard setup --tune' makes creates a few ms quicker (machine-wide, until the next boot)");
+  },
+};
+
+/** Whether `BOXYARD_DISK_BANDWIDTH` has an effect here. */
+export const diskBandwidth: Check = {
+  name: "disk bandwidth",
+  look() {
+    const { unified, v1 } = findHierarchies(() => true);
+    if (v1.blkio && existsSync(join(v1.blkio, "blkio.throttle.read_bps_device")))
+      return ok("reads and direct writes can be held to BOXYARD_DISK_BANDWIDTH (cgroup v1); cached writes cannot");
+    if (readFileSync(join(unified, "cgroup.controllers"), "utf8").trim().split(/\s+/).includes(DISK_CONTROLLER_V2))
+      return ok("reads and writes can be held to BOXYARD_DISK_BANDWIDTH, where the kernel has io.max (CONFIG_BLK_DEV_THROTTLING)");
+    return ok("no bound works here: the kernel has no blkio or io controller, and BOXYARD_DISK_BANDWIDTH no effect");
   },
 };
