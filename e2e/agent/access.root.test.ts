@@ -217,7 +217,7 @@ test("a FIFO or a link to a device in the place of a file that /init writes is 4
       expect([response.status, (await response.json()).message]).toEqual([400, expect.stringMatching(/^\/etc\/.* can't be written$/)]);
     }
     expect((await run(guest, "stat -c %F /etc/hosts; readlink /etc/ssl/certs/ca-certificates.crt")).stdout).toBe("fifo\n/dev/full\n");
-    // With a reader it could be opened; what it wrote would be somebody else's.
+    // With a reader it could be opened; what it wrote would belong to another user.
     const reader = run(guest, "timeout 1 cat /etc/hosts", { user: "root" });
     expect((await fetch(`${guest.baseUrl}/init`, { method: "POST", headers, body: '{"hyperloopIP":"192.0.2.7"}' })).status).toBe(400);
     expect((await reader).stdout).toBe("");

@@ -209,7 +209,7 @@ describe("launch and the agent", () => {
     }
   });
 
-  test("a command that a stopped launch does not start has its deadline all the same, and does not outlive it", async () => {
+  test("a command that a stopped launch does not start has its deadline anyway, and does not outlive it", async () => {
     const agent = await startAgent();
     try {
       const script = "sleep 0.1; kill -STOP $PPID; echo stopped; until [ -e go ]; do sleep 0.02; done; kill -CONT $PPID";

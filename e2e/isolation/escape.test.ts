@@ -202,7 +202,7 @@ describe("kernel settings", () => {
     expect((await sandbox.asRoot("dmesg")).exitCode).not.toBe(0);
   });
 
-  test("nothing tells of the machine's disks, its kernel's parameters, its other tasks, or where the data directory is", async () => {
+  test("nothing shows the machine's disks, its kernel's parameters, its other tasks, or where the data directory is", async () => {
     await using sandbox = await createSandbox(platform());
     const { stdout } = await sandbox.asRoot(
       "cat /proc/diskstats /proc/partitions /proc/cmdline /proc/mdstat /proc/swaps /proc/key-users 2>/dev/null; ls -A /proc/pressure /proc/fs | grep -v :; true",

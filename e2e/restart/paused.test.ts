@@ -54,7 +54,7 @@ for (const [name, end] of Object.entries(ENDS)) {
   });
 }
 
-test("a pause in the midst of an upload and of a command's output breaks both off, and loses nothing that had arrived", async () => {
+test("a pause in the middle of an upload and of a command's output breaks both off, and loses nothing that had arrived", async () => {
   await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
   const command = await sandbox.client.commands.run("yes 'a line of output' | head -c 50000000 | sha256sum", {
     background: true,

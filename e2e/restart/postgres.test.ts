@@ -26,7 +26,7 @@ async function call(method: string, path: string, body?: unknown, headers: Recor
   return { status: reply.status, body: reply.body as any };
 }
 
-test("a sandbox goes through its life, also over restarts and kill -9, and its log tells of it", async () => {
+test("a sandbox goes through its life, also over restarts and kill -9, and its log shows it", async () => {
   const key = { "Idempotency-Key": `once-${crypto.randomUUID()}` };
   const wanted = { templateID: "base", metadata: { on: "postgres" } };
   const created = await call("POST", "/v2/sandboxes", wanted, key);

@@ -38,7 +38,7 @@ test(
   LIMIT_MS,
 );
 
-/** Sets a cookie with its first page; its second one tells of what the browser sent, and of what a script there may do. */
+/** Sets a cookie with its first page; its second one shows what the browser sent, and what a script there may do. */
 const SNOOPING_SITE = `
 require("http").createServer((req, res) => {
   const url = new URL(req.url, "http://inside");

@@ -8,6 +8,16 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\bbefalls?\b/i, instead: "happens to" },
   { pattern: /\bour fault\b/i, instead: "a fault of the server" },
   { pattern: /\bhis traffic\b/i, instead: "its traffic" },
+  { pattern: /\ball the same[.,:;)]/i, instead: "anyway, still" },
+  { pattern: /\bfor want of\b/i, instead: "for lack of, because there is no" },
+  { pattern: /\bin the midst\b/i, instead: "in the middle of, during" },
+  { pattern: /\bhands on\b/i, instead: "passes on" },
+  { pattern: /\bin vain\b/i, instead: "without result: say what does not happen" },
+  { pattern: /\bheed(?:s|ed)?\b/i, instead: "use, follow, obey" },
+  { pattern: /\b(?:comes?|came) to be\b/i, instead: "is created, is made, becomes" },
+  { pattern: /\bsomebody else's\b/i, instead: "another process's, another sandbox's: name whose" },
+  { pattern: /\blets? go of\b/i, instead: "release, close, forget, cancel: name what is done" },
+  { pattern: /\b(?:tells|told) of\b/i, instead: "report, say, show, describe" },
 ];
 
 export interface WordFinding {

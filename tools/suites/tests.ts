@@ -72,7 +72,7 @@ export const root: FileSuite = {
   run: (context) => oneByOne(context, root.files(context.only), 60_000, 600_000),
 };
 
-/** What tells of the agent as users meet it: compiled, in a sandbox of the default template, behind the server. The others start agents of their own. */
+/** Tests of the agent as users meet it: compiled, in a sandbox of the default template, behind the server. The others start agents of their own. */
 const IN_SANDBOX =
   /\/(compose|connect|files-access|files-download|files-upload|filesystem|input|protocol|pty|signal|start|watch)\.root\.test\.ts$/;
 

@@ -179,7 +179,7 @@ async def watch_with_entries(flavour):
 
 
 async def end_of_a_watch(flavour):
-    """The asynchronous client is told of an end that it has not asked for; the synchronous one, which asks, gets an error."""
+    """The asynchronous client gets an end that it has not asked for; the synchronous one, which asks, gets an error."""
     do, eventually = _tools()
     async with sandbox_of(flavour) as sandbox:
         if not flavour.is_async:

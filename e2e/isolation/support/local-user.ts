@@ -3,7 +3,7 @@ import { runProgram } from "@boxyard/testkit";
 /** Where a directory is shown to the attacker, in a mount namespace of the attempt's own: no directory above it may be what protects it. */
 const SHOWN = "/mnt";
 
-/** Asks the kernel for each path that it is told of, and prints what it could read or write. A link is asked for by its target. */
+/** Asks the kernel for each path that it is given, and prints what it could read or write. A link is asked for by its target. */
 const LOOK = `for path; do
   if [ -r "$path" ]; then echo "read $path"; fi
   if [ -w "$path" ]; then echo "write $path"; fi

@@ -105,7 +105,7 @@ export const FILES: readonly Case[] = [
     },
   ],
   [
-    "logs tell of the start; a git repository is made, changed and looked at",
+    "logs show the start; a git repository is made, changed and looked at",
     async ({ sandbox }) => {
       assert.equal((await sandbox.getLogs()).at(0)?.fields.event, "started");
       const { git, files } = sandbox;

@@ -32,7 +32,7 @@ const start = (agent: AgentAccess) =>
     (error) => error,
   );
 
-test("an endless refusal is read up to a limit, and let go of", async () => {
+test("an endless refusal is read up to a limit, and cancelled", async () => {
   const { body, cancelled, sent } = endless(new Uint8Array(16 << 10).fill(32));
   await using there = agentThat(() => new Response(body, { status: 500 }));
   expect(await start(there.agent)).toMatchObject({ reason: "agent_refused", message: "the agent gave no reason" });
@@ -45,7 +45,7 @@ test("a refusal is believed as far as it goes", async () => {
   expect(await start(there.agent)).toMatchObject({ code: "not_found", message: "no such user", reason: "agent_refused" });
 });
 
-test("an agent whose first event is not the start is let go of", async () => {
+test("an agent whose first event is not the start is given up", async () => {
   const json = Buffer.from(JSON.stringify({ event: { data: {} } }));
   const message = Buffer.alloc(5 + json.byteLength);
   message.writeUInt32BE(json.byteLength, 1);
@@ -53,7 +53,7 @@ test("an agent whose first event is not the start is let go of", async () => {
   const { body, cancelled } = endless(message);
   await using there = agentThat(() => new Response(body));
   expect(await start(there.agent)).toMatchObject({ reason: "sandbox_lost" });
-  expect(await Promise.race([cancelled.then(() => "let go of"), Bun.sleep(500)])).toBe("let go of");
+  expect(await Promise.race([cancelled.then(() => "cancelled"), Bun.sleep(500)])).toBe("cancelled");
 });
 
 test("a flood of messages leaves the rest of the server its turns", async () => {

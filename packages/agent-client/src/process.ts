@@ -30,7 +30,7 @@ export interface ProcessEnd {
   readonly status: string;
 }
 
-/** A running process; let go of, it goes on. */
+/** A running process. It goes on when its stream is closed. */
 export interface RunningProcess {
   readonly ended: Promise<ProcessEnd>;
   letGo(): void;

@@ -8,7 +8,7 @@ export interface Interrupt {
   readonly signal: AbortSignal;
   /** Exit code of that signal, if one came. */
   exitCode(): number | undefined;
-  /** From here on `handler` gets the signals, until the returned function is called: a command in a sandbox is told of them instead of us. */
+  /** From here on `handler` gets the signals, until the returned function is called: they are passed to a command in a sandbox, and do not end us. */
   takeOver(handler: (name: InterruptSignal) => void): () => void;
 }
 

@@ -54,7 +54,7 @@ function newProgram(): Command {
 }
 
 async function addCommand(program: Command, entry: CommandEntry, load: boolean, context: CliContext): Promise<void> {
-  // `command` hands on the settings above.
+  // `command` passes on the settings above.
   const command = program
     .command(entry.name, { hidden: entry.hidden === true })
     .summary(entry.summary)

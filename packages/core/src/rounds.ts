@@ -6,7 +6,7 @@ export interface RoundsOptions {
   readonly everyMs: number;
   /** The first round comes at once; by default after `everyMs`. */
   readonly isFirstAtOnce?: boolean;
-  /** A round that failed is told here; the next comes all the same. */
+  /** A round that failed is told here; the next comes anyway. */
   onError(error: unknown): void;
 }
 

@@ -50,7 +50,7 @@ describe("steps", () => {
     expect(log.lines).toEqual(["a", "undo a"]);
   });
 
-  test("tell of each its name, its error and what was used meanwhile", async () => {
+  test("report the name, the error and the use of each step", async () => {
     const events: StepEvent[] = [];
     let spent = 0;
     const observer = { meter: () => ({ server: spent }), onStep: (event: StepEvent) => void events.push(event) };

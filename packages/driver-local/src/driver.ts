@@ -311,7 +311,7 @@ export class LocalDriver implements SandboxDriver {
     return this.queues.run(handle.sandboxId, async () => {
       if (!isSandboxId(handle.sandboxId)) throw new AppError("invalid_argument", "Not a sandbox id", { reason: "invalid_sandbox_id" });
       const record = readRecord(this.parts.paths.state(handle.sandboxId));
-      // An older handle names what is gone already; a newer incarnation is somebody else's.
+      // The incarnation of an older handle is gone already; a newer incarnation does not belong to this handle.
       if (record && record.incarnation !== handle.incarnation) return;
       if (record?.process && isAlive(record.process)) await this.noteEnding(record);
       try {

@@ -62,7 +62,7 @@ const stages: readonly (readonly Removal[])[] = [
 export const REMOVALS: readonly string[] = stages.flat().map(({ name }) => name);
 
 /**
- * Removes every trace of a sandbox, half-made or whole, from what is on the machine alone; `claimed` is what its state file does not tell of
+ * Removes every trace of a sandbox, half-made or whole, from what is on the machine alone; `claimed` is what its state file does not name
  * yet. The one undo of every step of a create, and what `destroy` does. Throws the first failure; the sandbox stays listed then.
  */
 export async function removeSandbox(parts: LocalParts, id: SandboxId, claimed: Partial<Claims> = {}): Promise<void> {

@@ -37,7 +37,7 @@ async function llhttp(questions: readonly (readonly string[])[]): Promise<Theirs
 /** The last chunk, and a line behind it. */
 const IN_TRAILER = /\n0+(?:[ \t]*;.*)?\r\n./;
 
-/** Of messages that are right by RFC 9112, what llhttp refuses all the same, and how to tell. */
+/** Of messages that are right by RFC 9112, what llhttp refuses anyway, and how to tell. */
 const STRICTER: Readonly<Record<string, (request: { readonly method: string; readonly target: string }, text: string) => boolean>> = {
   // It knows a list of methods.
   HPE_INVALID_METHOD: ({ method }) => !METHODS.includes(method),

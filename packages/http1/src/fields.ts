@@ -11,7 +11,7 @@ export const NOTABLE = {
 } as const;
 
 /**
- * Fields that belong to one connection and are not forwarded (RFC 9110, 7.6.1), and those by which proxies tell of themselves: those of the
+ * Fields that belong to one connection and are not forwarded (RFC 9110, 7.6.1), and those with which proxies describe themselves: those of the
  * client are dropped and none are added, since applications that see hints of https break in more ways than one.
  */
 export const LOCAL: ReadonlySet<string> = new Set([
@@ -30,7 +30,7 @@ const FORWARDED = "x-forwarded-";
 
 /** What a program that uses this package knows of fields. Names are in lower case. */
 export interface FieldRules {
-  /** Names that `NOTABLE.marked` tells of. */
+  /** Names that `NOTABLE.marked` stands for. */
   readonly marked?: RegExp;
   /** A field of this name is not forwarded when `isDropped` says so of its value. */
   readonly guarded?: { readonly name: string; isDropped(value: string): boolean };

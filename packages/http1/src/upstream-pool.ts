@@ -108,7 +108,7 @@ export class UpstreamPool {
     const options = { data: connection, allowHalfOpen: true, socket: { ...Connection.handlers, open } };
     let isRefused = false;
     const refused = (error: unknown) => {
-      // Bun tells of it twice.
+      // Bun reports it twice.
       if (isRefused) return;
       isRefused = true;
       if (!inside || (error as { code?: unknown }).code !== "ECONNREFUSED") return fail(error);

@@ -195,7 +195,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
   };
 }
 
-/** What `--print-config` shows; secrets are told of, not shown. */
+/** What `--print-config` shows; of a secret, only whether it is set. */
 export function printable(config: ServerConfig): Record<string, unknown> {
   const { https, http, noProxy } = config.proxy;
   const proxy = { ...(https && { https: "(set)" }), ...(http && { http: "(set)" }), noProxy };

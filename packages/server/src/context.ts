@@ -77,7 +77,7 @@ export interface RunningServer {
   readonly sweep: Sweep;
   /** Rejects when another server works on the store: then this one must end. */
   readonly lost: Promise<never>;
-  /** Ends answers in progress within `graceMs` and lets go of everything but the sandboxes, which go on, and the driver, which is the caller's. */
+  /** Ends answers in progress within `graceMs` and releases everything but the sandboxes, which go on, and the driver, which belongs to the caller. */
   close(graceMs?: number): Promise<void>;
 }
 

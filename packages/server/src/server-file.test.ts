@@ -23,7 +23,7 @@ test("names the process so that another of the same pid is not taken for it", ()
   expect(existsSync(path)).toBe(false);
 });
 
-test("a damaged lock is told of as one", () => {
+test("the error of a damaged lock says so", () => {
   const damaged = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
   writeFileSync(join(damaged, "server.lock"), "no database ".repeat(500));
   expect(() => lockDataDir(damaged)).toThrow(`${damaged}/server.lock is damaged`);

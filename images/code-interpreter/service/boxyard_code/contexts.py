@@ -107,11 +107,11 @@ class Context:
                 task.cancel()
 
     async def _interrupt(self, kernel, work):
-        """Ends a cell that nobody waits for, or that says too much; a cell that does not heed it loses its kernel."""
+        """Ends a cell that nobody waits for, or that says too much; a cell that goes on loses its kernel."""
         kernel.interrupt()
         done, _ = await asyncio.wait({work}, timeout=limits.INTERRUPT_LIMIT_S)
         if not done:
-            log.warning("a cell did not heed its interruption; its kernel is started again")
+            log.warning("a cell went on after its interruption; its kernel is started again")
             await self.restart()
 
     async def _adapt(self, kernel, variables):

@@ -29,7 +29,7 @@ export interface InitDeps {
 /**
  * `POST /init`, the platform's way to tell a sandbox who it is; internal, so the proxy never lets it through, and it needs the init key
  * always. State first, then the thaw: what was frozen for a pause runs on only when everything it may ask for is in place. A call that is
- * older than the last one, or can't be read, changes nothing but thaws all the same.
+ * older than the last one, or can't be read, changes nothing but thaws anyway.
  */
 export function initRoute(deps: InitDeps): HttpRoute {
   return {

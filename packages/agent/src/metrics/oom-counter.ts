@@ -3,7 +3,7 @@ import { openForReading } from "../sys/open-file.ts";
 
 const MAX_BYTES = 4096;
 
-/** How often the kernel has ended something of the sandbox for want of memory. */
+/** How often the kernel has ended something of the sandbox for lack of memory. */
 export interface OomCounter {
   /** Undefined where the sandbox can't see it. */
   read(): number | undefined;

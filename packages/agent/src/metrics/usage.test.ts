@@ -78,7 +78,7 @@ test("of a disk with a limit nothing is known to be used until the driver has me
   expect(metrics.read()).toMatchObject({ disk_used: 1200, disk_total: 1000 });
 });
 
-test("kills for want of memory are counted in either form", () => {
+test("kills for lack of memory are counted in either form", () => {
   write("events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
   write("control", "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n");
   const counter = (...names: string[]) => new CgroupOomCounter(names.map((name) => join(directory, name))).read();

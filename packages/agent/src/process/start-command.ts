@@ -80,7 +80,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
     });
   } catch (error) {
     for (const fd of unclosed) closeQuietly(fd);
-    // A launch that was ended at the wrong moment leaves a command that it has not told of.
+    // A launch that was ended at the wrong moment leaves a command that it has not reported.
     cgroup?.kill();
     cgroup?.remove();
     throw error;

@@ -85,7 +85,7 @@ export function hasPending(fd: number): boolean {
   return libc().poll(ptr(pollfd), 1, 0) > 0;
 }
 
-/** How many bytes the kernel holds for a reader of `fd`; 0 where it does not say. Of a terminal it tells of the first few thousand only. */
+/** How many bytes the kernel holds for a reader of `fd`; 0 where it does not say. Of a terminal it counts the first few thousand only. */
 export function pendingBytes(fd: number): number {
   const count = new Int32Array(1);
   return libc().ioctl(fd, FIONREAD, ptr(count)) < 0 ? 0 : Math.max(0, count[0] ?? 0);

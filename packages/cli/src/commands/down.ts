@@ -7,7 +7,7 @@ import { stopServer } from "../server-control/stop.ts";
 export function configure(command: Command, context: CliContext): void {
   command
     .description("Stop the server on this machine. Sandboxes run on, and the next server takes them over.")
-    .option("--sandboxes", "also end every sandbox, paused ones too, and let go of everything the machine holds for them")
+    .option("--sandboxes", "also end every sandbox, paused ones too, and release everything that the machine holds for them")
     .addHelpText("after", "\nExamples:\n  $ boxyard down\n  $ boxyard down --sandboxes")
     .action((options: { sandboxes?: boolean }) => down(options, context));
 }
@@ -20,7 +20,7 @@ async function down(options: { sandboxes?: boolean }, context: CliContext): Prom
   const exitCode = await runRole(config, "release", ["--sandboxes"], "progress");
   if (exitCode !== 0) {
     const details = { hint: "What was left stands above; `boxyard down --sandboxes` can be repeated." };
-    throw new AppError("internal", "not everything could be let go of", { reason: "release_failed", details });
+    throw new AppError("internal", "not everything could be released", { reason: "release_failed", details });
   }
   await output.line("Every sandbox has ended, and nothing of them is left.");
 }

@@ -112,7 +112,7 @@ function describe({ pid, cmd, args }: ProcessInfo): string {
   return `  --attach ${pid}   ${[cmd, ...args].join(" ")}`;
 }
 
-/** Somebody else's sandbox keeps its own lifetime, but does not end under a session: connecting never shortens it. */
+/** A sandbox that this command did not create keeps its own lifetime, but does not end during a session: connecting never shortens it. */
 function keepAlive(id: string, target: Awaited<ReturnType<typeof connection>>): { stop(): void } {
   const renew = () => void Sandbox.connect(id, { ...target, timeoutMs: LEASE_MS }).catch(() => {});
   const timer = setInterval(renew, LEASE_MS / 3);

@@ -3,7 +3,7 @@ import { AppError } from "@boxyard/core";
 /** Where a command speaks: results on standard output, everything else on standard error. */
 export class Output {
   readonly color: boolean;
-  /** No sentences beside the results; errors are told all the same. */
+  /** No sentences beside the results; errors are told anyway. */
   quiet = false;
   private broken = false;
   private onBroken: (() => void) | undefined;

@@ -56,7 +56,7 @@ export function installUnit(name: string, config: CliConfig): void {
 
 /** Ends the service and takes its files away. Sandboxes go on. Repeatable. */
 export function removeUnit(name: string, config: CliConfig): void {
-  // One that was never enabled, or is half there, is taken away all the same.
+  // One that was never enabled, or is half there, is taken away anyway.
   ask("disable", "--now", `${name}.service`);
   rmSync(unitPath(name), { force: true });
   rmSync(environmentPath(config), { force: true });

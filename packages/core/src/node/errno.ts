@@ -38,7 +38,7 @@ export function errnoOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** True when the kernel refused for want of something that comes back: memory, processes, descriptors, disk, or a lock that somebody holds. */
+/** True when the kernel refused for lack of something that comes back: memory, processes, descriptors, disk, or a lock that somebody holds. */
 export function isTransientErrno(error: unknown): boolean {
   const code = CODES[errnoOf(error) ?? ""];
   return code === "resource_exhausted" || code === "unavailable" || code === "deadline_exceeded";

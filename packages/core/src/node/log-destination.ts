@@ -14,7 +14,7 @@ export interface LogPlace {
 }
 
 /**
- * Where the lines of a log go: a file or standard error, written at once. Never throws, for a log must not end what it tells of: lines that
+ * Where the lines of a log go: a file or standard error, written at once. Never throws, because a log must not end the program that writes it: lines that
  * cannot be written (a full disk, a reader that has gone) are dropped and counted, and the count is told as soon as a line can be written again.
  */
 export class LogDestination {

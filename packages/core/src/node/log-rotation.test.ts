@@ -35,7 +35,7 @@ test("a log is bounded in size and number, its lines are in order, and what othe
   for (const name of readdirSync(directory)) expect(statSync(join(directory, name)).size).toBeLessThan(1200);
 });
 
-test("where no copy can be made, the log is cut all the same", () => {
+test("where no copy can be made, the log is cut anyway", () => {
   const path = join(directory, "log");
   const fd = openSync(path, "a");
   const destination = new LogDestination({ fd, rotation: { path: join(directory, "elsewhere/log"), maxBytes: 500, keep: 1 } });

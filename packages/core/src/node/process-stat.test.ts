@@ -6,7 +6,7 @@ test("a name with blanks and brackets does not move the fields", () => {
   expect(parseStat(text)).toEqual({ state: "S", parentPid: 41, startTicks: 987654 });
 });
 
-test("tells of this process", () => {
+test("reads the line of this process", () => {
   const stat = processStat("self");
   expect(stat).toEqual({
     parentPid: process.ppid,

@@ -5,7 +5,7 @@ import type { SandboxId } from "@boxyard/core";
 import type { ProcessIdentity } from "../state/record.ts";
 import { KEPT, readMarker, removeKept, writeMarker } from "./marker.ts";
 
-/** One bind mount of a sandbox that CRIU is told of by name, because its source lies outside the sandbox. */
+/** One bind mount of a sandbox that CRIU gets by name, because its source lies outside the sandbox. */
 export interface ExternalMount {
   /** Where it is inside. */
   readonly target: string;

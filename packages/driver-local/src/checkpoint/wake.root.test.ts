@@ -226,7 +226,7 @@ describe("a paused sandbox that stays in memory", () => {
       });
     }
 
-    test(`that cannot be kept, for ${STAND} fails ${when}, is paused all the same`, async () => {
+    test(`that cannot be kept, for ${STAND} fails ${when}, is paused anyway`, async () => {
       machine.faults[when] = (name) => {
         if (name === STAND) throw new Error("injected");
       };

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What the machine tells of its processors. */
+/** What the machine says about its processors. */
 export interface Processors {
   /** /proc/cpuinfo: a block for each, with an empty line behind it. */
   readonly info: string;

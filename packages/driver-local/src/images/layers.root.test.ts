@@ -104,7 +104,7 @@ describe("a layer's tree", () => {
     expect(lstatSync(`${tree}/long/${"n".repeat(150)}`).mtimeMs).toBe(12_000);
   });
 
-  test("has no device nodes, which are told of, and its tar has them all the same", async () => {
+  test("has no device nodes, which are reported, and its tar still has them", async () => {
     const told: object[] = [];
     const nodes = ["console", "null", "sda", "zero"].map(
       (name, i) => ({ path: `dev/${name}`, type: i === 2 ? "blockdev" : "chardev" }) as const,

@@ -109,7 +109,7 @@ export class Unpacker implements TarSink {
     this.directories.finish();
   }
 
-  /** Lets go of everything; also after a failure. */
+  /** Closes everything that it holds; also after a failure. */
   close(): void {
     if (this.file) close(this.file.fd);
     this.file = undefined;

@@ -55,7 +55,7 @@ interface Held {
 
 /**
  * Opens the network of the sandboxes: router namespace, link, rules and name server, made where missing and left alone where they are as
- * they should be (then it takes a few ms and starts no process). Sandboxes of an earlier process go on undisturbed; tell of them with `adopt`.
+ * they should be (then it takes a few ms and starts no process). Sandboxes of an earlier process go on undisturbed; `adopt` names them.
  *
  * Errors: `failed_precondition` with reason `network_overlap` (the range is in use on the machine), `tool_missing` (no nftables) or
  * `already_open` (another server has this instance's network).

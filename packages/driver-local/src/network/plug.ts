@@ -11,7 +11,7 @@ import { writeSysctl } from "./sysctl.ts";
 
 /**
  * Name and index of a sandbox's link, in the sandbox. The index is known beforehand, as one batch makes the link and uses it; and high,
- * because the low ones are taken in every new namespace where modules such as `ipip` or `sit` are loaded (they put links of theirs there).
+ * because the low ones are taken in every new namespace where modules such as `ipip` or `sit` are loaded (they put their own links there).
  */
 const SANDBOX_LINK = "eth0";
 const SANDBOX_INDEX = 1000;

@@ -42,7 +42,7 @@ export function makeNamespace(file: string): number {
   }
 }
 
-/** Lets go of the namespace: it ends when nothing uses it any more. Repeatable. */
+/** Releases the namespace: it ends when nothing uses it any more. Repeatable. */
 export function dropNamespace(file: string): void {
   // More than one when two processes made it at once, or somebody mounted the directory over itself.
   for (let i = 0; i < 8 && existsSync(file); i++) {

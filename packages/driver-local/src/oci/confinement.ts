@@ -16,7 +16,7 @@ export const LINUX_CAPS = [
   "CAP_SYS_PTRACE",
 ] as const;
 
-/** Hidden: they tell of the machine, not of the sandbox. */
+/** Hidden: they describe the machine, not the sandbox. */
 export const MASKED_PATHS = [
   "/proc/acpi",
   "/proc/asound",

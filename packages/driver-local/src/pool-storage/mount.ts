@@ -117,10 +117,10 @@ export function quotaMode(root: string): "simple" | "full" | undefined {
   return readFileSync(`${directory}/mode`, "utf8").trim() === "squota" ? "simple" : "full";
 }
 
-/** How long to wait for somebody else's mount namespace that has a copy of our mount (a container that is just starting, say). */
+/** How long to wait for another process's mount namespace that has a copy of our mount (a container that is just starting, say). */
 const LOOP_GONE_MS = 2000;
 
-/** Unmounts the pool; its loop device lets go of the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
+/** Unmounts the pool; its loop device closes the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
 export async function unmountPool(dataDir: string): Promise<void> {
   const { image, lock: lockPath, root } = poolPaths(dataDir);
   if (!isPoolMounted(dataDir)) return;

@@ -9,7 +9,7 @@ const MAX_BUNDLE_BYTES = 4 << 20;
 const MAX_ADDED_BYTES = 1 << 20;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** How programs are told of a list: OpenSSL and Python, curl, requests, Node and npm, pip, git, cargo, aws. */
+/** How programs get a list: OpenSSL and Python, curl, requests, Node and npm, pip, git, cargo, aws. */
 const VARIABLES = [
   "SSL_CERT_FILE",
   "CURL_CA_BUNDLE",

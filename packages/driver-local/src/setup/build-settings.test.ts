@@ -20,7 +20,7 @@ test("files of settings are read by section, quotes and comments aside", () => {
   expect(entriesOf(join(home, "absent"))).toEqual([]);
 });
 
-test("builds are told of mirrors and proxies, but of no secret and of nothing that only this machine has", async () => {
+test("builds get mirrors and proxies, but no secret and nothing that only this machine has", async () => {
   writeFileSync(join(home, ".npmrc"), "registry=http://mirror.example/npm\n//mirror.example/:_authToken=npm-token\ncafile=/etc/x\n");
   const env = {
     HOME: home,

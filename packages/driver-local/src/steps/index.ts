@@ -10,7 +10,7 @@ import { rootfs } from "./rootfs.ts";
 import { start } from "./start.ts";
 
 /**
- * How a sandbox comes to be: after these nothing of it runs, and everything is confined. All have the same undo, which `reserve` registers
+ * How a sandbox is created: after these nothing of it runs, and everything is confined. All have the same undo, which `reserve` registers
  * before the first: the removal of the sandbox.
  */
 export const createSteps: readonly Step<CreateContext>[] = [rootfs, cgroup, bundle, create, limits, network];

@@ -3,7 +3,7 @@ import { close, hasErrno, O, open, syscall } from "./libc.ts";
 const F_OFD_SETLK = 37;
 const F_WRLCK = 1;
 
-/** A held lock; the kernel lets go of it by itself when its holder dies. */
+/** A held lock; the kernel releases it when its holder dies. */
 export interface FileLock {
   release(): void;
 }

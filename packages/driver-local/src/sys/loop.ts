@@ -18,7 +18,7 @@ const BLOCK_SIZE = 4096;
 export interface AttachedLoop {
   /** `/dev/loop3`. */
   readonly device: string;
-  /** Held open by the caller until the device is mounted: with autoclear the device lets go of its file at the last close. */
+  /** Held open by the caller until the device is mounted: with autoclear the device closes its file at the last close. */
   readonly fd: number;
 }
 

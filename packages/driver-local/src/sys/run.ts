@@ -4,7 +4,7 @@ export interface RunOptions {
   readonly cwd?: string;
   /** The whole environment of the command; ours when left out. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Told of every line of output as it comes. */
+  /** Called with every line of output as it comes. */
   readonly onLine?: (line: string) => void;
   readonly signal?: AbortSignal;
   /** What errors call it; the command's first words by default. */

@@ -6,7 +6,7 @@ import type { RuntimeName } from "../runtime/dialect.ts";
 import { exec, initAgent } from "./exec.ts";
 import { never, TestMachine } from "./machine.ts";
 
-/** How the sandbox has come to be. The source of a fork runs on beside it. */
+/** How the sandbox was made. The source of a fork runs on beside it. */
 type Beginning = "booted" | "resumed" | "forked" | "from the disk of a snapshot";
 
 async function begin(machine: TestMachine, how: Beginning): Promise<SandboxHandle> {

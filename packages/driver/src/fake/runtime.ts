@@ -179,7 +179,7 @@ export class FakeRuntime implements RuntimeDriver {
   destroy(handle: SandboxHandle): Promise<void> {
     return this.world.faults.around("destroy", undefined, async () => {
       const sandbox = this.world.sandboxes.get(handle.sandboxId);
-      // An older incarnation is gone already; the newer one is somebody else's.
+      // The incarnation of an older handle is gone already; a newer one does not belong to this handle.
       if (!sandbox || (sandbox.handle.incarnation !== handle.incarnation && !sandbox.damaged)) return;
       await this.world.remove(handle.sandboxId);
       this.sandboxes.forget(handle.sandboxId);

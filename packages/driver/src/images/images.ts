@@ -17,7 +17,7 @@ import type { LayerInfo, LayerStorage } from "../storage/layers.ts";
  * - Everything in a layer's tar is hostile: whatever it holds, nothing is written outside the new layer, and not more than the bounds.
  *   Refused with `invalid_argument`, reason `bad_layer`: `..` in a path, links to what the layer does not hold, tars that are
  *   cut off or malformed. Leading `/` and `./` mean the root, as everywhere. `resource_exhausted`, reason `layer_too_large`: beyond the bounds.
- * - Device nodes of a tar are left out of the layer, and told of: sandboxes have their own. (`exportLayer` gives them back all the same.)
+ * - Device nodes of a tar are left out of the layer and reported (`onLeftOut`): sandboxes have their own. (`exportLayer` gives them back anyway.)
  * - Owners (plain, not those of any sandbox), modes, modification times in seconds, hard links, symbolic links, FIFOs, whiteouts, opaque
  *   directories, and the extended attributes `security.capability`, `user.*` and POSIX ACLs go in and come out. Other extended attributes
  *   are left out.
@@ -98,7 +98,7 @@ export interface ImportLayerOptions extends MakeLayerOptions {
   readonly above?: readonly string[];
   /** Told now and then how many bytes of the source (as it comes, compressed or not) have been read so far. */
   readonly onProgress?: (bytesRead: number) => void;
-  /** Told of device nodes that the layer does not have: how many, and the paths of some. */
+  /** Called with the device nodes that the layer does not have: how many, and the paths of some. */
   readonly onLeftOut?: (leftOut: { readonly count: number; readonly examples: readonly string[] }) => void;
 }
 

@@ -37,7 +37,7 @@ export interface RuntimeCapabilities {
  * - `wait` resolves when the sandbox is no longer alive, with the reason; at once if it is not alive now.
  * - `list` names every sandbox of which anything is left, half-made ones too. A driver holds no record that a server could not rebuild
  *   from it. After `kill -9` of the process that holds the driver, at any line, a new driver lists what is left and `destroy` removes it.
- * - Sandboxes outlive the driver object: `close` lets go of them without ending them.
+ * - Sandboxes outlive the driver object: `close` forgets them without ending them.
  *
  * **Example.**
  * ```ts
@@ -90,7 +90,7 @@ export interface RuntimeDriver {
   destroy(handle: SandboxHandle): Promise<void>;
   list(): Promise<readonly SandboxHandle[]>;
 
-  /** Lets go of everything this object holds, sandboxes untouched. */
+  /** Releases everything that this object holds; sandboxes go on. */
   close(): Promise<void>;
   /**
    * Gives back what the driver itself holds on the machine (mounts, network, loop devices). Refuses with `failed_precondition`, reason

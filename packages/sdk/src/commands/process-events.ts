@@ -35,7 +35,7 @@ export interface OpenProcess {
 
 type Response = { readonly event?: ProcessEvent | undefined };
 
-/** Reads the first message of a Start or Connect stream, which must be `start`, and hands on the rest. */
+/** Reads the first message of a Start or Connect stream, which must be `start`, and passes on the rest. */
 export async function openProcess(stream: AsyncIterable<Response>): Promise<OpenProcess> {
   const iterator = stream[Symbol.asyncIterator]();
   for (;;) {
@@ -50,7 +50,7 @@ export async function openProcess(stream: AsyncIterable<Response>): Promise<Open
 }
 
 /**
- * Lets the transport notice that its call was aborted while nobody was reading: only then does it let go of the connection and of the timer
+ * Lets the transport notice that its call was aborted while nobody was reading: only then does it release the connection and the timer
  * that bounds the call.
  */
 export function letGo(iterator: AsyncIterator<unknown>): void {

@@ -57,7 +57,7 @@ export class RequestScope {
     this.timer = undefined;
   }
 
-  /** Lets go of the signals; call it when the request is over. */
+  /** Removes its listeners from the signals; call it when the request is over. */
   dispose(): void {
     this.clearTimeout();
     for (const detach of this.detach.splice(0)) detach();

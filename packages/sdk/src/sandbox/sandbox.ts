@@ -263,7 +263,7 @@ export class Sandbox {
   /**
    * Base URL of a port of the sandbox below the server's own address, without a slash at the end: needs neither headers nor a name that resolves.
    * What is served there must cope with a path in front of its own (relative links); see docs/contract/routing.md, "A port by its path". A sandbox whose
-   * ports are private wants its traffic token in a header all the same ({@link Sandbox.portAccess}).
+   * ports are private wants its traffic token in a header anyway ({@link Sandbox.portAccess}).
    */
   portUrl(port: number): string {
     const { sandboxUrl, apiUrl } = this.api.config;

@@ -17,7 +17,7 @@ export interface FileFacts {
   readonly args: Readonly<Record<string, string>>;
   /** Of the ARGs before the first FROM. */
   readonly globals: ReadonlyMap<string, string>;
-  /** Told of instructions that have no effect. */
+  /** Called with each instruction that has no effect. */
   readonly onNote: (text: string) => void;
 }
 

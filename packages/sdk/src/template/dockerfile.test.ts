@@ -271,7 +271,7 @@ test("mounts of a RUN: caches, and files of the context and of stages", () => {
   expect([...(run?.bound ?? [])].map(([i, { sources }]) => [i, sources])).toEqual([[2, ["f"]]]);
 });
 
-test("instructions without effect are passed over, and told of", () => {
+test("instructions without effect are passed over, and reported", () => {
   const notes: string[] = [];
   const text = "FROM a\nEXPOSE 80\nLABEL a=b\nVOLUME /x\nMAINTAINER me\nSTOPSIGNAL 9";
   const parts = parseDockerfile(text, { context: ".", ignoreFile: "", args: {}, onNote: (note) => notes.push(note) });

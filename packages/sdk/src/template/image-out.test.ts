@@ -29,7 +29,7 @@ const lines = (...pieces: string[]) => {
   return new Response(body, { headers: { "Content-Type": "application/x-ndjson" } });
 };
 
-test("a push sends its login in the body, and tells of progress from lines that come in pieces, between empty ones", async () => {
+test("a push sends its login in the body, and reports progress from lines that come in pieces, between empty ones", async () => {
   const seen: PushProgress[] = [];
   let sent: unknown;
   answer = async (request) => {

@@ -13,7 +13,7 @@ export interface SecretMount {
   readonly env?: string | undefined;
   /** Permission bits of the file in octal digits. Default `0400`. */
   readonly mode?: string | undefined;
-  /** False, the default: without it the command runs all the same. */
+  /** False, the default: without it the command runs anyway. */
   readonly required?: boolean | undefined;
 }
 

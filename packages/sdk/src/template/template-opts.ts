@@ -14,7 +14,7 @@ export interface DockerfileOpts extends TemplateOpts {
   readonly target?: string | undefined;
   /** Path of the Dockerfile: errors name it, and `PATH.dockerignore` counts in place of `.dockerignore`. */
   readonly file?: string | undefined;
-  /** Told of each instruction that has no effect on a template. */
+  /** Called with each instruction that has no effect on a template. */
   readonly onNote?: ((text: string) => void) | undefined;
 }
 

@@ -1,11 +1,11 @@
 /** Something is sent at least so often, if only an empty line, so that neither client nor proxies take a long wait for a dead connection. */
 const BEAT_MS = 10_000;
 
-/** Tells of its progress, and comes to a last event; must not reject. */
+/** Reports its progress, and resolves with the last event; must not reject. */
 export type EventWork<E> = (tell: (event: E) => void, signal: AbortSignal) => Promise<E>;
 
 /**
- * An answer of JSON lines: what `work` tells of, and at last what it comes to. Of events that the client has not taken in time only the newest
+ * An answer of JSON lines: the events of `work`, and at last its result. Of events that the client has not taken in time only the newest
  * is sent, so a slow client costs no memory. `work` begins when the answer is read, and is aborted when the client leaves.
  */
 export function eventLines<E extends object>(work: EventWork<E>, signal: AbortSignal): Response {

@@ -41,7 +41,7 @@ test("what nothing refers to, stands on or works with is removed", async () => {
   expect((await images.listLayers()).map(({ digest }) => digest).sort()).toEqual([referenced, used, pinned].sort());
 });
 
-test("what is pinned and let go of again between mark and sweep stays", async () => {
+test("what is pinned and unpinned again between mark and sweep stays", async () => {
   const { images, digests } = await withLayers(4);
   const [a, b] = digests;
   const pins = new Pins();

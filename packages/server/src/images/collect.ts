@@ -19,7 +19,7 @@ export interface Collected {
 }
 
 /**
- * Removes the layers that nothing refers to: mark, then sweep. What comes to be referred to meanwhile must be pinned (see `Pins`). Safe to
+ * Removes the layers that nothing refers to: mark, then sweep. A layer to which a reference is added meanwhile must be pinned (see `Pins`). Safe to
  * cut off anywhere: a layer goes as a whole, and what a killed removal leaves goes when the driver is next opened.
  */
 export async function collectLayers({ images, pins, referenced, signal }: CollectOptions): Promise<Collected> {

@@ -15,7 +15,7 @@ export class Pins {
     return this.counts.has(digest);
   }
 
-  /** What is pinned now or comes to be pinned before the result is disposed of, also if it is let go of again. */
+  /** What is pinned now, or becomes pinned before the result is disposed of, even if it is unpinned again. */
   watch(): Watch {
     const pinned = new Set(this.counts.keys());
     this.watchers.add(pinned);
@@ -57,6 +57,6 @@ export interface Watch extends Disposable {
 }
 
 export interface Pin extends Disposable {
-  /** Pins more, to be let go of with the rest. */
+  /** Pins more; they are unpinned with the rest. */
   add(digests: readonly string[]): void;
 }

@@ -14,7 +14,7 @@ async function open() {
   return { links, sandbox, [Symbol.asyncDispose]: () => links[Symbol.asyncDispose]() };
 }
 
-test("a client that vanishes lets go of what works for it, whether something is on its way to it or not", async () => {
+test("what works for a client that vanishes is released, whether something is on its way to it or not", async () => {
   await using t = await open();
   const clients = ["/silent", "/stream"].map((path) => t.links.start("client", "client", DroppingLinks.MACHINE, path));
   await Promise.all([t.sandbox.says("asked /silent"), clients[1]?.says("answer 200")]);

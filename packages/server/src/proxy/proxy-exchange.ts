@@ -299,7 +299,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     // Whatever follows an answer was not asked for: such a connection is not used again.
     const clean = extra === 0;
     if (!clean) this.upstream?.destroy();
-    // First let go of the connection to the sandbox: the client's next request may want it.
+    // First release the connection to the sandbox: the client's next request may want it.
     if (this.requestEnded || !clean) this.finish(!clean);
     this.client.endResponse(this.request.keepAlive);
   }

@@ -3,7 +3,7 @@ import { TEST_ID, TestFront } from "../testing/front.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-test("hands on target, Host and fields as they are, without what belongs to one connection", async () => {
+test("passes on target, Host and fields as they are, without what belongs to one connection", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { TEST_ID, TestFront } from "../testing/front.ts";
 
-/** The same bytes again on the same connections are not read again: these tests are about what must come out all the same. */
+/** The same bytes again on the same connections are not read again: these tests are about what must come out anyway. */
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
 
 test("a repeated request and its repeated answer are carried as the first ones were, bodies apart", async () => {

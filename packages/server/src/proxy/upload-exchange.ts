@@ -81,7 +81,7 @@ export class UploadExchange implements Exchange {
     try {
       sink = await this.target.open(this.request.target, length);
       this.client.trust();
-      // Not before the signature has been looked at: a client that waits for this sends nothing in vain.
+      // Not before the signature has been looked at: a client that waits for this sends no body that is then refused.
       if (wantsContinue(this.request) && !this.stopped) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
       for (let bytes = await this.next(); bytes; bytes = await this.next()) await sink.write(bytes);
       if (this.stopped) return;

@@ -15,7 +15,7 @@ export class WakingExchange implements Exchange {
     this.client = client;
   }
 
-  /** `waking` must not reject: it gives what makes the exchange that the request goes on as, be it a refusal. */
+  /** `waking` must not reject: it gives what makes the exchange that the request goes on as, which may be a refusal. */
   start(waking: Promise<() => Exchange>): void {
     this.client.pauseBody();
     void waking.then((goOn) => this.awake(goOn));
@@ -53,7 +53,7 @@ export class WakingExchange implements Exchange {
   }
 
   private awake(goOn: () => Exchange): void {
-    // The sandbox runs all the same: the next request finds it.
+    // The sandbox runs anyway: the next request finds it.
     if (this.isGone) return;
     this.client.resumeBody();
     const exchange = goOn();

@@ -263,7 +263,7 @@ test("an image that says it is larger than any may be is not begun with", async 
   expect(script.requests.some(({ path }) => path.endsWith(digestOf(tar)))).toBe(false);
 });
 
-test("an endless answer is cut short, a busy registry told of", async () => {
+test("an endless answer is cut short, a busy registry reported", async () => {
   script.answer = (_, url) =>
     url.pathname.includes("/manifests/")
       ? new Response(new ReadableStream({ pull: (c) => c.enqueue(new Uint8Array(1 << 20)) }))
@@ -316,7 +316,7 @@ test.each([
   ["no JSON", "<html>"],
   ["no token", "{}"],
   ["a token without a password", JSON.stringify({ authorizationData: [{ authorizationToken: btoa("AWS") }] })],
-])("an answer of AWS with %s is told of as such", async (_, text) => {
+])("an answer of AWS with %s is reported as such", async (_, text) => {
   script.answer = (request) => (request.method === "POST" ? new Response(text) : undefined);
   await expect(pull({ credentials: aws })).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
 });

@@ -38,7 +38,7 @@ export interface InstallOptions {
   /** That of this machine by default. */
   readonly platform?: Platform;
   readonly onProgress?: (progress: PullProgress) => void;
-  /** Told of device nodes of a layer, which are left out. */
+  /** Called with the device nodes of a layer, which are left out. */
   readonly onLeftOut?: NonNullable<ImportLayerOptions["onLeftOut"]>;
   /** Room left for layers on top: the image is merged down to `maxLayers` minus this. 8 by default. */
   readonly spareLayers?: number;

@@ -130,7 +130,7 @@ export function parseListed(entry: string): Listed {
 
 /**
  * The part of a host name that one owner has: two labels, or three below a country's short second level (`a.co.uk`). Sharper than the list of
- * public suffixes it need not be: what lies outside of it is a public address all the same.
+ * public suffixes it need not be: what lies outside of it is a public address anyway.
  */
 function siteOf(hostname: string): string {
   if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0) return hostname;

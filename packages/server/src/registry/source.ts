@@ -14,7 +14,7 @@ export interface BlobFile extends AsyncDisposable {
 
 export interface FetchOptions {
   readonly signal: AbortSignal;
-  /** Told of bytes as they come; less than zero when a part has to be fetched anew. */
+  /** Called with the count of bytes as they come; less than zero when a part has to be fetched anew. */
   readonly onBytes?: (bytes: number) => void;
 }
 

@@ -45,7 +45,7 @@ test("what cannot be done is 501 with the reason, and the sandbox stays as it wa
   expect((await s.call("GET", path)).body).toEqual(before);
 });
 
-test("the policy of a create reaches the driver all the same", async () => {
+test("the policy of a create reaches the driver anyway", async () => {
   const { sandboxID } = await s.create({ allow_internet_access: false });
   expect(place.world.sandboxes.get(sandboxID)?.network).toEqual({ internetAccess: false });
 });

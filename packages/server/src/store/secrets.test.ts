@@ -79,7 +79,7 @@ test("each data directory has its own seeds, and reads its own sandboxes, of tho
   await Promise.all([one.close(), two.close()]);
 });
 
-test("a key that was lost leaves ended sandboxes without their secrets, and is told of while others live", async () => {
+test("a key that was lost leaves ended sandboxes without their secrets, and is reported while others live", async () => {
   const record = plant();
   const store = await SqlStore.open({ file }, "here", keyOf(1));
   await store.insertSandbox(record);
@@ -120,7 +120,7 @@ test("a sealed text opens in its own row only, and not when a byte of it was cha
   expect(keyOf(1).seal("text", "place")).not.toBe(sealed);
 });
 
-test("a data directory's key is made once, for root alone, and a damaged one is told of", async () => {
+test("a data directory's key is made once, for root alone, and a damaged one is reported", async () => {
   const ids = await Promise.all(Array.from({ length: 4 }, async () => openSealer(directory).keyId));
   expect(new Set(ids).size).toBe(1);
   expect(readdirSync(directory)).toEqual(["store-key"]);

@@ -23,7 +23,7 @@ export class StoreHealth {
     return this.current;
   }
 
-  /** Is told of every change; undefined when all is well again. */
+  /** Called at every change; undefined when all is well again. */
   onChange(listener: (trouble: StoreTrouble | undefined) => void): void {
     this.listeners.add(listener);
   }

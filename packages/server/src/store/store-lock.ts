@@ -20,7 +20,7 @@ export const NO_LOCK: StoreLock = { lost: new Promise<never>(() => {}), release:
 
 export interface LockOptions {
   readonly url: string;
-  /** Whom another server that wants the store is told of. */
+  /** The name that another server gets that wants the store. */
   readonly holder: string;
   readonly clock: Clock;
 }

@@ -7,7 +7,7 @@ import type { StoreLock } from "./store-lock.ts";
 import type { TemplateStore } from "./template-store.ts";
 
 /**
- * What must survive the server. Each method takes effect as a whole or not at all, with the event that tells of it; `transaction` does the
+ * What must survive the server. Each method takes effect as a whole or not at all, with its event; `transaction` does the
  * same for several. `storeContract` says what each must do.
  */
 export interface Store {

@@ -3,11 +3,11 @@ import { portScript, urlScript } from "./probe-scripts.ts";
 
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 2000;
-/** How often the wait is told of. */
+/** How often the log says that it waits. */
 const TELL_EVERY_MS = 10_000;
 /** What a start command gets when nothing tells that it is ready (docs/contract/templates.md, End of a build). */
 const DEFAULT_WAIT_MS = 20_000;
-/** A create waits no longer for what nothing tells of: its client would not. */
+/** A create waits no longer for a command that gives no sign: its client would not. */
 const MAX_CREATE_WAIT_MS = 30_000;
 
 /** What tells that a sandbox is ready. */

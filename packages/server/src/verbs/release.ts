@@ -20,7 +20,7 @@ export async function release(config: ServerConfig, machine: Machine, args: read
     if (args.includes("--sandboxes")) {
       const store = await openStore(config).catch((error: unknown) => {
         const said = error instanceof Error ? error.message : String(error);
-        console.error(`${said}. The sandboxes are ended all the same; the next server on this store finds that out by itself.`);
+        console.error(`${said}. The sandboxes are ended anyway; the next server on this store finds that out by itself.`);
         return undefined;
       });
       await endAll(driver, store).finally(() => store?.close());

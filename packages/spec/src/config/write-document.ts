@@ -10,7 +10,7 @@ names the variable. \`boxyard up\` and every command that starts a server hand t
 with, so restart it (\`boxyard down\`, \`boxyard up -d\`) for new ones to count: sandboxes go on meanwhile. \`bun packages/server/src/main.ts
 --print-config\` shows what is in force.
 
-Beside these, the server and its builds heed the machine's own \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\`, and clients of the public packages read
+Beside these, the server and its builds use the machine's own \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\`, and clients of the public packages read
 \`E2B_API_URL\`, \`E2B_SANDBOX_URL\`, \`E2B_API_KEY\` and \`E2B_DOMAIN\` (\`boxyard env\` prints all of them). What is bounded without a setting stands in
 [bounds.md](bounds.md).
 `;

@@ -42,7 +42,7 @@ export function checkSource(given: string, path: string): Source {
   }
 }
 
-/** A file of size 0 that has content all the same is made up as it is read, as those of `/proc` are. */
+/** A file of size 0 that has content anyway is made up as it is read, as those of `/proc` are. */
 function isEmpty(path: string): boolean {
   const fd = openForReading(path);
   try {
@@ -87,7 +87,7 @@ export function deleteSource(source: Source): void {
     const dir = PinnedDir.open(posix.dirname(source.path));
     try {
       const name = baseName(source.path);
-      // While it is held, only its name goes; the kernel lets go of a gigabyte of cached pages when the last descriptor is closed, which
+      // While it is held, only its name goes; the kernel frees a gigabyte of cached pages when the last descriptor is closed, which
       // takes a tenth of a second and happens on another thread.
       const held = openSync(dir.at(name), O_PATH | constants.O_NOFOLLOW);
       try {

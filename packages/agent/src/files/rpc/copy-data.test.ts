@@ -39,7 +39,7 @@ test.each([0, 1000])("%d blocks: a file of the kernel ends where it ends, whatev
 test.each([
   ["stays where it is", (at: number) => at],
   ["goes back", () => 0],
-])("where the search for data and holes %s the copy ends all the same, and is whole", async (_, find) => {
+])("where the search for data and holes %s the copy ends anyway, and is whole", async (_, find) => {
   writeFileSync(join(root, "served"), "content");
   expect((await copyOf("served", 7, 0, (_fd, at) => find(at))).toString()).toBe("content");
 });

@@ -53,7 +53,7 @@ describe("what is exchanged while a tree is removed", () => {
     expect(existsSync(`${root}/filled`)).toBe(false);
   });
 
-  test("a directory that somebody else removes once we hold it is empty, and leads up all the same", () => {
+  test("a directory that somebody else removes once we hold it is empty, and leads up anyway", () => {
     mkdirSync(`${root}/up/gone`, { recursive: true });
     const up = PinnedDir.open(`${root}/up`);
     const gone = PinnedDir.open(`${root}/up/gone`);

@@ -117,7 +117,7 @@ describe("partsOf", () => {
     ["at the closing boundary", "--b\r\n\r\nx\r\n--b--\r\nepilogue", false],
     ["when the reader stops", "--b\r\n\r\nx\r\n--b--\r\n", true],
     ["when the body is no good", "--b\r\nno header\r\n\r\nx", false],
-  ])("lets go of the body %s", async (_, body, stops) => {
+  ])("releases the body %s", async (_, body, stops) => {
     let isOpen = true;
     const source = async function* () {
       try {

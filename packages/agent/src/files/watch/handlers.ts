@@ -8,7 +8,7 @@ import { type Watch, Watches } from "./watch.ts";
 
 type Handlers = RpcHandlers<typeof filesystemService>;
 
-/** The methods of `filesystem.Filesystem` that tell of changes (docs/contract/agent.md, File system): as a stream, or asked for. */
+/** The methods of `filesystem.Filesystem` that report changes (docs/contract/agent.md, File system): as a stream, or asked for. */
 export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "CreateWatcher" | "GetWatcherEvents" | "RemoveWatcher"> {
   const watches = new Watches(ctx.users);
   const polled = new PolledWatchers(ctx.clock);

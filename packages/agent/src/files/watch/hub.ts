@@ -42,7 +42,7 @@ export class InotifyHub {
     }
   }
 
-  /** Resolves when listeners have been told of everything that has happened so far. */
+  /** Resolves when listeners have received every event so far. */
   async drained(): Promise<void> {
     await this.inotify?.drained();
   }
@@ -77,7 +77,7 @@ export class InotifyHub {
     return everyone;
   }
 
-  /** Reading the instance failed: nobody may wait in vain. */
+  /** Reading the instance failed: no waiter may wait forever. */
   private fail(error: unknown): void {
     const everyone = this.everyone();
     this.listeners.clear();

@@ -161,7 +161,7 @@ export class WatchTree implements Listener {
     if (look === "tell") this.forgetFound(dir);
   }
 
-  /** Tells of a name that was there when its directory was new. One that is gone already is told when that is. */
+  /** Reports a name that was there when its directory was new; with `anyway` also one that is gone already. */
   private tellFound(dir: WatchedDir, name: string, when: "if there" | "anyway"): void {
     const rel = this.dirs.relOf(dir);
     if (rel === undefined || temporaryKind(name)) return;
@@ -172,7 +172,7 @@ export class WatchTree implements Listener {
     this.emit(full, stat?.isFile() && stat.size > 0 ? ["EVENT_TYPE_CREATE", "EVENT_TYPE_WRITE"] : ["EVENT_TYPE_CREATE"]);
   }
 
-  /** What the kernel told of names that were found has come by then. */
+  /** By then the events of the names that were found have arrived from the kernel. */
   private forgetFound(dir: WatchedDir): void {
     const { found } = dir;
     after(LIMITS.freshNamesMs, () => {

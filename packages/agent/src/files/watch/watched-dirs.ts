@@ -112,7 +112,7 @@ export class WatchedDirs {
     }
   }
 
-  /** Gives a directory its name; another that had it is displaced. False when it is gone, or would come to be below itself as bind mounts can. */
+  /** Gives a directory its name; another that had it is displaced. False when it is gone, or would then lie below itself, as a bind mount can. */
   attach(dir: WatchedDir, parent: WatchedDir, name: string): boolean {
     if (this.byWd.get(dir.wd) !== dir) return false;
     for (let each: WatchedDir | undefined = parent; each; each = each.parent) if (each === dir) return false;
@@ -136,7 +136,7 @@ export class WatchedDirs {
     dir.cancelRelease = after(LIMITS.renameHalfMs, () => void this.release(dir));
   }
 
-  /** Nothing has this name any more. Who had it is told of again when it is placed elsewhere. */
+  /** Nothing has this name any more. The directory that had it is reported again when it is placed elsewhere. */
   vacate(parent: WatchedDir, name: string): void {
     const holder = parent.children?.get(name);
     if (!holder) return;

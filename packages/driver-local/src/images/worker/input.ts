@@ -10,7 +10,7 @@ const OUT_BYTES = 256 * 1024;
 const PROGRESS_BYTES = 4 << 20;
 const STDIN = 0;
 
-/** Counts what has come, and tells of it now and then. */
+/** Counts the bytes that have come, and reports the count now and then. */
 class Count {
   private total = 0;
   private told = 0;

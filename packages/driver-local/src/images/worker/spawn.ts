@@ -145,7 +145,7 @@ export function exportStream(job: Extract<Job, { kind: "export" }>, signal: Abor
     signal.removeEventListener("abort", kill);
     kill();
     await child.exited;
-    // The descriptor's number may be somebody else's once it is closed: nobody may be about to read from it.
+    // Once the descriptor is closed, its number may mean another file: no read from it may still be planned.
     await reading?.catch(() => {});
     close(tar.read);
   };

@@ -117,7 +117,7 @@ export class Forwarder {
     const asker = this.options.askerOf(from);
     if (!asker) return;
     void this.answer(asker, data, true).then((reply) => {
-      // The lease may have ended meanwhile, and its address may be somebody else's by now.
+      // The lease may have ended meanwhile, and its address may belong to another sandbox by now.
       if (reply && this.options.askerOf(from) === asker) this.sendUdp(reply, port, from);
     });
   }

@@ -5,7 +5,7 @@ import { Connection } from "./connection.ts";
 import { ChildProgram } from "./program.ts";
 import { type Answer, FAILURES } from "./wire.ts";
 
-/** How often the end of a process is looked for that nobody tells of. */
+/** How often the end of a process is looked for that nothing reports. */
 const LOOK_MS = 10;
 
 export interface RunOptions {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { boot, never, reasonOf, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
 
-/** What the driver tells of a sandbox's use and of the machine, and when it gives the machine back. */
+/** What the driver reports of a sandbox's use and of the machine, and when it gives the machine back. */
 export function accountTests(subject: Subject): void {
   test(
     "counts what a running sandbox uses, within its limits",

@@ -171,7 +171,7 @@ test("a pause during a fork waits for the capture alone, and a fork during a pau
 });
 
 test.each(["create create", "create start", "create init"])(
-  "what a server left that was killed in the midst of copies (%s) the next one removes",
+  "what a server left that was killed in the middle of copies (%s) the next one removes",
   async (point) => {
     await using place = new Place();
     const first = await place.boot();

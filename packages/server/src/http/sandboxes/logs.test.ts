@@ -16,7 +16,7 @@ interface Entry {
 }
 const messages = (entries: Entry[]) => entries.map(({ level, message }) => [level, message]);
 
-test("a sandbox's log tells of its start and its end, also afterwards", async () => {
+test("a sandbox's log has its start and its end, also afterwards", async () => {
   const before = Date.now();
   const id = (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).body.sandboxID;
   const started = await s.call("GET", `/sandboxes/${id}/logs`);

@@ -166,7 +166,7 @@ describe("a failure", () => {
     expect((await snapshot({ name: "ready" })).status).toBe(201);
   });
 
-  test("of the store that had taken it all the same keeps it", async () => {
+  test("of the store that had taken it anyway keeps it", async () => {
     const { store } = s.server.context;
     const { transaction } = store;
     store.transaction = async (work) => {

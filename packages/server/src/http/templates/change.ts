@@ -14,7 +14,7 @@ export const deleteTemplate: HandlerOf<typeof routes.deleteTemplate> = async ({ 
   return noContent();
 };
 
-/** `GET /templates/aliases/{alias}`, with a tag too: 404 when the template has no such tag, 403 for a public one of others, which is taken all the same. */
+/** `GET /templates/aliases/{alias}`, with a tag too: 404 when the template has no such tag, 403 for a public one of others, which is taken anyway. */
 export const getAlias: HandlerOf<typeof routes.getAlias> = ({ caller, param }, { templates }) => {
   const { record } = templates.findOwn(caller.teamId, param("alias"), "alias");
   return json(200, { templateID: record.id, public: record.isPublic });

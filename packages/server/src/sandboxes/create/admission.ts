@@ -19,7 +19,7 @@ export class Admission {
     return this.engine.add(record);
   }
 
-  /** Throws `resource_exhausted` when no paused sandbox can be resumed for want of a place: paused ones hold none. */
+  /** Throws `resource_exhausted` when no paused sandbox can be resumed for lack of a place: paused ones hold none. */
   checkPlace(): void {
     const holders = this.engine.sandboxes.ofUsers().filter(({ state }) => state !== "paused");
     if (holders.length < this.maxSandboxes) return;

@@ -43,7 +43,7 @@ export class Engine {
     this.reach.start();
   }
 
-  /** Lets go of everything; sandboxes go on without this server. */
+  /** Releases everything that it holds; sandboxes go on without this server. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.reach.stop();

@@ -4,7 +4,7 @@ import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { type AnyTransition, INTENT, RESULT, type Took, type Transition, type TransitionContext } from "./transition.ts";
 
-/** `ignoresStore`: a failure of the store is logged, and memory changes all the same. */
+/** `ignoresStore`: a failure of the store is logged, and memory changes anyway. */
 export interface WriteHow {
   readonly first: "memory" | "store";
   readonly ignoresStore?: boolean;

@@ -15,7 +15,7 @@ export class Incarnation {
     this.handle = handle;
   }
 
-  /** Aborts when this incarnation has ended, or this server lets go of it. */
+  /** Aborts when this incarnation has ended, or this server shuts down. */
   get signal(): AbortSignal {
     return this.ending.signal;
   }

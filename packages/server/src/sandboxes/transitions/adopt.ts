@@ -34,7 +34,7 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     if (status.phase !== "running") return remove("half_made");
     // What an agent was told to stop for a pause goes on too.
     if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
-    // Only a server that died in the midst of a change leaves another state than the record's.
+    // Only a server that died in the middle of a change leaves another state than the record's.
     if (driver.capabilities.network) await driver.setNetwork(handle, record.settings.egress);
     return { next: "running", address: await driver.address(handle) };
   } catch (error) {
@@ -76,7 +76,7 @@ const backToPaused: Ask = async (parts, record, handle) => {
   }
 };
 
-/** A paused sandbox has no processes to look for, and is never removed for want of them. */
+/** A paused sandbox has no processes to look for, and is never removed for lack of them. */
 const stayPaused: Ask = async () => ({ next: "paused" });
 const halfMade: Ask = async () => remove("half_made");
 const finishRemoval: Ask = async (_parts, record) => remove(record.reason ?? "unknown");

@@ -43,7 +43,7 @@ const init: Step<CreateContext> = {
   },
 };
 
-/** What the template wants to run in every sandbox. The create is answered when that is ready; it goes on when the server lets go of it. */
+/** What the template wants to run in every sandbox. The create is answered when that is ready; it goes on when the server closes its stream. */
 const startCommand: Step<CreateContext> = {
   name: "startCommand",
   async run({ parts, sandbox, template }, _undo, signal) {

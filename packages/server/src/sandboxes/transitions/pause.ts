@@ -29,7 +29,7 @@ const freeze: Step<PauseContext> = {
   },
 };
 
-/** Whole or not at all. A driver that fails may have kept it all the same: then the rest is done. */
+/** Whole or not at all. A driver that fails may have kept it anyway: then the rest is done. */
 const keep: Step<PauseContext> = {
   name: "keep",
   async run(context, _undo, signal) {

@@ -69,7 +69,7 @@ export class Sampler {
     const stats = await this.driver.stats(sandbox.handle).catch(() => undefined);
     if (!stats || sandbox.state !== "running") return;
     const [now, at] = [this.clock.now(), this.clock.monotonic()];
-    // The first sample tells of the time since the sandbox began.
+    // The first sample covers the time since the sandbox began.
     const age = Math.max(0, now - (sandbox.record.startedAt ?? sandbox.record.createdAt));
     const history = this.histories.get(id) ?? { samples: [], last: { cpuUsageUsec: 0, at: at - age } };
     const { last } = history;

@@ -51,7 +51,7 @@ export class SnapshotKeeper {
     for (const id of deleted) this.known.add(id);
     return this.queue.run(async () => {
       const { driver, store, events } = this.parts;
-      // Listed before it is asked what is needed: what is captured after this is no candidate, and what is let go of by then is noted.
+      // Listed before it is asked what is needed: what is captured after this is no candidate, and what is no longer needed by then is noted.
       const there = (await driver.snapshots.list()).map(({ id }) => id);
       if (there.length === 0) return;
       const needed = new Set((await store.templates.listSpecs()).flatMap(({ snapshot }) => (snapshot ? [snapshot.id] : [])));

@@ -37,7 +37,7 @@ export interface TemplateImagesDeps {
   readonly logger: Logger;
 }
 
-/** Does a push; tells of its progress and never rejects: what it comes to is the last event. */
+/** Does a push; reports its progress and never rejects: its result is the last event. */
 export type PushWork = (tell: (event: PushEvent) => void, signal: AbortSignal) => Promise<PushEvent>;
 
 /** Templates on their way out, as OCI images: to registries, and as archives. */

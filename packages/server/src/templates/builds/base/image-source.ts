@@ -16,7 +16,7 @@ export interface PulledImage {
 export interface PullRequest {
   readonly access?: RegistryAccess;
   readonly signal: AbortSignal;
-  /** Told of progress, a line each. */
+  /** Called with each line of progress. */
   readonly say: (line: string) => void;
   /** Holds the image's layers from before they are there. */
   readonly pin: Pin;

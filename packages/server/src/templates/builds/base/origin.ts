@@ -59,7 +59,7 @@ export async function originOf(stage: StageOrder, part: Part, context: OriginCon
   return { name, state, isTemplate: template !== undefined, ...(template ? { inherited: inheritedOf(template) } : {}) };
 }
 
-/** What a template hands on. Its commands run as they do in itself, whatever user and directory the next one has. */
+/** What a template passes on. Its commands run as they do in itself, whatever user and directory the next one has. */
 function inheritedOf({ startCmd, readyCmd, runAs, user, workdir, restrictions }: Inherited & RunAs): Inherited {
   const commands = { ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}), runAs: runAs ?? { user, workdir } };
   return { ...commands, ...(restrictions ? { restrictions } : {}) };

@@ -159,7 +159,7 @@ export class Session {
     return { ...state.env, PATH: whole, BASH_ENV: file };
   }
 
-  /** Tells of something that does not fail the build. */
+  /** Reports something that does not fail the build. */
   warn(part: Part, message: string): void {
     this.log.add(`[${part.prefix}] ${message}`, part.step, "warn");
   }
