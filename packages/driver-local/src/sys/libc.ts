@@ -57,8 +57,6 @@ export const MOVE_MOUNT_F_EMPTY_PATH = 4;
 export const MOUNT_ATTR = { RDONLY: 0x1, NOSUID: 0x2, NODEV: 0x4, NOEXEC: 0x8, IDMAP: 0x100000 } as const;
 
 export const CLONE = {
-  VM: 0x100,
-  VFORK: 0x4000,
   NEWNS: 0x20000,
   NEWCGROUP: 0x2000000,
   NEWUTS: 0x4000000,
@@ -103,32 +101,7 @@ export function umount2(target: string, flags = 0): void {
   syscall("umount2", [target, flags | UMOUNT_NOFOLLOW], target);
 }
 
-/** A descriptor of a mount; with OPEN_TREE_CLONE of a detached copy of it. */
-export function openTree(path: string, flags: number, dirFd: number = AT_FDCWD): number {
-  return syscall("open_tree", [dirFd, path, flags | OPEN_TREE_CLOEXEC], path);
-}
-
-/** Changes attributes of the mount behind `fd`; with MOUNT_ATTR.IDMAP `userNsFd` gives the mapping. */
-export function mountSetattr(
-  fd: number,
-  change: { set?: number; clear?: number; propagation?: number; userNsFd?: number },
-  recursive = false,
-): void {
-  const attr = new BigUint64Array([
-    BigInt(change.set ?? 0),
-    BigInt(change.clear ?? 0),
-    BigInt(change.propagation ?? 0),
-    BigInt(change.userNsFd ?? 0),
-  ]);
-  syscall("mount_setattr", [fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), attr, attr.byteLength]);
-}
-
-/** Attaches the (detached) mount behind `fd` at `target`. */
-export function moveMount(fd: number, target: string): void {
-  syscall("move_mount", [fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], target);
-}
-
-/** Moves **this thread** into a namespace. User namespaces can't be entered by a process with threads: see `child.ts`. */
+/** Moves **this thread** into a namespace. User namespaces can't be entered by a process with threads: see `ForkServer`. */
 export function setns(fd: number, nstype: number): void {
   syscall("setns", [fd, nstype]);
 }
