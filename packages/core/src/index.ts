@@ -1,3 +1,4 @@
+export * from "./at-once.ts";
 export * from "./blocked-networks.ts";
 export * from "./cleanup.ts";
 export * from "./clock.ts";
@@ -7,6 +8,7 @@ export * from "./exit-codes.ts";
 export * from "./ids.ts";
 export * from "./rounds.ts";
 export * from "./sandbox-state.ts";
+export * from "./semaphore.ts";
 export * from "./serial-queue.ts";
 export * from "./steps.ts";
 export * from "./text.ts";

@@ -1,3 +1,4 @@
+import { atOnce } from "@boxyard/core";
 import { type ConnectionOptions, Sandbox, type SandboxInfo } from "@boxyard/sdk";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -101,16 +102,13 @@ export async function kill(ids: readonly string[], options: KillOptions, context
     for await (const { sandboxId } of Sandbox.list({ ...target, metadata: options.metadata })) queue.push(sandboxId);
     if (queue.length === 0) context.output.note("no sandboxes");
   }
-  const worker = async () => {
-    for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-      if (await killOne(id, target)) await context.output.line(id);
-      else if (!options.all && !options.force) {
-        context.output.note(`no sandbox ${id}`);
-        context.exitCode = EXIT.failure;
-      }
+  await atOnce(queue, KILLS_AT_ONCE, async (id) => {
+    if (await killOne(id, target)) await context.output.line(id);
+    else if (!options.all && !options.force) {
+      context.output.note(`no sandbox ${id}`);
+      context.exitCode = EXIT.failure;
     }
-  };
-  await Promise.all(Array.from({ length: KILLS_AT_ONCE }, worker));
+  });
 }
 
 /** False when there is no such sandbox. */

@@ -1,12 +1,11 @@
 import { constants, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { chmod, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { AppError } from "@boxyard/core";
+import { AppError, atOnce } from "@boxyard/core";
 import type { EntryInfo, Sandbox } from "@boxyard/sdk";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { Progress } from "../output/progress.ts";
-import { atOnce } from "./at-once.ts";
 import { kindOf } from "./local-tree.ts";
 import { readLinks } from "./remote-links.ts";
 import { type RemoteFile, remoteTree } from "./remote-tree.ts";

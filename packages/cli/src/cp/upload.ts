@@ -1,9 +1,9 @@
 import { basename, resolve } from "node:path";
+import { atOnce } from "@boxyard/core";
 import type { Sandbox, UploadProgress, WriteEntry } from "@boxyard/sdk";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { Progress } from "../output/progress.ts";
-import { atOnce } from "./at-once.ts";
 import { kindOf, type LocalFile, type LocalTree, localFile, readLocalTree } from "./local-tree.ts";
 
 const FILES_AT_ONCE = 6;

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { AppError } from "@boxyard/core";
+import { AppError, Semaphore } from "@boxyard/core";
 import {
   DEFAULT_MAX_LAYER_BYTES,
   DEFAULT_MAX_LAYER_ENTRIES,
@@ -10,7 +10,6 @@ import {
 } from "@boxyard/driver";
 import { InodeSeeds, MAX_SEED, seedAbove } from "../pool-storage/inode-seeds.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
-import { Gate } from "./gate.ts";
 import { Making, takeAway } from "./making.ts";
 import { FILES, type Job, type LayerFacts } from "./worker/jobs.ts";
 import { exportStream, runWorker, type WorkerOptions } from "./worker/spawn.ts";
@@ -38,7 +37,7 @@ type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J,
 export class LayerStore {
   private readonly dataDir: string;
   private readonly quotaOf: ((maxBytes: number) => Promise<number>) | undefined;
-  private readonly gate = new Gate(MAX_MAKING);
+  private readonly gate = new Semaphore(MAX_MAKING);
   private readonly seeds: InodeSeeds;
 
   /** `quotaOf`: what a layer may take of the pool which may have so many bytes; no limit without. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { systemClock } from "@boxyard/core";
+import { atOnce, systemClock } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { openStore } from "../context.ts";
@@ -35,21 +35,16 @@ export async function release(config: ServerConfig, machine: Machine, args: read
 
 /** Ends every sandbox of the data directory, known to the store or not. Tries all of them, then throws the first failure. */
 export async function endAll(driver: SandboxDriver, store: Store | undefined): Promise<number> {
-  const handles = [...(await driver.list())];
   const failures: unknown[] = [];
   let ended = 0;
-  const worker = async () => {
-    for (let handle = handles.pop(); handle; handle = handles.pop()) {
-      const { sandboxId } = handle;
-      await driver.destroy(handle).then(
-        () => {
-          ended += 1;
-        },
-        (error: unknown) => failures.push(Object.assign(new Error(`sandbox ${sandboxId} could not be removed`), { cause: error })),
-      );
+  await atOnce(await driver.list(), AT_ONCE, async (handle) => {
+    try {
+      await driver.destroy(handle);
+      ended += 1;
+    } catch (error) {
+      failures.push(Object.assign(new Error(`sandbox ${handle.sandboxId} could not be removed`), { cause: error }));
     }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  });
   if (failures.length > 0) throw failures[0];
   for (const record of (await store?.listLiving()) ?? []) {
     await store?.updateSandbox(record.id, [record.state], { state: "dead", reason: "released", endedAt: systemClock.now() });

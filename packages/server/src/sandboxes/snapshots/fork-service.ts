@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { AppError, type Clock, type SandboxId, type TeamId } from "@boxyard/core";
+import { AppError, atOnce, type Clock, type SandboxId, type TeamId } from "@boxyard/core";
 import type { SandboxRecord, Store } from "../../store/index.ts";
 import type { CreateGate } from "../create/create-gate.ts";
 import { checkTimeout } from "../create/create-request.ts";
@@ -83,19 +83,15 @@ export class ForkService {
     const { templateEnv, commands } = source.facts;
     const input: CreateTemplate = { env: templateEnv ?? {}, ...commands, from: { snapshot: held, memory: true } };
     const copies: Forked[] = [];
-    let next = 0;
-    const worker = async () => {
-      for (let i = next++; i < ids.length; i = next++) {
-        const wanted = () => copyOf(source, ids[i] as SandboxId, timeoutMs, clock.now());
-        copies[i] = await gate
-          .run(caller, () => makeSandbox(this.parts, wanted(), input, caller))
-          .then(
-            (record) => ({ record }),
-            (error: unknown) => ({ error: told(error) }),
-          );
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, ids.length) }, worker));
+    await atOnce(ids.entries(), AT_ONCE, async ([i, id]) => {
+      const wanted = () => copyOf(source, id, timeoutMs, clock.now());
+      copies[i] = await gate
+        .run(caller, () => makeSandbox(this.parts, wanted(), input, caller))
+        .then(
+          (record) => ({ record }),
+          (error: unknown) => ({ error: told(error) }),
+        );
+    });
     return copies;
   }
 

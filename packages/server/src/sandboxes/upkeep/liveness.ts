@@ -1,5 +1,5 @@
 import type { AgentClient } from "@boxyard/agent-client";
-import { type Clock, Rounds } from "@boxyard/core";
+import { atOnce, type Clock, Rounds } from "@boxyard/core";
 import type { ServerConfig } from "../../config.ts";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
@@ -79,10 +79,7 @@ export class Liveness {
     const queue = [...this.parts.engine.sandboxes.all()].filter(
       ({ state, incarnation }) => state === "running" && incarnation?.isReachable,
     );
-    const worker = async () => {
-      for (let sandbox = queue.pop(); sandbox; sandbox = queue.pop()) await this.look(sandbox);
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    await atOnce(queue, AT_ONCE, (sandbox) => this.look(sandbox));
   }
 
   private async look(sandbox: Sandbox): Promise<void> {

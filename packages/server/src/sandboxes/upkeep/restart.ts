@@ -1,3 +1,4 @@
+import { atOnce } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { EndCause, SandboxRecord, Store } from "../../store/index.ts";
@@ -51,8 +52,8 @@ export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adopti
     if (cause === "adopted") adopted += 1;
     else if (cause !== "later" && cause !== "damaged" && sandbox) leftovers.push({ sandbox, cause });
   };
-  await inBatches(records, adopt);
-  if (policy === "adopt") await inBatches([...byId.values()], (handle) => adoptOrphan(parts, adoption, handle, adopt));
+  await atOnce(records, AT_ONCE, adopt);
+  if (policy === "adopt") await atOnce([...byId.values()], AT_ONCE, (handle) => adoptOrphan(parts, adoption, handle, adopt));
   const { gone, kept } = await sortOrphans(parts, policy, [...byId.values()]);
   const held = [...damaged, ...kept.map((handle): Held => ({ handle, cause: "unknown" }))];
   await parts.quarantine.hold(held);
@@ -116,18 +117,10 @@ async function adoptOne(
 }
 
 async function removeAll({ engine, quarantine }: RestartParts, leftovers: Leftover[], orphans: readonly SandboxHandle[]): Promise<void> {
-  await inBatches(leftovers, async ({ sandbox, cause }) => {
+  await atOnce(leftovers, AT_ONCE, async ({ sandbox, cause }) => {
     // The sweep tries again what fails here.
     if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});
     else await engine.end(sandbox, cause).catch(() => {});
   });
-  await inBatches(orphans, (handle) => quarantine.remove(handle));
-}
-
-async function inBatches<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length) await work(items[next++] as T);
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
+  await atOnce(orphans, AT_ONCE, (handle) => quarantine.remove(handle));
 }

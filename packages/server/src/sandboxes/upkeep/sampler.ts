@@ -1,4 +1,4 @@
-import { type Clock, Rounds } from "@boxyard/core";
+import { atOnce, type Clock, Rounds } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { SandboxMetric } from "@boxyard/spec/platform";
 import type { LivingSandboxes } from "../engine/living.ts";
@@ -57,10 +57,7 @@ export class Sampler {
     const queue = this.sandboxes.ofUsers().filter((sandbox) => sandbox.state === "running");
     const running = new Set(queue.map((sandbox) => sandbox.id as string));
     for (const id of this.histories.keys()) if (!running.has(id)) this.histories.delete(id);
-    const worker = async () => {
-      for (let sandbox = queue.pop(); sandbox; sandbox = queue.pop()) await this.sample(sandbox);
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    await atOnce(queue, AT_ONCE, (sandbox) => this.sample(sandbox));
   }
 
   private async sample(sandbox: Sandbox): Promise<void> {

@@ -1,4 +1,4 @@
-import { AppError, isAppError, type TeamId } from "@boxyard/core";
+import { AppError, isAppError, Semaphore, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ImageStore, SnapshotStore } from "@boxyard/driver";
 import type { PushEvent, PushTemplate } from "@boxyard/spec/platform";
@@ -17,7 +17,6 @@ import {
 import { wholeImage } from "../snapshots/whole-image.ts";
 import type { Templates } from "../templates.ts";
 import { imageOfTemplate } from "./template-image.ts";
-import { Turns } from "./turns.ts";
 
 /** Pushes and exports at work at once; each packs or reads whole layers, which is the machine's work. */
 const MAX_AT_ONCE = 4;
@@ -43,7 +42,7 @@ export type PushWork = (tell: (event: PushEvent) => void, signal: AbortSignal) =
 /** Templates on their way out, as OCI images: to registries, and as archives. */
 export class TemplateImages {
   private readonly deps: TemplateImagesDeps;
-  private readonly turns = new Turns(MAX_AT_ONCE);
+  private readonly turns = new Semaphore(MAX_AT_ONCE);
   private readonly blobs = new Map<string, LayerBlob>();
 
   constructor(deps: TemplateImagesDeps) {

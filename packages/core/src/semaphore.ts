@@ -1,5 +1,5 @@
 /** A limited number of places for work that runs at once; a caller that finds none waits, in order of arrival. */
-export class Turns {
+export class Semaphore {
   private free: number;
   private readonly waiting = new Set<() => void>();
 
@@ -19,6 +19,12 @@ export class Turns {
         mine = false;
       },
     };
+  }
+
+  /** Does `work` in a place. Rejects with the signal's reason when it aborts before the work has begun. */
+  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    using _place = await this.enter(signal);
+    return await work();
   }
 
   private async wait(signal: AbortSignal): Promise<void> {
