@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readTestConfig, runProgram } from "@boxyard/testkit";
+import { block } from "../support/documents.ts";
 import { BOXYARD } from "./support.ts";
 
 const config = readTestConfig();
@@ -53,16 +54,23 @@ function onSystemdMachine(script: string) {
   return runProgram(["unshare", "--mount", "sh", "-c", whole], { env, limitMs: 120_000 });
 }
 
+/** The commands of docs/production.md, at any free port. */
+const [INSTALL, STATUS, REMOVE] = block("docs/production.md", "sh", "service install")
+  .replaceAll("sudo ", "")
+  .replaceAll("./boxyard", BOXYARD)
+  .replace("127.0.0.1:3000", "127.0.0.1:0")
+  .split("\n");
+
 test("service install starts the server from a unit, which systemd finds in order; sandboxes outlive remove", async () => {
   const ended = await onSystemdMachine(`
     ${BOXYARD} service status || echo "rc $?"
-    ${BOXYARD} service install
-    ${BOXYARD} service status
+    ${INSTALL}
+    ${STATUS}
     cp /etc/systemd/system/boxyard.service ${directory}/seen.service
     stat -c %a ${config.dataDir}/service.env
     systemd-analyze verify ${directory}/seen.service
     id=$(${BOXYARD} sandbox create)
-    ${BOXYARD} service remove
+    ${REMOVE}
     test -e ${config.dataDir}/service.env || echo "nothing left: $(ls /etc/systemd/system)"
     ${BOXYARD} service status || echo "rc $?"
     ${BOXYARD} exec $id -- echo "still there"

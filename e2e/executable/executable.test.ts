@@ -15,6 +15,7 @@ import {
   type Snapshot,
   takeSnapshot,
 } from "@boxyard/testkit";
+import { block } from "../support/documents.ts";
 import { type HiddenCheckout, hideCheckout } from "./hidden-checkout.ts";
 
 const MARKER = "BOXYARD_TEST_RUN";
@@ -99,7 +100,9 @@ test("version and help need nothing and make nothing", async () => {
 });
 
 test("run sets the machine up from what it carries, and prints 42", async () => {
-  const first = await boxyard(["run", "--", "python3", "-c", "print(6*7)"], { limitMs: 180_000 });
+  const command = block("docs/dist.md", "sh").replace("./boxyard", '"$BOXYARD"');
+  if (!machine) throw new Error("the executable was not made; see the failure of beforeAll");
+  const first = await machine.run(["sh", "-ec", command], { cwd: work, env: { ...settings, BOXYARD: executable }, limitMs: 180_000 });
   expect(first).toMatchObject({ exitCode: 0, stdout: "42\n" });
   expect(first.stderr).toContain("setup: guest bundle");
   expect(readdirSync(work)).toEqual([]);

@@ -1,21 +1,15 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { block as blockOf } from "../support/documents.ts";
 import { usePlatform } from "../support/platform.ts";
 import { pythonClient } from "../support/published.ts";
 
 const platform = usePlatform();
-const readme = readFileSync(join(CHECKOUT, "README.md"), "utf8");
-
-/** The first code block in `language` that contains `part`. */
-function block(language: string, part: string): string {
-  const blocks = [...readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map((match) => match[1] ?? "");
-  const found = blocks.find((text) => text.includes(part));
-  if (!found) throw new Error(`README.md has no ${language} block with ${part}`);
-  return found;
-}
+/** A block of the README. */
+const block = (language: string, part: string) => blockOf("README.md", language, part);
 
 test("the two commands stand there as the tests run them", () => {
   expect(block("sh", "./boxyard run")).toBe("./boxyard run -- python3 -c 'print(6*7)'\n");

@@ -1,9 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
 import { startRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
+import { block as blockOf } from "../support/documents.ts";
 import { pythonClient } from "../support/published.ts";
 
 /*
@@ -40,14 +41,8 @@ async function sh(command: string, options: ProgramOptions = {}): Promise<string
   return ended.stdout;
 }
 
-/** The first code block of a document in this language that holds `part`. */
-function block(language: string, part: string, document = "README.md"): string {
-  const written = readFileSync(join(clone, document), "utf8");
-  const blocks = [...written.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(([, text = ""]) => text);
-  const found = blocks.find((text) => text.includes(part));
-  if (found === undefined) throw new Error(`${document} has no block in ${language} with ${part}`);
-  return found;
-}
+/** A block of a document of the clone. */
+const block = (language: string, part: string, document = "README.md") => blockOf(document, language, part, clone);
 
 function project(name: string, files: Readonly<Record<string, string>>): string {
   const directory = join(work, name);

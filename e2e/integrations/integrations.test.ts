@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
 import { ensureCodeInterpreter } from "../support/code-interpreter.ts";
+import { block } from "../support/documents.ts";
 import { usePlatform } from "../support/platform.ts";
 import { npmFrameworks, pythonFrameworks } from "../support/published.ts";
 
@@ -24,6 +25,10 @@ beforeAll(async () => {
   await ensureCodeInterpreter(platform());
   [python, modules] = [await pythonFrameworks(), join(await npmFrameworks(), "node_modules")];
 }, 600_000);
+
+test("the variables come from the README's command, as they do for every test", () => {
+  expect(block("docs/integrations.md", "sh")).toBe(block("README.md", "sh", "boxyard env"));
+});
 
 test("every framework of the table has its program", () => {
   const rows = [...DOCUMENT.matchAll(/^\| ([^|]+) \| `/gm)].map(([, name]) => name?.trim() ?? "");

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { block } from "../support/documents.ts";
 import { usePlatform } from "../support/platform.ts";
 
 const platform = usePlatform();
@@ -46,3 +47,24 @@ for (const { title, program, prints } of tasks) {
     expect((await platform().api({ path: "/v2/sandboxes" })).body).toEqual([]);
   }, 90_000);
 }
+
+test.each([
+  ["packages/sdk/PACKAGE.md", "node", "hello\n\n"],
+  // Its `await using` is TypeScript's, which Bun runs and Node 20 does not.
+  ["packages/sdk/README.md", process.execPath, ""],
+])(
+  "the program of %s runs as it stands",
+  async (document, runtime, stdout) => {
+    writeFileSync(join(project, "short.mjs"), block(document, "ts"));
+    const ended = await runProgram([runtime, "short.mjs"], { cwd: project, env: platform().env });
+    expect({ ...ended, ms: 0 }).toEqual({ exitCode: 0, stdout, stderr: "", ms: 0 });
+    expect((await platform().api({ path: "/v2/sandboxes" })).body).toEqual([]);
+  },
+  60_000,
+);
+
+test("the npm package's own README installs as docs/sdk.md does", () => {
+  const [install = "", variables] = block("packages/sdk/PACKAGE.md", "sh").split("\n");
+  expect(front).toContain(`${install}\n`);
+  expect(variables).toBe('eval "$(boxyard env)"');
+});

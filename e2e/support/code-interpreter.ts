@@ -4,6 +4,7 @@ import { hashSources } from "@boxyard/driver-local/carried";
 import { baseTarName } from "@boxyard/driver-local/setup";
 import { Template } from "@boxyard/sdk/template";
 import { CHECKOUT, type Platform, readTestConfig, runProgram } from "@boxyard/testkit";
+import { block } from "./documents.ts";
 
 const NAME = "code-interpreter";
 /** Of the recipe, what the template is made of. */
@@ -33,8 +34,8 @@ export async function ensureCodeInterpreter(platform: Platform): Promise<void> {
     await Template.fromArchive(archive).build(NAME, { ...server, memoryMB, cpuCount, tags: ["default", tag] });
     return;
   }
-  const argv = [process.execPath, "packages/cli/src/main.ts", "template", "rebuild", NAME];
-  const built = await runProgram(argv, { cwd: CHECKOUT, env: platform.env, limitMs: BUILD_LIMIT_MS });
+  const command = block("images/code-interpreter/README.md", "sh").replace(/^boxyard/, "./boxyard");
+  const built = await runProgram(["sh", "-ec", command], { cwd: CHECKOUT, env: platform.env, limitMs: BUILD_LIMIT_MS });
   if (built.exitCode !== 0) throw new Error(`boxyard template rebuild ${NAME} failed:\n${built.stdout}${built.stderr}`);
   await Template.assignTags(NAME, tag, server);
   await keep(archive, server);

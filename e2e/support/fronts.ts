@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHECKOUT, eventually, readTestConfig, runProgram } from "@boxyard/testkit";
+import { eventually, readTestConfig, runProgram } from "@boxyard/testkit";
+import { block } from "./documents.ts";
 
 /** Fronts of Debian's, unpacked and not installed: an installed one would be a service of the machine. */
 const PROGRAMS = { caddy: "usr/bin/caddy", nginx: "usr/sbin/nginx" } as const;
@@ -28,8 +29,7 @@ async function programOf(name: FrontName): Promise<string> {
 
 /** The block of docs/production.md in this language, with replacements of which each must be there. */
 function settingsOf(language: string, replacements: readonly (readonly [string | RegExp, string])[]): string {
-  const document = readFileSync(join(CHECKOUT, "docs/production.md"), "utf8");
-  let text = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(document)?.[1] ?? "";
+  let text = block("docs/production.md", language);
   for (const [part, other] of replacements) {
     const replaced = text.replace(part, other);
     if (replaced === text) throw new Error(`the ${language} block of docs/production.md does not say ${part}`);

@@ -5,15 +5,44 @@ import { MOVES } from "@boxyard/core";
 import { Glob } from "bun";
 import { ROOT } from "../config.ts";
 import { sourceFiles } from "../lib/files.ts";
-import { between, citations, drawMoves, headings, relativeLinks, tableNames, testReferences } from "./documents.ts";
+import { between, citations, drawMoves, fencedLanguages, headings, relativeLinks, tableNames, testReferences } from "./documents.ts";
 import { IMPORTS } from "./import-table.ts";
 
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
-const documents = [...new Glob("{*.md,docs/**/*.md,packages/*/*.md,images/**/*.md,e2e/**/*.md}").scanSync({ cwd: ROOT })].filter(
-  (path) => !path.includes("node_modules"),
-);
+// Bun's patterns take no alternatives that hold a slash: they would match nothing.
+const PLACES = ["*.md", "docs/**/*.md", "examples/*.md", "packages/*/*.md", "images/**/*.md", "e2e/**/*.md"];
+const documents = PLACES.flatMap((place) => [...new Glob(place).scanSync({ cwd: ROOT })]).filter((path) => !path.includes("node_modules"));
+
+/** Which tests run the code blocks of a document, by language. */
+const RUN_BY: Readonly<Record<string, readonly string[]>> = {
+  "CONTRIBUTING.md sh": [],
+  "README.md python": ["e2e/front-door/walk.test.ts", "e2e/front-door/readme.test.ts"],
+  "README.md sh": ["e2e/front-door/walk.test.ts", "e2e/front-door/readme.test.ts"],
+  "README.md ts": ["e2e/front-door/walk.test.ts", "e2e/front-door/readme.test.ts"],
+  "docs/dist.md sh": ["e2e/executable/executable.test.ts"],
+  "docs/integrations.md js": ["e2e/integrations/integrations.test.ts"],
+  "docs/integrations.md python": ["e2e/integrations/integrations.test.ts"],
+  "docs/integrations.md sh": ["e2e/integrations/integrations.test.ts"],
+  "docs/production.md caddyfile": ["e2e/support/fronts.ts"],
+  "docs/production.md nginx": ["e2e/support/fronts.ts"],
+  "docs/production.md sh": ["e2e/front-door/walk.test.ts", "e2e/cli/service.test.ts", "e2e/fronts/fronts.test.ts"],
+  "docs/sdk.md sh": ["e2e/sdk/tasks.test.ts"],
+  "docs/sdk.md text": ["e2e/sdk/tasks.test.ts"],
+  "docs/sdk.md ts": ["e2e/sdk/tasks.test.ts"],
+  "examples/README.md sh": ["e2e/examples.test.ts"],
+  "images/code-interpreter/README.md sh": ["e2e/support/code-interpreter.ts"],
+  "packages/sdk/PACKAGE.md sh": ["e2e/sdk/tasks.test.ts"],
+  "packages/sdk/PACKAGE.md ts": ["e2e/sdk/tasks.test.ts"],
+  "packages/sdk/README.md ts": ["e2e/sdk/tasks.test.ts"],
+};
 
 describe("the real documents", () => {
+  test("are found", () => {
+    expect(documents).toEqual(
+      expect.arrayContaining(["README.md", "docs/limitations.md", "docs/contract/routing.md", "examples/README.md"]),
+    );
+  });
+
   test("every relative link leads somewhere", () => {
     const broken = documents.flatMap((path) =>
       relativeLinks(read(path)).flatMap((target) => (existsSync(join(ROOT, dirname(path), target)) ? [] : [`${path} → ${target}`])),
@@ -33,6 +62,16 @@ describe("the real documents", () => {
       }),
     );
     expect(wrong).toEqual([]);
+  });
+
+  test("every command and program of a document is run by tests from the document's own text", () => {
+    const found = documents
+      .filter((path) => !path.includes("docs/contract/"))
+      .flatMap((path) => [...new Set(fencedLanguages(read(path)))].map((language) => `${path} ${language}`));
+    expect(found.sort()).toEqual(Object.keys(RUN_BY).sort());
+    const readers = Object.entries(RUN_BY).flatMap(([name, tests]) => tests.map((file) => ({ name, file })));
+    // A test that runs a document's text names the document.
+    expect(readers.filter(({ name, file }) => !read(file).includes(name.split(" ")[0] as string))).toEqual([]);
   });
 
   test("ARCHITECTURE.md draws the moves that the code allows", () => {

@@ -19,6 +19,11 @@ export function between(markdown: string, name: string): string {
   return found?.[1] ?? "";
 }
 
+/** Languages of a document's code blocks. Blocks of four backquotes hold a reference's types, which nobody runs. */
+export function fencedLanguages(markdown: string): string[] {
+  return [...markdown.matchAll(/^```(\w+)$/gm)].map((match) => match[1] ?? "");
+}
+
 /** Names in backquotes in the first column of every table. */
 export function tableNames(markdown: string): string[] {
   const cells = [...markdown.matchAll(/^\| ([^|]*)\|/gm)].map((match) => match[1] ?? "");
