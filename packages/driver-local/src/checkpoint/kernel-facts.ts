@@ -1,4 +1,5 @@
-import { copyFileSync, existsSync, readFileSync, renameSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { addMountNamespace } from "../rootfs/mounts.ts";
 import { bootId } from "../runtime/process.ts";
 import type { LocalParts } from "../sandbox.ts";
@@ -34,6 +35,9 @@ export function keepKernelFacts(parts: LocalParts, init: number): void {
   const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${init}/status`, "utf8"))?.[1];
   const found = `/proc/${parent}/root${CACHE}`;
   if (!existsSync(found)) return;
+  // Those of earlier boots and other versions.
+  const directory = dirname(kept);
+  for (const name of readdirSync(directory)) if (name.startsWith(basename(parts.paths.criuFacts))) rmSync(join(directory, name));
   copyFileSync(found, `${kept}.new`);
   renameSync(`${kept}.new`, kept);
 }
