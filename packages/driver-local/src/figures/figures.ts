@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, openSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, constants, fchmodSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
@@ -46,6 +46,7 @@ export class Figures {
   /** Those whose figures are fresh, the oldest first. */
   private fresh: { readonly shown: Shown; readonly since: number }[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
+  private first: { readonly limitBytes: number; readonly text: string } | undefined;
 
   private constructor(parts: FigureParts, logger: Pick<Logger, "warn">, gate: ReadGate, processors: Processors) {
     this.parts = parts;
@@ -66,38 +67,40 @@ export class Figures {
   /** Makes the files of a sandbox, `wanted` ones whatever they show, and says which it should see. Repeatable. */
   make(id: SandboxId, { memoryBytes, cpuCount }: ResourceLimits, wanted: readonly Figure[] = []): Figure[] {
     const directory = this.parts.factsOf(id);
-    const write = (name: Figure, text: string) => {
-      writeFileSync(join(directory, name), text);
-      // Whatever the umask is: the sandbox's users read these.
-      chmodSync(join(directory, name), 0o644);
-    };
-    write("meminfo", meminfoText({ limitBytes: memoryBytes, usageBytes: 0, stat: "", isV1: false }));
-    this.watch(id, memoryBytes);
+    const path = join(directory, "meminfo");
+    this.watch({ id, path, memoryBytes, inode: writeFact(path, this.firstText(memoryBytes)) });
     const processors = processorFiles(cpuCount, this.processors);
     if (processors.isAll && wanted.length < 2) return ["meminfo"];
-    write("cpuinfo", processors.info);
-    write("online", processors.online);
+    writeFact(join(directory, "cpuinfo"), processors.info);
+    writeFact(join(directory, "online"), processors.online);
     return ["meminfo", "cpuinfo", "online"];
+  }
+
+  /** Nobody reads it before it is written anew; most sandboxes have the same limit. */
+  private firstText(limitBytes: number): string {
+    if (this.first?.limitBytes !== limitBytes)
+      this.first = { limitBytes, text: meminfoText({ limitBytes, usageBytes: 0, stat: "", isV1: false }) };
+    return this.first.text;
   }
 
   /** Knows the sandboxes of an earlier process again. One that has no such file sees the machine's. */
   adopt(records: readonly SandboxRecord[]): void {
     for (const { sandboxId, resources } of records) {
       try {
-        this.watch(sandboxId, resources.memoryBytes);
+        const path = join(this.parts.factsOf(sandboxId), "meminfo");
+        this.watch({ id: sandboxId, path, memoryBytes: resources.memoryBytes, inode: statSync(path).ino });
       } catch (error) {
         if (!hasErrno(error, ...GONE)) this.logger.warn({ sandboxId, err: error }, "figures of this sandbox are not kept up to date");
       }
     }
   }
 
-  private watch(id: SandboxId, memoryBytes: number): void {
-    this.forget(id);
-    const path = join(this.parts.factsOf(id), "meminfo");
-    const shown = { id, path, inode: statSync(path).ino, memoryBytes, isFresh: false };
-    this.gate.mark(path);
+  private watch(sandbox: Omit<Shown, "isFresh">): void {
+    this.forget(sandbox.id);
+    const shown = { ...sandbox, isFresh: false };
+    this.gate.mark(shown.path);
     this.byInode.set(shown.inode, shown);
-    this.byId.set(id, shown);
+    this.byId.set(shown.id, shown);
   }
 
   /** Repeatable. */
@@ -156,5 +159,20 @@ export class Figures {
   close(): void {
     clearInterval(this.timer);
     this.gate.close();
+  }
+}
+
+/** Writes a file that the sandbox's users may read, whatever the umask is; gives its inode number. */
+function writeFact(path: string, text: string): number {
+  // Not truncated first: ext4 takes that for a replacement, and flushes the file at its close.
+  const file = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o644);
+  try {
+    const { ino, mode, size } = fstatSync(file);
+    if ((mode & 0o777) !== 0o644) fchmodSync(file, 0o644);
+    writeSync(file, text, 0);
+    if (size > Buffer.byteLength(text)) ftruncateSync(file, Buffer.byteLength(text));
+    return ino;
+  } finally {
+    closeSync(file);
   }
 }
