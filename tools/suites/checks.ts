@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkBoundaries } from "../checks/boundaries.ts";
 import { checkCycles } from "../checks/cycles.ts";
+import { deadExports } from "../checks/dead-exports.ts";
 import { checkPatterns } from "../checks/patterns.ts";
 import { checkFileSizes, longFunctions, type SizeExceptions } from "../checks/sizes.ts";
 import { checkSleeps, isTestCode } from "../checks/sleeps.ts";
@@ -47,11 +48,11 @@ export const types: Suite = {
 
 export const boundaries: Suite = {
   name: "boundaries",
-  proves: "imports follow the table and go in no circle; environment and exit stay where they belong",
+  proves: "imports follow the table and go in no circle, exports have a user; environment and exit stay where they belong",
   limitMs: 30_000,
   run: async () => {
     const sources = sourceFiles(["ts", "tsx"]);
-    const findings = [...sources.flatMap(checkBoundaries), ...checkCycles(sources)];
+    const findings = [...sources.flatMap(checkBoundaries), ...checkCycles(sources), ...deadExports(sources)];
     const lines = findings.map((found) => `${found.path}:${found.line}: ${found.message}`);
     return lines.length > 0 ? failedOne(lines.join("\n")) : passedOne();
   },

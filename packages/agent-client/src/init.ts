@@ -16,7 +16,7 @@ export interface InitBody {
 }
 
 const ATTEMPT_MS = 2000;
-export const AGENT_LIMIT_MS = 10_000;
+const AGENT_LIMIT_MS = 10_000;
 const FIRST_WAIT_MS = 5;
 const MAX_WAIT_MS = 200;
 

@@ -7,7 +7,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { Store } from "./store/index.ts";
 
 /** Name of the file of the data directory that says which store its sandboxes stand in. */
-export const STORE_ID_FILE = "store-id";
+const STORE_ID_FILE = "store-id";
 
 /**
  * What a starting server does with sandboxes that the driver has and the store does not know.

@@ -5,7 +5,7 @@ const BASH = "/bin/bash";
 /** What stands in for `/bin/bash`, which every public client names, in an image without it. All take `-l`, `-i` and `-c` as clients send them. */
 const STAND_INS: readonly (readonly string[])[] = [["/usr/bin/bash"], ["/usr/local/bin/bash"], ["/bin/sh"], ["/bin/busybox", "sh"]];
 
-export function isExecutable(path: string): boolean {
+function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -14,7 +14,7 @@ const LIMIT_MS = 35 * 60_000;
 export const unitPath = (name: string): string => join(UNIT_DIRECTORY, `${name}.service`);
 
 /** Settings may hold the password of a database: only root reads them. */
-export const environmentPath = (config: CliConfig): string => join(config.dataDir, "service.env");
+const environmentPath = (config: CliConfig): string => join(config.dataDir, "service.env");
 
 export function requireSystemd(): void {
   if (existsSync(BOOTED)) return;

@@ -5,7 +5,7 @@ import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
 import { usageError } from "../errors.ts";
 
 /** Templates that come with Boxyard, by name. */
-export const SHIPPED: readonly string[] = ["base", "code-interpreter"];
+const SHIPPED: readonly string[] = ["base", "code-interpreter"];
 
 /** What a recipe's `settings.json` says, as far as it is a Dockerfile's. */
 export interface RecipeSettings {

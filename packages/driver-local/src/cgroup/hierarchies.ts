@@ -6,7 +6,7 @@ import { AppError } from "@boxyard/core";
 export const CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"] as const;
 export type Controller = (typeof CONTROLLERS)[number];
 /** What bounds the bandwidth of disks, by its name in v1. Used only where somebody wants it: each hierarchy makes a create slower. */
-export const DISK_CONTROLLER = "blkio";
+const DISK_CONTROLLER = "blkio";
 /** Its name in v2. */
 export const DISK_CONTROLLER_V2 = "io";
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { GUEST_DIRECTORY, ROOT_MOUNT } from "../rootfs/mounts.ts";
 
 /** Files of the kernel that a sandbox sees its own version of, and the names of these among its host facts. */
-export const FIGURES = {
+const FIGURES = {
   meminfo: "/proc/meminfo",
   cpuinfo: "/proc/cpuinfo",
   online: "/sys/devices/system/cpu/online",

@@ -35,7 +35,7 @@ export function mostOrphaned(pids: readonly number[], read: ReadUpTo = readUpTo)
 }
 
 /** In the network namespace of a process, as far as is read. 0 when it has ended. */
-export function orphansOf(pid: number, read: ReadUpTo = readUpTo): number {
+function orphansOf(pid: number, read: ReadUpTo = readUpTo): number {
   let count = 0;
   for (const table of ["tcp", "tcp6"]) {
     for (const line of tableOf(`/proc/${pid}/net/${table}`, read).split("\n").slice(1)) {

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { EgressPolicy } from "@boxyard/driver";
-import { type Address, formatAddress, type Network, networkSize, parseNetwork } from "./addresses.ts";
+import { type Address, type Network, networkSize, parseNetwork } from "./addresses.ts";
 
 /**
  * Every name and number that one instance uses on the machine, worked out from its name and its range. Two instances with different names
@@ -97,9 +97,4 @@ export function leaseIndex(plan: Plan, address: Address): number {
 export function macOf(end: "sandbox" | "router" | "host", address: Address): Uint8Array {
   const kind = { sandbox: 0x62, router: 0x63, host: 0x64 }[end];
   return new Uint8Array([0x02, kind, address >>> 24, (address >>> 16) & 255, (address >>> 8) & 255, address & 255]);
-}
-
-/** For messages. */
-export function describeLease(address: Address): string {
-  return `${formatAddress(address)} (${leaseLink(address)})`;
 }

@@ -44,7 +44,7 @@ export function roomIn(dataDir: string, reserve: Reserve): PoolRoom {
 }
 
 /** True when the image has its blocks: what happens on the disk below it does not matter then. */
-export function isAllocated(image: string): boolean {
+function isAllocated(image: string): boolean {
   const { size, blocks } = statSync(image);
   return blocks * SECTOR > size * ALLOCATED;
 }

@@ -13,7 +13,7 @@ interface KernelSetting {
  * What set-up changes machine-wide: tables that all sandboxes share, made large enough for a thousand of them at their own limits. What
  * stands in them is on the account of the sandbox that put it there (files, processes, terminals, sockets), or small.
  */
-export const KERNEL_SETTINGS: readonly KernelSetting[] = [
+const KERNEL_SETTINGS: readonly KernelSetting[] = [
   // The kernel counts the instances of all sandboxes against one account of root's: the default of 128 is that of two sandboxes.
   { name: "fs.inotify.max_user_instances", atLeast: 131_072 },
   { name: "fs.inotify.max_user_watches", atLeast: 1_048_576 },

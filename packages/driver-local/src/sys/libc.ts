@@ -47,7 +47,7 @@ export const MS = {
 } as const;
 
 export const MNT_DETACH = 2;
-export const UMOUNT_NOFOLLOW = 8;
+const UMOUNT_NOFOLLOW = 8;
 
 export const OPEN_TREE_CLONE = 1;
 export const OPEN_TREE_CLOEXEC = O.CLOEXEC;

@@ -46,7 +46,7 @@ function lookUp(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** Deepest nesting of brackets outside strings, in one pass and before anything recursive sees the text. */
-export function depthOf(text: string): number {
+function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
   let inString = false;

@@ -12,8 +12,8 @@ export interface ProxyProblem {
   readonly page: { readonly title: string; readonly text: string };
 }
 
-export const NOT_FOUND_MESSAGE = "The sandbox was not found";
-export const PORT_CLOSED_MESSAGE = "The sandbox is running but port is not open";
+const NOT_FOUND_MESSAGE = "The sandbox was not found";
+const PORT_CLOSED_MESSAGE = "The sandbox is running but port is not open";
 const TOKEN_HEADER = "e2b-traffic-access-token";
 
 /** Both spellings: the interface document has `sandboxID`, the clients' contract `sandboxId`. */
@@ -156,7 +156,7 @@ export function problemResponse(request: RequestHead, problem: ProxyProblem, clo
 const BROWSER = /mozilla|chrome|safari|firefox|edge|opera|msie/i;
 
 /** True for what looks like a person's browser loading a page (docs/contract/routing.md, Browsers). */
-export function wantsPage(request: RequestHead): boolean {
+function wantsPage(request: RequestHead): boolean {
   const accept = (request.fields.get("accept") ?? "").toLowerCase();
   if (accept.includes("application/json") && !accept.includes("text/html")) return false;
   if (!BROWSER.test(request.fields.get("user-agent") ?? "")) return false;

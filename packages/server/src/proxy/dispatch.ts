@@ -130,7 +130,7 @@ export function isInternalAgentPath(port: number, target: string): boolean {
   return INTERNAL.has(canonicalPath(target));
 }
 
-export function canonicalPath(target: string): string {
+function canonicalPath(target: string): string {
   let path = target.split(/[?#]/, 1)[0] ?? "";
   for (let round = 0; round < 4 && path.includes("%"); round++) {
     path = path.replace(/%([0-9a-fA-F]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -23,7 +23,7 @@ import type { Flight, Route } from "./route-table.ts";
 
 const MAX_INTERIM = 32;
 /** Stands for the port in `maskRequestHost`. */
-export const PORT_MARK = "$" + "{PORT}";
+const PORT_MARK = "$" + "{PORT}";
 
 function forwardedOf(response: ResponseHead): Uint8Array {
   response.derived.forwarded ??= forwardedResponse(response, {});

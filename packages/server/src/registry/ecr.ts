@@ -18,7 +18,7 @@ const hex = (data: string) => createHash("sha256").update(data).digest("hex");
 const mac = (key: string | Buffer, data: string) => createHmac("sha256", key).update(data).digest();
 
 /** The headers of a signed POST of `body` to `/` (AWS Signature Version 4). `at`: milliseconds since 1970. */
-export function signedHeaders(credentials: AwsCredentials, host: string, body: string, at: number): Record<string, string> {
+function signedHeaders(credentials: AwsCredentials, host: string, body: string, at: number): Record<string, string> {
   const time = new Date(at).toISOString().replace(/[-:]|\.\d{3}/g, "");
   const headers = { "content-type": CONTENT_TYPE, host, "x-amz-date": time, "x-amz-target": TARGET };
   const names = Object.keys(headers).join(";");

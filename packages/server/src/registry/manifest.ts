@@ -114,7 +114,7 @@ export function choosePlatform({ manifests }: Index, wanted: Platform): Descript
   throw wrongPlatform(wanted, [...new Set(have)].join(", "));
 }
 
-export const wrongPlatform = (wanted: Platform, have: string) =>
+const wrongPlatform = (wanted: Platform, have: string) =>
   new AppError("failed_precondition", `The image is not there for ${wanted.os}/${wanted.architecture}, only for ${have || "nothing"}`, {
     reason: "image_platform",
   });

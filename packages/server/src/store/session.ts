@@ -7,7 +7,7 @@ import { storeFault } from "./store-fault.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 /** Tells that events were committed. */
-export class EventSignal {
+class EventSignal {
   private readonly listeners = new Set<() => void>();
 
   subscribe(listener: () => void): () => void {

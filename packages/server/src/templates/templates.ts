@@ -41,7 +41,7 @@ const ON_DEMAND: ReadonlySet<string> = new Set(["code-interpreter"]);
 export const isOfSnapshots = ({ versions }: Pick<Template, "versions">): boolean =>
   versions.length > 0 && versions.every(({ spec }) => spec.snapshot !== undefined);
 
-export function templateNotFound(text: string): AppError {
+function templateNotFound(text: string): AppError {
   const name = text.trim().toLowerCase();
   const shipped = Object.hasOwn(ALSO_CALLED, name) ? ALSO_CALLED[name] : name;
   const hint = shipped !== undefined && ON_DEMAND.has(shipped) ? `; \`boxyard template rebuild ${shipped}\` on the server makes it` : "";

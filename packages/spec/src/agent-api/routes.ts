@@ -23,13 +23,13 @@ const STATUSES: Readonly<Record<number, string>> = {
 };
 
 /** Error answers of an operation; 401 and the server's own 502 are possible for all. */
-export function agentErrors(...statuses: number[]) {
+function agentErrors(...statuses: number[]) {
   const own = [401, ...statuses].sort((a, b) => a - b).map((status) => [status, json(AgentError, STATUSES[status] ?? "Error")]);
   return { ...Object.fromEntries(own), 502: json(SandboxNotFound, "The sandbox was not found, or is not running") };
 }
 
 /** What leads a request to the agent of one sandbox. */
-export const RoutingHeaders = z.object({
+const RoutingHeaders = z.object({
   "Svc-Sandbox-Id": z.string().openapi({ description: "Identifier of the sandbox (also accepted as E2b-Sandbox-Id)" }),
   "Svc-Sandbox-Port": z.int().openapi({ description: "Port of the agent (also accepted as E2b-Sandbox-Port)", default: 49983 }),
 });

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 /** Deepest nesting of a JSON body. */
 export const MAX_JSON_DEPTH = 64;
 /** Longest lifetime in seconds that fits every clock involved; the server's own limit is lower. */
-export const MAX_SECONDS = 10 * 365 * 24 * 3600;
+const MAX_SECONDS = 10 * 365 * 24 * 3600;
 
 export const ErrorBody = z
   .object({

@@ -21,7 +21,7 @@ const fields = {
 };
 export const ApiKey = z.object(fields).openapi("TeamAPIKey");
 export type ApiKey = z.infer<typeof ApiKey>;
-export const CreatedApiKey = z
+const CreatedApiKey = z
   .object({ ...fields, key: z.string().openapi({ description: "Shown this one time: the server keeps its hash" }) })
   .openapi("CreatedTeamAPIKey");
 

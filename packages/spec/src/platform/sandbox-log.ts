@@ -18,7 +18,7 @@ export const SandboxLogs = z
     logEntries: z.array(SandboxLogEntry),
   })
   .openapi("SandboxLogs");
-export const SandboxLogsV2 = z.object({ logs: z.array(SandboxLogEntry) }).openapi("SandboxLogsV2Response");
+const SandboxLogsV2 = z.object({ logs: z.array(SandboxLogEntry) }).openapi("SandboxLogsV2Response");
 
 const v1Query = z.object({ start: millis.optional().openapi({ description: "Milliseconds since 1970" }), limit });
 const v2Query = z.object({

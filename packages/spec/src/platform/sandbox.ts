@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { Seconds, StringMap } from "./common.ts";
 
 /** Who may talk to whom. Members beyond these are known to the contract; the server refuses those it cannot enforce, it ignores none. */
-export const NetworkConfig = z
+const NetworkConfig = z
   .object({
     allowPublicTraffic: z.boolean().nullish(),
     allowOut: z.array(z.string()).nullish(),
@@ -62,7 +62,7 @@ export const Sandbox = z
   .openapi("Sandbox");
 export type Sandbox = z.infer<typeof Sandbox>;
 
-export const SandboxStateName = z.enum(["running", "paused"]).openapi("SandboxState");
+const SandboxStateName = z.enum(["running", "paused"]).openapi("SandboxState");
 
 const recordFields = {
   templateID: z.string(),

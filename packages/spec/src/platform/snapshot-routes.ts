@@ -5,10 +5,10 @@ import { Sandbox } from "./sandbox.ts";
 
 const tags = ["Sandboxes"];
 
-export const SandboxPause = z
+const SandboxPause = z
   .object({ memory: z.boolean().default(true), requireHealthyGuest: z.boolean().default(false) })
   .openapi("SandboxPauseRequest");
-export const SandboxFork = z
+const SandboxFork = z
   .object({
     timeout: Seconds.default(300),
     count: z.int("must be a whole number").min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(1),
@@ -17,12 +17,10 @@ export const SandboxFork = z
 export const SandboxForkResult = z
   .object({ sandbox: Sandbox.optional(), error: z.object({ code: z.int(), message: z.string() }).optional() })
   .openapi("SandboxForkResult");
-export const SandboxRollback = z
+const SandboxRollback = z
   .object({ snapshotID: z.string().openapi({ description: "Of a snapshot of this sandbox, or of the one that it was made from" }) })
   .openapi("SandboxRollbackRequest");
-export const NewSnapshot = z
-  .object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) })
-  .openapi("SandboxSnapshotRequest");
+const NewSnapshot = z.object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) }).openapi("SandboxSnapshotRequest");
 export const SnapshotInfo = z.object({ snapshotID: z.string(), names: z.array(z.string()) }).openapi("SnapshotInfo");
 const SnapshotsQuery = z.object({
   sandboxID: z.string().optional(),

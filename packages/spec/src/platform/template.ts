@@ -160,7 +160,7 @@ export const RegistryAccess = z
 export type RegistryAccess = z.infer<typeof RegistryAccess>;
 
 /** A stage of a Dockerfile: steps whose files later stages, and the template itself, copy out. */
-export const BuildStage = z
+const BuildStage = z
   .object({
     name: stageName,
     fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
@@ -229,7 +229,7 @@ export const BuildFiles = z
   .object({ present: z.boolean(), url: z.string().optional(), headers: z.record(z.string(), z.string()).optional() })
   .openapi("TemplateBuildFileUpload");
 
-export const BuildStatusName = z.enum(["waiting", "building", "ready", "error"]).openapi("TemplateBuildStatus");
+const BuildStatusName = z.enum(["waiting", "building", "ready", "error"]).openapi("TemplateBuildStatus");
 export const LogLevel = z.enum(["debug", "info", "warn", "error"]).openapi("LogLevel");
 export type LogLevel = z.infer<typeof LogLevel>;
 

@@ -35,7 +35,7 @@ export interface StandIn {
 }
 
 export const MACHINE = "203.0.113.2";
-export const OUTSIDE_GATEWAY = "203.0.113.1";
+const OUTSIDE_GATEWAY = "203.0.113.1";
 /** A server of the outside that everybody may reach. */
 export const PUBLIC = "198.51.100.7";
 /** Addresses of the outside that no sandbox may reach, though the machine can. */

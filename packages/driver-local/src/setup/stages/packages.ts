@@ -7,7 +7,7 @@ import type { SetupConfig, Stage, StageReport } from "../types.ts";
 import { NEEDED, type NeededPackage } from "./package-list.ts";
 
 /** What of `NEEDED` the machine lacks. */
-export function missingPackages(): readonly NeededPackage[] {
+function missingPackages(): readonly NeededPackage[] {
   return NEEDED.filter(({ program, compiles }) => (resources.compiles || !compiles) && findProgram(program) === undefined);
 }
 

@@ -9,7 +9,7 @@ import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 
 /** By this tag the start command is told from others (docs/contract/client.md, A process). */
-export const START_TAG = "start-command";
+const START_TAG = "start-command";
 
 /** Its environment stands below the user's; its start command is run. */
 export interface CreateTemplate extends StartCommands, Pick<TemplateSpec, "env"> {

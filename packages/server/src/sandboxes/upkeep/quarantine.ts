@@ -5,7 +5,7 @@ import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { Events, QuarantineCause } from "../../events.ts";
 
 /** Name of the file of the data directory that says which orphans there are, and since when. */
-export const ORPHANS_FILE = "orphans.json";
+const ORPHANS_FILE = "orphans.json";
 
 export interface QuarantineParts {
   readonly driver: Pick<SandboxDriver, "freeze" | "destroy">;

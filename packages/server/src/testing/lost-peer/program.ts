@@ -7,8 +7,8 @@ import { TEST_ID } from "../front.ts";
 
 /* One of three roles in a network namespace of its own; tells on standard output, a line each, what happens to it. */
 
-export const FRONT_PORT = 8080;
-export const SANDBOX_PORT = 9000;
+const FRONT_PORT = 8080;
+const SANDBOX_PORT = 9000;
 const tell = (line: string) => process.stdout.write(`${line}\n`);
 
 /** `/stream` sends for ever, every other path is never answered. */

@@ -9,7 +9,7 @@ import { BUILD_DIRECTORY } from "./build-settings.ts";
 import type { BuildState } from "./state.ts";
 import { Workspace, type WorkspaceDeps } from "./workspace.ts";
 
-export const STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const RUN_LIMIT_MS = 3600_000;
 /** Exit code for a program that is not there. */
 const NOT_FOUND = 127;
