@@ -13,6 +13,7 @@ import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
 import { sdk } from "./sdk.ts";
 import { snapshot } from "./snapshot.ts";
+import { startFromMemory } from "./start-from-memory.ts";
 import { templateCached } from "./template-cached.ts";
 import { templateMemory } from "./template-memory.ts";
 import { templateRun } from "./template-run.ts";
@@ -40,6 +41,7 @@ export const benches: readonly Bench[] = [
   templateRun,
   templateUnpack,
   templateMemory,
+  startFromMemory,
 ];
 
 /** Promises that nothing here measures, and why. */

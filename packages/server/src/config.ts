@@ -32,6 +32,8 @@ export interface ServerConfig {
   readonly onUnresponsive: "none" | "kill";
   /** How long sandboxes that the store does not know are kept. */
   readonly orphanMinutes: number;
+  /** Whether templates with a start command start from the memory that their builds keep. */
+  readonly startsFromMemory: boolean;
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
   /** Of layers that only the build cache refers to, in MiB. */
@@ -130,6 +132,7 @@ const Env = z.object({
   BOXYARD_PROBE_SECONDS: count(0).default(30),
   BOXYARD_ON_UNRESPONSIVE: z.enum(["none", "kill"]).default("none"),
   BOXYARD_ORPHAN_MINUTES: count(1).max(10_080, "must be at most 10080").default(60),
+  BOXYARD_START_FROM_MEMORY: z.enum(["on", "off"]).default("on"),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),
   BOXYARD_MAX_QUEUED_BUILDS: count(1).default(20),
   BOXYARD_MAX_BUILD_CACHE_MIB: count(0).default(20_480),
@@ -181,6 +184,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     probeSeconds: e.BOXYARD_PROBE_SECONDS,
     onUnresponsive: e.BOXYARD_ON_UNRESPONSIVE,
     orphanMinutes: e.BOXYARD_ORPHAN_MINUTES,
+    startsFromMemory: e.BOXYARD_START_FROM_MEMORY === "on",
     maxBuilds: e.BOXYARD_MAX_BUILDS,
     maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
     maxBuildCacheMib: e.BOXYARD_MAX_BUILD_CACHE_MIB,

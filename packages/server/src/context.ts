@@ -137,9 +137,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const sampler = new Sampler(engine.sandboxes, driver, clock);
   const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
-  const { maxTimeoutHours } = config;
-  const [gate, idempotency] = [gateOf(config, clock), new Idempotency(store, clock)];
-  const serving = { ...making, ...made, snapshotKeeper, gate, idempotency, templates, store, driver, events, maxTimeoutHours };
+  const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events };
   const sandboxes = new SandboxService({ ...serving, sampler, liveness, logs: sandboxLogs });
   const context: ServerContext = {
     config,
@@ -199,6 +197,12 @@ const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...li
 const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "driver" | "clock" | "events">) =>
   new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
 const keepOrphansMs = ({ orphanMinutes }: ServerConfig, policy?: OrphanPolicy) => (policy === "remove" ? 0 : orphanMinutes * 60_000);
+const rulesOf = (config: ServerConfig, store: Store, clock: Clock) => ({
+  gate: gateOf(config, clock),
+  idempotency: new Idempotency(store, clock),
+  maxTimeoutHours: config.maxTimeoutHours,
+  startsFromMemory: config.startsFromMemory,
+});
 const gateOf = ({ maxCreates, maxQueuedCreates }: ServerConfig, clock: Clock) =>
   new CreateGate({ concurrent: maxCreates, queued: maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
 const engineOf = (parts: EngineParts, observer?: StepObserver): Engine => new Engine({ ...parts, ...(observer && { observer }) });

@@ -57,6 +57,10 @@ export class Events {
     this.logger.info({ ...named(of), snapshot }, "sandbox rolled back");
     this.tell(of, "info", "The sandbox goes on from a snapshot", { event: "rolled_back" });
   }
+  bootsInstead(of: Subject, snapshot: string, error: unknown): void {
+    this.logger.warn({ ...named(of), snapshot, err: error }, "sandbox could not start from memory; it boots, and runs its start command");
+    this.tell(of, "warn", "The sandbox could not start from its template's memory; it boots instead", { event: "boots_instead" });
+  }
   snapshotKept(snapshot: string, keepMs: number): void {
     this.logger.warn({ snapshot, keepMs }, "the driver has a snapshot that the store does not know; it is kept for a time");
   }

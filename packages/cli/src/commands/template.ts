@@ -50,6 +50,7 @@ const outcome = (command: Command): Command =>
     .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
     .option("--start-cmd <command>", "program that runs in every sandbox from its start")
     .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")
+    .option("--no-start-from-memory", "each sandbox runs the start command, and is no copy of one in which it was ready")
     .option("--no-new-privileges", "neither sudo nor file capabilities work in its sandboxes")
     .option("--no-ptrace", "their root looks into no process of another user")
     .option("--max-open-files <count>", "files that one process of its sandboxes may have open (default: the server's setting)", parseCount)

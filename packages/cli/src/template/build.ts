@@ -19,6 +19,7 @@ export interface BuildOptions {
   readonly disk?: number;
   /** False: sandboxes of the template can't gain privileges (sudo). */
   readonly newPrivileges?: boolean;
+  readonly startFromMemory?: boolean;
   readonly ptrace?: boolean;
   readonly maxOpenFiles?: number;
   readonly cache: boolean;
@@ -69,9 +70,13 @@ export async function buildAs(
 const sizeOf = ({ cpus, memory, disk }: Partial<BuildOptions>) => ({ cpuCount: cpus, memoryMB: memory, diskSizeMB: disk });
 
 /** What the command line says of the template's sandboxes, over what its file says. */
-function withOutcome(template: Template, { startCmd, readyCmd, newPrivileges, ptrace, maxOpenFiles }: Partial<BuildOptions>): Template {
+function withOutcome(
+  template: Template,
+  { startCmd, readyCmd, startFromMemory, newPrivileges, ptrace, maxOpenFiles }: Partial<BuildOptions>,
+): Template {
   const started = startCmd === undefined ? template : template.setStartCmd(startCmd);
-  const ready = readyCmd === undefined ? started : started.setReadyCmd(readyCmd);
+  const waited = readyCmd === undefined ? started : started.setReadyCmd(readyCmd);
+  const ready = startFromMemory === false ? waited.startFromMemory(false) : waited;
   const restrictions = {
     ...(newPrivileges === false && { noNewPrivileges: true }),
     ...(ptrace === false && { noPtrace: true }),

@@ -107,6 +107,7 @@ export interface TemplateParts {
   readonly startCmd?: string | undefined;
   readonly readyCmd?: string | undefined;
   readonly restrictions?: TemplateRestrictions | undefined;
+  readonly startFromMemory?: boolean | undefined;
   /** Steps that follow are not taken from the cache. */
   readonly force: boolean;
   /** Who asked for the origin, and for the start and ready commands. */

@@ -86,7 +86,7 @@ export interface StartedSteps {
 export function startBuild(
   api: ApiClient,
   ref: BuildRef,
-  { startCmd, readyCmd, restrictions, origin }: TemplateParts,
+  { startCmd, readyCmd, restrictions, startFromMemory, origin }: TemplateParts,
   { stages, steps, secrets, force }: StartedSteps,
   options: RequestOptions,
 ): Promise<void> {
@@ -105,6 +105,7 @@ export function startBuild(
       ...(startCmd ? { startCmd } : {}),
       ...(readyCmd ? { readyCmd } : {}),
       ...(restrictions ? { restrictions } : {}),
+      ...(startFromMemory === undefined ? {} : { startFromMemory }),
     },
     read: ignore,
   });

@@ -183,6 +183,15 @@ export class Template {
   }
 
   /**
+   * Whether sandboxes start from the memory of one in which the start command was ready (default, where the server can), or each runs the start
+   * command. Turn it off for programs that must not begin as copies of one another: generators of random numbers that they have seeded
+   * themselves go on alike.
+   */
+  startFromMemory(enabled: boolean): Template {
+    return this.change({ startFromMemory: enabled });
+  }
+
+  /**
    * Builds the template under a name (`name` or `name:tag`) and waits for it. Equal steps of earlier builds are taken from the cache.
    *
    * @throws BuildError when a step fails.

@@ -2,11 +2,12 @@ import type { AgentAccess } from "@boxyard/agent-client";
 import type { Clock } from "@boxyard/core";
 import type { Admission } from "./create/admission.ts";
 import type { CapacityGate } from "./create/capacity-gate.ts";
-import { type BuildSandbox, newBuildRecord } from "./create/new-record.ts";
+import { type BuildSandbox, newBuildRecord, newTrialRecord, type Trial } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import { addressOf, type Sandbox } from "./engine/sandbox.ts";
 import type { Tokens } from "./tokens.ts";
 import { createTransition } from "./transitions/create.ts";
+import { snapshot } from "./transitions/snapshot.ts";
 
 export interface BuildSandboxesParts {
   readonly engine: Engine;
@@ -36,6 +37,21 @@ export class BuildSandboxes {
       return admitted;
     });
     return { sandbox, agent: { address: addressOf(sandbox), accessToken: tokens.access(sandbox.id) } };
+  }
+
+  /** Captures, under this name, a sandbox of a template in which the start command is ready, and ends it. */
+  async captureStarted(trial: Trial, id: string, signal: AbortSignal): Promise<void> {
+    const { engine, admission, capacity, clock } = this.parts;
+    const record = newTrialRecord(trial, clock.now());
+    await capacity.run(record.facts.resources, async () => {
+      const sandbox = admission.admit(record);
+      try {
+        await engine.make(sandbox, createTransition, trial.spec, { signal });
+        await engine.run(sandbox, snapshot, { id, memory: true }, { signal });
+      } finally {
+        await this.close(sandbox);
+      }
+    });
   }
 
   /** Works on a sandbox while nothing else happens to it. */

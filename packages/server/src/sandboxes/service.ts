@@ -45,6 +45,8 @@ export interface SandboxServiceParts {
   readonly liveness: Liveness;
   readonly logs: SandboxLogs;
   readonly maxTimeoutHours: number;
+  /** Whether templates start from the memory that their builds have kept. */
+  readonly startsFromMemory: boolean;
 }
 
 export interface CreateOptions {
@@ -75,9 +77,12 @@ const MAX_METRIC_IDS = 100;
  */
 export class SandboxService {
   private readonly parts: SandboxServiceParts;
+  /** Memory of templates that could not be started from; undefined when nothing is to start from memory. */
+  private readonly brokenImages: Set<string> | undefined;
 
   constructor(parts: SandboxServiceParts) {
     this.parts = parts;
+    this.brokenImages = parts.startsFromMemory ? new Set() : undefined;
   }
 
   /** Makes a sandbox and returns when it runs. When it throws, nothing of it is left, or the sweep removes it. */
@@ -88,7 +93,9 @@ export class SandboxService {
     // With a key the client may come back for the answer, so a lost connection is no reason to give up.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
     const make = (id: SandboxId) =>
-      gate.run(caring, () => makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(wanted.template.spec), caring));
+      gate.run(caring, () =>
+        makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(wanted.template.spec, this.brokenImages), caring),
+      );
     const recall = async (id: SandboxId) => {
       const record = await store.getSandbox(id);
       return record?.startedAt === undefined ? undefined : record;
@@ -270,10 +277,13 @@ export class SandboxService {
   }
 }
 
-const createInput = ({ snapshot, ...spec }: TemplateSpec): CreateTemplate => ({
-  ...spec,
-  ...(snapshot && { from: { snapshot: snapshot.id, memory: snapshot.memory } }),
-});
+/** `broken`: what could not be started from is not tried again. */
+function createInput(spec: TemplateSpec, broken: Set<string> | undefined): CreateTemplate {
+  const { snapshot, started, ...template } = spec;
+  if (snapshot) return { ...template, from: { snapshot: snapshot.id, memory: snapshot.memory } };
+  if (started === undefined || !broken || broken.has(started)) return template;
+  return { ...template, from: { snapshot: started, memory: true }, bootsInstead: () => broken.add(started) };
+}
 
 function cannotPause(id: SandboxId, state: string): AppError {
   const message =

@@ -134,6 +134,8 @@ export interface TemplateSpec extends StartCommands {
   readonly image: ImageRef;
   /** Set: the version is a snapshot of a sandbox. */
   readonly snapshot?: SnapshotOrigin;
+  /** The driver's name of a snapshot, with memory, of a sandbox of it whose start command is ready: sandboxes start from that. */
+  readonly started?: string;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskMB: number;

@@ -10,8 +10,8 @@ import { Downloads, Reach, type ReachOptions, removeWorkDirectories, Transport }
 import type { BuildSandboxes } from "../sandboxes/build-sandboxes.ts";
 import type { Engine } from "../sandboxes/engine/engine.ts";
 import { newSeed } from "../sandboxes/tokens.ts";
-import type { SnapshotKeeper } from "../sandboxes/upkeep/snapshot-keeper.ts";
-import type { Store } from "../store/index.ts";
+import { type SnapshotKeeper, snapshotsOf } from "../sandboxes/upkeep/snapshot-keeper.ts";
+import type { Store, TemplateVersion } from "../store/index.ts";
 import { RegistryImages } from "./builds/base/registry-images.ts";
 import { Builds } from "./builds/builds.ts";
 import { BuildLayers } from "./builds/finish/build-layers.ts";
@@ -86,24 +86,29 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
       maxCacheBytes: config.maxBuildCacheMib * 2 ** 20,
     }),
     caches,
+    startsFromMemory: config.startsFromMemory,
     maxCpuCount: Math.max(DEFAULT_CPU_COUNT, availableParallelism()),
     maxBuilds: config.maxBuilds,
     maxPerTeam: config.maxQueuedBuilds,
   });
   const slugOf = async (teamId: TeamId) => (await store.teamSlug(teamId)) ?? "";
+  const removed = (versions: readonly TemplateVersion[]) =>
+    deps.snapshotKeeper
+      .collect(versions.flatMap(({ spec }) => snapshotsOf(spec)))
+      .catch((error: unknown) => deps.logger.error({ err: error }, "snapshots are not collected"));
   const snapshotCatalog = new SnapshotCatalog({
     store,
     templates,
     clock,
     slugOf,
     usersOf: (buildIds) => engine.sandboxes.usersOfBuilds(buildIds),
-    removed: (ids) =>
-      deps.snapshotKeeper.collect(ids).catch((error: unknown) => deps.logger.error({ err: error }, "snapshots are not collected")),
+    removed,
   });
   const catalog = new Catalog({
     store,
     templates,
     snapshots: snapshotCatalog,
+    removed,
     clock,
     usersOf: (id) => engine.sandboxes.usersOf(id),
     slugOf,

@@ -18,6 +18,8 @@ export interface CatalogDeps {
   readonly clock: Clock;
   /** Ids of the sandboxes, running or paused, that were made from a template. */
   readonly usersOf: (id: TemplateId) => readonly string[];
+  /** Called when versions were deleted. */
+  readonly removed: (versions: readonly TemplateVersion[]) => Promise<void>;
   /** Ends the builds of a template that have not ended. */
   readonly endBuilds: (id: TemplateId) => Promise<void>;
   /** Namespace of a team. */
@@ -133,6 +135,7 @@ export class Catalog {
     await endBuilds(record.id);
     await store.templates.remove(record.id);
     await templates.load();
+    await this.deps.removed(template.versions);
   }
 
   private refuseSnapshots(teamId: TeamId, name: string | undefined, field: string): void {

@@ -226,6 +226,14 @@ export const SETTINGS = [
     meaning: "How long sandboxes that the store does not know are kept, frozen and listed by `boxyard doctor`, before they are removed.",
   },
   {
+    name: "BOXYARD_START_FROM_MEMORY",
+    form: "on | off",
+    usedBy: "server",
+    default: "on",
+    meaning:
+      "Whether a build of a template with a start command keeps the memory of a sandbox in which that is ready, and sandboxes start from it. A build turns it off for its template (`--no-start-from-memory`).",
+  },
+  {
     name: "BOXYARD_MAX_BUILDS",
     form: "number",
     usedBy: "server",

@@ -382,6 +382,7 @@ export type TemplateBuildStartV2 = {
   readonly startCmd?: string | undefined;
   readonly readyCmd?: string | undefined;
   readonly restrictions?: TemplateRestrictions | undefined;
+  readonly startFromMemory?: boolean | undefined;
   readonly secrets?: Readonly<Record<string, string>> | undefined;
   readonly stages?: readonly TemplateBuildStage[] | undefined;
 };

@@ -215,6 +215,10 @@ export const StartBuild = z
       .max(1 << 17)
       .optional(),
     restrictions: Restrictions.optional(),
+    startFromMemory: z.boolean().default(true).openapi({
+      description:
+        "Sandboxes start from the memory of one in which the start command is ready, where the server can; false: each runs the start command",
+    }),
     secrets: z
       .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))
       .refine((secrets) => Object.keys(secrets).length <= MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)

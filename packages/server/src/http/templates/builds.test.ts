@@ -181,12 +181,22 @@ describe("a build", () => {
       if (args.at(-1) === "ready?") return { exitCode: ++asked % 3 === 0 ? 0 : 1 };
       return undefined;
     };
-    const parent = await bench.build("serving", { steps: [{ type: "ENV", args: ["P", "1"] }], startCmd: "serve", readyCmd: "ready?" });
+    const parent = await bench.build("serving", {
+      steps: [{ type: "ENV", args: ["P", "1"] }],
+      startCmd: "serve",
+      readyCmd: "ready?",
+      startFromMemory: false,
+    });
     expect([parent.status, asked]).toEqual(["ready", 3]);
     expect(await bench.log(parent.of)).toEqual(
       expect.arrayContaining(["Running start command: serve", "Waiting for template to be ready: ready?", "Template is ready"]),
     );
-    const child = await bench.build("serving-child", { fromImage: undefined, fromTemplate: "serving", steps: [run("more")] });
+    const child = await bench.build("serving-child", {
+      fromImage: undefined,
+      fromTemplate: "serving",
+      steps: [run("more")],
+      startFromMemory: false,
+    });
     expect([child.status, asked]).toEqual(["ready", 6]);
     const { sandboxID } = await s.create({ templateID: "serving-child" });
     expect(asked).toBe(9);

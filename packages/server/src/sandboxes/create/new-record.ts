@@ -1,12 +1,12 @@
 import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { ImageRef, ResourceLimits } from "@boxyard/driver";
-import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateVersion } from "../../store/index.ts";
+import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec, TemplateVersion } from "../../store/index.ts";
 import { newInitKey } from "../tokens.ts";
 
 /** What is wanted of a new sandbox, checked. */
 export interface CreateSandbox {
   readonly teamId: TeamId;
-  readonly template: TemplateVersion;
+  readonly template: Pick<TemplateVersion, "templateId" | "buildId" | "name" | "spec">;
   readonly timeoutMs: number;
   readonly envVars: Readonly<Record<string, string>>;
   readonly settings: SandboxSettings;
@@ -84,4 +84,20 @@ export function newBuildRecord({ teamId, templateId, buildId, image, resources }
     facts: { alias: "build", image, resources, envVars: {}, user: "root", workdir: "/", initKey: newInitKey(), timeoutMs: BUILD_MS },
     settings: { metadata: {}, egress: { internetAccess: true }, allowPublicTraffic: false },
   };
+}
+
+/** What a build has made, to be tried. */
+export interface Trial {
+  readonly teamId: TeamId;
+  readonly templateId: TemplateId;
+  readonly buildId: string;
+  readonly spec: TemplateSpec;
+}
+
+/** The record of a sandbox as users get them of a template, but that a build's end ends it. Nothing of the build is in it. */
+export function newTrialRecord({ teamId, templateId, buildId, spec }: Trial, now: number): SandboxRecord {
+  const settings: SandboxSettings = { metadata: {}, egress: { internetAccess: true }, allowPublicTraffic: false };
+  const template = { templateId, buildId, name: "build", spec };
+  const record = newRecord(newSandboxId(), { teamId, template, timeoutMs: BUILD_MS, envVars: {}, settings }, now);
+  return { ...record, owner: { kind: "build", id: buildId } };
 }

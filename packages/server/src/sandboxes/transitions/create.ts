@@ -1,5 +1,5 @@
 import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
-import type { Step } from "@boxyard/core";
+import { AppError, type Step } from "@boxyard/core";
 import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
 import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec } from "../../store/index.ts";
 import { readyOfSandbox, untilReady } from "../../templates/ready.ts";
@@ -15,23 +15,58 @@ const START_TAG = "start-command";
 export interface CreateTemplate extends StartCommands, Pick<TemplateSpec, "env"> {
   /** Begins with what a snapshot holds; with its memory the start command runs already. */
   readonly from?: SnapshotRef;
+  /** Set: a boot comes to the same as `from`. Called when that could not be started from, and a boot is tried. */
+  readonly bootsInstead?: (() => void) | undefined;
 }
 
 export interface CreateContext extends TransitionContext {
   readonly template: CreateTemplate;
+  /** What it really begins with. */
+  from: SnapshotRef | undefined;
+  /** True between the driver's create and its start. */
+  isCreated: boolean;
 }
 
 const create: Step<CreateContext> = {
   name: "create",
-  async run({ parts, sandbox, template: { from } }, _undo, signal) {
-    await parts.driver.create({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, signal);
-  },
+  run: (context, _undo, signal) => orBoot(context, signal, () => createFrom(context, signal)),
 };
 
 const start: Step<CreateContext> = {
   name: "start",
-  run: ({ parts, sandbox }, _undo, signal) => parts.driver.start(sandbox.handle, signal),
+  run: (context, _undo, signal) =>
+    orBoot(context, signal, async () => {
+      const { parts, sandbox, isCreated } = context;
+      if (!isCreated) await createFrom(context, signal);
+      context.isCreated = false;
+      // A start that fails leaves nothing of the sandbox.
+      await parts.driver.start(sandbox.handle, signal);
+    }),
 };
+
+async function createFrom(context: CreateContext, signal: AbortSignal): Promise<void> {
+  const { parts, sandbox, from } = context;
+  await parts.driver.create({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, signal);
+  context.isCreated = true;
+}
+
+/** Where a boot comes to the same, what is wrong with the image of the memory must not keep a sandbox from starting. */
+async function orBoot(context: CreateContext, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const { parts, sandbox, template } = context;
+    if (!context.from || !template.bootsInstead || signal.aborted || isOfLoad(error)) throw error;
+    parts.events.bootsInstead(sandbox.record, context.from.snapshot, error);
+    template.bootsInstead();
+    context.from = undefined;
+    await work();
+  }
+}
+
+/** It would be no better without the image. */
+const isOfLoad = (error: unknown): boolean =>
+  error instanceof AppError && ["resource_exhausted", "unavailable", "deadline_exceeded", "aborted", "canceled"].includes(error.code);
 
 const init: Step<CreateContext> = {
   name: "init",
@@ -46,8 +81,8 @@ const init: Step<CreateContext> = {
 /** What the template wants to run in every sandbox. The create is answered when that is ready; it goes on when the server closes its stream. */
 const startCommand: Step<CreateContext> = {
   name: "startCommand",
-  async run({ parts, sandbox, template }, _undo, signal) {
-    const { startCmd, readyCmd, runAs, ports = [], from } = template;
+  async run({ parts, sandbox, template, from }, _undo, signal) {
+    const { startCmd, readyCmd, runAs, ports = [] } = template;
     if ((!startCmd && !readyCmd) || from?.memory) return;
     const { user, workdir } = runAs ?? sandbox.record.facts;
     const agent = { address: addressOf(sandbox), accessToken: parts.tokens.access(sandbox.id) };
@@ -78,7 +113,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
   to: "running",
   onFailure: "remove",
   limitMs: CREATE_MS,
-  prepare: (base, template) => ({ ...base, template }),
+  prepare: (base, template) => ({ ...base, template, from: template.from, isCreated: false }),
   steps: [create, start, init, startCommand],
   /** The lifetime begins here, so that starting takes nothing of it. */
   result({ parts, sandbox }) {
@@ -136,7 +171,7 @@ export function initBodyOf(
     timestamp: new Date(clock.now()).toISOString(),
   };
   // A build must not find in its environment what would be untrue of the sandboxes that start from it.
-  if (owner.kind === "build") return { ...common, envVars: {} };
+  if (owner.kind === "build" && facts.templateEnv === undefined) return { ...common, envVars: {} };
   const user = userInit(record, { ...authorities.env, ...templateEnv });
   // Without any the agent need not look at the image's list.
   return { ...common, ...user, ...(authorities.pem === "" ? {} : { caBundle: authorities.pem }) };

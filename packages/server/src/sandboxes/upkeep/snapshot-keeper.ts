@@ -1,7 +1,7 @@
 import { type Clock, SerialQueue } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
-import type { Store } from "../../store/index.ts";
+import type { Store, TemplateSpec } from "../../store/index.ts";
 
 export interface SnapshotKeeperParts {
   readonly driver: Pick<SandboxDriver, "snapshots">;
@@ -54,7 +54,7 @@ export class SnapshotKeeper {
       // Listed before it is asked what is needed: what is captured after this is no candidate, and what is no longer needed by then is noted.
       const there = (await driver.snapshots.list()).map(({ id }) => id);
       if (there.length === 0) return;
-      const needed = new Set((await store.templates.listSpecs()).flatMap(({ snapshot }) => (snapshot ? [snapshot.id] : [])));
+      const needed = new Set((await store.templates.listSpecs()).flatMap(snapshotsOf));
       for (const id of needed) this.known.add(id);
       for (const id of there) {
         if (needed.has(id) || this.held.has(id) || this.isStranger(id)) continue;
@@ -82,3 +82,9 @@ export class SnapshotKeeper {
     this.strangers.delete(id);
   }
 }
+
+/** The driver's names of what a version stands on beside its layers. */
+export const snapshotsOf = ({ snapshot, started }: TemplateSpec): string[] => [
+  ...(snapshot ? [snapshot.id] : []),
+  ...(started === undefined ? [] : [started]),
+];

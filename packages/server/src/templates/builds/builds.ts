@@ -4,10 +4,12 @@ import type { StartBuild } from "@boxyard/spec/platform";
 import { type Actor, actAs, currentActor } from "../../actor.ts";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
+import type { SnapshotKeeper } from "../../sandboxes/upkeep/snapshot-keeper.ts";
 import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
 import { isTemplateReference } from "../reference.ts";
 import type { Templates } from "../templates.ts";
 import type { BuildLayers } from "./finish/build-layers.ts";
+import type { KeepStartedDeps } from "./finish/keep-started.ts";
 import { BuildFailure } from "./log/build-failure.ts";
 import { BuildLog } from "./log/build-log.ts";
 import type { BuildOrder } from "./order/build-order.ts";
@@ -16,7 +18,8 @@ import { runBuild } from "./run-build.ts";
 import { atPoint } from "./stage/build-points.ts";
 import type { StageDeps } from "./stage/stage-run.ts";
 
-export interface BuildsDeps extends StageDeps {
+export interface BuildsDeps extends StageDeps, KeepStartedDeps {
+  readonly snapshotKeeper: SnapshotKeeper;
   readonly templates: Templates;
   /** Layers that nobody may remove meanwhile. */
   readonly pins: Pins;
@@ -235,9 +238,10 @@ export class Builds {
     const signal = AbortSignal.any([cancel.signal, limit.signal]);
     // Until the end is written, so that no layer goes in between.
     using pin = this.deps.pins.hold([]);
+    using started = this.deps.snapshotKeeper.hold();
     try {
       signal.throwIfAborted();
-      const spec = await runBuild(order, this.deps, log, { signal, pin });
+      const spec = await runBuild(order, this.deps, log, { signal, pin, started: started.id });
       log.add(`Build finished, took ${Math.round((clock.monotonic() - startedAt) / 1000)}s`);
       await log.flush();
       await this.succeed(build, spec);

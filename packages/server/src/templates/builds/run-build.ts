@@ -3,6 +3,7 @@ import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord, TemplateSpec } from "../../store/index.ts";
 import { DEFAULT_DISK_MB } from "../templates.ts";
 import { type Commands, FINALIZE, factsTar, templateSpecOf, tryStart } from "./finish/finalize.ts";
+import { type KeepStartedDeps, keepStarted } from "./finish/keep-started.ts";
 import type { BuildLog } from "./log/build-log.ts";
 import type { BuildOrder } from "./order/build-order.ts";
 import { atPoint } from "./stage/build-points.ts";
@@ -15,9 +16,9 @@ import { masker } from "./steps/secrets.ts";
 /** Runs one build from its base to what sandboxes start from. Throws `BuildFailure` for what the build itself got wrong. */
 export async function runBuild(
   order: BuildOrder,
-  deps: StageDeps & { readonly maxCpuCount: number },
+  deps: StageDeps & KeepStartedDeps & { readonly maxCpuCount: number },
   log: BuildLog,
-  hold: { signal: AbortSignal; pin: Pin },
+  hold: { signal: AbortSignal; pin: Pin; started: string },
 ): Promise<TemplateSpec> {
   const { teamId, request } = order;
   const { diskLimitBytes } = await deps.driver.capacity();
@@ -49,7 +50,10 @@ export async function runBuild(
     );
     await session.keep(image);
     const restrictions = { ...main.inherited?.restrictions, ...request.restrictions };
-    return templateSpecOf({ ...open, image }, build, { ...commands, ...(Object.keys(restrictions).length > 0 && { restrictions }) });
+    const spec = templateSpecOf({ ...open, image }, build, { ...commands, ...(Object.keys(restrictions).length > 0 && { restrictions }) });
+    if (!request.startFromMemory) return spec;
+    await session.close();
+    return await keepStarted({ teamId, templateId: build.templateId, buildId: build.id, spec }, hold.started, deps, log, hold.signal);
   } finally {
     await Promise.allSettled([facts, session.close()]);
   }

@@ -9,8 +9,8 @@ export interface SnapshotCatalogDeps extends OwnNameDeps {
   readonly clock: Clock;
   /** Ids of the sandboxes, running or paused, that were made from one of these builds. */
   readonly usersOf: (buildIds: ReadonlySet<string>) => readonly string[];
-  /** Called when snapshots were deleted, with the driver's names of them. */
-  readonly removed: (ids: readonly string[]) => Promise<void>;
+  /** Called when versions were deleted. */
+  readonly removed: (versions: readonly TemplateVersion[]) => Promise<void>;
 }
 
 /** What a new snapshot is to be called. */
@@ -124,7 +124,7 @@ export class SnapshotCatalog {
       );
     }
     await templates.load();
-    await removed(going.flatMap(({ spec }) => (spec.snapshot ? [spec.snapshot.id] : [])));
+    await removed(going);
   }
 }
 
