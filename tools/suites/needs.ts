@@ -26,6 +26,7 @@ const NEEDS: readonly Need[] = [
   { what: "a browser, for what the SDK does in one", package: "chromium", probe: ["chromium", "--version"] },
   { what: "zsh, for its completion", package: "zsh", probe: ["zsh", "--version"] },
   { what: "fish, for its completion", package: "fish", probe: ["fish", "--version"] },
+  { what: "strace, which answers system calls in the kernel's place", package: "strace", probe: ["strace", "--version"] },
   { what: "tmux, to drive terminal programs", package: "tmux", probe: ["tmux", "-V"] },
 ];
 

@@ -38,10 +38,17 @@ export function errnoOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** True when the kernel refused for lack of something that comes back: memory, processes, descriptors, disk, or a lock that somebody holds. */
+/** A disk of the machine's that fails, or takes no writes. */
+const DISK_FAULTS: ReadonlySet<string> = new Set(["EIO", "EROFS"]);
+
+/**
+ * True when the kernel refused for lack of something that comes back: memory, processes, descriptors, disk, or a lock that somebody holds. Also of a
+ * disk that fails: nothing is wrong with the request.
+ */
 export function isTransientErrno(error: unknown): boolean {
-  const code = CODES[errnoOf(error) ?? ""];
-  return code === "resource_exhausted" || code === "unavailable" || code === "deadline_exceeded";
+  const errno = errnoOf(error) ?? "";
+  const code = CODES[errno];
+  return DISK_FAULTS.has(errno) || code === "resource_exhausted" || code === "unavailable" || code === "deadline_exceeded";
 }
 
 /** Kernel error to `AppError`, with the operation that failed in the sentence. An `AppError` passes through unchanged. */

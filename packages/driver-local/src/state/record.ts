@@ -97,7 +97,8 @@ const checksumOf = (body: string): string => createHash("sha256").update(body).d
 
 /**
  * The record at `path`, or its copy's when that one is damaged or can't be read; undefined when neither is whole (a machine that lost power,
- * an older version). It never throws: one sandbox's bad file is that sandbox's problem.
+ * an older version). One sandbox's bad file is that sandbox's problem. It throws only what says nothing of the file: that this process, or the
+ * machine, has no descriptor or memory for the moment. To take a sandbox for lost then would end it.
  */
 export function readRecord(path: string): SandboxRecord | undefined {
   return readOne(path) ?? readOne(copyOf(path));
@@ -111,7 +112,8 @@ function readOne(path: string): SandboxRecord | undefined {
     // Records of earlier versions have none.
     if (checksum !== undefined && checksum !== checksumOf(JSON.stringify(record))) return undefined;
     return isRecord(record) ? record : undefined;
-  } catch {
+  } catch (error) {
+    if (hasErrno(error, "EMFILE", "ENFILE", "ENOMEM", "EAGAIN")) throw error;
     return undefined;
   }
 }

@@ -267,7 +267,7 @@ describe("the sweep", () => {
     const { sandboxID } = await s.create();
     const known = world.sandboxes.get(sandboxID);
     if (!known) throw new Error("no sandbox");
-    world.make({ ...known.spec, sandboxId: "i00000000000000000001" as SandboxRecord["id"] }, "fake");
+    world.boot(world.make({ ...known.spec, sandboxId: "i00000000000000000001" as SandboxRecord["id"] }, "fake"));
     const frozen = () => world.sandboxes.get("i00000000000000000001")?.frozen;
     await s.server.sweep.once();
     expect(frozen()).toBe(false);

@@ -54,3 +54,10 @@ const failed = (cause: unknown) =>
   new AppError("internal", "The sandbox could not be created; the server's log says why", { reason: "sandbox_create_failed", cause });
 
 const isTimeout = (error: unknown) => error instanceof DOMException && error.name === "TimeoutError";
+
+/** What a caller is told when a removal fails. The sandbox cannot be used any more, and the sweep goes on with it. */
+export function removalFailure(error: unknown): unknown {
+  if (!isTransientErrno(error)) return error;
+  const message = "The sandbox has ended, and not all of it could be removed at the moment; the server goes on with it";
+  return new AppError("unavailable", message, { reason: "removal_pending", details: { retryAfter: 5 }, cause: error });
+}

@@ -22,7 +22,7 @@ import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
-import { sandboxNotFound } from "./problems.ts";
+import { removalFailure, sandboxNotFound } from "./problems.ts";
 import type { CreateTemplate } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
 import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
@@ -197,7 +197,7 @@ export class SandboxService {
     if (sandbox.isEnding) throw sandboxNotFound(id);
     await this.parts.engine.end(sandbox, "requested").catch((error: unknown) => {
       // Only the last write of a removal fails with the store's reasons: the driver has removed the sandbox before it.
-      if (!isStoreFault(error)) throw error;
+      if (!isStoreFault(error)) throw removalFailure(error);
     });
   }
 
