@@ -55,6 +55,10 @@ test("uninstall undoes what set-up and use did, once it is confirmed", async () 
     const unconfirmed = await boxyard(["uninstall"], own);
     expect([unconfirmed.exitCode, unconfirmed.stderr]).toEqual([1, expect.stringContaining("boxyard uninstall --yes")]);
     expect((await boxyard(["run", "--", "echo", "still"], own)).stdout).toBe("still\n");
+    // As an earlier version set it up: what that did not make is made when it is needed.
+    rmSync(join(directory, "bin"), { recursive: true });
+    expect((await boxyard(["down", "--sandboxes"], own)).exitCode).toBe(0);
+    rmSync(join(directory, "bin"), { recursive: true });
     expect(await boxyard(["uninstall", "--yes"], own)).toMatchObject({
       exitCode: 0,
       stdout: "Boxyard has been removed from this machine.\n",

@@ -2,6 +2,7 @@ import type { StepObserver } from "@boxyard/core";
 import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
 import {
   authorityPlaces,
+  completeSetup,
   isInstalled,
   isSetUp,
   lineReporter,
@@ -32,7 +33,8 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
       if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
     },
     rebuildBase: () => rebuildBase(settings(), reporter()),
-    openDriver: (logger) => {
+    openDriver: async (logger) => {
+      await completeSetup(settings());
       const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, wakeCache } = settings();
       return openLocalDriver({
         dataDir: dataDir,

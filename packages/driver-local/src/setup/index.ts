@@ -4,6 +4,7 @@ export { formatDeb822 } from "./base/apt-sources.ts";
 export { baseTarName } from "./base/build.ts";
 export { machineAptSettings, machineRelease, machineSources } from "./base/machine.ts";
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
+export { completeSetup } from "./complete.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
 export { buildForkServer, forkServerFile } from "./fork-server.ts";
 export { buildGuest } from "./guest/build.ts";
