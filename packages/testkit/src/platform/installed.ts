@@ -24,6 +24,7 @@ export async function attachInstalled(dataDir: string, inherited: Readonly<Recor
     ...{ apiUrl: url, apiKey, dataDir, pid, env },
     api: (call) => callApi(url, { ...call, headers: { "X-API-Key": apiKey, ...call.headers } }),
     restart: () => refuse("restarted"),
+    setUp: () => refuse("set up"),
     kill9: () => refuse("killed"),
     stop: () => refuse("stopped"),
     inject: () => refuse("given faults"),

@@ -41,7 +41,8 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   const server = await start("127.0.0.1:0");
   try {
     const apiKey = readFileSync(keyFile, "utf8").trim();
-    return new RunningPlatform(server, start, { apiKey, dataDir: config.dataDir, faultFile, env: await clientEnv(env) });
+    const setUpAgain = () => setUp(env);
+    return new RunningPlatform(server, start, { setUpAgain, apiKey, dataDir: config.dataDir, faultFile, env: await clientEnv(env) });
   } catch (error) {
     await server.kill9();
     throw error;
@@ -57,6 +58,7 @@ async function setUp(env: Readonly<Record<string, string | undefined>>): Promise
 type Start = (listen: string, args?: readonly string[], env?: Readonly<Record<string, string>>) => Promise<ServerProcess>;
 
 interface Fixed {
+  readonly setUpAgain: () => Promise<void>;
   readonly apiKey: string;
   readonly dataDir: string;
   readonly faultFile: string;
@@ -71,11 +73,13 @@ class RunningPlatform implements Platform {
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly apiUrl: string;
+  readonly setUp: () => Promise<void>;
   private readonly faultFile: string;
 
   constructor(server: ServerProcess, start: Start, fixed: Fixed) {
     this.server = server;
     this.start = start;
+    this.setUp = fixed.setUpAgain;
     this.apiKey = fixed.apiKey;
     this.dataDir = fixed.dataDir;
     this.env = fixed.env;

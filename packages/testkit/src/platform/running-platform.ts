@@ -13,6 +13,8 @@ export interface Platform extends AsyncDisposable {
   api(call: ApiCall): Promise<ApiReply>;
   /** Ends the server and starts it again at the same address, with arguments of `serve` and more settings; sandboxes stay. */
   restart(args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<void>;
+  /** Sets the machine up again, as `boxyard up` does before it starts the server; for a test that has ended the server and taken something away. */
+  setUp(): Promise<void>;
   /** Kills the server at once; `restart` brings it back. */
   kill9(): Promise<void>;
   /** Ends the server; sandboxes stay. */
