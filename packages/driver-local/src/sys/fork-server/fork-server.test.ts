@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ function fresh(file = BUILDS.plain): ForkServer {
 afterEach(() => {
   for (const server of open.splice(0)) server.close();
 });
-process.on("exit", () => rmSync(work, { recursive: true, force: true }));
+afterAll(() => rmSync(work, { recursive: true }));
 
 function shell(script: string, env: Readonly<Record<string, string>> = { PATH: "/usr/bin:/bin" }): ChildProgram {
   const program = new ChildProgram();
