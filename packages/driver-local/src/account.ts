@@ -2,12 +2,12 @@ import { join } from "node:path";
 import type { ResourceStats } from "@boxyard/driver";
 import { readStats } from "./cgroup/stats.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
-import { type SandboxRecord, writeAtomically } from "./state/record.ts";
+import { type LocalSandboxRecord, writeAtomically } from "./state/record.ts";
 
 /** What a sandbox uses, by the kernel's accounts. Fails with the kernel's own error, or `not_found`, when it ends meanwhile. */
 export async function readAccount(
   parts: LocalParts,
-  { sandboxId: id, resources, diskBaseBytes = 0 }: SandboxRecord,
+  { sandboxId: id, resources, diskBaseBytes = 0 }: LocalSandboxRecord,
 ): Promise<ResourceStats> {
   const counted = readStats(cgroupOf(parts, id));
   const usedBytes = (await parts.storage.usage(id)).usedBytes + diskBaseBytes;

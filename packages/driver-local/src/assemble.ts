@@ -30,7 +30,7 @@ import { OciRuntime } from "./runtime/oci-runtime.ts";
 import { bootId } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { DataPaths } from "./state/paths.ts";
-import { diskQuotaOf, readRecord, type SandboxRecord } from "./state/record.ts";
+import { diskQuotaOf, type LocalSandboxRecord, readRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
 import type { ForkServer } from "./sys/fork-server/index.ts";
 
@@ -120,7 +120,7 @@ export function assembleDriver(
   return new LocalDriver(parts, fingerprint);
 }
 
-const quotaOf = (record: SandboxRecord | undefined): number | undefined => record && diskQuotaOf(record);
+const quotaOf = (record: LocalSandboxRecord | undefined): number | undefined => record && diskQuotaOf(record);
 
 /** The hierarchy of disks is used while somebody wants it, and while cgroups of ours are left in it. */
 function instanceCgroups({ diskBandwidth }: LocalDriverConfig, instance: string, pool: string): InstanceCgroups {

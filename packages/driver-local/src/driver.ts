@@ -43,7 +43,7 @@ import {
   rollBackToMemorySteps,
   startFromMemorySteps,
 } from "./snapshots/steps.ts";
-import { diskUidBaseOf, keptSpecOf, type ProcessIdentity, readRecord, type SandboxRecord, writeRecord } from "./state/record.ts";
+import { diskUidBaseOf, keptSpecOf, type LocalSandboxRecord, type ProcessIdentity, readRecord, writeRecord } from "./state/record.ts";
 import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
@@ -162,7 +162,7 @@ export class LocalDriver implements SandboxDriver {
   }
 
   /** The steps of a start. */
-  private run(record: SandboxRecord, undo: Cleanup, signal: AbortSignal): Promise<void> {
+  private run(record: LocalSandboxRecord, undo: Cleanup, signal: AbortSignal): Promise<void> {
     const { parts } = this;
     const { sandboxId, startsFrom } = record;
     if (startsFrom === undefined) return runSteps(startSteps, { parts, record }, undo, signal, parts.observer);
@@ -397,7 +397,7 @@ export class LocalDriver implements SandboxDriver {
   }
 
   /** The record behind a handle; `data_loss` when it is damaged, `not_found` for another incarnation and for what was never made whole. */
-  private find(handle: SandboxHandle): SandboxRecord {
+  private find(handle: SandboxHandle): LocalSandboxRecord {
     const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
     if (!record && isSandboxId(handle.sandboxId) && isDamaged(this.parts, handle.sandboxId)) throw damaged(this.parts, handle);
     const isWhole = record?.process !== undefined || record?.startsFrom !== undefined;
@@ -405,13 +405,13 @@ export class LocalDriver implements SandboxDriver {
     return record;
   }
 
-  private findRunning(handle: SandboxHandle): SandboxRecord & { readonly process: ProcessIdentity } {
+  private findRunning(handle: SandboxHandle): LocalSandboxRecord & { readonly process: ProcessIdentity } {
     const { process, ...record } = this.find(handle);
     if (!process || this.phaseOf({ ...record, process }) !== "running") throw notFound(handle);
     return { ...record, process };
   }
 
-  private phaseOf(record: SandboxRecord): RuntimePhase {
+  private phaseOf(record: LocalSandboxRecord): RuntimePhase {
     if (isPaused(this.parts, record)) return "paused";
     if (record.startsFrom !== undefined) return "created";
     if (!record.process || !isAlive(record.process)) return "stopped";
@@ -419,12 +419,12 @@ export class LocalDriver implements SandboxDriver {
   }
 
   /** Why a sandbox that is no longer alive has ended. The kernel's count says whether memory ran out; it may have been long before. */
-  private exitOf(record: SandboxRecord): ExitStatus {
+  private exitOf(record: LocalSandboxRecord): ExitStatus {
     if (record.ending) return { reason: record.ending };
     return { reason: readOomKills(cgroupOf(this.parts, record.sandboxId)) > 0 ? "out_of_memory" : "agent_exited" };
   }
 
-  private async noteEnding(record: SandboxRecord): Promise<void> {
+  private async noteEnding(record: LocalSandboxRecord): Promise<void> {
     if (record.ending) return;
     try {
       await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, ending: "killed" });
@@ -435,6 +435,6 @@ export class LocalDriver implements SandboxDriver {
   }
 }
 
-function handleOf(record: SandboxRecord): SandboxHandle {
+function handleOf(record: LocalSandboxRecord): SandboxHandle {
   return { driver: DRIVER_NAME, sandboxId: record.sandboxId, incarnation: record.incarnation };
 }

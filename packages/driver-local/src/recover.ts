@@ -3,7 +3,7 @@ import { isSandboxId, type SandboxId } from "@boxyard/core";
 import { Generations } from "./checkpoint/generation.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import type { DataPaths } from "./state/paths.ts";
-import { copyOf, readRecord, type SandboxRecord } from "./state/record.ts";
+import { copyOf, type LocalSandboxRecord, readRecord } from "./state/record.ts";
 
 /**
  * Makes the sandboxes that an earlier process left known to the parts that hand things out, so that no address and no user id is given
@@ -51,7 +51,7 @@ export function isDamaged(parts: LocalParts, id: SandboxId): boolean {
 }
 
 /** A whole generation of this very incarnation is there: whatever still runs of it is a remainder. */
-export function isPaused(parts: LocalParts, record: SandboxRecord): boolean {
+export function isPaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
   return new Generations(parts.storage.generationsRoot, record.sandboxId).whole()?.incarnation === record.incarnation;
 }
 

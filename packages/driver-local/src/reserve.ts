@@ -4,7 +4,7 @@ import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
 import { type CreateContext, cgroupOf, type LocalParts } from "./sandbox.ts";
 import type { SnapshotSource } from "./snapshots/snapshot-files.ts";
-import { type SandboxRecord, writeRecord } from "./state/record.ts";
+import { type LocalSandboxRecord, writeRecord } from "./state/record.ts";
 import { hasErrno } from "./sys/libc.ts";
 import { type Claims, removeSandbox } from "./teardown.ts";
 
@@ -30,7 +30,7 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
     const uidBase = parts.uidRanges.take();
     claims.uidBase = uidBase;
     const { incarnation, resources, network, labels, hostname, image, restrictions, agent } = spec;
-    const record: SandboxRecord = {
+    const record: LocalSandboxRecord = {
       version: 1,
       sandboxId: id,
       incarnation,

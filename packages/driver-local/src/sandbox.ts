@@ -14,7 +14,7 @@ import type { UidRanges } from "./rootfs/uid-ranges.ts";
 import type { OciRuntime } from "./runtime/oci-runtime.ts";
 import type { SnapshotSource } from "./snapshots/snapshot-files.ts";
 import type { DataPaths } from "./state/paths.ts";
-import type { SandboxRecord } from "./state/record.ts";
+import type { LocalSandboxRecord } from "./state/record.ts";
 import type { ForkServer, ParkedChild } from "./sys/fork-server/index.ts";
 
 /** Everything the driver is made of; steps and removal take what they need from it. */
@@ -58,7 +58,7 @@ export interface CreateContext {
   readonly parts: LocalParts;
   readonly spec: SandboxSpec;
   readonly cgroup: SandboxCgroup;
-  record: SandboxRecord;
+  record: LocalSandboxRecord;
   /** Path of the sandbox's volume, once `rootfs` has made it. */
   volume: string;
   /** What it goes on from, in place of an empty disk. */
@@ -70,7 +70,7 @@ export interface CreateContext {
 /** What the steps of a start need. */
 export interface StartContext {
   readonly parts: LocalParts;
-  readonly record: SandboxRecord;
+  readonly record: LocalSandboxRecord;
 }
 
 export function cgroupOf(parts: Pick<LocalParts, "cgroups" | "clock">, id: SandboxId): SandboxCgroup {

@@ -3,10 +3,10 @@ import type { SandboxId } from "@boxyard/core";
 import { Generations } from "./checkpoint/generation.ts";
 import { endTracers } from "./checkpoint/tracers.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
-import { readRecord, type SandboxRecord } from "./state/record.ts";
+import { type LocalSandboxRecord, readRecord } from "./state/record.ts";
 
 /** What a sandbox holds of that which is handed out once. */
-export type Claims = Pick<SandboxRecord, "lease" | "uidBase">;
+export type Claims = Pick<LocalSandboxRecord, "lease" | "uidBase">;
 
 interface Removal {
   readonly name: string;

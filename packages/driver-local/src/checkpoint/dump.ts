@@ -4,7 +4,7 @@ import { AppError } from "@boxyard/core";
 import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
+import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
@@ -48,7 +48,7 @@ export interface Dump {
  */
 export async function dumpMemory(
   parts: LocalParts,
-  record: SandboxRecord & { readonly process: ProcessIdentity },
+  record: LocalSandboxRecord & { readonly process: ProcessIdentity },
   { images, log, freeze, whileStill }: Dump,
 ): Promise<Found> {
   const { criu } = parts;
@@ -94,7 +94,7 @@ export async function dumpMemory(
   };
 }
 
-function treesOf({ storage }: LocalParts, { sandboxId, layers = [] }: SandboxRecord) {
+function treesOf({ storage }: LocalParts, { sandboxId, layers = [] }: LocalSandboxRecord) {
   const volume = storage.volumePath(sandboxId);
   const upper = { subvolume: volume, prefix: `${upperOf(volume).slice(volume.length + 1)}/` };
   return [upper, ...layers.map((digest) => ({ subvolume: storage.layerPath(digest), prefix: "" }))];

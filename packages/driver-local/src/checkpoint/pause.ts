@@ -3,19 +3,19 @@ import { AppError, Cleanup, runSteps, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { Generation } from "@boxyard/driver";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
+import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { dumpMemory, type Found } from "./dump.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
 import { memoryBytesOf } from "./image-files.ts";
 import { keepStanding } from "./standing.ts";
 import { endTracers } from "./tracers.ts";
 
-export const generationsOf = (parts: LocalParts, { sandboxId }: Pick<SandboxRecord, "sandboxId">) =>
+export const generationsOf = (parts: LocalParts, { sandboxId }: Pick<LocalSandboxRecord, "sandboxId">) =>
   new Generations(parts.storage.generationsRoot, sandboxId);
 
 export interface PauseContext {
   readonly parts: LocalParts;
-  readonly record: SandboxRecord & { readonly process: ProcessIdentity };
+  readonly record: LocalSandboxRecord & { readonly process: ProcessIdentity };
   readonly memory: boolean;
   readonly generations: Generations;
   file: GenerationFile;
@@ -76,14 +76,14 @@ export const pauseSteps: readonly Step<PauseContext>[] = [beginGeneration, stand
 const frees = [
   {
     name: "endProcesses",
-    run(parts: LocalParts, { sandboxId }: SandboxRecord) {
+    run(parts: LocalParts, { sandboxId }: LocalSandboxRecord) {
       endTracers(parts, sandboxId);
       return cgroupOf(parts, sandboxId).killAndWait();
     },
   },
-  { name: "forget", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => parts.runtime.forget(sandboxId) },
-  { name: "unplug", run: (parts: LocalParts, { lease }: SandboxRecord) => parts.networks.detach(lease) },
-  { name: "removeCgroup", run: (parts: LocalParts, { sandboxId }: SandboxRecord) => cgroupOf(parts, sandboxId).remove() },
+  { name: "forget", run: (parts: LocalParts, { sandboxId }: LocalSandboxRecord) => parts.runtime.forget(sandboxId) },
+  { name: "unplug", run: (parts: LocalParts, { lease }: LocalSandboxRecord) => parts.networks.detach(lease) },
+  { name: "removeCgroup", run: (parts: LocalParts, { sandboxId }: LocalSandboxRecord) => cgroupOf(parts, sandboxId).remove() },
 ] as const;
 
 /** What a pause does before, or in place of it. */
@@ -92,7 +92,7 @@ export const STAND = "keepStanding";
 export const FREES: readonly string[] = frees.map(({ name }) => name);
 
 /** Ends what runs of a sandbox and gives back what it held. Its generation and its volume stay. Repeatable. */
-export async function freeSandbox(parts: LocalParts, record: SandboxRecord): Promise<void> {
+export async function freeSandbox(parts: LocalParts, record: LocalSandboxRecord): Promise<void> {
   parts.wakeCache.take(record.sandboxId);
   for (const { name, run } of frees) {
     await parts.observer.before?.(name);

@@ -3,7 +3,7 @@ import { AppError, type Cleanup } from "@boxyard/core";
 import { type Figure, figureAt } from "../figures/files.ts";
 import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
-import { type SandboxRecord, writeRecord } from "../state/record.ts";
+import { type LocalSandboxRecord, writeRecord } from "../state/record.ts";
 import { limits } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
 import type { ExternalMount, GenerationFile } from "./generation.ts";
@@ -49,7 +49,7 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
 }
 
 /** The agent in the image knows the key of the sandbox that it was made of. Only root inside reads this one, and nobody inside writes it. */
-function handInitKey({ paths }: RestoreContext["parts"], { sandboxId, uidBase, initKey }: SandboxRecord): void {
+function handInitKey({ paths }: RestoreContext["parts"], { sandboxId, uidBase, initKey }: LocalSandboxRecord): void {
   if (initKey === undefined) return;
   const path = paths.initKey(sandboxId);
   writeFileSync(path, initKey, { mode: 0o400 });
@@ -59,7 +59,7 @@ function handInitKey({ paths }: RestoreContext["parts"], { sandboxId, uidBase, i
 /** What the image has mounts of must be there, whatever the sandbox's own limits are. */
 const figuresIn = (mounts: readonly ExternalMount[]): Figure[] => mounts.flatMap(({ target }) => figureAt(target) ?? []);
 
-function withProcess(record: SandboxRecord, pid: number): SandboxRecord {
+function withProcess(record: LocalSandboxRecord, pid: number): LocalSandboxRecord {
   const process = identify(pid);
   if (!process) throw new AppError("internal", "The sandbox's init ended while it was restored", { reason: "init_ended" });
   return { ...record, process };

@@ -3,7 +3,7 @@ import { AppError } from "@boxyard/core";
 import { addDevices, addGuest, addOverlay, bindReadOnly } from "../rootfs/mounts.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import type { SandboxRecord } from "../state/record.ts";
+import type { LocalSandboxRecord } from "../state/record.ts";
 import type { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, MS } from "../sys/libc.ts";
 import { cgroupRootOptions } from "./cgroup-roots.ts";
@@ -46,7 +46,7 @@ export interface Restore {
 }
 
 /** Brings a sandbox's processes back from an image; returns the pid of their init. When this fails none of them is left. */
-export async function restoreMemory(parts: LocalParts, record: SandboxRecord, restore: Restore): Promise<number> {
+export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecord, restore: Restore): Promise<number> {
   const { criu } = parts;
   if (!criu) throw noCriu();
   let init: number | undefined;
@@ -76,7 +76,7 @@ export async function restoreMemory(parts: LocalParts, record: SandboxRecord, re
   return init;
 }
 
-function addStage(program: ChildProgram, parts: LocalParts, record: SandboxRecord, from: Restore): void {
+function addStage(program: ChildProgram, parts: LocalParts, record: LocalSandboxRecord, from: Restore): void {
   addRunDirectory(program);
   for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
   addKernelFacts(program, parts);

@@ -3,7 +3,7 @@ import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import { diskQuotaOf, diskUidBaseOf, readRecord, type SandboxRecord, writeRecord } from "../state/record.ts";
+import { diskQuotaOf, diskUidBaseOf, type LocalSandboxRecord, readRecord, writeRecord } from "../state/record.ts";
 import { awaitAgent } from "../steps/await-agent.ts";
 import { bundle } from "../steps/bundle.ts";
 import { create } from "../steps/create.ts";
@@ -71,7 +71,12 @@ export const rebootSteps: readonly Step<ResumeContext>[] = [
 ];
 
 /** Paused again when this throws. A wake from memory that does not come about is a restore from the image. */
-export async function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory: boolean, signal: AbortSignal): Promise<SandboxRecord> {
+export async function resumeSandbox(
+  parts: LocalParts,
+  spec: SandboxSpec,
+  memory: boolean,
+  signal: AbortSignal,
+): Promise<LocalSandboxRecord> {
   const found = find(parts, spec);
   const standing = parts.wakeCache.take(spec.sandboxId);
   if (memory && standing && isOfSameSize(found.record, spec) && standsAsLeft(parts, found.record, standing)) {
@@ -86,7 +91,7 @@ export async function resumeSandbox(parts: LocalParts, spec: SandboxSpec, memory
 }
 
 /** Limits are set, and told inside, when processes are made. */
-const isOfSameSize = (record: SandboxRecord, spec: SandboxSpec) => Bun.deepEquals(record.resources, spec.resources);
+const isOfSameSize = (record: LocalSandboxRecord, spec: SandboxSpec) => Bun.deepEquals(record.resources, spec.resources);
 
 type Found = Pick<ResumeContext, "record" | "generation">;
 type Wish = Pick<ResumeContext, "parts" | "spec" | "from">;
@@ -96,7 +101,7 @@ export async function resumeBy(
   stepsFor: (generation: GenerationFile) => readonly Step<ResumeContext>[],
   wish: Wish,
   signal: AbortSignal,
-): Promise<SandboxRecord> {
+): Promise<LocalSandboxRecord> {
   const found = find(wish.parts, wish.spec);
   // What the pause has left.
   await freeSandbox(wish.parts, found.record);
@@ -119,7 +124,7 @@ async function attempt(
   steps: readonly Step<ResumeContext>[],
   wish: Wish & Found & Pick<ResumeContext, "standing">,
   signal: AbortSignal,
-): Promise<SandboxRecord> {
+): Promise<LocalSandboxRecord> {
   const { parts, spec, record } = wish;
   const { sandboxId } = spec;
   const volume = parts.storage.volumePath(sandboxId);
@@ -154,12 +159,12 @@ export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Pr
  * The disk becomes what the generation kept. Simple quotas charge what a volume began with to the one that it was written in, so the record
  * has to know of it.
  */
-async function resetDisk(parts: LocalParts, record: SandboxRecord, generation: GenerationFile): Promise<SandboxRecord> {
+async function resetDisk(parts: LocalParts, record: LocalSandboxRecord, generation: GenerationFile): Promise<LocalSandboxRecord> {
   return setDisk(parts, record, { ...generation, disk: generationsOf(parts, record).diskOf(generation.incarnation) });
 }
 
 /** The record of a sandbox whose volume has become a copy of a kept disk. */
-export async function setDisk(parts: LocalParts, record: SandboxRecord, kept: KeptDisk): Promise<SandboxRecord> {
+export async function setDisk(parts: LocalParts, record: LocalSandboxRecord, kept: KeptDisk): Promise<LocalSandboxRecord> {
   const { sandboxId } = record;
   await parts.storage.resetVolume(sandboxId, kept.disk, diskQuotaOf(record));
   const diskBaseBytes = Math.max(0, kept.diskUsedBytes - (await parts.storage.usage(sandboxId)).usedBytes);

@@ -3,7 +3,7 @@ import { readStats } from "../cgroup/stats.ts";
 import { closeConnections } from "../network/close-connections.ts";
 import { isAlive } from "../runtime/process.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import type { ProcessIdentity, SandboxRecord } from "../state/record.ts";
+import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { Standing, StandingProcess } from "./wake-cache.ts";
 
@@ -14,7 +14,10 @@ const FIRST_TO_GO = 1000;
  * Keeps the frozen processes of a sandbox whose generation is whole, if there is room: nothing of it can be reached, and its connections are closed as
  * those of a restored one are. False: they are to be ended.
  */
-export async function keepStanding(parts: LocalParts, record: SandboxRecord & { readonly process: ProcessIdentity }): Promise<boolean> {
+export async function keepStanding(
+  parts: LocalParts,
+  record: LocalSandboxRecord & { readonly process: ProcessIdentity },
+): Promise<boolean> {
   const { wakeCache, runtime, networks } = parts;
   const { sandboxId, incarnation, lease } = record;
   const cgroup = cgroupOf(parts, sandboxId);
@@ -27,7 +30,7 @@ export async function keepStanding(parts: LocalParts, record: SandboxRecord & { 
 }
 
 /** True when exactly the processes that were left are there, and still frozen: then none has done anything since. */
-export function standsAsLeft(parts: LocalParts, record: SandboxRecord, { incarnation, processes }: Standing): boolean {
+export function standsAsLeft(parts: LocalParts, record: LocalSandboxRecord, { incarnation, processes }: Standing): boolean {
   if (record.incarnation !== incarnation || !record.process || !isAlive(record.process)) return false;
   const cgroup = cgroupOf(parts, record.sandboxId);
   const found = new Set(cgroup.processes());

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ResourceLimits } from "@boxyard/driver";
-import type { SandboxRecord } from "../state/record.ts";
+import type { LocalSandboxRecord } from "../state/record.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { Figure } from "./files.ts";
 import { type MemoryAccount, meminfoText } from "./meminfo.ts";
@@ -84,7 +84,7 @@ export class Figures {
   }
 
   /** Knows the sandboxes of an earlier process again. One that has no such file sees the machine's. */
-  adopt(records: readonly SandboxRecord[]): void {
+  adopt(records: readonly LocalSandboxRecord[]): void {
     for (const { sandboxId, resources } of records) {
       try {
         const path = join(this.parts.factsOf(sandboxId), "meminfo");

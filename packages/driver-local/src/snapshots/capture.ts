@@ -6,14 +6,14 @@ import { dumpMemory, type Found } from "../checkpoint/dump.ts";
 import { memoryBytesOf, remappedPaths } from "../checkpoint/image-files.ts";
 import { flush, KEPT } from "../checkpoint/marker.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import { diskUidBaseOf, type ProcessIdentity, type SandboxRecord } from "../state/record.ts";
+import { diskUidBaseOf, type LocalSandboxRecord, type ProcessIdentity } from "../state/record.ts";
 import { diskUseOf } from "./disk-use.ts";
 import type { SnapshotFile, SnapshotFiles } from "./snapshot-files.ts";
 
 export interface CaptureContext {
   readonly parts: LocalParts;
   readonly files: SnapshotFiles;
-  readonly record: SandboxRecord & { readonly process: ProcessIdentity };
+  readonly record: LocalSandboxRecord & { readonly process: ProcessIdentity };
   readonly options: CaptureOptions;
   /** What the dump has found out. */
   found: Found;

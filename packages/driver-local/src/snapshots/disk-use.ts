@@ -1,5 +1,5 @@
 import { upperOf } from "../rootfs/upper.ts";
-import type { SandboxRecord } from "../state/record.ts";
+import type { LocalSandboxRecord } from "../state/record.ts";
 import { runCommand } from "../sys/run.ts";
 
 /** A sandbox can make files by the million, and nobody can kill it while they are counted. */
@@ -9,7 +9,7 @@ const LONGEST_MS = 3_000;
  * Bytes that a kept disk holds above its layers. `chargedBytes`: what was written to the volume, and what it began with. Of a copy that has
  * changed what it began with this counts twice what is there once, and more often with each generation: there the files are counted.
  */
-export async function diskUseOf(disk: string, { diskBaseBytes = 0 }: SandboxRecord, chargedBytes: number): Promise<number> {
+export async function diskUseOf(disk: string, { diskBaseBytes = 0 }: LocalSandboxRecord, chargedBytes: number): Promise<number> {
   if (diskBaseBytes === 0) return chargedBytes;
   try {
     const signal = AbortSignal.timeout(LONGEST_MS);

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSandboxId } from "@boxyard/core";
-import { copyOf, readRecord, type SandboxRecord, writeRecord } from "./record.ts";
+import { copyOf, type LocalSandboxRecord, readRecord, writeRecord } from "./record.ts";
 
 let directory: string;
 beforeAll(() => {
@@ -12,7 +12,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 const sandboxId = newSandboxId();
-const record: SandboxRecord = {
+const record: LocalSandboxRecord = {
   version: 1,
   sandboxId,
   incarnation: 3,

@@ -16,7 +16,7 @@ export interface ProcessIdentity {
 }
 
 /** What state.json of a sandbox holds: all that `recover` and `destroy` need. Written before the deeds it describes. */
-export interface SandboxRecord {
+export interface LocalSandboxRecord {
   readonly version: 1;
   readonly sandboxId: SandboxId;
   readonly incarnation: number;
@@ -48,12 +48,13 @@ export interface SandboxRecord {
   readonly ending?: EndReason;
 }
 
-export const diskUidBaseOf = ({ diskUidBase, uidBase }: Pick<SandboxRecord, "diskUidBase" | "uidBase">): number => diskUidBase ?? uidBase;
+export const diskUidBaseOf = ({ diskUidBase, uidBase }: Pick<LocalSandboxRecord, "diskUidBase" | "uidBase">): number =>
+  diskUidBase ?? uidBase;
 
-export const diskQuotaOf = ({ diskQuotaBytes, resources }: Pick<SandboxRecord, "diskQuotaBytes" | "resources">): number =>
+export const diskQuotaOf = ({ diskQuotaBytes, resources }: Pick<LocalSandboxRecord, "diskQuotaBytes" | "resources">): number =>
   diskQuotaBytes ?? resources.diskBytes;
 
-export function keptSpecOf(record: SandboxRecord): KeptSpec {
+export function keptSpecOf(record: LocalSandboxRecord): KeptSpec {
   const { sandboxId, incarnation, resources, network, labels, layers = [], imageDigest, restrictions, initKey } = record;
   return {
     ...{ sandboxId, incarnation, resources, network, labels },
@@ -77,7 +78,7 @@ export async function writeAtomically(path: string, text: string, mode = 0o600):
 export const copyOf = (path: string): string => path.replace(/\.json$/, ".copy.json");
 
 /** Writes the record and its copy, each with a checksum. What stands in their place and can't be written over is moved aside. */
-export async function writeRecord(path: string, record: SandboxRecord): Promise<void> {
+export async function writeRecord(path: string, record: LocalSandboxRecord): Promise<void> {
   const body = JSON.stringify(record);
   const text = `${JSON.stringify({ ...record, checksum: checksumOf(body) })}\n`;
   await Promise.all([path, copyOf(path)].map((file) => writeOver(file, text)));
@@ -100,11 +101,11 @@ const checksumOf = (body: string): string => createHash("sha256").update(body).d
  * an older version). One sandbox's bad file is that sandbox's problem. It throws only what says nothing of the file: that this process, or the
  * machine, has no descriptor or memory for the moment. To take a sandbox for lost then would end it.
  */
-export function readRecord(path: string): SandboxRecord | undefined {
+export function readRecord(path: string): LocalSandboxRecord | undefined {
   return readOne(path) ?? readOne(copyOf(path));
 }
 
-function readOne(path: string): SandboxRecord | undefined {
+function readOne(path: string): LocalSandboxRecord | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     if (!isObject(value)) return undefined;
@@ -124,7 +125,7 @@ function isProcess(value: unknown): boolean {
   return isObject(value) && Number.isInteger(value.pid) && Number.isInteger(value.startTicks) && typeof value.bootId === "string";
 }
 
-function isRecord(value: unknown): value is SandboxRecord {
+function isRecord(value: unknown): value is LocalSandboxRecord {
   return (
     isObject(value) &&
     value.version === 1 &&
