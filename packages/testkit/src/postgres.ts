@@ -89,20 +89,32 @@ class PostgresProcess implements TestPostgres {
   }
 
   hang(): void {
-    for (const pid of this.processes()) process.kill(pid, "SIGSTOP");
+    this.signalAll("SIGSTOP");
   }
 
   proceed(): void {
-    for (const pid of this.processes()) process.kill(pid, "SIGCONT");
+    this.signalAll("SIGCONT");
+  }
+
+  /** To the first process, and then to those that it has started: stopped, it starts no more. */
+  private signalAll(signal: "SIGSTOP" | "SIGCONT"): void {
+    for (const pid of this.processes()) {
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        // Those of connections end by themselves.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    }
   }
 
   /** The first process of the database, and those that it has started. */
-  private processes(): number[] {
+  private *processes(): Generator<number> {
     const first = this.child?.pid;
-    if (first === undefined) return [];
+    if (first === undefined) return;
+    yield first;
     const isStarted = (name: string) => /^\d+$/.test(name) && processStat(Number(name))?.parentPid === first;
-    const started = readdirSync("/proc").filter(isStarted);
-    return [first, ...started.map(Number)];
+    yield* readdirSync("/proc").filter(isStarted).map(Number);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
