@@ -137,17 +137,18 @@ describe("snapshots that are cut off", () => {
   }
 
   test.each([
-    ["fails at once", "exit 1"],
-    ["lies", "exit 0"],
-    ["hangs before it does anything", "exec sleep 1000"],
-    ["is killed while it writes", 'real "$@" & sleep 0.07; kill -9 $!; wait; exit 1'],
-  ])("by a CRIU that %s: a capture fails and the source runs on; a start fails and leaves nothing", async (_how, text) => {
-    await withCriu(machine, text, async () => {
+    ["fails at once", "exit 1", "exit 1"],
+    ["lies", "exit 0", "exit 0"],
+    ["hangs before it does anything", "exec sleep 1000", "exec sleep 1000"],
+    // A kill in the middle of a dump can cost the source a command (docs/limitations.md); checkpoint/faults.root.test.ts has that.
+    ["is killed", ...[0.02, 0.07].map((seconds) => `real "$@" & sleep ${seconds}; kill -9 $!; wait; exit 1`)],
+  ])("by a CRIU that %s: a capture fails and the source runs on; a start fails and leaves nothing", async (_how, forCapture, text) => {
+    await withCriu(machine, forCapture as string, async () => {
       expect(await failure(capture())).not.toBe("resolved");
       await goesOn(source.handle);
     });
     await capture();
-    await withCriu(machine, text, async () => {
+    await withCriu(machine, text as string, async () => {
       expect(await failure(machine.boot(specFrom()))).not.toBe("resolved");
       expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([source.spec.sandboxId]);
     });

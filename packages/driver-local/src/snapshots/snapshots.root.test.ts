@@ -179,7 +179,7 @@ os.setxattr("/srv/f", "system.posix_acl_access", struct.pack("<I", 2) + b"".join
     expect(committed.digest).toBe(digest);
     const { image } = machine.spec();
     const { address } = await boot({ ...machine.spec(), image: { ...image, layers: [...image.layers, digest] } });
-    expect(await output(address, "cat /srv/file /srv/other; stat -c %u /srv/file; ls /etc/motd; cat /etc/hostname")).toBe(
+    expect(await output(address, "cat /srv/file /srv/other; stat -c %u /srv/file; ls /etc/motd 2>&1; cat /etc/hostname")).toBe(
       "kept\nof the fork\n1000\nls: cannot access '/etc/motd': No such file or directory\ntest\n",
     );
     await machine.destroyAll();
