@@ -60,6 +60,7 @@ const BEFORE: Readonly<Record<string, string>> = {
   "boxyard cp SANDBOX:/srv/project/out.csv .": "boxyard cp project/ SANDBOX:/srv/project",
   "boxyard cp SANDBOX:notes.txt - | less": "boxyard exec SANDBOX -- touch notes.txt",
   "boxyard rm $(boxyard ls -q)": "boxyard sandbox create",
+  "boxyard sandbox rollback SANDBOX ready": "boxyard snapshot create SANDBOX --name ready",
   "boxyard watch SANDBOX -r /home/user/project": "boxyard exec SANDBOX -- mkdir project",
   "boxyard template tag my-app v1 --remove": "boxyard template tag my-app v1",
   "boxyard template untag my-app v1": "boxyard template tag my-app v1",

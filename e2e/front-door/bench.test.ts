@@ -59,5 +59,5 @@ test("bench --list names every promise, those that nothing measures yet too", as
     .match(/^\| \d+ (?=\|)/gm)
     ?.map((cell) => Number(cell.slice(2)));
   expect([...promises].sort((a, b) => a - b)).toEqual(specified ?? []);
-  expect(lines.find((line) => line.includes("promise 12"))).toContain("not measured");
+  expect(lines.find((line) => /promise 1 /.test(line))).toContain("not measured");
 });
