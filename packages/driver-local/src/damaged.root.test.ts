@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { SandboxHandle } from "@boxyard/driver";
+import { takeSnapshot } from "@boxyard/testkit";
 import { DataPaths } from "./state/paths.ts";
 import { copyOf, readRecord } from "./state/record.ts";
 import { TestMachine } from "./testing/machine.ts";
@@ -41,4 +42,7 @@ test("a sandbox whose record and copy are damaged is told from a lost one, its u
   await driver.freeze(bad);
   for (const handle of await driver.list()) await driver.destroy(handle);
   expect(await driver.list()).toEqual([]);
+  // Its user ids are given back too.
+  const { instance } = JSON.parse(readFileSync(`${machine.dataDir}/instance.json`, "utf8")) as { instance: string };
+  expect(takeSnapshot().userIds.filter((line) => line.endsWith(instance))).toEqual([]);
 }, 60_000);

@@ -18,7 +18,7 @@ export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): vo
 }
 
 /** First id of a sandbox's range; of one whose record is damaged by what is kept or runs of it, so that nobody else is given the range. */
-function uidBaseOf(parts: LocalParts, id: SandboxId): number | undefined {
+export function uidBaseOf(parts: LocalParts, id: SandboxId): number | undefined {
   const record = readRecord(parts.paths.state(id));
   if (record) return record.uidBase;
   const kept = new Generations(parts.storage.generationsRoot, id).whole();

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import type { SandboxId } from "@boxyard/core";
 import { Generations } from "./checkpoint/generation.ts";
 import { endTracers } from "./checkpoint/tracers.ts";
+import { uidBaseOf } from "./recover.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { type LocalSandboxRecord, readRecord } from "./state/record.ts";
 
@@ -66,7 +67,7 @@ export const REMOVALS: readonly string[] = stages.flat().map(({ name }) => name)
  * yet. The one undo of every step of a create, and what `destroy` does. Throws the first failure; the sandbox stays listed then.
  */
 export async function removeSandbox(parts: LocalParts, id: SandboxId, claimed: Partial<Claims> = {}): Promise<void> {
-  const claims = readRecord(parts.paths.state(id)) ?? claimed;
+  const claims = readRecord(parts.paths.state(id)) ?? claimsWithoutRecord(parts, id, claimed);
   for (const stage of stages) {
     const results = await Promise.allSettled(stage.map((removal) => observed(parts, removal, id, claims)));
     for (const result of results) if (result.status === "rejected") throw result.reason;
@@ -77,4 +78,10 @@ async function observed(parts: LocalParts, removal: Removal, id: SandboxId, clai
   await parts.observer.before?.(removal.name);
   await removal.run(parts, id, claims);
   await parts.observer.after?.(removal.name);
+}
+
+/** Of a sandbox whose record is damaged: what runs of it tells its user ids, before it ends. */
+function claimsWithoutRecord(parts: LocalParts, id: SandboxId, claimed: Partial<Claims>): Partial<Claims> {
+  const uidBase = claimed.uidBase ?? uidBaseOf(parts, id);
+  return uidBase === undefined ? claimed : { ...claimed, uidBase };
 }
