@@ -44,7 +44,10 @@ describe("a pause or a resume that is cut off", () => {
   const goesOn = async (handle: SandboxHandle) => {
     await initAgent(await machine.driver.address(handle));
     const seen = await count(handle);
-    await eventually("the loop goes on", async () => (await count(handle)) > seen);
+    await eventually("the loop goes on", async () => (await count(handle)) > seen).catch(async (error: unknown) => {
+      const look = "ps -eo pid,ppid,stat,wchan:24,etime,args; date +%s%3N; cat /root/count /root/new";
+      throw new Error(`${seen}: ${(await exec(await machine.driver.address(handle), look)).output}`, { cause: error });
+    });
   };
   const pause = (handle: SandboxHandle, memory = true) => machine.driver.pause(handle, { memory }, never);
   const resume = (incarnation: number, memory = true) => machine.driver.resume({ ...spec, incarnation }, { memory }, never);
