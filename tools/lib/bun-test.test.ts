@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { readConfig } from "../config.ts";
-import { bunTestEach, tallyReport } from "./bun-test.ts";
+import { bunTestEach, bunTestTogether, tallyReport } from "./bun-test.ts";
 import type { TestCase } from "./junit.ts";
 import type { SuiteContext } from "./suite.ts";
 
@@ -48,4 +49,45 @@ test("files run at once, one in each lane with the lane's environment, and every
   expect(started.slice(0, 2)).toEqual(["1 ./a.test.ts", "2 ./b.test.ts"]);
   // The report of none is there, so each was tried twice.
   expect(files.map((file) => started.filter((line) => line.endsWith(file)).length)).toEqual([2, 2, 2]);
+});
+
+/** A run of `bun test` that writes the report `xml` makes of the files it is given, and the number of the try. */
+function reporting(xml: (files: readonly string[], attempt: number) => string): { context: SuiteContext; runs: string[][] } {
+  const runs: string[][] = [];
+  const command = async (argv: readonly string[]) => {
+    const files = argv.filter((word) => word.startsWith("./")).map((word) => word.slice(2));
+    runs.push(files);
+    const text = xml(files, runs.length);
+    writeFileSync(`${argv.find((word) => word.startsWith("--reporter-outfile="))?.split("=")[1]}`, `<testsuites>${text}</testsuites>`);
+    return ended(text === "" ? 133 : text.includes("<failure") ? 1 : 0);
+  };
+  return { context: { ...here, command, say: () => {} } as unknown as SuiteContext, runs };
+}
+
+const testCase = (file: string, failed: boolean): string =>
+  `<testcase name="works" file="${file}">${failed ? "<failure/>" : ""}</testcase>`;
+
+test("of files that run together, those that failed have a second try, and the others count once", async () => {
+  const { context, runs } = reporting((files, attempt) =>
+    files.map((file) => testCase(file, attempt === 1 && file === "b.test.ts")).join(""),
+  );
+  const tally = await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 });
+  expect(runs).toEqual([["a.test.ts", "b.test.ts"], ["b.test.ts"]]);
+  expect(tally).toMatchObject({ passed: 2, failed: 0, unstable: ["b.test.ts"] });
+});
+
+test("what fails twice has failed", async () => {
+  const { context } = reporting((files) => files.map((file) => testCase(file, file === "b.test.ts")).join(""));
+  expect(await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 })).toMatchObject({
+    passed: 1,
+    failed: 1,
+    unstable: [],
+  });
+});
+
+test("a process that broke before any test could be named is tried again with all files", async () => {
+  const { context, runs } = reporting((files, attempt) => (attempt === 1 ? "" : files.map((file) => testCase(file, false)).join("")));
+  const tally = await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 });
+  expect(runs[1]).toEqual(["a.test.ts", "b.test.ts"]);
+  expect(tally).toMatchObject({ passed: 2, failed: 0, unstable: ["all 2 files"] });
 });

@@ -6,7 +6,7 @@ import { ROOT } from "../config.ts";
 import { parseJunit, type TestCase } from "./junit.ts";
 import type { RunResult } from "./run.ts";
 import { parseSkips, reasonFor } from "./skips.ts";
-import { bun, type SuiteContext, type Tally } from "./suite.ts";
+import { addTallies, bun, type SuiteContext, type Tally } from "./suite.ts";
 
 const SKIPPED_DIRECTORIES = /(^|\/)(node_modules|dist|\.git)\//;
 
@@ -31,22 +31,49 @@ export interface BunTestOptions {
   readonly lanes?: readonly Readonly<Record<string, string>>[];
 }
 
+interface Report {
+  readonly result: RunResult;
+  readonly cases: readonly TestCase[];
+}
+
 /** Runs `bun test` on the files in one process and reads its report. */
-export async function bunTest(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
+async function bunTest(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
+  const { result, cases } = await report(context, files, options);
+  return tallyReport(result, cases, context);
+}
+
+async function report(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Report> {
   const directory = mkdtempSync(join(context.config.env.TMPDIR ?? tmpdir(), "boxyard-junit-"));
   try {
-    const report = join(directory, "report.xml");
+    const path = join(directory, "report.xml");
     const result = await context.command(
       [
-        ...[bun, "test", `--timeout=${options.testLimitMs}`, "--reporter=junit", `--reporter-outfile=${report}`],
+        ...[bun, "test", `--timeout=${options.testLimitMs}`, "--reporter=junit", `--reporter-outfile=${path}`],
         ...files.map((file) => `./${file}`),
       ],
       { ...(options.env && { env: options.env }), ...(options.limitMs && { limitMs: options.limitMs }) },
     );
-    return tallyReport(result, readReport(report), context);
+    return { result, cases: readReport(path) };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/**
+ * Runs all files in one process. Files in which a test failed have a second try, each in a process of its own, as `bunTestEach` gives
+ * it; when the process itself broke, so that no test can be named, all files have one.
+ */
+export async function bunTestTogether(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
+  const { result, cases } = await report(context, files, options);
+  const first = tallyReport(result, cases, context);
+  if (first.failed === 0) return first;
+  const failed = files.filter((file) => cases.some((test) => test.file === file && test.outcome === "failed"));
+  if (failed.length === 0) return again(context, files, options, first);
+  const kept = cases.filter((test) => !failed.includes(test.file));
+  const rest = kept.length > 0 ? [tallyReport({ ...result, exitCode: 0 }, kept, context)] : [];
+  const seconds: Tally[] = [];
+  for (const file of failed) seconds.push(await again(context, [file], options, first));
+  return addTallies([...rest, ...seconds]);
 }
 
 /** Runs each file in a process of its own, so that one that hangs or dies takes no other along. */
@@ -66,22 +93,23 @@ export async function bunTestEach(context: SuiteContext, files: readonly string[
 async function oneFile(context: SuiteContext, file: string, options: BunTestOptions): Promise<Tally> {
   const startedAt = performance.now();
   let tally = await bunTest(context, [file], options);
-  if (tally.failed > 0) tally = await again(context, file, options, tally);
+  if (tally.failed > 0) tally = await again(context, [file], options, tally);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   context.say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed  ${seconds} s`);
   return tally;
 }
 
 /**
- * A second try of a file that failed. The machines are shared, and a test over real processes now and then meets a moment in which
+ * A second try of what failed. The machines are shared, and a test over real processes now and then meets a moment in which
  * nothing runs for a second. What fails twice has failed; what passes is named, so that nobody gets used to it (docs/flake-patterns.md).
  */
-async function again(context: SuiteContext, file: string, options: BunTestOptions, first: Tally): Promise<Tally> {
-  context.say(`  ~ ${file}  ${first.failed} failed, trying once more\n${first.output.trimEnd().replace(/^/gm, "    ")}`);
-  const second = await bunTest(context, [file], options);
+async function again(context: SuiteContext, files: readonly string[], options: BunTestOptions, first: Tally): Promise<Tally> {
+  const name = files.length === 1 ? files[0] : `all ${files.length} files`;
+  context.say(`  ~ ${name}  ${first.failed} failed, trying once more\n${first.output.trimEnd().replace(/^/gm, "    ")}`);
+  const second = await bunTest(context, files, options);
   if (second.failed > 0) return second;
-  context.say(`  ~ ${file}  UNSTABLE: passed the second time`);
-  return { ...second, unstable: [file] };
+  context.say(`  ~ ${name}  UNSTABLE: passed the second time`);
+  return { ...second, unstable: [`${name}`] };
 }
 
 function readReport(path: string): TestCase[] {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, testDataDirs } from "../config.ts";
-import { bunTest, bunTestEach, testFiles } from "../lib/bun-test.ts";
+import { bunTestEach, bunTestTogether, testFiles } from "../lib/bun-test.ts";
 import { addTallies, bun, failedOne, SERVER, type Suite, type SuiteContext, type Tally, tallyOf } from "../lib/suite.ts";
 
 const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
@@ -12,7 +12,7 @@ const NOT_E2E = /^e2e\/(agent|chaos|isolation)\/|\.hostile\.test\.ts$/;
 const noTest = (): Tally => failedOne("no test ran");
 
 async function together(context: SuiteContext, files: readonly string[], testLimitMs: number): Promise<Tally> {
-  return files.length > 0 ? bunTest(context, files, { testLimitMs }) : noTest();
+  return files.length > 0 ? bunTestTogether(context, files, { testLimitMs }) : noTest();
 }
 
 async function oneByOne(context: SuiteContext, files: readonly string[], testLimitMs: number, fileLimitMs: number): Promise<Tally> {
