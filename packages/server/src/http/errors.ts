@@ -18,6 +18,7 @@ const PUBLIC_REASONS = new Set([
   "template_files_missing",
   "store_full",
   "store_denied",
+  "store_lost",
   "store_unavailable",
   "no_such_route",
   "not_yet",

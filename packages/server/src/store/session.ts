@@ -142,8 +142,14 @@ export class SqliteSession implements Session {
     return this.turns.run(() => this.raw.close());
   }
 
+  /** Writes the whole database into `file`, which is empty. */
+  async copyTo(file: string): Promise<void> {
+    await this.inTurn(() => this.raw.unsafe(`VACUUM INTO '${file.replaceAll("'", "''")}'`));
+  }
+
   private async perform<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     const open = new OpenTransaction(this.raw, this.committed);
+    this.health.checkFile();
     await this.raw.unsafe("BEGIN IMMEDIATE");
     try {
       const result = await perform(open, work);

@@ -13,6 +13,7 @@ import { SqlTemplateStore } from "./sql-template-store.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
 import { storeFault } from "./store-fault.ts";
+import { StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 
@@ -79,7 +80,9 @@ export class SqlStore implements Store {
       throw storeFault(error, nameOf(place)) ?? error;
     }
     const health = new StoreHealth();
-    const session = "url" in place ? new PostgresSession(sql, health) : new SqliteSession(sql, health);
+    if ("url" in place) return new SqlStore(new PostgresSession(sql, health), health, place, node, secrets);
+    const session = new SqliteSession(sql, health);
+    if (place.file !== ":memory:") health.file = new StoreFile(place.file, (to) => session.copyTo(to));
     return new SqlStore(session, health, place, node, secrets);
   }
 
@@ -89,6 +92,13 @@ export class SqlStore implements Store {
 
   async probe(): Promise<void> {
     const now = new Date().toISOString();
+    try {
+      this.health.checkFile();
+    } catch (error) {
+      this.health.failed(error);
+      await this.health.file?.putBack();
+      throw error;
+    }
     await this.session.sql`INSERT INTO meta (name, value) VALUES ('probe', ${now}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
     this.health.wrote();
   }

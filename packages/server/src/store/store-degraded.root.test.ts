@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
@@ -75,4 +75,47 @@ test("while the store takes no writes the server is degraded: what runs goes on 
   expect(again.server.adoption).toMatchObject({ adopted: 2, removed: 0, quarantined: 0 });
   for (const id of [kept.sandboxID, made]) expect((await again.call("GET", `/sandboxes/${id}`)).status).toBe(200);
   await again.stop();
+}, 60_000);
+
+test("a store whose file is deleted is noticed: what runs goes on and ends, nothing new is made, and the next server has everything", async () => {
+  const dataDir = join(disk, "mount/deleted");
+  mkdirSync(dataDir);
+  await using s = await TestServer.start({ dataDir });
+  writeServerFile(dataDir, s.url, "test");
+  const [kept, ended] = [await s.create(), await s.create()];
+  const file = join(dataDir, "boxyard.db");
+  rmSync(file);
+  // By the first change, before any round.
+  const refused = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+  expect([refused.status, refused.body.error_code, refused.headers.get("Retry-After")]).toEqual([503, "store_lost", "1"]);
+  await s.server.sweep.once();
+  const health = await fetch(`${s.url}/health`);
+  expect([health.status, health.headers.get("Boxyard-Degraded")]).toEqual([200, "store_lost"]);
+  expect(await runningServer(dataDir)).toMatchObject({
+    status: "warn",
+    found: expect.stringContaining("was deleted while the server runs"),
+  });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect((await s.call("DELETE", `/sandboxes/${ended.sandboxID}`)).status).toBe(204);
+  expect((await s.call("GET", `/sandboxes/${kept.sandboxID}`)).body.state).toBe("running");
+  await s.stop();
+  const again = await TestServer.start({ dataDir, world: s.world });
+  expect(again.server.adoption).toMatchObject({ adopted: 1, quarantined: 0 });
+  expect((await again.call("GET", `/sandboxes/${kept.sandboxID}`)).status).toBe(200);
+  expect((await again.call("GET", `/sandboxes/${ended.sandboxID}`)).status).toBe(404);
+  await again.stop();
+}, 60_000);
+
+test("a store whose file is moved away and back is whole again by itself", async () => {
+  const dataDir = join(disk, "mount/moved");
+  mkdirSync(dataDir);
+  await using s = await TestServer.start({ dataDir });
+  const file = join(dataDir, "boxyard.db");
+  renameSync(file, `${file}.away`);
+  await s.server.sweep.once();
+  expect((await fetch(`${s.url}/health`)).headers.get("Boxyard-Degraded")).toBe("store_lost");
+  renameSync(`${file}.away`, file);
+  await s.server.sweep.once();
+  expect((await fetch(`${s.url}/health`)).headers.has("Boxyard-Degraded")).toBe(false);
+  await s.create();
 }, 60_000);

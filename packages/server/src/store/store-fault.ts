@@ -35,7 +35,7 @@ export function storeFault(error: unknown, where = "The server's store"): AppErr
   return undefined;
 }
 
-/** True for what `storeFault` makes, and for a database that does not answer in time. */
+/** True for what `storeFault` makes, for a database that does not answer in time, and for a file that was deleted. */
 export function isStoreFault(error: unknown): boolean {
-  return isAppError(error) && /^store_(full|broken|denied|unavailable)$/.test(error.reason ?? "");
+  return isAppError(error) && /^store_(full|broken|denied|lost|unavailable)$/.test(error.reason ?? "");
 }

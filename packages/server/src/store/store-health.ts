@@ -1,9 +1,10 @@
 import type { AppError } from "@boxyard/core";
 import { isStoreFault } from "./store-fault.ts";
+import type { StoreFile } from "./store-file.ts";
 
 /** What keeps the store from taking changes. */
 export interface StoreTrouble {
-  /** `store_full`, `store_denied`, `store_broken` or `store_unavailable`. */
+  /** `store_full`, `store_denied`, `store_broken`, `store_lost` or `store_unavailable`. */
   readonly reason: string;
   /** For people: what is wrong and what to do. */
   readonly message: string;
@@ -16,11 +17,19 @@ export interface StoreTrouble {
  * statement that fails for the store's sake begins that, and the next change that is written ends it.
  */
 export class StoreHealth {
+  /** Of a store that is one file. */
+  file: StoreFile | undefined;
   private current: StoreTrouble | undefined;
   private readonly listeners = new Set<(trouble: StoreTrouble | undefined) => void>();
 
   get trouble(): StoreTrouble | undefined {
     return this.current;
+  }
+
+  /** Throws what is wrong with the store's file. Call it before a change: the database itself does not notice a file that was deleted. */
+  checkFile(): void {
+    const trouble = this.file?.trouble();
+    if (trouble) throw trouble;
   }
 
   /** Called at every change; undefined when all is well again. */

@@ -22,7 +22,7 @@ export interface Store {
 
   /** Whether it takes changes now. */
   readonly health: StoreHealth;
-  /** Writes something, to find out. Throws what keeps it from that. */
+  /** Writes something, to find out. Throws what keeps it from that. A file that was deleted is written anew for the next server. */
   probe(): Promise<void>;
 
   /** Makes sure that this server is the only one at work here; `holder` is what another one is told. Throws `store_in_use`. */

@@ -56,7 +56,9 @@ export async function runningServer(dataDir: string): Promise<FingerprintCheck> 
     const response = await fetch(`${file.url}/health`, { signal: AbortSignal.timeout(ANSWER_MS) });
     const text = (await response.text()).split("\n").slice(1).join(" ").trim();
     if (!response.headers.has(DEGRADED)) return { name, status: "ok", found: `It answers at ${file.url}` };
-    const fix = "Running sandboxes go on. It ends by itself when the store takes changes again: make room, or see to its disk";
+    const isLost = response.headers.get(DEGRADED) === "store_lost";
+    const next = isLost ? "See above" : "It ends by itself when the store takes changes again: make room, or see to its disk";
+    const fix = `Running sandboxes go on. ${next}`;
     return { name, status: "warn", found: text, fix };
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);

@@ -62,7 +62,7 @@ export class Sweep {
   /** Finds a store that takes no changes before a client does, and one that takes them again. */
   private async probe(): Promise<void> {
     const { store, clock } = this.parts;
-    if (!store.health.trouble && clock.monotonic() < this.nextProbe) return;
+    if (!store.health.trouble && !store.health.file?.trouble() && clock.monotonic() < this.nextProbe) return;
     this.nextProbe = clock.monotonic() + PROBE_MS;
     // What is wrong stands in the store's health.
     await store.probe().catch(() => {});
