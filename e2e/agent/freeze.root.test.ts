@@ -85,6 +85,17 @@ describe("freeze", () => {
     await kill(command.pid);
   });
 
+  test("a freeze stays when its caller takes the answer and closes the connection", async () => {
+    const command = await counter();
+    await goesOn(command);
+    const frozen = await fetch(`${agent.baseUrl}/freeze`, { method: "POST", headers: authorised(agent), keepalive: false });
+    expect(frozen.status).toBe(204);
+    await ticks(command, 100);
+    expect(await ticks(command, 300)).toBe(0);
+    await post("/unfreeze");
+    await kill(command.pid);
+  });
+
   test("both are idempotent", async () => {
     for (const path of ["/freeze", "/freeze", "/unfreeze", "/unfreeze"]) expect((await post(path)).status).toBe(204);
   });

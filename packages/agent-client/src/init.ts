@@ -17,8 +17,17 @@ export interface InitBody {
 
 const ATTEMPT_MS = 2000;
 const AGENT_LIMIT_MS = 10_000;
+/** For an agent to stop its commands, which it gives up itself after two seconds; and for one that hangs to say nothing. */
+const FREEZE_MS = 6_000;
+const UNFREEZE_MS = 3_000;
 const FIRST_WAIT_MS = 5;
 const MAX_WAIT_MS = 200;
+
+interface Order {
+  readonly address: AgentAddress;
+  readonly accessToken: string;
+  readonly limitMs: number;
+}
 
 /**
  * Calls the agent of a sandbox. Whatever answers may be hostile: no redirect is followed, no body is read, every attempt and the whole have
@@ -53,26 +62,28 @@ export class AgentClient {
 
   /**
    * Has the agent stop its commands, so that nothing changes while the sandbox is kept. Throws `unavailable`, reason `agent_silent` or
-   * `not_frozen`, when it does not answer or they do not stop; then nothing is left frozen, or the agent's watchdog thaws it.
+   * `not_frozen`, when it does not answer within six seconds or they do not stop. An agent that goes on later than that thaws what it has
+   * frozen, since nobody waits for its answer any more.
    */
   async freeze(address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<void> {
-    const status = await this.order("freeze?mode=hierarchy", address, accessToken, signal);
+    const status = await this.order("freeze?mode=hierarchy", { address, accessToken, limitMs: FREEZE_MS }, signal);
     if (status === 204) return;
     const reason = status === undefined ? "agent_silent" : "not_frozen";
     const message = status === undefined ? "The sandbox's agent does not answer" : "The sandbox's processes could not be stopped in time";
     throw new AppError("unavailable", message, { reason });
   }
 
-  /** Lets the commands go on when they are not to be kept after all. Repeatable; throws `unavailable` as `freeze`. */
+  /** Lets the commands go on when they are not to be kept after all. Repeatable; throws `unavailable` when that is not done within three seconds. */
   async unfreeze(address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<void> {
-    const status = await this.order("unfreeze", address, accessToken, signal);
+    const status = await this.order("unfreeze", { address, accessToken, limitMs: UNFREEZE_MS }, signal);
     if (status !== 204) throw new AppError("unavailable", "The sandbox's agent did not thaw its commands", { reason: "agent_silent" });
   }
 
   /** The status of its answer; undefined when there is none. */
-  private async order(path: string, address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<number | undefined> {
+  private async order(path: string, { address, accessToken, limitMs }: Order, signal: AbortSignal): Promise<number | undefined> {
     signal.throwIfAborted();
-    const status = await statusOf(address, path, { method: "POST", headers: { "X-Access-Token": accessToken } }, this.limitMs, signal);
+    const request = { method: "POST", headers: { "X-Access-Token": accessToken } };
+    const status = await statusOf(address, path, request, Math.min(limitMs, this.limitMs), signal);
     if (status === undefined) signal.throwIfAborted();
     return status;
   }

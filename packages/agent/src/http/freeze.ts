@@ -11,16 +11,19 @@ const MAX_CGROUPS = 8_192;
 
 /**
  * `POST /freeze`: 204 when everything stands still; 503, and nothing left frozen, when it does not in time. With `maxWaitMs` the answer is
- * 200 with what was reached within it, and the caller decides.
+ * 200 with what was reached within it, and the caller decides. What nobody waits for any more is thawed: the caller has taken it for failed.
  */
 export function freezeRoute(freezer: Freezer): HttpRoute {
   return {
     method: "POST",
     path: "/freeze",
     access: "token",
-    async handle({ query }) {
+    async handle({ query, signal }) {
       const givenWaitMs = integerOf(query, "maxWaitMs");
       const bounded = givenWaitMs !== undefined && givenWaitMs > 0;
+      // Also of one that comes late, because this process stood still meanwhile.
+      const onLeft = () => void freezer.thaw().catch(() => {});
+      signal.addEventListener("abort", onLeft, { once: true });
       const result = await freezer.freeze({
         mode: query.get("mode") === "hierarchy" ? "hierarchy" : "legacy",
         maxWaitMs: bounded ? Math.min(givenWaitMs, MAX_WAIT_MS) : DEFAULT_WAIT_MS,

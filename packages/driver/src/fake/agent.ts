@@ -77,6 +77,11 @@ export class FakeAgent {
     this.frozen = undefined;
   }
 
+  /** As from outside: it is not asked. */
+  thawCommands(): void {
+    this.areCommandsFrozen = false;
+  }
+
   /** Ends the agent at once, with every connection it has. */
   async stop(): Promise<void> {
     this.thaw();

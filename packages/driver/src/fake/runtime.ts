@@ -173,6 +173,7 @@ export class FakeRuntime implements RuntimeDriver {
       const sandbox = this.sandboxes.alive(handle);
       sandbox.frozen = false;
       sandbox.agent?.thaw();
+      sandbox.agent?.thawCommands();
     });
   }
 

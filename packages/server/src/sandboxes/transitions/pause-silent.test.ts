@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { TestServer } from "../../testing/test-server.ts";
+
+/** An agent may stand still before it is asked to stop its commands, or after it has stopped them. */
+test.each(["freeze", "keep"])(
+  "a pause whose agent stands still before '%s' fails with the reason, and the sandbox runs on",
+  async (step) => {
+    let isSilent = false;
+    const observer = {
+      before(name: string) {
+        if (name !== `pause ${step}` || isSilent) return;
+        isSilent = true;
+        agent().freeze();
+        if (step === "keep") throw new Error("injected");
+      },
+    };
+    await using s = await TestServer.start({ agentLimitMs: 300, observer });
+    const id = (await s.create()).sandboxID;
+    const agent = () => {
+      const found = s.world.sandboxes.get(id)?.agent;
+      if (!found) throw new Error("gone");
+      return found;
+    };
+    const pause = () => s.call("POST", `/sandboxes/${id}/pause`, {});
+    const { status, headers, body } = await pause();
+    expect([status, headers.get("should-retry"), agent().areCommandsFrozen]).toEqual([503, "false", false]);
+    expect(body.message).toContain("could not be paused and runs on");
+    if (step === "freeze") expect(body.message).toContain("agent does not answer");
+    expect((await s.call("GET", `/sandboxes/${id}`)).body.state).toBe("running");
+    agent().thaw();
+    expect((await pause()).status).toBe(204);
+  },
+);
