@@ -115,6 +115,42 @@ test("a full name, with namespace and tag, means the same wherever a template is
   for (const name of [`default/${NAME}-child`, full]) expect(await Template.delete(name, options())).toBe(true);
 }, 60_000);
 
+test("builds on snapshots of sandboxes of builds keep every generation's files, beyond the layers that a sandbox can stand on", async () => {
+  const root = { user: "root" } as const;
+  const snapshots: string[] = [];
+  const names: string[] = [];
+  const expected: string[] = [];
+  try {
+    for (let generation = 1; generation <= 4; generation++) {
+      const parent = snapshots.at(-1);
+      let template = parent === undefined ? Template.fromBaseImage() : Template.fromTemplate(parent);
+      for (let step = 1; step <= 5; step++) {
+        // Each step takes away what the step before it made, so that what a merged layer hides is seen too.
+        const line = `b${generation}.${step}`;
+        template = template.run(`echo ${line} >> /root/chain; rm -f /root/only-*; touch /root/only-${line}`, root);
+        expected.push(line);
+      }
+      const name = `${NAME}-chain-${generation}`;
+      names.push(name);
+      await build(template, name);
+      await using sandbox = await Sandbox.create(name, options());
+      await sandbox.commands.run(`echo s${generation} >> /root/chain`, root);
+      expected.push(`s${generation}`);
+      snapshots.push((await sandbox.createSnapshot({ keepMemory: generation % 2 === 0 })).snapshotId);
+    }
+    await using last = await Sandbox.create(`${snapshots.at(-1)}`, options());
+    expect((await last.commands.run("cat /root/chain; ls /root", root)).stdout.split("\n")).toEqual([
+      ...expected,
+      "chain",
+      "only-b4.5",
+      "",
+    ]);
+  } finally {
+    for (const snapshot of snapshots.reverse()) await Sandbox.deleteSnapshot(snapshot, options());
+    for (const name of names) await Template.delete(name, options());
+  }
+}, 120_000);
+
 test("the log comes while a step runs, not after it", async () => {
   const seen: string[] = [];
   const endless = Template.fromBaseImage().run("echo early; sleep 1000");
