@@ -50,6 +50,15 @@ function freeOnDisk(): number {
   return bavail * bsize;
 }
 
+async function upload({ host, agentPort }: AgentAddress, path: string, bytes: number): Promise<[number, string]> {
+  const response = await fetch(`http://${host}:${agentPort}/files?path=${path}&username=root`, {
+    method: "POST",
+    headers: { "content-type": "application/octet-stream" },
+    body: new Uint8Array(bytes),
+  });
+  return [response.status, await response.text()];
+}
+
 const write = (mib: number) => `dd if=/dev/urandom of=/srv/written bs=1M count=${mib} conv=fsync && echo all of it`;
 
 test("sandboxes are stopped by name before the disk below the pool is full", async () => {
@@ -86,10 +95,16 @@ test("when others fill that disk: creates are refused, doctor says why, sandboxe
   await machine.driver.destroy(again.handle);
 });
 
-test("a pool that takes no writes can be released, and opened again", async () => {
-  const { handle } = await boot();
+test("a pool that takes no writes answers uploads with 507, can be released, and opened again", async () => {
+  const { address, handle } = await boot();
+  expect((await upload(address, "/srv/kept", 1000))[0]).toBe(200);
+  // A mount that is read-only by itself is no matter of space.
+  expect((await upload(address, "/proc/sys/kernel/ostype", 10))[0]).toBe(500);
   run("mount", "-o", "remount,ro", join(machine.dataDir, "pool"));
   expect(isPoolReadOnly(machine.dataDir)).toBe(true);
+  for (const path of ["/srv/kept", "/srv/new"]) {
+    expect(await upload(address, path, 1000)).toEqual([507, expect.stringContaining("the disk below the sandbox takes no writes")]);
+  }
   // As 'down --sandboxes' does, in a process of its own.
   await machine.reopen();
   await machine.driver.destroy(handle);

@@ -1,3 +1,4 @@
+import { accessSync, constants } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { httpFailure } from "../../contracts.ts";
 import { errnoOf } from "../../sys/errno-of.ts";
@@ -82,11 +83,32 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENFILE: { status: 500, text: "too many open files in the sandbox" },
 };
 
+/** For a client the same as a full disk: it can be written to again when the operator has made room. */
+const STORAGE_READ_ONLY: Meaning = { status: 507, text: "not enough disk space available (the disk below the sandbox takes no writes)" };
+
+/**
+ * What an error means. The storage below the whole sandbox becomes read-only when the host's disk has failed it, mostly because it is full; what was
+ * written last cannot even be read then. A mount that is read-only by itself is another matter.
+ */
+function meaningOf(errno: string): Meaning | undefined {
+  if ((errno === "EROFS" || errno === "EIO") && isReadOnly("/")) return STORAGE_READ_ONLY;
+  return MEANINGS[errno];
+}
+
+function isReadOnly(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return errnoOf(error) === "EROFS";
+  }
+}
+
 /** A failure as `AppError` with the HTTP status of the contract. `what` is the operation, such as `write '/a/b'`. An `AppError` passes through. */
 export function fileError(what: string, error: unknown): AppError {
   if (error instanceof AppError) return error;
   const errno = errnoOf(error);
-  const meaning = errno ? MEANINGS[errno] : undefined;
+  const meaning = errno ? meaningOf(errno) : undefined;
   if (meaning) return httpFailure(meaning.status, `${what}: ${meaning.text}`, error);
   return httpFailure(500, `${what}: ${errno ?? "failed"}`, error);
 }
