@@ -8,7 +8,8 @@ import { limitInstance, machineSize, useOfInstance } from "./cgroup/instance-lim
 import { SpareChildren } from "./cgroup/spare-children.ts";
 import { readMemoryAccount } from "./cgroup/stats.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
-import { MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
+import { endLeftRuns } from "./checkpoint/criu-processes.ts";
+import { limitFor, MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
 import { WakeCache } from "./checkpoint/wake-cache.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
@@ -114,6 +115,7 @@ export function assembleDriver(
     observer: { ...stepTrace(config.logger, cgroups, forkServer), ...config.observer },
     onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
   };
+  endLeftRuns(cgroups.name, limitFor(parts.criuLimitMs, limits.memoryBytes));
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
   const limitOf = (name: string) => (isSandboxId(name) ? quotaOf(readRecord(paths.state(name))) : undefined);
   storage.watchGrowth({ limitOf, isInUse: () => readdirSync(paths.sandboxes).some(isSandboxId), clock, logger: config.logger });

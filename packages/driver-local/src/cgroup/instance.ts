@@ -10,7 +10,8 @@ export class InstanceCgroups {
   readonly hierarchies: Hierarchies;
   /** Of each sandbox; undefined: as much as the disk gives. */
   readonly disk: DiskBandwidth | undefined;
-  private readonly name: string;
+  /** The same in every hierarchy, and no other server's. */
+  readonly name: string;
 
   constructor(hierarchies: Hierarchies, instance: string, disk?: DiskBandwidth) {
     this.hierarchies = hierarchies;

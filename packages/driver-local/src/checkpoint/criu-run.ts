@@ -3,6 +3,7 @@ import { AppError } from "@boxyard/core";
 import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
 import { close, O, pipe, syscall, trySyscall } from "../sys/libc.ts";
 import type { Criu } from "./criu.ts";
+import { markOf, newRun, signalRun } from "./criu-processes.ts";
 
 const POLL_MS = 1;
 const LONGEST_POLL_MS = 10;
@@ -18,6 +19,8 @@ export type CriuMoment = "network-lock" | "post-dump" | "pre-resume";
 export interface CriuRun {
   readonly criu: Criu;
   readonly forkServer: ForkServer;
+  /** Name of the server's cgroups, by which it finds what CRIU leaves. */
+  readonly server: string;
   /** The script of `writeMomentScript`. */
   readonly script: string;
   readonly args: readonly string[];
@@ -47,11 +50,12 @@ read -r answer <"$BOXYARD_ANSWERS" && [ "$answer" = ok ]
 /**
  * Runs CRIU to its end. In a session of its own, so that the end of the server does not take it along: a CRIU that is ended while it has
  * seized a sandbox's processes may leave them broken. Failures are `internal`, reason `checkpoint_failed` or `restore_failed`, with the end
- * of its log.
+ * of its log; `deadline_exceeded` for one that hung. After a failure nothing that CRIU has started is there.
  */
 export async function runCriu(run: CriuRun): Promise<void> {
   const answers = pipe();
   const questions = pipe(O.NONBLOCK);
+  const name = newRun(run.server);
   const program = new ChildProgram();
   program.call("setsid", []);
   program.call("umask", [0o022]);
@@ -60,8 +64,10 @@ export async function runCriu(run: CriuRun): Promise<void> {
     PATH,
     BOXYARD_QUESTIONS: `/proc/${process.pid}/fd/${questions.write}`,
     BOXYARD_ANSWERS: `/proc/${process.pid}/fd/${answers.read}`,
+    ...markOf(name),
   });
   const moments = new Moments(run, questions.read, answers.write);
+  let isDone = false;
   try {
     let kill = () => {};
     const onStarted = (child: { kill(): void }) => {
@@ -69,36 +75,47 @@ export async function runCriu(run: CriuRun): Promise<void> {
     };
     const ended = run.forkServer.run(program, { onStarted });
     moments.listen();
-    const code = await Promise.race([ended, endLate(run, moments, () => kill(), ended)]);
+    const isLate = !(await isOver(ended, run.limitMs));
+    if (isLate && !(await endsGently(run, name, moments, ended))) {
+      // It itself, which has no environment yet while it makes its mounts; then its children.
+      kill();
+      signalRun(name, "SIGKILL");
+    }
+    const code = await ended;
     await moments.end();
+    if (isLate) throw late(run);
     if (code !== 0) throw failed(run, code);
+    isDone = true;
   } finally {
+    if (!isDone) signalRun(name, "SIGKILL");
     for (const fd of [answers.read, questions.read, questions.write]) close(fd);
     moments.hangUp();
   }
 }
 
 /**
- * Ends a CRIU that hangs, in three steps, the last of which may leave the sandbox's processes broken: what it may wait for is let go on, our
- * end of the talk is closed, it is killed. Its tracing ends with it, so the processes run again.
+ * A CRIU that hangs may be waiting for something that we can let go on, or somebody has stopped it: it gets the time to undo what it did. Else it has
+ * to be killed, which may leave the sandbox's processes broken, though its tracing ends with it, so that they run again.
  */
-async function endLate(run: CriuRun, moments: Moments, kill: () => void, ended: Promise<number>): Promise<number> {
-  const isOver = await Promise.race([ended.then(() => true), late(run.limitMs, ended)]);
-  if (isOver) return ended;
+async function endsGently(run: CriuRun, name: string, moments: Moments, ended: Promise<number>): Promise<boolean> {
   run.onHang?.();
   moments.hangUp();
-  if (!(await Promise.race([ended.then(() => true), late(LAST_CHANCE_MS, ended)]))) kill();
-  await ended;
-  throw new AppError("deadline_exceeded", `CRIU could not ${run.verb} the sandbox within ${run.limitMs} ms`, {
-    reason: `${run.verb}_failed`,
-  });
+  signalRun(name, "SIGCONT");
+  return isOver(ended, LAST_CHANCE_MS);
 }
 
-/** Resolves with false after so long; its timer does not outlive `ended`. */
-function late(ms: number, ended: Promise<number>): Promise<false> {
-  const { promise, resolve } = Promise.withResolvers<false>();
+const late = ({ verb, limitMs }: CriuRun) =>
+  new AppError("deadline_exceeded", `CRIU could not ${verb} the sandbox within ${Math.round(limitMs)} ms`, { reason: `${verb}_failed` });
+
+/** True when it has ended, false after so long. */
+function isOver(ended: Promise<number>, ms: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => resolve(false), ms);
-  void ended.finally(() => clearTimeout(timer)).catch(() => {});
+  const over = () => {
+    clearTimeout(timer);
+    resolve(true);
+  };
+  ended.then(over, over);
   return promise;
 }
 

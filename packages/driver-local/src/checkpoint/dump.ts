@@ -60,6 +60,7 @@ export async function dumpMemory(
   await runCriu({
     criu,
     forkServer: parts.forkServer,
+    server: parts.cgroups.name,
     script: parts.criuScript,
     log,
     verb: "checkpoint",

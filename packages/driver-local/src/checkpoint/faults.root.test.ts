@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
+import { readInstance } from "../setup/index.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
@@ -81,6 +82,18 @@ describe("a pause or a resume that is cut off", () => {
     await machine.reopen();
   };
 
+  const OTHER = "boxyard-00000000";
+  /** Processes that a CRIU of ours has started, or is. */
+  const marked = (server = `boxyard-${readInstance(machine.dataDir)?.instance}`) =>
+    readdirSync("/proc").filter((pid) => {
+      const path = `/proc/${pid}/environ`;
+      try {
+        return /^\d+$/.test(pid) && readFileSync(path, "latin1").includes(`BOXYARD_CRIU=${server}`);
+      } catch {
+        return false;
+      }
+    });
+
   for (const when of ["before", "after"] as const) {
     for (const step of pauseSteps.map(({ name }) => name)) {
       test(`a pause that fails ${when} ${step} lets the sandbox run on`, async () => {
@@ -150,6 +163,29 @@ describe("a pause or a resume that is cut off", () => {
       await goesOn(await counting());
     });
 
+    /** Does it to CRIU itself, and to nothing that CRIU has started, when every process of the sandbox stands still by CRIU. */
+    const whileSeized = (deed: string) => `
+echo '#!/bin/sh
+[ $CRTOOLS_SCRIPT_ACTION != network-lock ] || ${deed} $PPID' >"$0.script"
+chmod +x "$0.script"
+sleep 1000 &
+real "$@" --action-script "$0.script"`;
+
+    test.each([
+      ["is killed while it holds everything", whileSeized("kill -KILL"), "exit code 137"],
+      ["is stopped while it holds everything", whileSeized("kill -STOP"), "could not checkpoint the sandbox within"],
+      ["leaves a child", "sleep 1000 & exit 1", "exit code 1"],
+    ])("%s: a pause fails, and the sandbox runs on, alone", async (_how, text, why) => {
+      const handle = await counting();
+      await withCriu(machine, text, async () => {
+        expect(String(await pause(handle).catch((e: unknown) => e))).toContain(why);
+        expect(await machine.driver.generation(spec.sandboxId)).toBeUndefined();
+        await eventually("nothing is left of CRIU", () => marked().length === 0);
+        await goesOn(handle);
+      });
+      await isUsable(handle, 2);
+    });
+
     test.each([
       ["fails at once", "exit 1"],
       ["lies", "exit 0"],
@@ -176,6 +212,24 @@ describe("a pause or a resume that is cut off", () => {
       expect((await machine.driver.inspect(handle)).phase).toBe("paused");
       await isUsable(handle, 3);
     });
+  });
+
+  test("an earlier server's CRIU that has ended leaves no child beyond the next start; one that lives goes on", async () => {
+    const start = (script: string, server = `boxyard-${readInstance(machine.dataDir)?.instance}`) =>
+      Bun.spawn(["setsid", "--wait", "sh", "-c", script], { env: { ...process.env, BOXYARD_CRIU: `${server}.${script.length}` } });
+    const ended = start("sleep 100 & exit 0");
+    const living = start("sleep 100 & exec sleep 200");
+    const others = start("sleep 100 & exit 0", OTHER);
+    try {
+      const count = () => [marked().length, marked(OTHER).length].join();
+      await Promise.all([ended.exited, others.exited, eventually("all are there", () => count() === "3,1")]);
+      await machine.reopen();
+      await eventually("the orphan is gone", () => count() === "2,1");
+      expect(living.exitCode).toBeNull();
+    } finally {
+      for (const pid of [...marked(), ...marked(OTHER)].map(Number)) process.kill(pid, "SIGKILL");
+      await living.exited;
+    }
   });
 
   test("leaves no mount and no file of CRIU's", async () => {

@@ -54,6 +54,7 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
   await runCriu({
     criu,
     forkServer: parts.forkServer,
+    server: parts.cgroups.name,
     script: parts.criuScript,
     log: join(restore.work, "restore.log"),
     verb: "restore",
