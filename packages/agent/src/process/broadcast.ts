@@ -1,11 +1,18 @@
 import type { Clock } from "@boxyard/core";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
-import { type OutputKind, OutputLog, type OutputPiece } from "./output-log.ts";
+import { type OutputKind, OutputLog, type OutputPiece, type PackedLog } from "./output-log.ts";
 import { ALONE, type OutputBounds } from "./output-shares.ts";
 
 /** What a reader gets, in order: pieces of output, then the end. */
 export type Delivery<End> = { readonly piece: OutputPiece } | { readonly end: End };
+
+/** What is left of the output of a process that has ended, while nobody reads it. */
+export interface PackedBroadcast<End> {
+  readonly end: End;
+  readonly receivedTo: number;
+  readonly log: PackedLog;
+}
 
 /**
  * The output of one process and those who read it.
@@ -27,11 +34,24 @@ export class Broadcast<End> {
   /** Whether the process waits for readers. */
   private isAwaited = false;
 
-  constructor(clock: Clock, bounds: OutputBounds = ALONE, stallMs: number = LIMITS.readerStallMs) {
+  constructor(clock: Clock, bounds: OutputBounds = ALONE, stallMs: number = LIMITS.readerStallMs, log = new OutputLog(bounds)) {
     this.clock = clock;
     this.bounds = bounds;
-    this.log = new OutputLog(bounds);
+    this.log = log;
     this.stallMs = stallMs;
+  }
+
+  static unpack<End>({ end, receivedTo, log }: PackedBroadcast<End>, clock: Clock): Broadcast<End> {
+    const broadcast = new Broadcast<End>(clock, ALONE, LIMITS.readerStallMs, OutputLog.unpack(log));
+    broadcast.receivedTo = receivedTo;
+    broadcast.ending = { value: end };
+    return broadcast;
+  }
+
+  /** All that it is, once it has ended and nobody reads it; undefined before. */
+  pack(): PackedBroadcast<End> | undefined {
+    if (!this.ending || this.readers.size > 0) return undefined;
+    return { end: this.ending.value, receivedTo: this.receivedTo, log: this.log.pack() };
   }
 
   get end(): End | undefined {

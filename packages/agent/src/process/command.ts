@@ -86,8 +86,8 @@ export class Command {
   }
 
   /** What is to be kept of it after its end: arguments, environment and all else of a command that has ended may be megabytes. */
-  rest(endedAt: number): EndedCommand {
-    return new EndedCommand(this.pid, this.tag, this.output, endedAt);
+  rest(): EndedCommand {
+    return new EndedCommand(this.pid, this.tag, this.output, this.parts.clock);
   }
 
   /** Ends it and everything it started. */

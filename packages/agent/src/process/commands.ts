@@ -14,12 +14,10 @@ export type Readable = Pick<Command, "pid" | "tag" | "subscribe">;
 export class Commands {
   private readonly running = new Map<number, Command>();
   private readonly ended: EndedCommands;
-  private readonly clock: Clock;
   /** What the orders of running commands take. */
   private orderBytes = 0;
 
   constructor(clock: Clock) {
-    this.clock = clock;
     this.ended = new EndedCommands(clock);
   }
 
@@ -47,7 +45,7 @@ export class Commands {
     void command.finished.then(() => {
       this.orderBytes -= orderBytes;
       if (this.running.get(command.pid) === command) this.running.delete(command.pid);
-      this.ended.add(command.rest(this.clock.monotonic()));
+      this.ended.add(command.rest());
     });
   }
 

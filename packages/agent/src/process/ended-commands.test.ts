@@ -1,3 +1,4 @@
+import { fullGC, heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
@@ -17,7 +18,7 @@ function make() {
     const reader = reads ? output.subscribe() : undefined;
     output.append("stdout", new Uint8Array(bytes));
     output.finish(END);
-    const end = new EndedCommand(pid, tag, output, clock.monotonic());
+    const end = new EndedCommand(pid, tag, output, clock);
     ended.add(end);
     return { end, reader };
   };
@@ -52,6 +53,59 @@ describe("EndedCommands", () => {
     const { addMany, has } = make();
     addMany(1, LIMITS.exitKeptCount + 1);
     expect(has(1, 2, LIMITS.exitKeptCount + 1)).toEqual([false, true, true]);
+  });
+
+  test("what is over goes also when nothing is asked any more, and in the end nothing waits for a time", async () => {
+    const { clock, ended, addMany } = make();
+    addMany(1, 5_000);
+    await clock.advance(2 * LIMITS.exitKeptMs);
+    expect(ended.count).toBe(LIMITS.exitRetentionCount);
+    await clock.advance(LIMITS.exitRetentionMs);
+    expect(ended.count).toBe(0);
+    addMany(1, 1);
+    await clock.advance(LIMITS.exitRetentionMs + LIMITS.exitKeptMs);
+    expect(ended.count).toBe(0);
+  });
+
+  test("an end that nobody reads takes little: the output of thousands is no thousands of sets and buffers", () => {
+    const { ended, add } = make();
+    const kinds = () => {
+      fullGC();
+      const { Set: sets = 0, Uint8Array: arrays = 0 } = heapStats().objectTypeCounts as Record<string, number>;
+      return sets + arrays;
+    };
+    const before = kinds();
+    for (let pid = 1; pid <= 3_000; pid++) add(pid, { bytes: 6 });
+    expect(kinds() - before).toBeLessThan(500);
+    expect(ended.count).toBe(3_000);
+  });
+
+  test("its output and its end are read as before, from any place, also again and again", async () => {
+    const { clock, ended, add } = make();
+    const output = new Broadcast<EndStatus>(clock);
+    output.append("stdout", Buffer.from("one "));
+    const first = output.subscribe();
+    await first.next();
+    void first.next();
+    output.append("stderr", Buffer.from([0xff, 0]));
+    output.finish(END);
+    first.leave();
+    ended.add(new EndedCommand(7, undefined, output, clock));
+    add(8);
+    const read = async (offset?: number) => {
+      const deliveries: unknown[] = [];
+      const reader = ended.findByPid(7)?.subscribe(offset);
+      for (let got = await reader?.next(); got; got = await reader?.next())
+        deliveries.push("piece" in got ? [got.piece.kind, ...got.piece.bytes] : got.end);
+      return deliveries;
+    };
+    const one = ["stdout", ...Buffer.from("one ")];
+    const two = ["stderr", 0xff, 0];
+    // Nobody has taken the second piece.
+    expect(await read()).toEqual([two, END]);
+    expect(await read(0)).toEqual([one, two, END]);
+    expect(await read(5)).toEqual([["stderr", 0], END]);
+    expect(await read()).toEqual([END]);
   });
 
   test("of several with one tag the last is found, but none whose pid has been taken over", () => {
