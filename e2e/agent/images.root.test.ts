@@ -46,13 +46,14 @@ describe("images that lack something", () => {
     });
   });
 
-  test("without any shell the SDK's form ends with 127 and says so; a direct start works", async () => {
+  test("without any shell a line of words is started as it is; one that needs a shell ends with 127 and says so", async () => {
     const hide =
       "mount -t tmpfs none /mnt; touch /mnt/nothing; for f in /bin/bash /bin/sh /bin/dash /bin/busybox; do test ! -e $f || mount --bind /mnt/nothing $f; done";
     await withAgent({ prepare: hide }, async (agent) => {
-      const result = await collect(await start(agent, shell("echo hi")));
+      const result = await collect(await start(agent, shell("echo hi; echo you")));
       expect([126, 127]).toContain(result.end.exitCode);
       expect(result.stderr).toContain("/bin/bash");
+      expect((await collect(await start(agent, shell("echo 'a  b'")))).stdout).toBe("a  b\n");
       expect((await collect(await start(agent, { process: { cmd: "echo", args: ["direct"] } }))).stdout).toBe("direct\n");
     });
   });

@@ -204,6 +204,47 @@ test("there are cases, each with what is expected of it", () => {
 // Several at a time: most of a build is waiting.
 test.concurrent.each(NAMES)("%s", tryCase, 120_000);
 
+const SCRATCH = `FROM boxyard/base AS build
+RUN mkdir /out && cp --parents $(ldd /usr/bin/env | grep -o '/[^ ]*') /usr/bin/env /out
+RUN mkdir -p /out/etc && echo app:x:1234:1234::/data: > /out/etc/passwd
+FROM scratch
+COPY --from=build /out /
+COPY --chown=app busybox /tools/
+COPY <<EOF /www/hello.txt
+hello
+EOF
+ENV GREETING=hi PATH=/tools:$PATH
+USER app
+WORKDIR /data
+HEALTHCHECK CMD ["busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:8000/hello.txt"]
+CMD ["busybox", "httpd", "-f", "-p", "8000", "-h", "/www"]
+`;
+
+test("FROM scratch: what was copied is all there is; commands that need no shell run, its start command too", async () => {
+  const directory = join(work, "from-scratch");
+  mkdirSync(directory);
+  cpSync("/bin/busybox", join(directory, "busybox"));
+  writeFileSync(join(directory, "Dockerfile"), SCRATCH);
+  const { error, log } = await build("from-scratch", directory, {});
+  if (error !== undefined) throw error;
+  expect(log.join("\n")).toContain("Collecting the image's files");
+  try {
+    await using sandbox = await Sandbox.create("dockerfile-from-scratch", options());
+    const run = async (command: string) => (await sandbox.commands.run(command)).stdout.trim();
+    const ours = ["dev", "proc", "run", "sys", ".boxyard", ".e2b", "tmp"];
+    const listed = (await run("busybox ls -A /")).split("\n").filter((name) => !ours.includes(name));
+    expect(listed).toEqual(expect.arrayContaining(["data", "etc", "tools", "usr", "www"]));
+    expect(["bin", "home", "root", "var", "code"].filter((name) => listed.includes(name))).toEqual([]);
+    expect(await run("busybox sh -c 'id -u; pwd; stat -c %u:%g /data /tools/busybox /www'")).toBe("1234\n/data\n1234:1234\n1234:1234\n0:0");
+    expect(await run("/usr/bin/env")).toContain("GREETING=hi");
+    expect(await (await sandbox.fetch(8000, "/hello.txt")).text()).toBe("hello\n");
+    const refused = await sandbox.commands.run("busybox true && busybox true").catch((cause: unknown) => cause);
+    expect(String((refused as { stderr?: string }).stderr)).toContain("/bin/bash");
+  } finally {
+    await Template.delete("dockerfile-from-scratch", options());
+  }
+}, 120_000);
+
 test("a second build comes from the cache; a file that changed breaks it from its step on, and where that is copied", async () => {
   const directory = join(work, "cache");
   cpSync(join(CASES, "stages"), directory, { recursive: true });

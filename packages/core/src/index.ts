@@ -6,6 +6,7 @@ export * from "./errors.ts";
 export * from "./executable.ts";
 export * from "./exit-codes.ts";
 export * from "./ids.ts";
+export * from "./plain-command.ts";
 export * from "./rounds.ts";
 export * from "./sandbox-state.ts";
 export * from "./semaphore.ts";

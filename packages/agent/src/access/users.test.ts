@@ -35,6 +35,14 @@ describe("SystemUsers", () => {
     expect([users.byName("user"), users.byName(""), users.userName(0), users.groupName(0)]).toEqual([undefined, undefined, "root", "root"]);
   });
 
+  test("without /etc/passwd a number is a user of that id", () => {
+    const users = new SystemUsers(etc);
+    expect(users.byName("1000")).toEqual({ name: "1000", uid: 1000, gid: 0, home: "/", shell: "", groups: [0] });
+    expect(["0", "-1", "4294967295", "1x"].map((name) => users.byName(name)?.uid)).toEqual([0, undefined, undefined, undefined]);
+    write("passwd", "a:x:1:1::/:\n");
+    expect(users.byName("1000")).toBeUndefined();
+  });
+
   test("broken lines are passed over", () => {
     write("passwd", "\n::::\nnoids:x\nneg:x:-1:0::/:\nbig:x:4294967295:0::/:\ntext:x:a:b::/:\nok:x:5:6\n# comment\n");
     const users = new SystemUsers(etc);

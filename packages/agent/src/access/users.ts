@@ -34,10 +34,17 @@ export class SystemUsers implements Users {
   }
 
   byName(name: string): SystemUser | undefined {
-    const entry = this.passwd.entries().find((e) => e.name === name) ?? (name === ROOT.name ? ROOT : undefined);
+    const entry = this.passwd.entries().find((e) => e.name === name) ?? (name === ROOT.name ? ROOT : this.byNumber(name));
     if (!entry) return undefined;
     const listed = this.group.entries().filter((g) => g.members.includes(name));
     return { ...entry, home: entry.home || "/", groups: [...new Set([entry.gid, ...listed.map((g) => g.gid)])] };
+  }
+
+  /** In a tree without `/etc/passwd` users have numbers only, as `USER 1000` of a Dockerfile `FROM scratch` has. */
+  private byNumber(text: string): PasswdEntry | undefined {
+    const id = parseId(text);
+    if (id === undefined || this.passwd.isThere()) return undefined;
+    return id === ROOT.uid ? ROOT : { name: text, uid: id, gid: 0, home: "/", shell: "" };
   }
 
   userName(uid: number): string {
@@ -48,6 +55,9 @@ export class SystemUsers implements Users {
     return this.group.entries().find((e) => e.gid === gid)?.name ?? (gid === ROOT.gid ? ROOT.name : String(gid));
   }
 }
+
+/** Stamp of a file that is not there. */
+const NONE = "none";
 
 /** A file of lines, parsed once for each state of it. */
 class ParsedFile<T> {
@@ -74,9 +84,13 @@ class ParsedFile<T> {
     return this.parsed;
   }
 
+  isThere(): boolean {
+    return this.currentStamp() !== NONE;
+  }
+
   private currentStamp(): string {
     const stat = statSync(this.path, { throwIfNoEntry: false });
-    return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}` : "none";
+    return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}` : NONE;
   }
 }
 

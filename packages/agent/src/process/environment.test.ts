@@ -35,6 +35,10 @@ test("only a missing /bin/bash has a stand-in, the first that is there", () => {
   expect(resolveCommand("/bin/bash", args, only("/bin/bash", "/bin/sh"))).toEqual(["/bin/bash", ...args]);
   expect(resolveCommand("/bin/bash", args, only("/bin/sh", "/bin/busybox"))).toEqual(["/bin/sh", ...args]);
   expect(resolveCommand("/bin/bash", args, only("/bin/busybox"))).toEqual(["/bin/busybox", "sh", ...args]);
-  expect(resolveCommand("/bin/bash", args, only())).toEqual(["/bin/bash", ...args]);
+  // Where there is none, a line that is only words is started as it is.
+  expect(resolveCommand("/bin/bash", args, only())).toEqual(["x"]);
+  expect(resolveCommand("/bin/bash", ["-l", "-c", "/a 'b c'"], only())).toEqual(["/a", "b c"]);
+  for (const other of [["-l", "-c", "a | b"], ["-i", "-l"], ["-x", "-c", "a"], []])
+    expect(resolveCommand("/bin/bash", other, only())).toEqual(["/bin/bash", ...other]);
   expect(resolveCommand("bash", args, only("/bin/sh"))).toEqual(["bash", ...args]);
 });

@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import { plainCommand } from "@boxyard/core";
 
 const BASH = "/bin/bash";
 
@@ -16,10 +17,16 @@ function isExecutable(path: string): boolean {
 
 /**
  * The command line that is really started. It is the request's, but where `/bin/bash` is asked for and missing, the first shell there is
- * takes its place. Where there is none, the command is left as it is and ends with 127 and a message on its standard error.
+ * takes its place. Where there is none, a line that means no more than its words is started itself; any other command is left as it is, and
+ * ends with 127 and a message on its standard error.
  */
 export function resolveCommand(cmd: string, args: readonly string[], isThere: (path: string) => boolean = isExecutable): string[] {
   if (cmd !== BASH || isThere(BASH)) return [cmd, ...args];
   const standIn = STAND_INS.find(([path]) => path !== undefined && isThere(path));
-  return [...(standIn ?? [cmd]), ...args];
+  return standIn ? [...standIn, ...args] : (withoutShell(args) ?? [cmd, ...args]);
+}
+
+function withoutShell(args: readonly string[]): string[] | undefined {
+  const [line = "", ...flags] = [...args].reverse();
+  return flags.includes("-c") && flags.every((flag) => flag === "-c" || flag === "-l") ? plainCommand(line) : undefined;
 }

@@ -17,3 +17,9 @@ export interface ContextEntry {
   /** Of a symlink. */
   readonly target: string;
 }
+
+/** A file of a COPY whose text is known. */
+export interface TextSource {
+  readonly name: string;
+  readonly text: string;
+}

@@ -2,7 +2,6 @@ import { posix } from "node:path";
 import { execForm, flagsOf, type Heredoc, type Instruction, shownText, unsupported, wrong } from "./dockerfile-lines.ts";
 import type { DockerfileStage } from "./dockerfile-stage.ts";
 import { splitWords } from "./dockerfile-words.ts";
-import { shellWord } from "./steps.ts";
 
 /** Names that begin so are templates of the server, not images of a registry. */
 export const TEMPLATES = "boxyard/";
@@ -123,25 +122,9 @@ export function stageOf(
   return from;
 }
 
-/** A file of the Dockerfile's own: root writes it. */
+/** A file of the Dockerfile's own. */
 function addText(stage: DockerfileStage, instruction: Instruction, heredoc: Heredoc, { destination, chown, chmod }: Target): void {
   const text = heredoc.isExpanded ? stage.reading(instruction, (reader) => reader.inText(heredoc.text)) : heredoc.text;
-  const into = destination.endsWith("/") ? destination + heredoc.word : destination;
-  const lines = [
-    "set -e",
-    "f=$BOXYARD_TO",
-    `[ ! -d "$f" ] || f=$f/${shellWord(heredoc.word)}`,
-    'mkdir -p -- "$(dirname -- "$f")"',
-    'rm -f -- "$f"',
-    `printf %s ${shellWord(text)} > "$f"`,
-    `chmod ${chmod || "644"} -- "$f"`,
-    ...(chown === ""
-      ? []
-      : [
-          "case $BOXYARD_OWNER in *:*) o=$BOXYARD_OWNER ;; *[!0-9]*) o=$BOXYARD_OWNER: ;; *) o=$BOXYARD_OWNER ;; esac",
-          'chown -- "$o" "$f"',
-        ]),
-  ];
-  const env = { BOXYARD_TO: into, ...(chown === "" ? {} : { BOXYARD_OWNER: chown }) };
-  stage.add(instruction, "RUN", [lines.join("\n"), "root"], { text: shownText(instruction), env });
+  const args = [heredoc.word, destination, chown, chmod];
+  stage.add(instruction, "COPY", args, { text: shownText(instruction), copy: { name: heredoc.word, text } });
 }

@@ -50,6 +50,7 @@ export class DockerfileStage {
   commandLine: number | undefined;
   /** HEALTHCHECK. */
   health: CommandForm | undefined;
+  healthLine: number | undefined;
   /** ONBUILD: what is done in the stages that begin with this one. */
   readonly triggers: Instruction[] = [];
   /** Triggers of the stage that this one begins with. */
@@ -83,6 +84,7 @@ export class DockerfileStage {
     this.cmd = parent.cmd;
     this.commandLine = parent.commandLine;
     this.health = parent.health;
+    this.healthLine = parent.healthLine;
   }
 
   add({ line }: { readonly line: number }, type: TemplateStep["type"], args: readonly string[], more: Partial<TemplateStep> = {}): void {

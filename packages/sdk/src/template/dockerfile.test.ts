@@ -168,8 +168,10 @@ test("here-documents: a script, input of a command, a file", () => {
   const text = "RUN <<EOF\nset -e\necho $HOME\nEOF\nRUN cat <<'X' > /f\n a\nX\nARG V=1\nCOPY <<-C <<'D' /etc/\n\tx=$V\nC\n$V\nD";
   const [script, input, one, two] = parse(`FROM x\n${text}`).steps.slice(2);
   expect([script?.args, input?.args]).toEqual([["set -e\necho $HOME\n"], ["cat <<'X' > /f\n a\nX"]]);
-  expect([one?.env, two?.env]).toEqual([{ BOXYARD_TO: "/etc/C" }, { BOXYARD_TO: "/etc/D" }]);
-  expect([one?.args[0], two?.args[0]]).toEqual([expect.stringContaining("printf %s 'x=1\n'"), expect.stringContaining("printf %s '$V\n'")]);
+  expect([one?.copy, two?.copy]).toEqual([
+    { name: "C", text: "x=1\n" },
+    { name: "D", text: "$V\n" },
+  ]);
   expect(parse("FROM x\nRUN <<EOF\n#!/usr/bin/python3\nprint(1)\nEOF").steps[2]?.args[0]).toStartWith(
     "f=$(mktemp) && printf %s '#!/usr/bin/python3",
   );
@@ -198,7 +200,10 @@ test("what cannot be taken over is refused, with its line", () => {
     ["", "there is no FROM"],
     ["RUN x", "line 1 (RUN): FROM must come first"],
     ["FROM a AS x\nFROM b AS X", "line 2 (FROM): there are two stages 'x'"],
-    ["FROM scratch", "line 1 (FROM): not supported"],
+    ["FROM scratch\nRUN x", "line 2 (RUN): not supported: RUN after FROM scratch"],
+    ["FROM scratch\nENTRYPOINT x", "line 2 (ENTRYPOINT): not supported: the shell form of ENTRYPOINT after FROM scratch"],
+    ['FROM scratch\nENTRYPOINT ["x"]\nCMD y', "line 3 (CMD): not supported: the shell form of CMD"],
+    ['FROM scratch\nCMD ["x"]\nHEALTHCHECK CMD y', "line 3 (HEALTHCHECK): not supported: the shell form of HEALTHCHECK"],
     ["FROM scratch AS a\nRUN x\nFROM b\nCOPY --from=a /x /y", "line 2 (RUN): not supported: RUN after FROM scratch"],
     ["FROM --platform=linux/mips x", "line 1 (FROM): not supported: images for linux/mips"],
     ["FROM a b", "it is FROM image [AS name]"],

@@ -1,10 +1,11 @@
 import { InvalidArgumentError } from "../errors.ts";
-import { copyOrAdd, TEMPLATES } from "./dockerfile-copy.ts";
+import { copyOrAdd } from "./dockerfile-copy.ts";
 import { execForm, flagsOf, type Instruction, instructionsOf, invalid, unsupported, wrong } from "./dockerfile-lines.ts";
+import { isEmpty, originOf, partsOf } from "./dockerfile-parts.ts";
 import { run } from "./dockerfile-run.ts";
 import { type CommandForm, DockerfileStage, type FileFacts } from "./dockerfile-stage.ts";
 import { literal, splitWords, WordReader } from "./dockerfile-words.ts";
-import type { TemplateOrigin, TemplateParts, TemplateStage } from "./steps.ts";
+import type { TemplateParts } from "./steps.ts";
 
 export interface DockerfileInput {
   readonly context: string;
@@ -119,13 +120,6 @@ function refusalOf(instruction: Instruction, platform: string | undefined, own: 
   return undefined;
 }
 
-/** `FROM scratch`: other stages may take files out of it. */
-const isEmpty = ({ origin }: DockerfileStage) => origin !== undefined && "fromImage" in origin && origin.fromImage === "scratch";
-
-function originOf(image: string): TemplateOrigin {
-  return image.startsWith(TEMPLATES) ? { fromTemplate: image.slice(TEMPLATES.length) } : { fromImage: image };
-}
-
 type Handler = (stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>) => void;
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
@@ -190,6 +184,7 @@ function healthCheck(stage: DockerfileStage, instruction: Instruction): void {
   if (kind.toUpperCase() !== "CMD" || command === "")
     throw wrong(instruction, "it is HEALTHCHECK [OPTIONS] CMD command, or HEALTHCHECK NONE");
   stage.health = commandOf({ ...instruction, rest: command });
+  stage.healthLine = instruction.line;
 }
 
 /** What cannot be done matters only if the stage is needed. */
@@ -255,45 +250,4 @@ function environment(stage: DockerfileStage, instruction: Instruction): void {
     "ENV",
     read.flatMap(({ name, text }) => [name, text]),
   );
-}
-
-/** The template of one stage, with the others that it needs, each after what it needs itself. */
-function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, DockerfileStage>): TemplateParts {
-  const stages = new Map<string, TemplateStage>();
-  const need = (stage: DockerfileStage) => {
-    stage.refusal?.();
-    for (const image of stage.images) {
-      const origin = originOf(image);
-      if (!stages.has(image)) stages.set(image, { name: image, origin, steps: [], at: stage.at(stage.line) });
-    }
-    for (const name of stage.copiesFrom) {
-      const other = [...known.values()].find((candidate) => candidate.name === name);
-      if (!other || stages.has(name)) continue;
-      need(other);
-      stages.set(name, { name, origin: other.origin as TemplateOrigin, steps: other.steps, at: other.at(other.line) });
-    }
-  };
-  need(wanted);
-  if (isEmpty(wanted)) {
-    throw unsupported({ line: wanted.line, name: "FROM", rest: "", heredocs: [] }, "an empty image: nothing could run in it");
-  }
-  const at = wanted.at(wanted.line);
-  for (const { line } of wanted.triggers) {
-    wanted.file.onNote(`line ${line}: ONBUILD has no effect on a template, only on later stages of the file`);
-  }
-  const startCmd = wanted.startCommand();
-  const readyCmd = startCmd === undefined ? undefined : wanted.healthCommand();
-  const steps = [...wanted.steps];
-  if (!wanted.has("USER")) steps.push({ type: "USER", args: ["user"], force: false, at });
-  if (!wanted.has("WORKDIR")) steps.push({ type: "WORKDIR", args: ["/home/user"], force: false, at });
-  return {
-    origin: wanted.origin as TemplateOrigin,
-    steps,
-    stages: [...stages.values()],
-    startCmd,
-    ...(readyCmd === undefined ? {} : { readyCmd }),
-    force: false,
-    at,
-    startAt: wanted.commandLine === undefined ? undefined : wanted.at(wanted.commandLine),
-  };
 }

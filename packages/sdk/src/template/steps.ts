@@ -1,6 +1,6 @@
 import type { CallSite } from "./call-site.ts";
 import type { ContextSources, SentSource } from "./context-files.ts";
-import type { CopySource } from "./copy-source.ts";
+import type { CopySource, TextSource } from "./copy-source.ts";
 import type { UrlSources } from "./url-files.ts";
 
 /** A secret of a build for one command: a file of the command's user, or a variable. */
@@ -60,7 +60,7 @@ export interface Step {
 }
 
 export type TemplateStep = Step & {
-  readonly copy?: CopySource | ContextSources | UrlSources;
+  readonly copy?: CopySource | ContextSources | UrlSources | TextSource;
   /** RUN: what its bind mounts take out of the context, by their places in `mounts`. */
   readonly bound?: ReadonlyMap<number, ContextSources>;
   /** Who asked for it. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createReadStream, mkdtempSync, openAsBlob, rmSync } from "node:fs";
+import { createReadStream, mkdtempSync, openAsBlob, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ApiClient, describe } from "../connection/api-client.ts";
@@ -8,7 +8,7 @@ import { type RequestOptions, RequestScope } from "../connection/request-scope.t
 import { BoxyardError, ConnectionError, InvalidArgumentError } from "../errors.ts";
 import { placeOf } from "./call-site.ts";
 import { type SentSource, sourcesOf } from "./context-files.ts";
-import type { ContextEntry } from "./copy-source.ts";
+import type { ContextEntry, TextSource } from "./copy-source.ts";
 import { entriesOf, hashOf } from "./files.ts";
 import type { RunMount, SentStep, TemplateStep } from "./steps.ts";
 import { writeTarGz } from "./tar.ts";
@@ -107,12 +107,20 @@ async function filesOf(
   signal: AbortSignal | undefined,
 ): Promise<{ entries: ContextEntry[]; sent?: SentSource[] }> {
   try {
+    if ("text" in copy) return textEntry(copy, fetched.path);
     if ("urls" in copy) return await urlEntries(copy, fetched.path, signal);
     return "sources" in copy ? sourcesOf(copy) : { entries: entriesOf(copy) };
   } catch (error) {
     if (!(error instanceof InvalidArgumentError) || !at) throw error;
     throw new InvalidArgumentError(`${placeOf(at)}: ${error.message}`, { code: error.code, reason: error.reason, cause: error });
   }
+}
+
+function textEntry({ name, text }: TextSource, directory: string): { entries: ContextEntry[]; sent: SentSource[] } {
+  const absolute = join(directory, "text");
+  writeFileSync(absolute, text);
+  const entry: ContextEntry = { path: name, absolute, kind: "file", mode: 0o100644, size: statSync(absolute).size, target: "" };
+  return { entries: [entry], sent: [{ path: name, name }] };
 }
 
 /** A directory for what is fetched, made when it is needed. */

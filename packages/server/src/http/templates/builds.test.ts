@@ -362,6 +362,7 @@ describe("what a start refuses", () => {
     [{ steps: [{ type: "COPY", args: ["a", "b"], sources: [{ path: "a/../b" }] }] }, "steps.0.sources.0.path: must not hold '..'"],
     [{ steps: [{ type: "COPY", args: ["a", "b"], sources: [{ path: "a", name: ".." }] }] }, "steps.0.sources.0.name: is not the name"],
     [{ stages: [{ name: "a b", fromTemplate: "base" }] }, "validation error: stages.0.name: must be letters"],
+    [{ fromImage: "scratch", steps: [run("a")] }, "steps.0.type: nothing can run in an empty image"],
     [{ stages: [{ name: "a" }] }, "stages.0.fromImage: is required, or fromTemplate"],
     [{ stages: [{ name: "a", fromTemplate: "base", steps: [run("a\0")] }] }, "stages.0.steps.0.args.0: must not hold NUL"],
     [{ stages: [1, 2].map(() => ({ name: "a", fromTemplate: "base" })) }, "stages.1.name: there are two stages 'a'"],

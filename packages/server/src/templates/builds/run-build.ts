@@ -74,13 +74,14 @@ function fitted(build: BuildRecord, most: { readonly cpuCount: number; readonly 
 async function finalize(main: StageRun, state: BuildState, commands: Commands, { session, deps, log }: StageContext): Promise<BuildState> {
   const open = await main.cached("finalize", [], "Finalizing template", FINALIZE, state, async () => ({
     ...state,
-    image: await main.openUp(state.image, FINALIZE),
+    // What opens an image up for its user runs in its shell.
+    image: main.isEmpty ? state.image : await main.openUp(state.image, FINALIZE),
   }));
   if (commands.startCmd || commands.readyCmd) {
     const { startCmd = "", readyCmd = "", runAs = open } = commands;
     const texts = [startCmd, readyCmd, runAs.user, runAs.workdir];
     return await main.cached("start", texts, "Trying the start command", FINALIZE, open, async () => {
-      const ports = await tryStart(open, commands, { session, log, clock: deps.clock });
+      const ports = await tryStart(open, commands, { session, log, clock: deps.clock, hasShell: !main.isEmpty });
       return ports.length > 0 ? { ...open, ports } : open;
     });
   }

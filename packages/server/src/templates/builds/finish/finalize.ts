@@ -1,5 +1,5 @@
 import type { ProcessEnd } from "@boxyard/agent-client";
-import type { Clock } from "@boxyard/core";
+import { type Clock, plainCommand } from "@boxyard/core";
 import type { Restrictions } from "@boxyard/driver";
 import type { BuildRecord, RunAs, TemplateSpec } from "../../../store/index.ts";
 import { LISTENING_SCRIPT, parseListening } from "../../probe-scripts.ts";
@@ -29,14 +29,18 @@ interface Trial {
   readonly session: Session;
   readonly log: BuildLog;
   readonly clock: Clock;
+  /** False: the image is of the files that were copied into it; its agent starts commands that need no shell. */
+  readonly hasShell: boolean;
 }
 
 /**
  * Starts what every sandbox of the template will start, and waits until it is ready, so that a template that can't start is never made. Returns
  * the ports that are listened on then.
  */
-export async function tryStart(state: BuildState, commands: Commands, { session, log, clock }: Trial): Promise<number[]> {
+export async function tryStart(state: BuildState, commands: Commands, trial: Trial): Promise<number[]> {
+  const { session, log, hasShell } = trial;
   const { startCmd } = commands;
+  if (!hasShell) refuseShellForms(commands);
   const { user, workdir } = commands.runAs ?? state;
   const envs = await session.environment(state);
   const workspace = await session.workspace(state.image);
@@ -53,15 +57,31 @@ export async function tryStart(state: BuildState, commands: Commands, { session,
       failed.catch(() => {});
     }
     const ask = async (command: string, limit: AbortSignal) => (await workspace.exec(shell(command), {}, limit)).exitCode === 0;
-    const ready = waitFor(readyOf(commands), ask, { session, log, clock }, signal);
+    const ready = waitFor(readyOf(commands), ask, trial, signal);
     // The one that loses is not waited for.
     ready.catch(() => {});
     await Promise.race([ready, ...(failed ? [failed] : [])]);
-    const ports = startCmd ? parseListening(await session.script(state.image, LISTENING_SCRIPT, [], FINALIZE, "looking at its ports")) : [];
+    const ports =
+      startCmd && hasShell ? parseListening(await session.script(state.image, LISTENING_SCRIPT, [], FINALIZE, "looking at its ports")) : [];
     log.add("Template is ready", FINALIZE.step);
     return ports;
   } finally {
     over.abort();
+  }
+}
+
+function refuseShellForms({ startCmd = "", readyCmd = "" }: Commands): void {
+  const ready = readyOf({ readyCmd });
+  const asked = ready.kind === "command" ? ready.command : "";
+  for (const [kind, command, told] of [
+    ["start", startCmd, startCmd],
+    ["ready", asked, readyCmd],
+  ] as const) {
+    if (command === "" || plainCommand(command)) continue;
+    throw new BuildFailure(
+      `the ${kind} command '${shown(told)}' needs a shell, and an image FROM scratch has none: give a program and its arguments`,
+      FINALIZE.step,
+    );
   }
 }
 

@@ -10,7 +10,7 @@ export interface StageOrder {
   /** What it builds on, unless that is an image from elsewhere. */
   readonly parent?: { readonly version: TemplateVersion; readonly inherits: boolean };
   readonly fromImage?: string;
-  /** Begins with nothing (`FROM scratch`): its steps run on `parent`, whose files are no part of what comes of it. */
+  /** Begins with nothing (`FROM scratch`): its tree is made in a directory of `parent`, whose files are no part of what comes of it. */
   readonly isEmpty?: true;
   readonly access?: RegistryAccess;
   /** Hash of an archive that was uploaded. */

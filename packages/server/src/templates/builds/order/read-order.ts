@@ -53,7 +53,9 @@ function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet
     return { ...stage, parent: { version: templates.resolve(teamId, fromTemplate, `${at}fromTemplate`), inherits: true } };
   }
   if (fromImage === "scratch") {
-    if (at === "") throw refuse("fromImage: nothing could run in an empty image; only a stage can begin with 'scratch'");
+    for (const [i, { type }] of steps.entries())
+      if (type === "RUN")
+        throw refuse(`${at}steps.${i}.type: nothing can run in an empty image ('scratch'): copy into it what a step with programs makes`);
     return { ...stage, isEmpty: true, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
   }
   // The reference's own base image: ours has the same in it, and needs no registry.

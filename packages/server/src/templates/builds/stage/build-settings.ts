@@ -17,3 +17,6 @@ export const NO_BUILD_SETTINGS: BuildSettings = { files: {}, env: {}, secrets: {
 
 /** Directory inside a build's sandbox for what must not enter a layer. */
 export const BUILD_DIRECTORY = "/run/boxyard-build";
+
+/** Where programs are looked for unless an image says otherwise. */
+export const STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -5,11 +5,10 @@ import type { Pin } from "../../../images/pins.ts";
 import type { BuildRecord } from "../../../store/index.ts";
 import { BuildFailure, shown } from "../log/build-failure.ts";
 import { type BuildLog, LineCutter } from "../log/build-log.ts";
-import { BUILD_DIRECTORY } from "./build-settings.ts";
+import { BUILD_DIRECTORY, STANDARD_PATH } from "./build-settings.ts";
 import type { BuildState } from "./state.ts";
 import { Workspace, type WorkspaceDeps } from "./workspace.ts";
 
-const STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const RUN_LIMIT_MS = 3600_000;
 /** Exit code for a program that is not there. */
 const NOT_FOUND = 127;

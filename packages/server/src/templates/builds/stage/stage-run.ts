@@ -7,13 +7,19 @@ import { IMAGE_USER, type Origin, type OriginContext, originOf } from "../base/o
 import type { Inherited } from "../finish/finalize.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { StageOrder } from "../order/build-order.ts";
+import { COLLECT_SCRIPT, EMPTY_ENVIRONMENT } from "../steps/empty-image.ts";
 import type { RunCaches } from "../steps/run-caches.ts";
 import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "../steps/scripts.ts";
 import { secretsKey } from "../steps/secrets.ts";
 import { runStep } from "../steps/steps.ts";
 import { atPoint } from "./build-points.ts";
+import { BUILD_DIRECTORY } from "./build-settings.ts";
 import type { Part, Session } from "./session.ts";
 import { type BuildState, chainKey, firstKey, imageOf } from "./state.ts";
+
+/** Directory in a sandbox of `base` in which the tree of a stage `FROM scratch` is made, and the file in which it leaves the sandbox. */
+const EMPTY_ROOT = "/.boxyard-scratch";
+const COLLECTED = `${BUILD_DIRECTORY}/collected.tar`;
 
 export type StageDeps = OriginContext["deps"] & {
   readonly store: Store;
@@ -58,11 +64,29 @@ export class StageRun {
     const origin = await originOf(this.stage, part, this.context);
     this.inherited = origin.inherited;
     // Nothing runs in it: it is copied out of as it is.
-    if (name !== undefined && steps.length === 0) return origin.state;
-    const base = await this.base(origin, part);
-    let state = base;
+    if (name !== undefined && steps.length === 0 && !this.isEmpty) return origin.state;
+    let state = await this.base(origin, part);
+    if (this.isEmpty) state = { image: state.image, env: EMPTY_ENVIRONMENT, user: "root", workdir: "/" };
     for (const [i, step] of steps.entries()) state = await this.step(step, i, state);
-    return this.stage.isEmpty ? { ...state, image: imageOf(state.image.layers.slice(base.image.layers.length)) } : state;
+    return this.isEmpty ? this.collected(state, part) : state;
+  }
+
+  /** Begins with nothing: what comes of it has the files that were copied into it, and no shell of the platform's making. */
+  get isEmpty(): boolean {
+    return this.stage.isEmpty === true;
+  }
+
+  /** The tree that was made in a directory of another image, as an image of its own. */
+  private collected(state: BuildState, part: Part): Promise<BuildState> {
+    return this.cached("collect", [], "Collecting the image's files", part, state, async () => {
+      const { session, context } = this;
+      await session.script(state.image, COLLECT_SCRIPT, [EMPTY_ROOT, COLLECTED], part, "collecting the image's files");
+      const tar = await (await session.workspace(state.image)).getFile(COLLECTED, session.signal);
+      const { digest } = await context.deps.driver.images.importLayer(tar, { signal: session.signal });
+      const image = imageOf([digest]);
+      await session.keep(image);
+      return { ...state, image };
+    });
   }
 
   /** What `make` came to at another time, if all of it is still here; else what it comes to now. `kind` and `args` are what it depends on. */
@@ -123,8 +147,9 @@ export class StageRun {
     const text = step.text ?? `${step.type} ${step.args.filter((arg) => arg !== "").join(" ")}`;
     const { teamId, templateId, deps, secrets } = context;
     const { uploads, caches } = deps;
+    const root = this.isEmpty ? EMPTY_ROOT : "";
     return this.remembered(step.type, text, part, state, () =>
-      runStep(state, { session, uploads, caches, teamId, templateId, part, step, from: from?.image, mounted, secrets }),
+      runStep(state, { session, uploads, caches, teamId, templateId, part, step, root, from: from?.image, mounted, secrets }),
     );
   }
 

@@ -5,6 +5,7 @@ import { BUILD_DIRECTORY } from "../stage/build-settings.ts";
 import type { BuildState } from "../stage/state.ts";
 import { ARCHIVE, LIST, packFrom, type Source } from "./copy-from.ts";
 import { COPY_SCRIPT } from "./copy-scripts.ts";
+import { ownerInside } from "./empty-image.ts";
 import { committed, expanded, ownerOf, type StepContext, type StepKind } from "./step-kind.ts";
 
 /**
@@ -32,8 +33,9 @@ export async function place(
   if (from) sources = await packFrom(from, { source, patterns: step.sources?.map(({ path }) => path) }, state, ctx);
   else await workspace.putFile(ARCHIVE, await uploaded(source, ctx), session.signal);
   const target = destinationOf(expanded(destination, state), state);
-  const owners = sources ? bothOf(expanded(owner || "root", state)) : ownerOf(expanded(owner || state.user, state));
-  const args = [ARCHIVE, `${BUILD_DIRECTORY}/copy`, withoutPattern(source), target, owners, mode];
+  const named = sources ? bothOf(expanded(owner || "root", state)) : ownerOf(expanded(owner || state.user, state));
+  const owners = ctx.root === "" ? named : await ownerInside(named, state, ctx);
+  const args = [ARCHIVE, `${BUILD_DIRECTORY}/copy`, withoutPattern(source), ctx.root + target, owners, mode];
   if (sources) {
     if (sources.length > 1 && !target.endsWith("/")) {
       throw new BuildFailure(`COPY ${source}: several files can be copied into a directory only: end ${destination} with '/'`, part.step);

@@ -13,6 +13,8 @@ export interface StepContext {
   readonly teamId: TeamId;
   readonly part: Part;
   readonly step: TemplateStep;
+  /** Directory in which the tree of a stage `FROM scratch` is made; "" in all others, whose steps run in what they make. */
+  readonly root: string;
   /** Image that a COPY takes its files out of, in place of an upload. */
   readonly from?: ImageRef | undefined;
   /** Images that bind mounts of a RUN take their files out of, by the mounts' places. */

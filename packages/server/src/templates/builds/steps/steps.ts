@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { BuildFailure } from "../log/build-failure.ts";
 import type { BuildState } from "../stage/state.ts";
 import { copy } from "./copy-step.ts";
+import { EMPTY_ENVIRONMENT, emptyUser, emptyWorkdir } from "./empty-image.ts";
 import { expand, variablesOf } from "./expand.ts";
 import { withMounts } from "./run-mounts.ts";
 import { USER_SCRIPT, WORKDIR_SCRIPT } from "./scripts.ts";
@@ -34,7 +35,7 @@ async function withValues(
 ): Promise<Readonly<Record<string, string>>> {
   const entries = Object.entries(texts);
   const isUnknown = entries.flatMap(([, text]) => variablesOf(text)).some((name) => !Object.hasOwn(state.env, name));
-  const others = isUnknown ? await loginEnvironment(state, ctx) : {};
+  const others = isUnknown ? await (ctx.root === "" ? loginEnvironment(state, ctx) : EMPTY_ENVIRONMENT) : {};
   const lookUp = (name: string) => (Object.hasOwn(state.env, name) ? state.env[name] : others[name]);
   return Object.fromEntries(entries.map(([name, text]) => [name, expand(text, lookUp)]));
 }
@@ -54,6 +55,7 @@ async function loginEnvironment(state: BuildState, { session, part }: StepContex
 /** `[path]`, relative to the working directory so far. */
 const workdir: StepKind = async ([path = ""], state, ctx) => {
   const target = posix.resolve(state.workdir || "/", expanded(path, state));
+  if (ctx.root !== "") return emptyWorkdir(target, state, ctx);
   const printed = await ctx.session.script(state.image, WORKDIR_SCRIPT, [target, ownerOf(state.user)], ctx.part, `WORKDIR ${target}`);
   const next = { ...state, workdir: target };
   return printed.includes("unchanged") ? next : committed(next, ctx);
@@ -64,6 +66,7 @@ const user: StepKind = async ([text = "", sudo = ""], state, ctx) => {
   const name = expanded(text, state).split(":", 1)[0] ?? "";
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/.test(name))
     throw new BuildFailure(`USER: '${name.slice(0, 100)}' cannot be a user's name`, ctx.part.step);
+  if (ctx.root !== "") return emptyUser(name, state, ctx);
   const printed = await ctx.session.script(state.image, USER_SCRIPT, [name, sudo], ctx.part, `USER ${name}`);
   const lines = printed.trim().split("\n");
   const found = lines.at(-1)?.split(" ")[0] || name;

@@ -1,0 +1,67 @@
+import { BuildFailure } from "../log/build-failure.ts";
+import { STANDARD_PATH } from "../stage/build-settings.ts";
+import type { BuildState } from "../stage/state.ts";
+import { WORKDIR_SCRIPT } from "./scripts.ts";
+import { committed, ownerOf, type StepContext } from "./step-kind.ts";
+
+/*
+ * What a step means in a stage `FROM scratch`. Its tree is made below a directory of a sandbox of `base`, whose programs do the work and whose
+ * links and users have no part in it.
+ */
+
+/** Variables that builders of images give an empty one. */
+export const EMPTY_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: STANDARD_PATH };
+
+/** root user group: prints the ids that these have in the tree, and fails for names that it does not know. An empty group is the user's own. */
+const IDS_SCRIPT = `set -e
+id_of() {
+  file=$1/etc/$2
+  [ -f "$file" ] || file=/dev/null
+  awk -F: -v w="$3" '$1 == w || $3 == w { print $3, $4; found = 1; exit } END { if (!found && w ~ /^[0-9]+$/) print w, 0 }' "$file"
+}
+[ -L "$1/etc" ] && { echo "/etc is a link" >&2; exit 1; }
+user=$(id_of "$1" passwd "$2")
+if [ -z "$user" ] && [ "$2" = root ]; then user="0 0"; fi
+if [ -z "$user" ]; then echo "there is no user '$2' in the image's /etc/passwd: copy one into it, or give a number" >&2; exit 1; fi
+group=\${user#* }
+if [ -n "$3" ]; then
+  group=$(id_of "$1" group "$3")
+  if [ -z "$group" ] && [ "$3" = root ]; then group=0; fi
+  if [ -z "$group" ]; then echo "there is no group '$3' in the image's /etc/group: copy one into it, or give a number" >&2; exit 1; fi
+fi
+echo "\${user% *}:\${group%% *}"
+`;
+
+/** Prints "there" or "missing". */
+const HAS_PASSWD_SCRIPT = 'if [ -e "$1/etc/passwd" ]; then echo there; else echo missing; fi';
+
+/** An owner as `chown` takes it, by what the tree itself says of users. */
+export async function ownerInside(owner: string, state: BuildState, { session, root, part }: StepContext): Promise<string> {
+  if (/^\d+:\d+$/.test(owner)) return owner;
+  const [user = "", group = ""] = owner.split(":");
+  return (await session.script(state.image, IDS_SCRIPT, [root, user, group], part, `looking for the owner ${owner}`)).trim();
+}
+
+/** Commands of sandboxes run as this user: a name of the tree's `/etc/passwd`, or a number where it has no such file. */
+export async function emptyUser(name: string, state: BuildState, ctx: StepContext): Promise<BuildState> {
+  const { session, root, part } = ctx;
+  if (/^\d+$/.test(name) && (await session.script(state.image, HAS_PASSWD_SCRIPT, [root], part, `USER ${name}`)).trim() === "there") {
+    throw new BuildFailure(`USER ${name} failed: give the user's name, since the image has an /etc/passwd`, part.step);
+  }
+  await ownerInside(ownerOf(name), state, ctx);
+  return { ...state, user: name };
+}
+
+export async function emptyWorkdir(path: string, state: BuildState, ctx: StepContext): Promise<BuildState> {
+  const owner = await ownerInside(ownerOf(state.user), state, ctx);
+  const printed = await ctx.session.script(state.image, WORKDIR_SCRIPT, [ctx.root + path, owner], ctx.part, `WORKDIR ${path}`);
+  const next = { ...state, workdir: path };
+  return printed.includes("unchanged") ? next : committed(next, ctx);
+}
+
+/** root archive: packs the whole tree. */
+export const COLLECT_SCRIPT = `set -e
+mkdir -p -- "$1" "$(dirname -- "$2")"
+cd -- "$1"
+tar --numeric-owner --xattrs --xattrs-include=security.capability -cf "$2" .
+`;
