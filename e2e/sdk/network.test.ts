@@ -61,7 +61,7 @@ test("the way out of a running sandbox is closed and opened, for open connection
 
   const refused = await Sandbox.updateNetwork(
     sandbox.sandboxId,
-    { allowOut: ["192.0.2.1"] },
+    { allowOut: ["a.example"] },
     { apiUrl: platform().apiUrl, apiKey: platform().apiKey },
   ).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(InvalidArgumentError);
@@ -72,4 +72,43 @@ test("the way out of a running sandbox is closed and opened, for open connection
   expect(await reaches()).toBe("ConnectionRefusedError");
   await theirs.updateNetwork({ allowInternetAccess: true });
   expect(await reaches()).toBe("hello");
+}, 60_000);
+
+test("lists of single addresses hold in both clients, and through all that a sandbox is taken through", async () => {
+  await using outside = await openOutside();
+  const ours = { apiUrl: platform().apiUrl, apiKey: platform().apiKey };
+  const network = { allowOut: ["192.0.2.1"], denyOut: [`${outside.address}/32`, "::/0"] };
+  const talk = `python3 -u talk.py ${outside.address} ${outside.port} </dev/null`;
+  const said = async ({ commands }: { commands: { run(command: string): Promise<{ stdout: string }> } }) =>
+    (await commands.run(talk)).stdout.trim();
+  const CLOSED = "ConnectionRefusedError";
+
+  const theirs = await e2b.Sandbox.create({ ...connection(platform()), network });
+  await theirs.files.write("talk.py", TALK);
+  expect(await said(theirs)).toBe(CLOSED);
+  expect((await theirs.getInfo()).network).toMatchObject(network);
+  await using sandbox = await Sandbox.connect(theirs.sandboxId, ours);
+
+  const snapshot = await sandbox.createSnapshot();
+  const [copy] = await sandbox.fork();
+  if (!copy || "error" in copy) throw copy?.error ?? new Error("there is no fork");
+  expect(await said(copy.sandbox)).toBe(CLOSED);
+  await copy.sandbox.kill();
+  await sandbox.updateNetwork({ allowOut: [outside.address], denyOut: ["0.0.0.0/0"] });
+  expect(await said(sandbox)).toBe("hello");
+
+  await sandbox.rollback(snapshot.snapshotId);
+  expect(await said(sandbox)).toBe("hello");
+  await sandbox.updateNetwork(network);
+  for (const keepMemory of [true, false]) {
+    await sandbox.pause({ keepMemory });
+    const resumed = await Sandbox.connect(sandbox.sandboxId, ours);
+    expect([keepMemory, await said(resumed)]).toEqual([keepMemory, CLOSED]);
+  }
+  await platform().kill9();
+  await platform().restart();
+  expect(await said(sandbox)).toBe(CLOSED);
+  expect((await theirs.getInfo()).network).toMatchObject(network);
+  await theirs.updateNetwork({ denyOut: ["0.0.0.0/0"], allowOut: [outside.address] });
+  expect(await said(sandbox)).toBe("hello");
 }, 60_000);

@@ -48,7 +48,7 @@ import { AGENT_PORT } from "./steps/await-agent.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "./sys/libc.ts";
 import { removeSandbox } from "./teardown.ts";
-import { validateSpec } from "./validate.ts";
+import { validateEgress, validateSpec } from "./validate.ts";
 
 export const DRIVER_NAME = "local";
 const SIGTERM = 15;
@@ -248,6 +248,7 @@ export class LocalDriver implements SandboxDriver {
 
   setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {
     return this.queues.run(handle.sandboxId, async () => {
+      validateEgress(network);
       const record = this.find(handle);
       if (this.phaseOf(record) !== "running") throw notFound(handle);
       await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, network });

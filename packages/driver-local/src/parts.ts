@@ -32,7 +32,7 @@ export interface SandboxNetworks {
   /** The lease of a later incarnation with the link and the address of a disconnected one; nothing passes yet. */
   renew(lease: NetworkLease, incarnation: number): NetworkLease;
   /** After `renew`: opens the link again. */
-  reconnect(lease: NetworkLease, egress: EgressPolicy): void;
+  reconnect(lease: NetworkLease, egress: EgressPolicy): Promise<void>;
   /** Takes everything of a lease away and frees its address. Repeatable, works from the lease alone. */
   detach(lease: NetworkLease): Promise<void>;
   close(): Promise<void>;

@@ -39,5 +39,6 @@ test("names the rule that is broken", () => {
   expect(rule(resources({ diskBytes: Number.POSITIVE_INFINITY }))).toBe("diskBytes");
   expect(rule(resources({ maxProcesses: 1 }))).toBe("maxProcesses");
   expect(rule({ agent: { initKey: 'a"\n{}0123456789abc' } })).toBe("initKey");
+  expect(rule({ network: { internetAccess: true, allowOut: ["1.2.3.4\n}"] } })).toBe("network");
   expect(rule({ labels: { a: "x".repeat(4_096) } })).toBe("labels");
 });

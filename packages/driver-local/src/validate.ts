@@ -1,5 +1,5 @@
 import { AppError, isSandboxId } from "@boxyard/core";
-import type { SandboxSpec } from "@boxyard/driver";
+import { type EgressPolicy, isEnforceable, type SandboxSpec } from "@boxyard/driver";
 import { MAX_LAYERS } from "./images/index.ts";
 
 /** The smallest sandbox in which init, agent and one command fit. */
@@ -25,6 +25,7 @@ const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
   ["maxProcesses is at least 16", (s) => Number.isSafeInteger(s.resources.maxProcesses) && s.resources.maxProcesses >= MIN_PROCESSES],
   ["maxOpenFiles is at least 1,024", (s) => (s.restrictions?.maxOpenFiles ?? MIN_OPEN_FILES) >= MIN_OPEN_FILES],
   ["initKey is 16 to 512 printable characters", (s) => INIT_KEY.test(s.agent.initKey)],
+  ["network lists can be enforced", (s) => isEnforceable(s.network)],
   ["labels take at most 4 KiB", (s) => Buffer.byteLength(JSON.stringify(s.labels)) <= MAX_LABEL_BYTES],
 ];
 
@@ -39,4 +40,10 @@ export function validateSpec(spec: SandboxSpec): void {
       reason: "too_many_layers",
     });
   }
+}
+
+/** As `validateSpec`, for a change of the network. */
+export function validateEgress(network: EgressPolicy): void {
+  if (isEnforceable(network)) return;
+  throw new AppError("invalid_argument", "Bad network: its lists can't be enforced", { reason: "invalid_spec" });
 }

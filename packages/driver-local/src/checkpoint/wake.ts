@@ -28,7 +28,7 @@ const thaw: Step<ResumeContext> = {
   async run({ parts, cgroup, record, generation, standing }) {
     if (standing) putBack(standing);
     cgroup.setFrozenBelow(["user", "pty", ...generation.frozenGroups], true);
-    parts.networks.reconnect(record.lease, record.network);
+    await parts.networks.reconnect(record.lease, record.network);
     cgroup.beginThaw();
   },
 };

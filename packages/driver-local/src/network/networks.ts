@@ -11,10 +11,11 @@ import { type Asker, Forwarder } from "./dns/forwarder.ts";
 import { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
 import { Forwarding } from "./forwarding.ts";
+import { Lists } from "./lists.ts";
 import { assertNoOverlap, type MachineFacts, readMachine } from "./machine.ts";
 import { deleteLinkRoute, findLink, listAddresses, listLinks, newLinkRoute, setLinkGroup } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { addressOfLink, GROUP, groupFor, leaseIndex, leaseLink, makePlan, type Plan, policyOf } from "./plan.ts";
+import { addressOfLink, GROUP, groupFor, isListed, leaseIndex, leaseLink, makePlan, type Plan, resolvesNames } from "./plan.ts";
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
@@ -124,6 +125,7 @@ class Networks implements SandboxNetworks {
   private readonly pool: AddressPool;
   private readonly forwarder: Forwarder;
   private readonly unplugged: Unplugged;
+  private readonly lists: Lists;
   private readonly held = new Map<string, Held>();
   /** Addresses of links found at opening that nobody has adopted. */
   private readonly unclaimed = new Set<Address>();
@@ -153,6 +155,7 @@ class Networks implements SandboxNetworks {
       logger: config.logger,
       onGone: (address) => this.pool.release(address),
     });
+    this.lists = new Lists({ plan, netlink: kernel.routerFilter });
     this.forwarder = new Forwarder({
       address: this.dnsAddress,
       inNamespace: (work) => inNetworkNamespace(kernel.namespace, work),
@@ -168,6 +171,8 @@ class Networks implements SandboxNetworks {
       const address = addressOfLink(link.name);
       if (address !== undefined && this.pool.reserve(address)) this.unclaimed.add(address);
     }
+    this.lists.open();
+    await this.mendLists();
     await this.forwarder.open();
     this.scheduleWatch(0);
   }
@@ -175,7 +180,7 @@ class Networks implements SandboxNetworks {
   allocate(sandboxId: SandboxId, incarnation: number): NetworkLease {
     const address = this.pool.take();
     const text = formatAddress(address);
-    this.hold(text, { sandboxId, incarnation }, { internetAccess: false });
+    this.hold(text, { sandboxId, incarnation }, GROUP.offline);
     return { sandboxId, incarnation, address: text, gateway: this.dnsAddress, prefixLength: 32, link: leaseLink(address) };
   }
 
@@ -191,7 +196,7 @@ class Networks implements SandboxNetworks {
       }
       this.unclaimed.delete(address);
       const link = findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
-      this.hold(lease.address, lease, policyOf(link?.group));
+      this.hold(lease.address, lease, link?.group);
     }
   }
 
@@ -200,16 +205,20 @@ class Networks implements SandboxNetworks {
     const { kernel, plan } = this.parts;
     const process = { pid: netnsPid, namespace: namespaceOf(netnsPid) ?? "" };
     this.pool.reserve(address);
-    this.hold(lease.address, lease, egress, process);
+    this.hold(lease.address, lease, groupFor(egress), process);
+    await this.lists.put(address, egress);
     plug(kernel, plan, { address, pid: netnsPid, mtu: this.mtu, egress });
   }
 
   async change(lease: NetworkLease, egress: EgressPolicy): Promise<void> {
     const address = this.addressOf(lease);
+    const group = groupFor(egress);
+    await this.lists.put(address, egress);
     // One message, and the rules see every packet's link in its new group: connections that are open are refused from the next packet on.
-    this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), groupFor(egress)));
+    this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), group));
     const held = this.held.get(lease.address);
-    if (held) held.asker.egress = egress;
+    if (held) held.asker.resolves = resolvesNames(group);
+    if (!isListed(group)) await this.lists.drop(address);
   }
 
   disconnect(lease: NetworkLease): void {
@@ -222,16 +231,18 @@ class Networks implements SandboxNetworks {
   renew(lease: NetworkLease, incarnation: number): NetworkLease {
     this.addressOf(lease);
     const renewed = { ...lease, incarnation };
-    this.hold(lease.address, renewed, { internetAccess: false }, this.held.get(lease.address)?.process);
+    this.hold(lease.address, renewed, GROUP.offline, this.held.get(lease.address)?.process);
     return renewed;
   }
 
-  reconnect(lease: NetworkLease, egress: EgressPolicy): void {
+  async reconnect(lease: NetworkLease, egress: EgressPolicy): Promise<void> {
     const address = this.addressOf(lease);
     const { kernel, plan } = this.parts;
     const index = leaseIndex(plan, address);
-    this.hold(lease.address, lease, egress, this.held.get(lease.address)?.process);
-    kernel.router.request(newLinkRoute(address, index), setLinkGroup(index, groupFor(egress)));
+    const group = groupFor(egress);
+    await this.lists.put(address, egress);
+    this.hold(lease.address, lease, group, this.held.get(lease.address)?.process);
+    kernel.router.request(newLinkRoute(address, index), setLinkGroup(index, group));
   }
 
   async detach(lease: NetworkLease): Promise<void> {
@@ -243,6 +254,7 @@ class Networks implements SandboxNetworks {
     this.held.delete(lease.address);
     this.unclaimed.delete(address);
     await this.unplugged.unplug(address, holdersOf(held?.process));
+    await this.lists.drop(address);
   }
 
   async close(): Promise<void> {
@@ -274,8 +286,13 @@ class Networks implements SandboxNetworks {
     return address;
   }
 
-  private hold(address: string, of: Pick<Held, "sandboxId" | "incarnation">, egress: EgressPolicy, process?: Held["process"]): void {
-    this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, asker: { address, egress } });
+  private hold(address: string, of: Pick<Held, "sandboxId" | "incarnation">, group: number | undefined, process?: Held["process"]): void {
+    const asker = { address, resolves: resolvesNames(group) };
+    this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, asker });
+  }
+
+  private mendLists(): Promise<void> {
+    return this.lists.mend((address) => this.unclaimed.has(address) || this.held.has(formatAddress(address)));
   }
 
   /** Every few seconds: what others undid on the machine is put right, and what they changed is taken over. */
@@ -309,6 +326,7 @@ class Networks implements SandboxNetworks {
       this.pool.release(address);
     }
     await ensureRules(kernel, plan, forwarding, facts);
+    await this.mendLists();
     await this.forwarder.mend();
   }
 }

@@ -35,7 +35,7 @@ export async function runTool(command: readonly string[], stdin = ""): Promise<T
 }
 
 /** Runs `nft` with rules on its standard input, in the network namespace kept at `namespaceFile` if given. */
-async function nft(text: string, namespaceFile?: string): Promise<void> {
+export async function nft(text: string, namespaceFile?: string): Promise<void> {
   const command = ["nft", "-f", "-"];
   let result: ToolResult;
   try {

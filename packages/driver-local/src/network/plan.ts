@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import type { EgressPolicy } from "@boxyard/driver";
+import { type EgressPolicy, permittedRanges } from "@boxyard/driver";
 import { type Address, type Network, networkSize, parseNetwork } from "./addresses.ts";
 
 /**
@@ -23,6 +23,8 @@ export interface Plan {
   readonly hostGroup: number;
   /** Name of the nftables table, on the machine and in the router. */
   readonly table: string;
+  /** Name of the router's table of sandboxes' own lists. */
+  readonly listTable: string;
   /** Where the router's network namespace is kept. */
   readonly namespaceFile: string;
 }
@@ -37,14 +39,28 @@ export const GROUP = {
   doomed: 3,
   /** Of a paused sandbox whose processes are still there, frozen: nothing passes, and the link stays for a quick wake. */
   standing: 4,
+  /** May reach some of the outside, as its list of permitted addresses says (`lists.ts`); names are answered, for the rest is open. */
+  mostlyOpen: 5,
+  /** The same, but no names are answered: all is closed but what is listed. */
+  mostlyClosed: 6,
 } as const;
 
+/** The groups of links whose sandboxes have a list. */
+export const LISTED: readonly number[] = [GROUP.mostlyOpen, GROUP.mostlyClosed];
+export const isListed = (group: number): boolean => LISTED.includes(group);
+
 /** The group of a sandbox's link. */
-export const groupFor = ({ internetAccess }: EgressPolicy): number => (internetAccess ? GROUP.online : GROUP.offline);
+export function groupFor(egress: EgressPolicy): number {
+  const [range, ...more] = permittedRanges(egress);
+  if (!range) return GROUP.offline;
+  if (more.length === 0 && range.first === 0 && range.last === LAST_ADDRESS) return GROUP.online;
+  return egress.internetAccess ? GROUP.mostlyOpen : GROUP.mostlyClosed;
+}
 
-/** What is in force for a link of this group. */
-export const policyOf = (group: number | undefined): EgressPolicy => ({ internetAccess: group === GROUP.online });
+/** Whether a sandbox whose link is in this group is answered by the name server. */
+export const resolvesNames = (group: number | undefined): boolean => group === GROUP.online || group === GROUP.mostlyOpen;
 
+const LAST_ADDRESS = 2 ** 32 - 1;
 /** "by" in ASCII and two bytes that nobody else uses. */
 const HOST_GROUP = 0x62790b0d;
 const INSTANCE = /^[0-9a-f]{8}$/;
@@ -74,6 +90,7 @@ export function makePlan(config: { instance: string; network: string; runDirecto
     routerUplink: "host0",
     hostGroup: HOST_GROUP,
     table: `boxyard_${config.instance}`,
+    listTable: `boxyard_${config.instance}_lists`,
     namespaceFile: `${config.runDirectory}/boxyard-${config.instance}`,
   };
 }

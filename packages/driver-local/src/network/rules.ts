@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { BLOCKED_NETWORKS } from "@boxyard/core";
 import { formatAddress, formatNetwork } from "./addresses.ts";
-import { GROUP, type Plan } from "./plan.ts";
+import { GROUP, LISTED, type Plan } from "./plan.ts";
 
 /**
  * The nftables rules. None names a single sandbox: they go by the group of a link and by the routing table of the router, so that plugging
@@ -43,7 +43,11 @@ function ruleset(table: string, body: string): Ruleset {
   return { table, marker, text };
 }
 
-const sandboxes = `{ ${GROUP.online}, ${GROUP.offline} }`;
+const listed = `{ ${LISTED.join(", ")} }`;
+const sandboxes = `{ ${[GROUP.online, GROUP.offline, ...LISTED].join(", ")} }`;
+
+/** Set on a packet of a sandbox that has a list, when its destination is on it. Not a number that `all_flows` uses. */
+export const PERMITTED_MARK = 0x10000;
 
 /**
  * Rules of the router. `mostTracked`: how many connections the machine can track. `machineAddresses` are the machine's own ones: the machine refuses sandboxes by itself, this is a second lock that
@@ -99,6 +103,7 @@ ${own}  }
     ip saddr != ${network} drop
     fib saddr . iif oif eq 0 drop comment "a sandbox speaks only with the address that is routed to its link"
     ip daddr ${gateway} notrack
+    meta mark set 0
     accept
   }
   chain raw_output {
@@ -135,6 +140,7 @@ ${own}  }
   chain from_sandbox {
     ct state established,related ct direction reply accept
     iifgroup ${GROUP.offline} goto refuse
+    iifgroup ${listed} meta mark != ${PERMITTED_MARK} goto refuse
     ct state established,related accept
     oifname != "${plan.routerUplink}" goto refuse
     ip daddr @blocked goto refuse

@@ -1,4 +1,5 @@
-import type { EgressPolicy } from "../network/egress-policy.ts";
+import { AppError } from "@boxyard/core";
+import { type EgressPolicy, isEnforceable } from "../network/egress-policy.ts";
 import type { NetworkCapabilities, NetworkDriver } from "../network/network.ts";
 import type { SandboxHandle } from "../runtime/types.ts";
 import { absent, type FakeSandboxes } from "./sandboxes.ts";
@@ -23,6 +24,7 @@ export class FakeNetwork implements NetworkDriver {
   setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {
     return this.world.faults.around("setNetwork", undefined, async () => {
       if (!this.capabilities.network) throw absent("change of a network");
+      if (!isEnforceable(network)) throw new AppError("invalid_argument", "Bad network", { reason: "invalid_spec" });
       this.sandboxes.alive(handle).network = network;
     });
   }

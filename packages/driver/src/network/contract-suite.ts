@@ -14,6 +14,10 @@ export function networkTests(subject: Subject): void {
       }
       const address = await driver.address(handle);
       for (const internetAccess of [false, false, true]) await driver.setNetwork(handle, { internetAccess });
+      const lists = { allowOut: ["9.9.9.9", "1.0.0.0/8"], denyOut: ["9.9.9.0/24", "::/0"] };
+      for (const internetAccess of [true, false, false]) await driver.setNetwork(handle, { internetAccess, ...lists });
+      expect((await driver.keptSpec(handle)).network).toEqual({ internetAccess: false, ...lists });
+      expect(await codeOf(driver.setNetwork(handle, { internetAccess: true, allowOut: ["a.example"] }))).toBe("invalid_argument");
       await subject().reopen();
       await subject().driver.recover(handle);
       await subject().driver.setNetwork(handle, { internetAccess: false });

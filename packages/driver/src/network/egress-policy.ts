@@ -1,5 +1,82 @@
+import { isIPv4, isIPv6 } from "node:net";
+
 /** What may leave a sandbox: one value from the request to the kernel's rules. */
 export interface EgressPolicy {
-  /** False: no packet leaves the sandbox, but answers to the server that reaches in. */
+  /** False: no packet leaves the sandbox, but answers to the server that reaches in, and what goes to `allowOut`. */
   readonly internetAccess: boolean;
+  /** IPv4 addresses and networks that may be reached, though `internetAccess` or `denyOut` says otherwise. They open nothing that is closed to every sandbox. */
+  readonly allowOut?: readonly string[];
+  /** Addresses and networks that may not be reached. IPv6 ones deny nothing: no sandbox has IPv6. */
+  readonly denyOut?: readonly string[];
+}
+
+/** Entries of each list. The kernel holds them, and no sandbox's account pays for them. */
+export const MAX_EGRESS_ENTRIES = 256;
+
+/** IPv4 addresses from `first` to `last`, both included. */
+export interface AddressRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const LAST_ADDRESS = 2 ** 32 - 1;
+
+/** What an IPv4 address or network (`1.2.3.4`, `1.2.3.0/24`) stands for; undefined for anything else. Bits below the prefix do not count. */
+export function parseRange(text: string): AddressRange | undefined {
+  const [address = "", prefix = "32", ...more] = text.split("/");
+  if (!isIPv4(address) || more.length > 0 || !isPrefix(prefix, 32)) return undefined;
+  const number = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
+  const size = 2 ** (32 - Number(prefix));
+  const first = number - (number % size);
+  return { first, last: first + size - 1 };
+}
+
+/** Whether `text` is an IPv6 address or network. One that stands for IPv4 addresses (`::ffff:1.2.3.4`) is none: its packets would be IPv4. */
+export function isIPv6Network(text: string): boolean {
+  const [address = "", prefix = "128", ...more] = text.split("/");
+  if (!isIPv6(address) || address.includes("%") || more.length > 0 || !isPrefix(prefix, 128)) return false;
+  return !isMapped(address) || Number(prefix) < 96;
+}
+
+const isPrefix = (text: string, most: number): boolean => /^(0|[1-9]\d{0,2})$/.test(text) && Number(text) <= most;
+
+/** URL writes every form of an IPv6 address in one way. */
+const isMapped = (address: string): boolean => new URL(`http://[${address}]/`).hostname.startsWith("[::ffff:");
+
+/** The same addresses in ranges that neither overlap nor touch, lowest first. */
+function merged(ranges: readonly AddressRange[]): AddressRange[] {
+  const result: AddressRange[] = [];
+  for (const { first, last } of ranges.toSorted((a, b) => a.first - b.first)) {
+    const before = result.at(-1);
+    if (before && first <= before.last + 1) result[result.length - 1] = { first: before.first, last: Math.max(before.last, last) };
+    else result.push({ first, last });
+  }
+  return result;
+}
+
+/** All addresses but those of `ranges`. */
+function without(ranges: readonly AddressRange[]): AddressRange[] {
+  const gaps: AddressRange[] = [];
+  let next = 0;
+  for (const { first, last } of merged(ranges)) {
+    if (first > next) gaps.push({ first: next, last: first - 1 });
+    next = last + 1;
+  }
+  return next > LAST_ADDRESS ? gaps : [...gaps, { first: next, last: LAST_ADDRESS }];
+}
+
+const rangesOf = (list: readonly string[] = []): AddressRange[] => list.flatMap((entry) => parseRange(entry) ?? []);
+
+/** Whether a list of denied networks leaves no IPv4 address. */
+export const deniesAll = (denyOut: readonly string[]): boolean => without(rangesOf(denyOut)).length === 0;
+
+/** The addresses that a policy permits, lowest first, in ranges that do not touch: those of `allowOut`, and what is not denied. */
+export function permittedRanges({ internetAccess, allowOut, denyOut }: EgressPolicy): readonly AddressRange[] {
+  return merged([...rangesOf(allowOut), ...(internetAccess ? without(rangesOf(denyOut)) : [])]);
+}
+
+/** Whether both lists are within their bound and every entry is one that can be enforced. */
+export function isEnforceable({ allowOut = [], denyOut = [] }: EgressPolicy): boolean {
+  if (Math.max(allowOut.length, denyOut.length) > MAX_EGRESS_ENTRIES) return false;
+  return allowOut.every(parseRange) && denyOut.every((entry) => parseRange(entry) || isIPv6Network(entry));
 }

@@ -22,11 +22,14 @@ export interface LifecycleOptions {
   readonly autoResume?: boolean | undefined;
 }
 
-/** What may leave a sandbox. Addresses and ranges; an allowed one wins over a denied one. Private ranges stay closed whatever is said here. */
+/**
+ * What may leave a sandbox. IPv4 addresses and networks, 256 in each list; an allowed one wins over a denied one, and what no entry names is
+ * open. Private ranges stay closed whatever is said here. While all is denied (`0.0.0.0/0`), no names are resolved either.
+ */
 export interface EgressRules {
-  /** `1.2.3.4`, `10.0.0.0/8`, or domains (`example.com`, `*.example.com`), which need `0.0.0.0/0` among the denied ones. */
+  /** `1.2.3.4`, `9.0.0.0/8`. Domains are refused. */
   readonly allowOut?: readonly string[] | undefined;
-  /** Addresses and ranges. */
+  /** As `allowOut`; IPv6 networks are taken too, and deny nothing, since sandboxes have no IPv6. */
   readonly denyOut?: readonly string[] | undefined;
 }
 

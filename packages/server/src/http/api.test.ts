@@ -83,10 +83,10 @@ describe("errors", () => {
     [
       "POST",
       "/sandboxes",
-      { templateID: "base", network: { allowOut: ["1.1.1.1"] } },
+      { templateID: "base", network: { allowOut: ["1.1.1.1", "a.example"] } },
       {},
       400,
-      "network.allowOut: this server does not have this yet",
+      "network.allowOut: 'a.example' is neither an IPv4 address nor a network; names are not supported yet",
     ],
     [
       "POST",
@@ -281,7 +281,11 @@ describe("a sandbox", () => {
     });
     expect(created.trafficAccessToken).toMatch(/^[0-9a-f]{64}$/);
     expect(created.trafficAccessToken).not.toBe(created.envdAccessToken);
-    expect(s.world.sandboxes.get(created.sandboxID)?.spec.network).toEqual({ internetAccess: false });
+    expect(s.world.sandboxes.get(created.sandboxID)?.spec.network).toEqual({
+      internetAccess: false,
+      allowOut: [],
+      denyOut: ["0.0.0.0/0"],
+    });
     expect((await s.call("GET", `/sandboxes/${created.sandboxID}`)).body.allowInternetAccess).toBe(false);
     await s.call("DELETE", `/sandboxes/${created.sandboxID}`);
   });
@@ -294,6 +298,10 @@ test("the lists of what may leave are shown as they were given", async () => {
   // IPv6 there is none of, so this denies nothing that was open.
   await s.call("PUT", `/sandboxes/${sandboxID}/network`, { denyOut: ["::/0"] });
   expect(await shown()).toMatchObject({ allowInternetAccess: true, network: { allowPublicTraffic: true, denyOut: ["::/0"] } });
+  const lists = { allowOut: ["9.9.9.9", "1.2.3.4/8"], denyOut: ["9.9.9.0/24", "2001:db8::/32"] };
+  await s.call("PUT", `/sandboxes/${sandboxID}/network`, lists);
+  expect(await shown()).toMatchObject({ allowInternetAccess: true, network: lists });
+  expect(s.world.sandboxes.get(sandboxID)?.network).toEqual({ internetAccess: true, ...lists });
   await s.call("PUT", `/sandboxes/${sandboxID}/network`, {});
   expect((await shown()).network).toEqual({ allowPublicTraffic: true });
   await s.call("DELETE", `/sandboxes/${sandboxID}`);

@@ -1,5 +1,5 @@
 import { AppError, type Clock, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
-import type { SandboxDriver } from "@boxyard/driver";
+import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox, SandboxMetric } from "@boxyard/spec/platform";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
 import {
@@ -7,7 +7,6 @@ import {
   type SandboxLogLine,
   type SandboxLogQuery,
   type SandboxRecord,
-  type SandboxSettings,
   type Store,
   type TemplateSpec,
 } from "../store/index.ts";
@@ -65,7 +64,6 @@ export interface ResumeWish {
 }
 
 /** All that is set of what may leave a sandbox. */
-export type EgressChange = Pick<SandboxSettings, "egress" | "egressLists">;
 
 /** How often a connect looks at the state again that it found changed when its turn came. */
 const CONNECT_TRIES = 3;
@@ -205,16 +203,15 @@ export class SandboxService {
    * Replaces the rules of what may leave a running sandbox, at once. The store is written first: should this server die here, the next one
    * enforces what is written when it adopts the sandbox.
    */
-  async setEgress(teamId: TeamId, id: SandboxId, to: EgressChange): Promise<void> {
+  async setEgress(teamId: TeamId, id: SandboxId, egress: EgressPolicy): Promise<void> {
     const { engine, driver } = this.parts;
     if (!driver.capabilities.network)
       throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");
     await this.whileRunning(teamId, id, async (sandbox) => {
       const before = sandbox.record.settings;
-      const { egressLists: _replaced, ...others } = before;
-      await engine.change(sandbox, { settings: { ...others, ...to } });
+      await engine.change(sandbox, { settings: { ...before, egress } });
       try {
-        await driver.setNetwork(sandbox.handle, to.egress);
+        await driver.setNetwork(sandbox.handle, egress);
       } catch (error) {
         await engine.change(sandbox, { settings: before });
         throw error;

@@ -16,11 +16,6 @@ export type EndCause =
   | "owner_gone"
   | "unresponsive";
 
-export interface EgressLists {
-  readonly allowOut?: readonly string[];
-  readonly denyOut?: readonly string[];
-}
-
 /** The part of a sandbox that never changes after its creation. */
 export interface SandboxFacts {
   readonly alias: string;
@@ -56,10 +51,8 @@ export interface Lifecycle {
 /** What can be changed of a sandbox while it lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
-  /** What is enforced of what may leave it. */
+  /** What may leave it, with the lists as they were given. */
   readonly egress: EgressPolicy;
-  /** The lists that the policy was made of, as they were given: for showing. */
-  readonly egressLists?: EgressLists;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
   /** What becomes of it when its time is over; killed by default. */

@@ -1,6 +1,7 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
+import type { EgressPolicy } from "@boxyard/driver";
 import type { EventDetail } from "./event.ts";
-import type { EgressLists, EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
+import type { EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
 import type { Secrets } from "./secrets.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange } from "./store.ts";
@@ -75,18 +76,19 @@ function ownerOf(row: Row): SandboxOwner {
 }
 
 /** Settings as their column holds them: the form is older than `EgressPolicy`. */
-type StoredSettings = Omit<SandboxSettings, "egress" | "egressLists"> & { readonly internetAccess: boolean; readonly egress?: EgressLists };
+type StoredSettings = Omit<SandboxSettings, "egress"> & {
+  readonly internetAccess: boolean;
+  readonly egress?: Omit<EgressPolicy, "internetAccess">;
+};
 
-const storedSettings = ({ egress, egressLists, ...rest }: SandboxSettings): StoredSettings => ({
-  ...rest,
-  internetAccess: egress.internetAccess,
-  ...(egressLists && { egress: egressLists }),
-});
+function storedSettings({ egress, ...rest }: SandboxSettings): StoredSettings {
+  const { internetAccess, ...lists } = egress;
+  return { ...rest, internetAccess, ...(Object.keys(lists).length > 0 && { egress: lists }) };
+}
 
 const settingsOf = ({ internetAccess, egress, ...rest }: StoredSettings): SandboxSettings => ({
   ...rest,
-  egress: { internetAccess },
-  ...(egress && { egressLists: egress }),
+  egress: { internetAccess, ...egress },
 });
 
 /** Rows from before settings had a column have them among their facts. */

@@ -5,8 +5,8 @@ import { Seconds, StringMap } from "./common.ts";
 const NetworkConfig = z
   .object({
     allowPublicTraffic: z.boolean().nullish(),
-    allowOut: z.array(z.string()).nullish(),
-    denyOut: z.array(z.string()).nullish(),
+    allowOut: z.array(z.string()).nullish().openapi({ description: "IPv4 addresses and networks, 256 at most; win over denied ones" }),
+    denyOut: z.array(z.string()).nullish().openapi({ description: "Addresses and networks, 256 at most; `0.0.0.0/0` denies all" }),
     egressProxy: z.looseObject({}).nullish(),
     maskRequestHost: z.string().nullish(),
     httpsPorts: z.array(z.int()).nullish(),

@@ -45,7 +45,7 @@ test("sandboxes that fill every place with unanswered questions do not keep anot
   await forwarder.open();
   const sockets: { close(): void }[] = [];
   const from = async (address: string, onReply: (reply: Uint8Array) => void = () => {}) => {
-    askers.set(address, { address, egress: { internetAccess: true } });
+    askers.set(address, { address, resolves: true });
     const socket = await Bun.udpSocket({
       hostname: address,
       connect: { hostname: "127.0.0.1", port },

@@ -1,6 +1,5 @@
 import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { EgressPolicy } from "@boxyard/driver";
 import { hasErrno } from "../../sys/libc.ts";
 import { FrameReader, frame } from "./exchange.ts";
 import { FairShare } from "./fair-share.ts";
@@ -23,7 +22,7 @@ export const DNS_LIMITS = {
 export interface Asker {
   readonly address: string;
   /** False: every question is refused at once, on open connections too. Changes with the sandbox's rules. */
-  egress: EgressPolicy;
+  resolves: boolean;
 }
 
 export interface ForwarderOptions {
@@ -135,7 +134,7 @@ export class Forwarder {
     const parsed = parseQuery(data);
     if (!parsed) return undefined;
     if ("refusal" in parsed) return parsed.refusal;
-    if (!asker.egress.internetAccess) return makeError(parsed.query, RCODE.REFUSED);
+    if (!asker.resolves) return makeError(parsed.query, RCODE.REFUSED);
     const gaveUp = new AbortController();
     const leave = this.questions.enter(asker, () => gaveUp.abort());
     if (!leave) return makeError(parsed.query, RCODE.SERVFAIL);

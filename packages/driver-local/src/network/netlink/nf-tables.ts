@@ -1,9 +1,10 @@
 import { hasErrno } from "../../sys/libc.ts";
-import { Message } from "./message.ts";
+import { Message, NLM_F, parseAttributes, readText } from "./message.ts";
 import type { NetlinkSocket } from "./socket.ts";
 
 const NFT_MSG_GETCHAIN = (10 << 8) | 4;
 const NFPROTO_INET = 1;
+const GENERIC_HEADER_BYTES = 4;
 const NFTA_CHAIN = { TABLE: 1, NAME: 3 } as const;
 
 /** True when the chain is in the namespace of the (NETLINK_NETFILTER) socket. Asks the kernel directly: no process. */
@@ -18,4 +19,13 @@ export function hasChain(netlink: NetlinkSocket, table: string, chain: string): 
     if (hasErrno(error, "ENOENT")) return false;
     throw error;
   }
+}
+
+/** Names of the chains of a table of the inet family; none when there is no such table. */
+export function listChains(netlink: NetlinkSocket, table: string): string[] {
+  const message = new Message(`list chains of ${table}`, NFT_MSG_GETCHAIN, NLM_F.DUMP).bytes([NFPROTO_INET, 0, 0, 0]);
+  return netlink.query(message).flatMap(({ body }) => {
+    const attributes = parseAttributes(body, GENERIC_HEADER_BYTES);
+    return readText(attributes.get(NFTA_CHAIN.TABLE)) === table ? [readText(attributes.get(NFTA_CHAIN.NAME))] : [];
+  });
 }

@@ -27,6 +27,8 @@ test("each update replaces all that was set before", async () => {
     [{}, true],
     [{ denyOut: ["0.0.0.0/0"] }, false],
     [{ denyOut: ["0.0.0.0/0"], allow_internet_access: true }, false],
+    [{ denyOut: ["128.0.0.0/1", "0.0.0.0/1"], allowOut: ["9.9.9.9"] }, false],
+    [{ denyOut: ["9.9.9.9", "::/0"] }, true],
     [{ allowOut: [], denyOut: [], allow_internet_access: null }, true],
   ] as const) {
     expect((await put(body)).status).toBe(204);
@@ -37,8 +39,13 @@ test("each update replaces all that was set before", async () => {
 test("what cannot be enforced is refused by name, and nothing changes", async () => {
   await put({ allow_internet_access: false });
   for (const [body, named] of [
-    [{ allowOut: ["1.2.3.4"] }, "network.allowOut"],
-    [{ denyOut: ["1.2.3.4"] }, "network.denyOut"],
+    [{ allowOut: ["a.example"] }, "network.allowOut"],
+    [{ allowOut: ["*"], denyOut: ["0.0.0.0/0"] }, "network.allowOut"],
+    [{ allowOut: ["2001:db8::1"] }, "network.allowOut"],
+    [{ allowOut: Array.from({ length: 257 }, () => "1.2.3.4") }, "network.allowOut"],
+    [{ denyOut: Array.from({ length: 257 }, () => "1.2.3.4") }, "network.denyOut"],
+    [{ denyOut: ["1.2.3.4/33"] }, "network.denyOut"],
+    [{ denyOut: ["::ffff:1.2.3.4"] }, "network.denyOut"],
     [{ egressProxy: { address: "a:1" } }, "network.egressProxy"],
     [{ rules: { "a.example": [] } }, "network.rules"],
     [{ dnsServers: ["1.1.1.1"] }, "network.dnsServers"],
@@ -69,12 +76,13 @@ test("a server that takes a sandbox back enforces what is written", async () => 
   const dataDir = await mkdtemp(join(tmpdir(), "boxyard-network-"));
   const first = await TestServer.start({ world, dataDir });
   id = (await first.create()).sandboxID;
-  expect((await first.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false })).status).toBe(204);
+  const lists = { allowOut: ["1.2.3.4"], denyOut: ["9.0.0.0/8", "::/0"] };
+  expect((await first.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false, ...lists })).status).toBe(204);
   // As if the earlier server had died between the store and the driver.
   const sandbox = world.sandboxes.get(id);
   if (sandbox) sandbox.network = { internetAccess: true };
   await first.stop();
   await using second = await TestServer.start({ world, dataDir });
-  expect(inForce()).toBe(false);
-  expect((await second.call("GET", `/sandboxes/${id}`)).body.allowInternetAccess).toBe(false);
+  expect(world.sandboxes.get(id)?.network).toEqual({ internetAccess: false, ...lists });
+  expect((await second.call("GET", `/sandboxes/${id}`)).body).toMatchObject({ allowInternetAccess: false, network: lists });
 });

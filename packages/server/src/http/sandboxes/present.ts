@@ -57,8 +57,8 @@ export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes
     network: {
       allowPublicTraffic: settings.allowPublicTraffic,
       ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),
-      ...(settings.egressLists?.allowOut && { allowOut: [...settings.egressLists.allowOut] }),
-      ...(settings.egressLists?.denyOut && { denyOut: [...settings.egressLists.denyOut] }),
+      ...(settings.egress.allowOut && { allowOut: [...settings.egress.allowOut] }),
+      ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     ...(visibleState(record.state) === "paused" && settings.pauseMode && { pauseMode: settings.pauseMode }),

@@ -1,7 +1,7 @@
-import { isIP } from "node:net";
 import { AppError, type TeamId } from "@boxyard/core";
+import { deniesAll, type EgressPolicy, isIPv6Network, MAX_EGRESS_ENTRIES, parseRange } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { Lifecycle, SandboxSettings, TemplateVersion } from "../../store/index.ts";
+import type { Lifecycle, TemplateVersion } from "../../store/index.ts";
 import type { CreateSandbox } from "./new-record.ts";
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
@@ -40,45 +40,39 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
   (b) => (Buffer.byteLength(JSON.stringify(b.metadata ?? {})) > MAX_MAP_BYTES ? refuse("metadata: more than 128 KiB") : undefined),
 ];
 
-function isNetwork(text: string): boolean {
-  const [address = "", prefix, ...more] = text.split("/");
-  const version = isIP(address);
-  if (version === 0 || more.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
-}
-
-const ALL_TRAFFIC = "0.0.0.0/0";
-/** There is no IPv6 in a sandbox, so what would deny it holds already. */
-const isIPv6 = (entry: string) => entry.includes(":");
-
 type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
 
-/** What the server cannot enforce yet of what may leave a sandbox. */
+/** What the server cannot enforce of what may leave a sandbox. */
 function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egress): AppError | undefined {
   if (egressProxy) return absent("network.egressProxy");
   if (rules && Object.keys(rules).length > 0) return absent("network.rules");
   if (dnsServers) return absent("network.dnsServers");
-  if (allowOut?.length) return absent("network.allowOut");
-  const bad = denyOut?.find((entry) => !isNetwork(entry));
-  if (bad !== undefined) return refuse(`network.denyOut: invalid denied CIDR ${bad.slice(0, 100)}`);
-  const isBeyond = (entry: string) => entry !== ALL_TRAFFIC && !isIPv6(entry);
-  return denyOut?.some(isBeyond) ? absent("network.denyOut (anything but 0.0.0.0/0 and IPv6 networks)") : undefined;
+  return checkAllowed(allowOut ?? []) ?? checkDenied(denyOut ?? []);
 }
 
-/**
- * What may leave a sandbox, and the lists that were given, empty ones too. Throws `invalid_argument` for rules that the server cannot
- * enforce.
- */
-export function parseEgress(wanted: {
-  allow_internet_access?: boolean | null | undefined;
-  network?: Egress | undefined;
-}): Pick<SandboxSettings, "egress" | "egressLists"> {
+function checkAllowed(allowOut: readonly string[]): AppError | undefined {
+  if (allowOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.allowOut: more than ${MAX_EGRESS_ENTRIES} entries`);
+  const bad = allowOut.find((entry) => !parseRange(entry));
+  if (bad === undefined) return undefined;
+  const shown = bad.slice(0, 100);
+  if (isIPv6Network(bad)) return refuse(`network.allowOut: '${shown}' cannot be allowed: sandboxes have no IPv6`, "not_supported");
+  return refuse(`network.allowOut: '${shown}' is neither an IPv4 address nor a network; names are not supported yet`, "not_supported");
+}
+
+function checkDenied(denyOut: readonly string[]): AppError | undefined {
+  if (denyOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.denyOut: more than ${MAX_EGRESS_ENTRIES} entries`);
+  // There is no IPv6 in a sandbox, so what would deny it holds already.
+  const bad = denyOut.find((entry) => !parseRange(entry) && !isIPv6Network(entry));
+  return bad === undefined ? undefined : refuse(`network.denyOut: invalid denied CIDR ${bad.slice(0, 100)}`);
+}
+
+/** What may leave a sandbox, with the lists as they were given, empty ones too. Throws `invalid_argument` for what the server cannot enforce. */
+export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): EgressPolicy {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
   const { allowOut, denyOut } = wanted.network ?? {};
-  const internetAccess = wanted.allow_internet_access !== false && !denyOut?.includes(ALL_TRAFFIC);
-  const egressLists = { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) };
-  return { egress: { internetAccess }, ...((allowOut || denyOut) && { egressLists }) };
+  const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
+  return { internetAccess, ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) };
 }
 
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
@@ -98,7 +92,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     envVars: body.envVars ?? {},
     settings: {
       metadata: body.metadata ?? {},
-      ...parseEgress(body),
+      egress: parseEgress(body),
       allowPublicTraffic: network?.allowPublicTraffic !== false,
       ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
       ...(body.autoPause || body.autoResume?.enabled ? { lifecycle: lifecycleOf(body) } : {}),

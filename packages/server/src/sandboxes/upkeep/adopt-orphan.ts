@@ -10,7 +10,7 @@ import { initBodyOf } from "../transitions/create.ts";
 const LEAST_MS = 3600_000;
 const HAND_OVER_MS = 15_000;
 /** What a record made again is said to lack. */
-export const UNKNOWN_OF_ORPHAN = ["metadata", "environment", "egress lists", "end time", "what happens at its end"] as const;
+export const UNKNOWN_OF_ORPHAN = ["metadata", "environment", "end time", "what happens at its end"] as const;
 
 export interface AdoptionParts extends Pick<EngineParts, "agent" | "authorities" | "clock" | "driver" | "events" | "tokens"> {
   readonly templates: Templates;

@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+import { type AddressRange, type EgressPolicy, permittedRanges } from "@boxyard/driver";
+import { type Address, formatAddress } from "./addresses.ts";
+import { hasChain, listChains } from "./netlink/nf-tables.ts";
+import type { NetlinkSocket } from "./netlink/socket.ts";
+import { nft } from "./nft.ts";
+import { addressOfLink, groupFor, isListed, LISTED, leaseLink, type Plan } from "./plan.ts";
+import { PERMITTED_MARK } from "./rules.ts";
+
+/** Where a packet of a sandbox with a list is looked at: before the router's own rules, which accept it only with the mark. */
+const BASE_CHAIN = "forward";
+
+export interface ListsOptions {
+  readonly plan: Plan;
+  /** A netfilter socket of the router's. */
+  readonly netlink: NetlinkSocket;
+}
+
+/** What is in force for one sandbox. `text` is unknown of what an earlier server put there. */
+interface InForce {
+  readonly chain: string;
+  readonly text?: string;
+}
+
+/**
+ * What single sandboxes may reach: a set of permitted addresses for each sandbox that has a list, in a table of their own, which the
+ * replacement of the router's rules leaves alone. It only marks packets. The router's rules refuse what has no mark, so a lost table closes, and
+ * no list opens what those rules refuse. The name of a sandbox's chain has a hash of its text, so that the kernel itself tells what is in force.
+ * Sandboxes without lists cost nothing here.
+ */
+export class Lists {
+  private readonly options: ListsOptions;
+  private readonly inForce = new Map<Address, InForce>();
+  /** One `nft` at a time: a transaction fails when another one comes between its beginning and its end. */
+  private turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ListsOptions) {
+    this.options = options;
+  }
+
+  /** Finds what an earlier server has left. */
+  open(): void {
+    const { plan, netlink } = this.options;
+    for (const chain of listChains(netlink, plan.listTable)) {
+      const address = addressOfLink(chain.split("_")[0] ?? "");
+      if (address !== undefined) this.inForce.set(address, { chain });
+    }
+  }
+
+  /** Puts the list of a policy in force, if the policy needs one. Starts no process when it is in force already. */
+  put(address: Address, egress: EgressPolicy): Promise<void> {
+    if (!isListed(groupFor(egress))) return Promise.resolve();
+    const elements = permittedRanges(egress).map(formatRange).join(", ");
+    const chain = `${leaseLink(address)}_${createHash("sha256").update(elements).digest("hex").slice(0, 16)}`;
+    return this.inTurn(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
+  }
+
+  /** Takes a sandbox's list away; fine when there is none. */
+  drop(address: Address): Promise<void> {
+    if (!this.inForce.has(address)) return Promise.resolve();
+    return this.inTurn(() => this.remove([address]));
+  }
+
+  /** Puts back what somebody undid, and takes away the lists of addresses that nobody has any more. */
+  mend(isInUse: (address: Address) => boolean): Promise<void> {
+    if (this.inForce.size === 0) return Promise.resolve();
+    return this.inTurn(async () => {
+      await this.remove([...this.inForce.keys()].filter((address) => !isInUse(address)));
+      for (const [address, list] of this.inForce) if (list.text !== undefined) await this.replace(address, list);
+    });
+  }
+
+  private inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.turn.then(work);
+    this.turn = done.catch(() => {});
+    return done;
+  }
+
+  private async replace(address: Address, list: InForce): Promise<void> {
+    const before = this.inForce.get(address);
+    if (!this.isThere(list)) await nft(this.textFor(before, address) + (list.text ?? ""), this.options.plan.namespaceFile);
+    this.inForce.set(address, list);
+  }
+
+  private async remove(addresses: readonly Address[]): Promise<void> {
+    const text = addresses.map((address) => this.removalText(this.inForce.get(address), address)).join("");
+    if (text !== "") await nft(text, this.options.plan.namespaceFile);
+    for (const address of addresses) this.inForce.delete(address);
+  }
+
+  private isThere({ chain }: InForce): boolean {
+    return hasChain(this.options.netlink, this.options.plan.listTable, chain);
+  }
+
+  /** The table with what all lists share, and without the list that the sandbox has had. All of it may be there or not. */
+  private textFor(before: InForce | undefined, address: Address): string {
+    const table = `inet ${this.options.plan.listTable}`;
+    return `${this.removalText(before, address)}add table ${table}
+add map ${table} lists { type ipv4_addr : verdict; }
+add chain ${table} ${BASE_CHAIN} { type filter hook forward priority filter - 5; policy accept; }
+flush chain ${table} ${BASE_CHAIN}
+add rule ${table} ${BASE_CHAIN} iifgroup { ${LISTED.join(", ")} } ip saddr vmap @lists
+`;
+  }
+
+  private removalText(list: InForce | undefined, address: Address): string {
+    if (!list || !this.isThere(list)) return "";
+    const table = `inet ${this.options.plan.listTable}`;
+    return `delete element ${table} lists { ${formatAddress(address)} }
+delete chain ${table} ${list.chain}
+delete set ${table} ${list.chain}
+`;
+  }
+
+  private listText(chain: string, address: Address, elements: string): string {
+    const table = `inet ${this.options.plan.listTable}`;
+    return `add set ${table} ${chain} { type ipv4_addr; flags interval; }
+add element ${table} ${chain} { ${elements} }
+add chain ${table} ${chain}
+add rule ${table} ${chain} ip daddr @${chain} meta mark set ${PERMITTED_MARK}
+add element ${table} lists { ${formatAddress(address)} : goto ${chain} }
+`;
+  }
+}
+
+function formatRange({ first, last }: AddressRange): string {
+  return first === last ? formatAddress(first) : `${formatAddress(first)}-${formatAddress(last)}`;
+}
