@@ -19,6 +19,8 @@ const HOST_ADDRESS = "10.220.0.2";
 const GATEWAY = "10.220.0.1";
 /** Another server of the outside that everybody may reach. */
 const OTHER = "198.51.100.8";
+/** For an answer: generous, since nothing here is silent. */
+const WAIT_MS = 5_000;
 const OPEN = `hello ${MACHINE}`;
 
 let lab: Lab;
@@ -74,7 +76,10 @@ async function unplug({ standIn, lease }: Plugged): Promise<void> {
 
 /** What TCP and UDP to both servers come to. */
 async function reached({ standIn }: Plugged): Promise<string[]> {
-  const tries = [PUBLIC, OTHER].flatMap((host) => [standIn.inside(() => tryTcp(host, PORT)), standIn.inside(() => tryUdp(host, PORT))]);
+  const tries = [PUBLIC, OTHER].flatMap((host) => [
+    standIn.inside(() => tryTcp(host, PORT, WAIT_MS)),
+    standIn.inside(() => tryUdp(host, PORT, "hello", WAIT_MS)),
+  ]);
   return Promise.all(tries);
 }
 
@@ -114,11 +119,11 @@ test("an allow list opens nothing that is closed to every sandbox", async () => 
   const closed = [...FORBIDDEN, MACHINE, HOST_ADDRESS, GATEWAY, neighbour.lease.address];
   for (const allowOut of [closed, ["0.0.0.0/1", "128.0.0.0/2", "192.0.0.0/2"], ["0.0.0.0/0"]]) {
     const sandbox = await plugIn({ internetAccess: false, denyOut: ["0.0.0.0/0"], allowOut: [...allowOut, PUBLIC] });
-    const tries = [PUBLIC, ...closed].map(async (host) => [host, await sandbox.standIn.inside(() => tryTcp(host, PORT))]);
+    const tries = [PUBLIC, ...closed].map(async (host) => [host, await sandbox.standIn.inside(() => tryTcp(host, PORT, WAIT_MS))]);
     expect(await Promise.all(tries)).toEqual([[PUBLIC, OPEN], ...closed.map((host) => [host, "refused"])]);
     await unplug(sandbox);
   }
-  expect(await tryTcp(neighbour.lease.address, PORT)).toBe(`hello ${HOST_ADDRESS}`);
+  expect(await tryTcp(neighbour.lease.address, PORT, WAIT_MS)).toBe(`hello ${HOST_ADDRESS}`);
   theirs.stop();
   await unplug(neighbour);
 });
@@ -126,7 +131,7 @@ test("an allow list opens nothing that is closed to every sandbox", async () => 
 test("a sandbox with lists is reached by the server, and sends under its own address only", async () => {
   const sandbox = await plugIn({ internetAccess: false, allowOut: [PUBLIC] });
   const greeter = await sandbox.standIn.inside(() => greet(sandbox.lease.address, PORT));
-  expect(await tryTcp(sandbox.lease.address, PORT)).toBe(`hello ${HOST_ADDRESS}`);
+  expect(await tryTcp(sandbox.lease.address, PORT, WAIT_MS)).toBe(`hello ${HOST_ADDRESS}`);
   greeter.stop();
   // The list of another sandbox is of no use: the address decides, and it is tied to the link.
   const other = await plugIn({ internetAccess: false, allowOut: [OTHER] });
