@@ -54,6 +54,23 @@ for (const [name, end] of Object.entries(ENDS)) {
   });
 }
 
+test("a command from before a resume from disk is told to have run out of memory, also when others had before it", async () => {
+  await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
+  const hog = `exec python3 -c 'b"x" * (8 << 30)'`;
+  const first = await sandbox.client.commands.run(hog, { background: true, timeoutMs: 0 });
+  await expect(first.wait()).rejects.toThrow("out of memory");
+  const options = { background: true, timeoutMs: 0 } as const;
+  const waiting = await sandbox.client.commands.run(`until [ -e /tmp/go ]; do sleep 0.05; done; ${hog}`, options);
+  await waiting.disconnect();
+  expect(await sandbox.client.pause()).toBe(true);
+  // So that nothing of it is in memory any more.
+  await platform().restart();
+  await sandbox.client.connect();
+  const again = await sandbox.client.commands.connect(waiting.pid);
+  await sandbox.asRoot("touch /tmp/go");
+  await expect(again.wait()).rejects.toThrow("out of memory");
+}, 60_000);
+
 test("a pause in the middle of an upload and of a command's output breaks both off, and loses nothing that had arrived", async () => {
   await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
   const command = await sandbox.client.commands.run("yes 'a line of output' | head -c 50000000 | sha256sum", {

@@ -1,6 +1,7 @@
 import { AppError } from "@boxyard/core";
 import type { Freezer } from "../cgroup/freezer.ts";
 import type { HttpRoute } from "../contracts.ts";
+import type { OomCounter } from "../metrics/oom-counter.ts";
 
 const NO_CONTENT = { status: 204, headers: { "Cache-Control": "no-store" } };
 /** How long a caller who sets no bound waits for the success that means "frozen". */
@@ -13,7 +14,7 @@ const MAX_CGROUPS = 8_192;
  * `POST /freeze`: 204 when everything stands still; 503, and nothing left frozen, when it does not in time. With `maxWaitMs` the answer is
  * 200 with what was reached within it, and the caller decides. What nobody waits for any more is thawed: the caller has taken it for failed.
  */
-export function freezeRoute(freezer: Freezer): HttpRoute {
+export function freezeRoute(freezer: Freezer, oomKills: OomCounter): HttpRoute {
   return {
     method: "POST",
     path: "/freeze",
@@ -29,6 +30,7 @@ export function freezeRoute(freezer: Freezer): HttpRoute {
         maxWaitMs: bounded ? Math.min(givenWaitMs, MAX_WAIT_MS) : DEFAULT_WAIT_MS,
         maxCgroups: Math.min(Math.max(integerOf(query, "maxCgroups") ?? DEFAULT_CGROUPS, 1), MAX_CGROUPS),
       });
+      oomKills.read();
       if (bounded) return Response.json(result, { headers: { "Cache-Control": "no-store" } });
       if (result.notFrozen === 0 && result.failed === 0) return new Response(null, NO_CONTENT);
       await freezer.thaw();

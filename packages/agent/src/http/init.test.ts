@@ -22,6 +22,7 @@ function agent() {
   const route = initRoute({
     state,
     freezer: { thaw } as unknown as Freezer,
+    oomKills: { read: () => 0 },
     bodies: new BodyBudget({ totalBytes: 1e6, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}),
     initKey: "key",
     hostDir: directory,

@@ -9,11 +9,13 @@ import { bodyRules, readBody } from "../body/read-body.ts";
 import type { Freezer } from "../cgroup/freezer.ts";
 import type { HttpRoute } from "../contracts.ts";
 import { LIMITS } from "../limits.ts";
+import type { OomCounter } from "../metrics/oom-counter.ts";
 import { type InitBody, parseInitBody } from "./init-body.ts";
 
 export interface InitDeps {
   readonly state: SandboxState;
   readonly freezer: Freezer;
+  readonly oomKills: OomCounter;
   readonly bodies: BodyBudget;
   /** Undefined: nobody may initialise this agent. */
   readonly initKey: string | undefined;
@@ -46,6 +48,7 @@ export function initRoute(deps: InitDeps): HttpRoute {
         const body = await readInitBody(deps, request);
         if (deps.state.acceptTime(body.time)) await apply(deps, body);
       } finally {
+        deps.oomKills.read();
         await deps.freezer.thaw();
       }
       setImmediate(deps.onReady);

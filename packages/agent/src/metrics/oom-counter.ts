@@ -3,7 +3,10 @@ import { openForReading } from "../sys/open-file.ts";
 
 const MAX_BYTES = 4096;
 
-/** How often the kernel has ended something of the sandbox for lack of memory. */
+/**
+ * How often the kernel has ended something of the sandbox for lack of memory. It never goes down: a resume from disk gives the sandbox new cgroups,
+ * whose counts begin at 0, so it is read when everything stands still for a pause, and again before anything runs.
+ */
 export interface OomCounter {
   /** Undefined where the sandbox can't see it. */
   read(): number | undefined;
@@ -18,6 +21,10 @@ export class CgroupOomCounter implements OomCounter {
   private readonly buffer = Buffer.alloc(MAX_BYTES);
   /** Null: there is none. */
   private file: number | null | undefined;
+  /** What the kernel said last. */
+  private last = 0;
+  /** The sum of what earlier cgroups had counted. */
+  private earlier = 0;
 
   constructor(paths: readonly string[]) {
     this.paths = paths;
@@ -26,7 +33,11 @@ export class CgroupOomCounter implements OomCounter {
   read(): number | undefined {
     // Not `??=`: where there was none, one that appears later is a program's.
     if (this.file === undefined) this.file = this.open();
-    return this.file === null ? undefined : this.countIn(this.file);
+    const count = this.file === null ? undefined : this.countIn(this.file);
+    if (count === undefined) return undefined;
+    if (count < this.last) this.earlier += this.last;
+    this.last = count;
+    return this.earlier + count;
   }
 
   private open(): number | null {

@@ -85,6 +85,15 @@ test("kills for lack of memory are counted in either form", () => {
   expect([counter("events"), counter("none", "control"), counter("none")]).toEqual([2, 7, undefined]);
 });
 
+test("a count that begins anew, in other cgroups, goes on from what there was", () => {
+  const counter = new CgroupOomCounter([join(directory, "count")]);
+  const reads = [2, 0, 1, 1, 0, 3].map((count) => {
+    write("count", `oom_kill ${count}\n`);
+    return counter.read();
+  });
+  expect(reads).toEqual([2, 2, 3, 3, 3, 6]);
+});
+
 test("what is not counted at first is not counted later, when programs may have put something there", () => {
   const counter = new CgroupOomCounter([join(directory, "later")]);
   expect(counter.read()).toBeUndefined();

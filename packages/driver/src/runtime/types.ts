@@ -92,7 +92,7 @@ export interface ResourceStats {
   readonly diskUsedBytes: number;
   readonly diskLimitBytes: number;
   readonly processes: number;
-  /** How often the kernel ended something of the sandbox for lack of memory. */
+  /** How often the kernel ended something of the sandbox for lack of memory, since it was created or resumed from disk. */
   readonly oomKills: number;
 }
 
