@@ -4,6 +4,7 @@ import { hashSources } from "@boxyard/driver-local/carried";
 import { baseTarName } from "@boxyard/driver-local/setup";
 import { Template } from "@boxyard/sdk/template";
 import { CHECKOUT, type Platform, readTestConfig, runProgram } from "@boxyard/testkit";
+import { onePerCache } from "./cache-lock.ts";
 import { block } from "./documents.ts";
 
 const NAME = "code-interpreter";
@@ -29,6 +30,11 @@ export async function ensureCodeInterpreter(platform: Platform): Promise<void> {
   const build = tags.find((one) => one.tag === "default")?.buildId;
   if (build !== undefined && tags.some((one) => one.tag === tag && one.buildId === build)) return;
   const archive = join(readTestConfig().cacheDir, `${NAME}-${key}.tar`);
+  await onePerCache(NAME, () => makeTemplate(platform, archive, tag));
+}
+
+async function makeTemplate(platform: Platform, archive: string, tag: string): Promise<void> {
+  const server = { apiUrl: platform.apiUrl, apiKey: platform.apiKey };
   if (existsSync(archive)) {
     const { memoryMB, cpuCount } = (await import(`../../images/${NAME}/settings.json`)) as { memoryMB: number; cpuCount: number };
     await Template.fromArchive(archive).build(NAME, { ...server, memoryMB, cpuCount, tags: ["default", tag] });

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
+import { onePerCache } from "./cache-lock.ts";
 
 const DIRECTORY = join(CHECKOUT, "e2e/clients");
 
@@ -11,14 +12,17 @@ async function installOnce(kind: string, sources: readonly string[], install: (d
   for (const path of sources) hasher.update(readFileSync(path));
   const directory = join(config.cacheDir, "clients", `${kind}-${hasher.digest("hex").slice(0, 16)}`);
   if (existsSync(directory)) return directory;
-  const unfinished = `${directory}.${process.pid}`;
-  mkdirSync(unfinished, { recursive: true });
-  try {
-    await install(unfinished);
-    renameSync(unfinished, directory);
-  } finally {
-    rmSync(unfinished, { recursive: true, force: true });
-  }
+  await onePerCache(`clients-${kind}`, async () => {
+    if (existsSync(directory)) return;
+    const unfinished = `${directory}.${process.pid}`;
+    mkdirSync(unfinished, { recursive: true });
+    try {
+      await install(unfinished);
+      renameSync(unfinished, directory);
+    } finally {
+      rmSync(unfinished, { recursive: true, force: true });
+    }
+  });
   return directory;
 }
 

@@ -91,3 +91,20 @@ test("a process that broke before any test could be named is tried again with al
   expect(runs[1]).toEqual(["a.test.ts", "b.test.ts"]);
   expect(tally).toMatchObject({ passed: 2, failed: 0, unstable: ["all 2 files"] });
 });
+
+test("files that go together run in the first lane, before the others", async () => {
+  const started: string[] = [];
+  const command = async (argv: readonly string[], options?: { env?: Readonly<Record<string, string>> }) => {
+    started.push(`${options?.env?.LANE} ${argv.at(-1)}`);
+    await Bun.sleep(0);
+    return ended(0);
+  };
+  const context = { ...here, command, say: () => {} } as unknown as SuiteContext;
+  const files = ["a.test.ts", "b.test.ts", "ours-1.test.ts", "ours-2.test.ts"];
+  const together = (file: string) => file.startsWith("ours");
+  await bunTestEach(context, files, { testLimitMs: 1, lanes: [{ LANE: "1" }, { LANE: "2" }], together });
+  const ours = started.filter((line) => line.includes("ours"));
+  expect(new Set(ours)).toEqual(new Set(["1 ./ours-1.test.ts", "1 ./ours-2.test.ts"]));
+  expect(started.filter((line) => line.startsWith("1 "))[0]).toBe("1 ./ours-1.test.ts");
+  expect(new Set(started.map((line) => line.slice(4))).size).toBe(4);
+});

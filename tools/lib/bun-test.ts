@@ -29,6 +29,8 @@ export interface BunTestOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Files run at once, one in each lane, with the lane's environment besides; one lane by default. */
   readonly lanes?: readonly Readonly<Record<string, string>>[];
+  /** Files that only the first lane runs, and first: they share what is costly to make on a platform. */
+  readonly together?: (file: string) => boolean;
 }
 
 interface Report {
@@ -78,11 +80,13 @@ export async function bunTestTogether(context: SuiteContext, files: readonly str
 
 /** Runs each file in a process of its own, so that one that hangs or dies takes no other along. */
 export async function bunTestEach(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally[]> {
-  const { lanes = [{}] } = options;
-  const queue = [...files];
+  const { lanes = [{}], together = () => false } = options;
+  const queue = files.filter((file) => !together(file));
+  const ofFirst = files.filter(together);
   const tallies: Tally[] = [];
-  const work = async (lane: Readonly<Record<string, string>>) => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+  const work = async (lane: Readonly<Record<string, string>>, index: number) => {
+    const next = () => (index === 0 ? ofFirst.shift() : undefined) ?? queue.shift();
+    for (let file = next(); file !== undefined; file = next()) {
       tallies.push(await oneFile(context, file, { ...options, env: { ...options.env, ...lane } }));
     }
   };

@@ -19,8 +19,17 @@ async function oneByOne(context: SuiteContext, files: readonly string[], testLim
   return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs, limitMs: fileLimitMs })) : noTest();
 }
 
+const mentions = (file: string, word: string): boolean => readFileSync(join(ROOT, file), "utf8").includes(word);
 /** What compares the whole machine before and after must be alone on it. */
-const isAlone = (file: string): boolean => readFileSync(join(ROOT, file), "utf8").includes("takeSnapshot");
+const isAlone = (file: string): boolean => mentions(file, "takeSnapshot");
+/** Building or importing the code interpreter takes a minute or two on each platform: one lane has it. */
+const hasCodeInterpreter = (file: string): boolean => mentions(file, "ensureCodeInterpreter");
+/** The longest files of e2e, the longest first: one that began last would keep a single lane busy. A name that is gone does no harm. */
+const LONGEST = ["front-door/walk", "clients/e2b-python", "restart/every-transition"];
+function longestFirst(files: readonly string[]): string[] {
+  const long = LONGEST.flatMap((part) => files.filter((file) => file.includes(`${part}.test.`)));
+  return [...long, ...files.filter((file) => !long.includes(file))];
+}
 /** Fewer files are not worth the set-up of more platforms. */
 const WORTH_LANES = 6;
 
@@ -37,7 +46,7 @@ async function inLanes(context: SuiteContext, files: readonly string[], testLimi
     lanes.push(lane);
   }
   const options = { testLimitMs, limitMs: fileLimitMs };
-  const tallies = await bunTestEach(context, beside, { ...options, lanes });
+  const tallies = await bunTestEach(context, longestFirst(beside), { ...options, lanes, together: hasCodeInterpreter });
   return addTallies([...tallies, ...(await bunTestEach(context, alone, options))]);
 }
 

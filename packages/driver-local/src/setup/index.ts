@@ -1,4 +1,5 @@
 export { fingerprint } from "../doctor/fingerprint.ts";
+export { lockFile } from "../sys/file-lock.ts";
 export { authorityPlaces, machineAuthorities } from "./authorities.ts";
 export { formatDeb822 } from "./base/apt-sources.ts";
 export { baseTarName } from "./base/build.ts";
