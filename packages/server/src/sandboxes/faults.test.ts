@@ -58,18 +58,22 @@ describe("a create that fails leaves nothing", () => {
     await nothingLeft(s);
   });
 
-  test.each(["refuse", "error", "garbage", "disconnect", "huge", "hang"] satisfies InitManner[])(
-    "when the agent answers /init in the manner '%s'",
-    async (manner) => {
-      await using s = await TestServer.start({ agentLimitMs: 500 });
-      s.world.initManner = manner;
-      const startedAt = performance.now();
-      const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
-      expect([500, 504]).toContain(reply.status);
-      expect(performance.now() - startedAt).toBeLessThan(3000);
-      await nothingLeft(s);
-    },
-  );
+  // A refusal is final; anything else is tried again until the limit.
+  test.each([
+    ["refuse", 500],
+    ["error", 504],
+    ["garbage", 504],
+    ["disconnect", 504],
+    ["huge", 504],
+    ["hang", 504],
+  ] satisfies [InitManner, number][])("when the agent answers /init in the manner '%s': %d", async (manner, status) => {
+    await using s = await TestServer.start({ agentLimitMs: 500 });
+    s.world.initManner = manner;
+    // The test's own limit is far below the agent's usual one.
+    const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
+    expect(reply.status).toBe(status);
+    await nothingLeft(s);
+  });
 
   // What is left is on its way out and can be neither seen nor used, so whether to send it again depends on the first cause alone.
   test.each([
