@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { closeSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { type Clock, FakeClock, systemClock } from "@boxyard/core";
 import type { CommandCgroup } from "../cgroup/command-cgroups.ts";
 import { LIMITS } from "../limits.ts";
@@ -51,6 +51,23 @@ async function readAll(reader: Reader<EndStatus>): Promise<string> {
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test("output that cannot be read is told with the end, whether it is looked for before or at it", async () => {
+  const error = "exit status 0 (a part of its output is lost: EISDIR)";
+  for (const begins of [false, true]) {
+    const ended = Promise.withResolvers<number>();
+    const fd = openSync("/", "r");
+    const command = new Command({ ...NOTHING, outputs: [{ fd, kind: "stdout" }], ended: ended.promise });
+    if (begins) await eventuallyClosed(fd);
+    ended.resolve(0);
+    expect(await command.finished).toEqual({ exitCode: 0, exited: true, status: "exit status 0", error });
+  }
+});
+
+/** The command has given its descriptor up. */
+async function eventuallyClosed(fd: number): Promise<void> {
+  while (existsSync(`/proc/self/fd/${fd}`)) await turn();
+}
 
 describe("the output of a command that ends before anybody looks for it", () => {
   const ofPipe = async (text: string, { heldOpen }: { heldOpen: boolean }) => {

@@ -153,7 +153,7 @@ export class Command {
     this.isReaped = true;
     this.cancelDeadline();
     await this.drain();
-    const end = this.parts.describeEnd(waitStatus, this.wasKilled);
+    const end = this.withLoss(this.parts.describeEnd(waitStatus, this.wasKilled));
     this.output.finish(end);
     this.leaveShares();
     this.parts.input?.discard();
@@ -162,6 +162,12 @@ export class Command {
     // Those who read hear of the end first.
     setImmediate(() => this.parts.cgroup?.remove());
     return end;
+  }
+
+  /** Output that is lost without a word would make a false result of a success. */
+  private withLoss(end: EndStatus): EndStatus {
+    const { failure } = this.pumps.find((pump) => pump.failure !== undefined) ?? {};
+    return failure === undefined ? end : { ...end, error: `${end.error ?? end.status} (a part of its output is lost: ${failure})` };
   }
 
   /**

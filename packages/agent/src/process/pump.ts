@@ -24,6 +24,8 @@ const SWEEP_PIECE = new Uint8Array(64 * 1024);
 export class Pump {
   /** Since when it waits for the program to write; undefined while it waits for room, or after the end. */
   waitingSince: number | undefined;
+  /** Why what the program wrote did not all come through. */
+  failure: string | undefined;
   private readonly ended = Promise.withResolvers<void>();
   private hasBegun = false;
   private isAtEnd = false;
@@ -67,7 +69,9 @@ export class Pump {
         taken += count;
       }
     } catch (error) {
-      if (errnoOf(error) !== "EAGAIN") this.end();
+      if (errnoOf(error) === "EAGAIN") return;
+      this.note(error);
+      this.end();
     }
   }
 
@@ -98,9 +102,9 @@ export class Pump {
   }
 
   private async run(): Promise<void> {
-    const reader = Bun.file(this.fd).stream().getReader();
     const isUrgent = () => this.owed > 0;
     try {
+      const reader = Bun.file(this.fd).stream().getReader();
       for (;;) {
         await this.target.room(isUrgent);
         this.waitingSince = this.clock.monotonic();
@@ -110,11 +114,16 @@ export class Pump {
         this.owed = Math.max(0, this.owed - value.length);
         this.target.append(this.kind, value);
       }
-    } catch {
-      // A terminal whose program side is closed by everyone gives EIO: that is its end.
+    } catch (error) {
+      this.note(error);
     } finally {
       this.end();
     }
+  }
+
+  /** A terminal whose program side is closed by everyone gives EIO: that is its end. A pipe gives errors only when something is lost. */
+  private note(error: unknown): void {
+    if (this.kind !== "pty") this.failure = errnoOf(error) ?? "it cannot be read";
   }
 
   private end(): void {

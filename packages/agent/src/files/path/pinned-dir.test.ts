@@ -36,6 +36,15 @@ test("follows links among the parents, not into nothing, and leaves no descripto
   expect(descriptors()).toBe(before);
 });
 
+test("makes all that is missing or nothing, and leaves no descriptor behind", () => {
+  const before = descriptors();
+  // No id of the machine's: the kernel refuses the chown of what was made.
+  const nobody = { uid: 2 ** 32, gid: 0 };
+  expect(() => ensureDir(`${root}/none/x`, nobody)).toThrow();
+  expect(() => ensureDir(`${root}/none/x/${"n".repeat(256)}`, owner)).toThrow("ENAMETOOLONG");
+  expect([readdirSync(root).includes("none"), descriptors()]).toEqual([false, before]);
+});
+
 test("names stay where the directory is, whatever its path has become", () => {
   const dir = ensureDir(`${root}/held`, owner);
   renameSync(`${root}/held`, `${root}/moved`);

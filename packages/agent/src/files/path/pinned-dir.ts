@@ -1,4 +1,4 @@
-import { chownSync, closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readlinkSync, type Stats } from "node:fs";
+import { chownSync, closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readlinkSync, rmdirSync, type Stats } from "node:fs";
 import { withoutTrailing } from "@boxyard/core";
 import { errnoOf } from "../sys/errno.ts";
 
@@ -54,7 +54,7 @@ export class PinnedDir {
     return `${stat.dev}:${stat.ino}`;
   }
 
-  /** The subdirectory of this name, made and owned when missing. Links to directories are followed. */
+  /** The subdirectory of this name, made and owned when missing, or not made at all. Links to directories are followed. */
   child(name: string, owner: Owner): { readonly dir: PinnedDir; readonly created: boolean } {
     let created = false;
     try {
@@ -63,10 +63,17 @@ export class PinnedDir {
     } catch (error) {
       if (errnoOf(error) !== "EEXIST") throw error;
     }
-    // A directory just made can't be a link; if it is one now, somebody swapped it and must not get our chown.
-    const fd = openSync(this.at(name), created ? PIN | constants.O_NOFOLLOW : PIN);
-    if (created) chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
-    return { dir: new PinnedDir(fd), created };
+    let fd: number | undefined;
+    try {
+      // A directory just made can't be a link; if it is one now, somebody swapped it and must not get our chown.
+      fd = openSync(this.at(name), created ? PIN | constants.O_NOFOLLOW : PIN);
+      if (created) chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
+      return { dir: new PinnedDir(fd), created };
+    } catch (error) {
+      if (fd !== undefined) closeSync(fd);
+      if (created) removeEmpty(this.at(name));
+      throw error;
+    }
   }
 
   close(): void {
@@ -74,7 +81,9 @@ export class PinnedDir {
   }
 }
 
-/** Opens a directory, making it and its missing parents (0755, owned). `onCreate` hears the path of each new one, outermost first. */
+/**
+ * Opens a directory, making it and its missing parents (0755, owned): all or none. `onCreate` hears the path of each new one, outermost first.
+ */
 export function ensureDir(path: string, owner: Owner, onCreate?: (path: string) => void): PinnedDir {
   const missing: string[] = [];
   let at = path;
@@ -89,17 +98,36 @@ export function ensureDir(path: string, owner: Owner, onCreate?: (path: string) 
       at = at.slice(0, cut) || "/";
     }
   }
-  for (const name of missing) {
-    if (name === "" || name === ".") continue;
-    const parent: PinnedDir = dir;
-    try {
+  const made: string[] = [];
+  try {
+    for (const name of missing) {
+      if (name === "" || name === ".") continue;
       at = `${at === "/" ? "" : at}/${name}`;
-      const next = parent.child(name, owner);
-      if (next.created) onCreate?.(at);
+      const next = childOnly(dir, name, owner);
+      if (next.created) made.push(at);
       dir = next.dir;
-    } finally {
-      parent.close();
     }
+  } catch (error) {
+    for (const path of made.reverse()) removeEmpty(path);
+    throw error;
   }
+  for (const path of made) onCreate?.(path);
   return dir;
+}
+
+/** The parent is closed in any case. */
+function childOnly(parent: PinnedDir, name: string, owner: Owner): ReturnType<PinnedDir["child"]> {
+  try {
+    return parent.child(name, owner);
+  } finally {
+    parent.close();
+  }
+}
+
+function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch {
+    // Somebody put something there meanwhile: it stays.
+  }
 }
