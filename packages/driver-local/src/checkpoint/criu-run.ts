@@ -14,7 +14,7 @@ const LAST_CHANCE_MS = 5_000;
 const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Moments at which CRIU waits for us; the rest it does by itself. */
-export type CriuMoment = "network-lock" | "post-dump" | "pre-resume";
+export type CriuMoment = "network-lock" | "post-dump" | "post-restore" | "pre-resume";
 
 export interface CriuRun {
   readonly criu: Criu;
@@ -24,6 +24,8 @@ export interface CriuRun {
   /** The script of `writeMomentScript`. */
   readonly script: string;
   readonly args: readonly string[];
+  /** The moments at which CRIU is to ask. */
+  readonly moments: readonly CriuMoment[];
   readonly log: string;
   /** Mounts and the like, before CRIU is started. */
   prepare?(program: ChildProgram): void;
@@ -42,7 +44,7 @@ export interface CriuRun {
  * inherit, so they find the pipes as files of ours. When we are no longer there both fail, CRIU gives up, and the sandbox runs on.
  */
 export const MOMENT_SCRIPT = `#!/bin/sh
-case $CRTOOLS_SCRIPT_ACTION in network-lock | post-dump | pre-resume) ;; *) exit 0 ;; esac
+case " $BOXYARD_MOMENTS " in *" $CRTOOLS_SCRIPT_ACTION "*) ;; *) exit 0 ;; esac
 echo "$CRTOOLS_SCRIPT_ACTION \${CRTOOLS_INIT_PID:-0}" >"$BOXYARD_QUESTIONS" || exit 1
 read -r answer <"$BOXYARD_ANSWERS" && [ "$answer" = ok ]
 `;
@@ -62,6 +64,7 @@ export async function runCriu(run: CriuRun): Promise<void> {
   run.prepare?.(program);
   program.execute(run.criu.file, [...run.criu.args, ...run.args, "--action-script", run.script, "--log-file", run.log], {
     PATH,
+    BOXYARD_MOMENTS: run.moments.join(" "),
     BOXYARD_QUESTIONS: `/proc/${process.pid}/fd/${questions.write}`,
     BOXYARD_ANSWERS: `/proc/${process.pid}/fd/${answers.read}`,
     ...markOf(name),
@@ -168,8 +171,9 @@ class Moments {
   }
 
   private async answer(line: string): Promise<void> {
-    const match = /^(network-lock|post-dump|pre-resume) (\d+)$/.exec(line);
-    if (!match) throw new AppError("internal", `CRIU asked '${line}'`, { reason: "criu_question" });
+    const match = /^(\S+) (\d+)$/.exec(line);
+    if (!match || !this.run.moments.includes(match[1] as CriuMoment))
+      throw new AppError("internal", `CRIU asked '${line}'`, { reason: "criu_question" });
     await this.run.at(match[1] as CriuMoment, Number(match[2]));
     const word = new TextEncoder().encode("ok\n");
     if (this.answers !== undefined) syscall("write", [this.answers, word, word.byteLength], "CRIU");

@@ -69,6 +69,7 @@ export async function dumpMemory(
       addRunDirectory(program);
       addKernelFacts(program, parts);
     },
+    moments: ["network-lock", "post-dump"],
     onHang: () => cgroup.setFrozenBelow(frozenGroups, false),
     args: [
       ...["dump", "--tree", String(pid), "--images-dir", images, "--leave-running", "--ghost-limit", GHOST_LIMIT],

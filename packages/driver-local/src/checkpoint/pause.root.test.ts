@@ -1,11 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { AgentAddress } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { unmountPool } from "../pool-storage/index.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { REAL_PROGRAM } from "../testing/real-program.ts";
+import { SET_LOCKS } from "./restore.ts";
+import { canSetLocks } from "./set-locks.ts";
 
 describe("pause and resume", () => {
   setDefaultTimeout(60_000);
@@ -62,6 +65,80 @@ while True: server.accept()[0].sendall(b"accepted")
     await initAgent(address);
     const { output } = await exec(address, "touch /root/go; timeout 10 bash -c 'head -c 8 < /dev/tcp/127.0.0.1/8000'");
     expect(output).toBe("accepted");
+  });
+
+  /** Two processes write to one database until they are told to end; a third looks at it. Each says how many rows it has written. */
+  const WRITER = `
+import os, sqlite3, sys, time
+db = sqlite3.connect("/root/db", timeout=30)
+db.execute("pragma journal_mode=wal")
+db.execute("create table if not exists rows (who text, n int)")
+n = 0
+while not os.path.exists("/root/stop"):
+    with db: db.execute("insert into rows values (?, ?)", (sys.argv[1], n))
+    n += 1
+    open("/root/" + sys.argv[1], "w").write(str(n))
+    time.sleep(0.01)
+print(n)
+db.close()
+`;
+  const LOOK = `python3 -c '
+import sqlite3
+db = sqlite3.connect("/root/db", timeout=30)
+with db: db.execute("insert into rows values (?, ?)", ("look", 0))
+print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select count(*) from rows").fetchone()[0])
+'`;
+  const outputOf = async (address: AgentAddress, command: string) => (await exec(address, command)).output.trim();
+  const written = async (address: AgentAddress) =>
+    (await outputOf(address, "cat /root/one; echo; cat /root/two")).split("\n").map(Number) as [number, number];
+  const startWriters = async (address: AgentAddress) => {
+    await initAgent(address);
+    await exec(address, `cat > /root/writer.py <<'END'\n${WRITER}\nEND`);
+    for (const who of ["one", "two"]) await startUnread(address, `exec python3 /root/writer.py ${who} >/root/${who}.end 2>&1`);
+    await eventually("both write", async () => (await written(address)).every((n) => n > 3));
+  };
+
+  test.if(canSetLocks)(
+    "the locks of a mapped file hold: a database in WAL mode that processes have open is opened by another",
+    async () => {
+      const { driver } = machine;
+      const spec = machine.spec();
+      let handle = await machine.boot(spec);
+      await startWriters(await driver.address(handle));
+      for (const incarnation of [2, 3]) {
+        await driver.pause(handle, { memory: true }, never);
+        handle = await driver.resume({ ...spec, incarnation }, { memory: true }, never);
+        const address = await driver.address(handle);
+        await initAgent(address);
+        expect(await outputOf(address, LOOK)).toStartWith("ok ");
+        const [one, two] = await written(address);
+        await eventually("both write on", async () => (await written(address)).every((n, i) => n > ([one, two][i] ?? 0)));
+      }
+      const address = await driver.address(handle);
+      await exec(address, "touch /root/stop");
+      await eventually("both end", async () => /^\d+ \d+$/.test(await outputOf(address, "echo $(cat /root/one.end /root/two.end)")));
+      const [one = 0, two = 0] = (await outputOf(address, "cat /root/one.end /root/two.end")).split("\n").map(Number);
+      // No row is lost: those of the two, and three of those who looked.
+      expect(await outputOf(address, LOOK)).toBe(`ok ${one + two + 3}`);
+    },
+  );
+
+  test.if(canSetLocks)("locks that cannot be set again make a resume fail, and it can be tried again", async () => {
+    const { driver } = machine;
+    const spec = machine.spec();
+    const handle = await machine.boot(spec);
+    await startWriters(await driver.address(handle));
+    await driver.pause(handle, { memory: true }, never);
+    machine.faults.before = (step) => {
+      if (step === SET_LOCKS) throw new Error("injected");
+    };
+    const attempt = (incarnation: number) => driver.resume({ ...spec, incarnation }, { memory: true }, never);
+    expect(String(await attempt(2).catch((e: unknown) => e))).toContain("injected");
+    machine.faults.before = () => {};
+    expect((await driver.inspect(handle)).phase).toBe("paused");
+    const address = await driver.address(await attempt(3));
+    await initAgent(address);
+    expect(await outputOf(address, LOOK)).toStartWith("ok ");
   });
 
   test("without memory it boots from its disk", async () => {

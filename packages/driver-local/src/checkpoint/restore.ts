@@ -13,6 +13,8 @@ import type { ExternalMount } from "./generation.ts";
 import { rebaseUserNamespace, userNamespaceImage } from "./image-files.ts";
 import { addKernelFacts, addRunDirectory, CRIU_RUN_DIRECTORY, keepKernelFacts } from "./kernel-facts.ts";
 import { sourcePath } from "./mounts.ts";
+import { posixLocksIn } from "./posix-locks.ts";
+import { canSetLocks, setLocks } from "./set-locks.ts";
 
 /**
  * Where CRIU finds what it needs: CRIU opens the sources of mounts as the sandbox's root, who may not walk through the data directory. A small
@@ -28,6 +30,8 @@ const AT = {
   empty: `${STAGE}/empty`,
 } as const;
 const DIRECTORY = 0o755;
+/** What setting locks again is called by those who observe. */
+export const SET_LOCKS = "setLocks";
 
 export interface Restore {
   readonly images: string;
@@ -51,6 +55,7 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
   if (!criu) throw noCriu();
   let init: number | undefined;
   const places = { ...AT, cgroup: cgroupOf(parts, record.sandboxId) };
+  const locks = canSetLocks ? posixLocksIn(restore.images) : [];
   await runCriu({
     criu,
     forkServer: parts.forkServer,
@@ -66,8 +71,14 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
       ...(restore.uidBaseOfImages === undefined ? [] : cgroupRootOptions(parts.cgroups, places.cgroup.pathInside)),
       ...restore.mounts.flatMap(({ target, source }) => ["--external", `mnt[${target}]:${sourcePath(source, places)}`]),
     ],
+    moments: [...(locks.length > 0 ? ["post-restore" as const] : []), "pre-resume"],
     async at(moment, pid) {
-      if (moment !== "pre-resume") return;
+      if (moment === "post-restore") {
+        await parts.observer.before?.(SET_LOCKS);
+        await setLocks(locks, { forkServer: parts.forkServer, processes: places.cgroup.processes(), limitMs: parts.criuLimitMs });
+        await parts.observer.after?.(SET_LOCKS);
+        return;
+      }
       keepKernelFacts(parts, pid);
       await restore.beforeRun(pid);
       init = pid;
