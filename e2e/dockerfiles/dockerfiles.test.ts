@@ -66,6 +66,8 @@ const files = Bun.serve({
 beforeAll(async () => {
   registry = await startRegistry();
   await pushTinyImage("tiny", {}, { host: registry.host });
+  const OnBuild = ["ENV WHO=trigger", 'RUN echo "made by $WHO" > /made', "COPY local /copied"];
+  await pushTinyImage("triggers", { OnBuild }, { host: registry.host });
   await pushTinyImage("bare", {}, { host: registry.host, addFiles: leaveAProgram });
 }, 60_000);
 afterAll(async () => {

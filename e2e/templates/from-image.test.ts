@@ -46,6 +46,20 @@ test("device nodes of an image are left out, and the log says so", async () => {
   await Template.delete("nodes", options).catch(() => {});
 }, 120_000);
 
+test("ONBUILD of a template is done in those that begin with it, before their own steps, and not in theirs", async () => {
+  const options = { apiUrl: platform().apiUrl, apiKey: platform().apiKey };
+  const build = (name: string, text: string) => Template.fromDockerfile(text).build(name, options);
+  await build(
+    "onbuild-parent",
+    "FROM boxyard/base\nONBUILD ENV WHO=trigger\nONBUILD RUN echo trigger >> /order\nRUN echo parent >> /order",
+  );
+  await build("onbuild-child", "FROM boxyard/onbuild-parent\nRUN echo child of $WHO >> /order");
+  await build("onbuild-grandchild", "FROM boxyard/onbuild-child\nRUN echo grandchild >> /order");
+  await using sandbox = await Sandbox.create("onbuild-grandchild", options);
+  expect(await sandbox.files.read("/order")).toBe("parent\ntrigger\nchild of trigger\ngrandchild\n");
+  expect((await sandbox.commands.run("echo $WHO")).stdout).toBe("trigger\n");
+}, 120_000);
+
 test("the published client builds on an image of a registry that asks for a login", async () => {
   const program = join(CHECKOUT, "e2e/clients/js/run.mjs");
   const env = { ...platform().env, IMAGE: `${registry.host}/tiny`, IMAGE_USER: LOGIN.username, IMAGE_PASSWORD: LOGIN.password };

@@ -42,8 +42,13 @@ export async function beginBuild(api: ApiClient, parts: TemplateParts, name: str
   const build = await calls.requestBuild(api, name, opts.tags, opts, options);
   const { templateId } = build;
   const stages: calls.StartedStage[] = [];
-  for (const { name: stage, origin, steps } of parts.stages ?? []) {
-    stages.push({ name: stage, ...origin, steps: await sendSteps(api, templateId, steps, stage, opts) });
+  for (const { name: stage, origin, steps, onBuildDone } of parts.stages ?? []) {
+    stages.push({
+      name: stage,
+      ...origin,
+      ...(onBuildDone ? { onBuildDone } : {}),
+      steps: await sendSteps(api, templateId, steps, stage, opts),
+    });
   }
   const steps = await sendSteps(api, templateId, parts.steps, undefined, opts);
   const { origin } = parts;

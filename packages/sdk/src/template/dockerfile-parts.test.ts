@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
 import { parseDockerfile } from "./dockerfile.ts";
+import { triggerKey } from "./dockerfile-parts.ts";
+
+const input = { context: ".", ignoreFile: "", args: {} };
 
 test("a template FROM scratch is what is copied into it: nobody else's user and directory", () => {
   const text = 'FROM scratch\nCOPY x /x\nENV A=b\nENTRYPOINT ["/x", "a b"]\nHEALTHCHECK CMD ["/x", "--ok"]';
-  const { steps, origin, startCmd, readyCmd } = parseDockerfile(text, { context: ".", ignoreFile: "", args: {} });
+  const { steps, origin, startCmd, readyCmd } = parseDockerfile(text, input);
   expect([origin, startCmd, readyCmd]).toEqual([{ fromImage: "scratch" }, "/x 'a b'", "/x --ok"]);
   expect(steps.map(({ type, args }) => [type, args[0]])).toEqual([
     ["USER", "root"],
@@ -11,4 +14,24 @@ test("a template FROM scratch is what is copied into it: nobody else's user and 
     ["COPY", "x"],
     ["ENV", "A"],
   ]);
+});
+
+test("triggers of an image are done first in the stage that begins with it, and are not its own", () => {
+  const triggers = new Map([[triggerKey({ fromImage: "a" }), ["ENV WHO=you", "run echo $WHO", 'CMD ["x"]']]]);
+  const read = (text: string) => parseDockerfile(text, { ...input, triggers });
+  const { steps, startCmd, onBuild } = read("FROM a\nCOPY $WHO /x\nONBUILD workdir /y");
+  expect(steps.slice(2, 5).map(({ type, args, at }) => [type, args[0], at?.line])).toEqual([
+    ["ENV", "WHO", 1],
+    ["RUN", "echo $WHO", 1],
+    ["COPY", "you", 2],
+  ]);
+  expect([startCmd, onBuild]).toEqual(["x", ["WORKDIR /y"]]);
+  // Neither of other images, nor a second time in a stage that begins with the first.
+  expect(read("FROM b\nRUN x").steps.length).toBe(5);
+  expect(read("FROM a AS one\nFROM one").steps.length).toBe(6);
+});
+
+test.each(["FROM b", "ONBUILD RUN x", "MAINTAINER me"])("a trigger %p of an image is refused", (trigger) => {
+  const triggers = new Map([[triggerKey({ fromImage: "a" }), [trigger]]]);
+  expect(() => parseDockerfile("FROM a", { ...input, triggers })).toThrow("is not allowed");
 });

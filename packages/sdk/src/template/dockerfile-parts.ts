@@ -7,15 +7,18 @@ export function originOf(image: string): TemplateOrigin {
   return image.startsWith(TEMPLATES) ? { fromTemplate: image.slice(TEMPLATES.length) } : { fromImage: image };
 }
 
+/** False for an image or a template that only COPY names: nothing is built on it. */
+export const isOfImage = ({ steps }: Pick<TemplateStage, "steps">) => steps.length > 0;
+
+/** By which the triggers of what a stage begins with are known. */
+export const triggerKey = (origin: TemplateOrigin | undefined) => JSON.stringify(origin);
+
 /** `FROM scratch`: what is copied into it is all there is. */
 export const isEmpty = ({ origin }: DockerfileStage) => origin !== undefined && "fromImage" in origin && origin.fromImage === "scratch";
 
 /** The template of one stage, with the others that it needs, each after what it needs itself. */
 export function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, DockerfileStage>): TemplateParts {
   const stages = stagesOf(wanted, known);
-  for (const { line } of wanted.triggers) {
-    wanted.file.onNote(`line ${line}: ONBUILD has no effect on a template, only on later stages of the file`);
-  }
   if (isEmpty(wanted)) refuseShellForms(wanted);
   const startCmd = wanted.startCommand();
   const readyCmd = startCmd === undefined ? undefined : wanted.healthCommand();
@@ -24,6 +27,7 @@ export function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, Dock
     origin: wanted.origin as TemplateOrigin,
     steps: [...wanted.steps, ...endOf(wanted)],
     stages,
+    onBuild: wanted.triggers.map(({ name, rest }) => `${name} ${rest}`),
     startCmd,
     ...(readyCmd === undefined ? {} : { readyCmd }),
     force: false,

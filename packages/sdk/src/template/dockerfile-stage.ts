@@ -53,8 +53,8 @@ export class DockerfileStage {
   healthLine: number | undefined;
   /** ONBUILD: what is done in the stages that begin with this one. */
   readonly triggers: Instruction[] = [];
-  /** Triggers of the stage that this one begins with. */
-  readonly due: readonly Instruction[];
+  /** Triggers of the stage that this one begins with; undefined: it begins with something else. */
+  readonly due: readonly Instruction[] | undefined;
 
   constructor(
     file: FileFacts,
@@ -66,7 +66,7 @@ export class DockerfileStage {
     this.name = from.name;
     this.origin = parent?.origin ?? from.origin;
     this.refusal = parent?.refusal ?? from.refusal;
-    this.due = parent?.triggers ?? [];
+    this.due = parent?.triggers;
     if (!parent) {
       // A build begins as root, as in builders of images.
       this.add({ line: from.line }, "USER", ["root"]);

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "../errors.ts";
 import { copyOrAdd } from "./dockerfile-copy.ts";
 import { execForm, flagsOf, type Instruction, instructionsOf, invalid, unsupported, wrong } from "./dockerfile-lines.ts";
-import { isEmpty, originOf, partsOf } from "./dockerfile-parts.ts";
+import { isEmpty, originOf, partsOf, triggerKey } from "./dockerfile-parts.ts";
 import { run } from "./dockerfile-run.ts";
 import { type CommandForm, DockerfileStage, type FileFacts } from "./dockerfile-stage.ts";
 import { literal, splitWords, WordReader } from "./dockerfile-words.ts";
@@ -16,6 +16,8 @@ export interface DockerfileInput {
   /** Path of the file, for people. */
   readonly file?: string | undefined;
   readonly onNote?: ((text: string) => void) | undefined;
+  /** ONBUILD instructions of images and templates that are not of the file, by what `triggerKey` gives. */
+  readonly triggers?: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
 /** Says nothing about what is in the template, or nothing that a sandbox could do. */
@@ -43,7 +45,8 @@ export function parseDockerfile(text: string, input: DockerfileInput): TemplateP
       const next = from(file, instruction, stages.length, known);
       stages.push(next);
       known.set(String(stages.length - 1), next).set(next.name, next);
-      for (const trigger of next.due) applyOrRefuse(next, trigger, before(known, next));
+      const due = next.due ?? triggersOf(instruction, input.triggers?.get(triggerKey(next.origin)) ?? []);
+      for (const trigger of due) applyOrRefuse(next, trigger, before(known, next));
     } else if (stage) applyOrRefuse(stage, instruction, before(known, stage));
     else if (instruction.name === "ARG") globalArg(file, globals, instruction);
     else throw wrong(instruction, "FROM must come first");
@@ -166,12 +169,20 @@ const NO_TRIGGERS = new Set(["FROM", "ONBUILD", "MAINTAINER"]);
 
 /** Done in the stages that begin with this one. */
 function trigger(stage: DockerfileStage, instruction: Instruction): void {
+  stage.triggers.push(triggerOf(instruction));
+}
+
+function triggerOf(instruction: Instruction): Instruction {
   const [, name = "", rest = ""] = /^(\S+)\s*([\s\S]*)$/.exec(instruction.rest) ?? [];
   const upper = name.toUpperCase();
   if (upper === "") throw wrong(instruction, "ONBUILD needs an instruction");
   if (NO_TRIGGERS.has(upper)) throw wrong(instruction, `ONBUILD ${upper} is not allowed`);
-  stage.triggers.push({ ...instruction, name: upper, rest });
+  return { ...instruction, name: upper, rest };
 }
+
+/** Those of an image, as if they stood after FROM. */
+const triggersOf = (from: Instruction, texts: readonly string[]) =>
+  texts.map((text) => triggerOf({ ...from, name: "ONBUILD", rest: text, heredocs: [] }));
 
 /** The ready command of what ENTRYPOINT and CMD start. How often to look, and for how long, is the server's to say. */
 function healthCheck(stage: DockerfileStage, instruction: Instruction): void {

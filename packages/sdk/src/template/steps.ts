@@ -72,6 +72,8 @@ export interface TemplateStage {
   readonly name: string;
   readonly origin: TemplateOrigin;
   readonly steps: readonly TemplateStep[];
+  /** Triggers (ONBUILD) of its origin that are among the steps. */
+  readonly onBuildDone?: readonly string[] | undefined;
   readonly at?: CallSite | undefined;
 }
 
@@ -98,6 +100,11 @@ export interface TemplateRestrictions {
   readonly maxOpenFiles?: number | undefined;
 }
 
+export interface DockerfileParts {
+  readonly parts: TemplateParts;
+  readonly again: (triggers: ReadonlyMap<string, readonly string[]>) => TemplateParts;
+}
+
 /** Everything that makes a template. */
 export interface TemplateParts {
   readonly origin: TemplateOrigin;
@@ -108,6 +115,11 @@ export interface TemplateParts {
   readonly readyCmd?: string | undefined;
   readonly restrictions?: TemplateRestrictions | undefined;
   readonly startFromMemory?: boolean | undefined;
+  /** Instructions for Dockerfiles that build on it, and those of its own origin that are among the steps (ONBUILD). */
+  readonly onBuild?: readonly string[] | undefined;
+  readonly onBuildDone?: readonly string[] | undefined;
+  /** The Dockerfile that it is of: what that came to, and what it comes to with triggers of what it begins with. */
+  readonly dockerfile?: DockerfileParts | undefined;
   /** Steps that follow are not taken from the cache. */
   readonly force: boolean;
   /** Who asked for the origin, and for the start and ready commands. */

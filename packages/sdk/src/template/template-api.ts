@@ -73,7 +73,11 @@ export function uploadLink(api: ApiClient, templateId: string, hash: string, opt
 }
 
 /** A stage as it is sent. */
-export type StartedStage = TemplateOrigin & { readonly name: string; readonly steps: readonly SentStep[] };
+export type StartedStage = TemplateOrigin & {
+  readonly name: string;
+  readonly steps: readonly SentStep[];
+  readonly onBuildDone?: readonly string[] | undefined;
+};
 
 export interface StartedSteps {
   readonly stages: readonly StartedStage[];
@@ -86,7 +90,7 @@ export interface StartedSteps {
 export function startBuild(
   api: ApiClient,
   ref: BuildRef,
-  { startCmd, readyCmd, restrictions, startFromMemory, origin }: TemplateParts,
+  { startCmd, readyCmd, restrictions, startFromMemory, origin, onBuild = [], onBuildDone = [] }: TemplateParts,
   { stages, steps, secrets, force }: StartedSteps,
   options: RequestOptions,
 ): Promise<void> {
@@ -102,12 +106,29 @@ export function startBuild(
       ...(Object.keys(secrets).length > 0 ? { secrets } : {}),
       steps,
       force,
+      ...(onBuild.length > 0 ? { onBuild } : {}),
+      ...(onBuildDone.length > 0 ? { onBuildDone } : {}),
       ...(startCmd ? { startCmd } : {}),
       ...(readyCmd ? { readyCmd } : {}),
       ...(restrictions ? { restrictions } : {}),
       ...(startFromMemory === undefined ? {} : { startFromMemory }),
     },
     read: ignore,
+  });
+}
+
+/** ONBUILD instructions of an image or a template. A server that does not know of them has none. */
+export function triggersOf(api: ApiClient, origin: TemplateOrigin, options: RequestOptions): Promise<readonly string[]> {
+  if ("fromArchive" in origin) return Promise.resolve([]);
+  return api.send({
+    method: "POST",
+    path: "/boxyard/triggers",
+    what: "ask for the triggers of an image",
+    repeatable: true,
+    options,
+    accept: [404, 405],
+    body: origin satisfies wire.TriggersRequest,
+    read: async (response) => (response.ok ? texts(unchecked<wire.Triggers>(await response.json()).onBuild) : []),
   });
 }
 

@@ -28,6 +28,7 @@ import {
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
 import type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts } from "./template-opts.ts";
+import { withTriggers } from "./triggers.ts";
 
 /** Sources of packages need no answers from a person. */
 const APT = "DEBIAN_FRONTEND=noninteractive apt-get";
@@ -87,7 +88,9 @@ export class Template {
     const { context = ".", args = {}, target, file, onNote } = opts;
     const own = file === undefined ? undefined : `${file}.dockerignore`;
     const ignoreFile = own !== undefined && existsSync(own) ? own : join(context, ".dockerignore");
-    return new Template(parseDockerfile(text, { context, ignoreFile, args, target, file, onNote }), context);
+    const input = { context, ignoreFile, args, target, file };
+    const parts = parseDockerfile(text, { ...input, onNote });
+    return new Template({ ...parts, dockerfile: { parts, again: (triggers) => parseDockerfile(text, { ...input, triggers }) } }, context);
   }
 
   private static from(origin: TemplateParts["origin"], { context = "." }: TemplateOpts): Template {
@@ -198,14 +201,16 @@ export class Template {
    */
   async build(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
     const api = new ApiClient(resolveConfig(opts));
-    const build = await beginBuild(api, this.parts, name, opts);
-    await followBuild(api, build, this.parts, opts);
+    const parts = await withTriggers(api, this.parts, opts);
+    const build = await beginBuild(api, parts, name, opts);
+    await followBuild(api, build, parts, opts);
     return build;
   }
 
   /** Uploads the files and starts a build; `Template.getBuildStatus` tells how it does. */
-  buildInBackground(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
-    return beginBuild(new ApiClient(resolveConfig(opts)), this.parts, name, opts);
+  async buildInBackground(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
+    const api = new ApiClient(resolveConfig(opts));
+    return beginBuild(api, await withTriggers(api, this.parts, opts), name, opts);
   }
 
   /** How a build does, with the log from entry `logsOffset` on (default 0; at most 100 entries). */

@@ -82,6 +82,13 @@ export async function installImage(source: ImageSource, options: InstallOptions)
   }
 }
 
+/** What an image says, without its layers. */
+export async function settingsFrom(source: ImageSource, signal: AbortSignal, platform = machinePlatform()): Promise<ImageSettings> {
+  const { manifest } = await findManifest(source, platform, signal);
+  const { bytes } = await source.document(manifest.config, signal);
+  return settingsOf(parseConfig(bytes, manifest, platform));
+}
+
 async function findManifest(source: ImageSource, platform: Platform, signal: AbortSignal): Promise<{ digest: string; manifest: Manifest }> {
   let document = await source.top(signal);
   for (let depth = 0; depth < MAX_DEPTH; depth++) {

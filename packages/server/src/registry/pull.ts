@@ -1,10 +1,11 @@
 import { RegistryClient } from "./client.ts";
 import { loginOf } from "./credentials.ts";
 import type { Downloads } from "./downloads.ts";
-import { type InstalledImage, type InstallOptions, installImage } from "./install.ts";
+import { type InstalledImage, type InstallOptions, installImage, settingsFrom } from "./install.ts";
 import type { RegistryCredentials } from "./login.ts";
 import { type ImageReference, manifestName } from "./reference.ts";
 import { RegistrySource } from "./registry-source.ts";
+import type { ImageSettings } from "./settings.ts";
 import type { Transport } from "./transport.ts";
 
 export interface PullOptions extends InstallOptions {
@@ -20,14 +21,17 @@ export interface PullOptions extends InstallOptions {
  * (`image_platform`), `invalid_argument` (`bad_image`, `bad_layer`), `data_loss` (`bad_digest`).
  */
 export async function pullImage(options: PullOptions): Promise<InstalledImage> {
-  const { reference, transport, signal } = options;
-  return installImage(new RegistrySource(await openRepository(options), manifestName(reference), options.downloads), {
-    ...options,
-    signal,
-  });
+  return installImage(await sourceOf(options), options);
+}
 
-  async function openRepository({ credentials }: PullOptions): Promise<RegistryClient> {
-    const login = credentials && (await loginOf(credentials, reference.registry, transport, signal));
-    return new RegistryClient(reference, login, transport);
-  }
+/** What an image of a registry says of itself. Errors as for `pullImage`. */
+export async function pullSettings(options: SourceOptions): Promise<ImageSettings> {
+  return settingsFrom(await sourceOf(options), options.signal);
+}
+
+type SourceOptions = Pick<PullOptions, "reference" | "credentials" | "transport" | "downloads" | "signal">;
+
+async function sourceOf({ reference, credentials, transport, downloads, signal }: SourceOptions): Promise<RegistrySource> {
+  const login = credentials && (await loginOf(credentials, reference.registry, transport, signal));
+  return new RegistrySource(new RegistryClient(reference, login, transport), manifestName(reference), downloads);
 }

@@ -44,7 +44,7 @@ export interface ImageFacts {
 
 /** The configuration document of an image, as bytes that only depend on the image. */
 export function configBytes({ layers, settings, createdAt }: ImageFacts): Uint8Array {
-  const { user, workdir, env, entrypoint, cmd, shell, labels, exposedPorts, stopSignal } = settings;
+  const { user, workdir, env, entrypoint, cmd, shell, labels, exposedPorts, stopSignal, onBuild } = settings;
   const config = {
     ...(user && { User: user }),
     ...(exposedPorts.length > 0 && { ExposedPorts: Object.fromEntries(exposedPorts.map((port) => [port, {}])) }),
@@ -54,6 +54,7 @@ export function configBytes({ layers, settings, createdAt }: ImageFacts): Uint8A
     ...(workdir && { WorkingDir: workdir }),
     ...(Object.keys(labels).length > 0 && { Labels: labels }),
     ...(stopSignal && { StopSignal: stopSignal }),
+    ...(onBuild && onBuild.length > 0 && { OnBuild: onBuild }),
     ...(shell.length > 0 && { Shell: shell }),
   };
   const created = createdAt === undefined ? {} : { created: new Date(createdAt).toISOString() };

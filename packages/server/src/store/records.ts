@@ -135,6 +135,8 @@ export interface TemplateSpec extends StartCommands {
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
   readonly workdir: string;
+  /** Instructions of a Dockerfile for those that build on it, as their texts (ONBUILD). */
+  readonly onBuild?: readonly string[];
   /** Privileges that its sandboxes do without. */
   readonly restrictions?: Restrictions;
 }

@@ -20,6 +20,7 @@ import type { BuildSettings } from "./builds/stage/build-settings.ts";
 import { RunCaches } from "./builds/steps/run-caches.ts";
 import { Catalog, DEFAULT_CPU_COUNT } from "./catalog.ts";
 import { TemplateImages } from "./images/template-images.ts";
+import { Triggers } from "./images/triggers.ts";
 import { SnapshotCatalog } from "./snapshots/snapshot-catalog.ts";
 import type { Templates } from "./templates.ts";
 
@@ -44,6 +45,7 @@ export interface TemplateServices {
   readonly builds: Builds;
   readonly uploads: Uploads;
   readonly templateImages: TemplateImages;
+  readonly triggers: Triggers;
   /** Layers in the hands of work in progress. */
   readonly pins: Pins;
 }
@@ -117,7 +119,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
       await caches.remove(id);
     },
   });
-  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages };
+  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, triggers: new Triggers({ templates, images }) };
 }
 
 /** The registry for names without one is the operator's own word too. */

@@ -378,6 +378,8 @@ export type TemplateBuildStartV2 = {
   readonly fromImageRegistry?: FromImageRegistry | undefined;
   readonly fromArchive?: string | undefined;
   readonly force?: boolean | undefined;
+  readonly onBuild?: readonly string[] | undefined;
+  readonly onBuildDone?: readonly string[] | undefined;
   readonly steps?: readonly TemplateStep[] | undefined;
   readonly startCmd?: string | undefined;
   readonly readyCmd?: string | undefined;
@@ -450,6 +452,7 @@ export type TemplateBuildStage = {
   readonly fromImage?: string | undefined;
   readonly fromTemplate?: string | undefined;
   readonly fromImageRegistry?: FromImageRegistry | undefined;
+  readonly onBuildDone?: readonly string[] | undefined;
   readonly steps?: readonly TemplateStep[] | undefined;
 };
 
@@ -475,6 +478,16 @@ export type BuildLogEntry = {
 
 export type TemplateBuildLogsResponse = {
   readonly logs: readonly BuildLogEntry[];
+};
+
+export type Triggers = {
+  readonly onBuild: readonly string[];
+};
+
+export type TriggersRequest = {
+  readonly fromImage?: string | undefined;
+  readonly fromTemplate?: string | undefined;
+  readonly fromImageRegistry?: FromImageRegistry | undefined;
 };
 
 export type TemplatePushEvent = {

@@ -1,8 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { body, errors, security } from "./route-parts.ts";
+import { body, errors, json, security } from "./route-parts.ts";
 import { RegistryAccess, TemplatePath } from "./template.ts";
 
-/* Templates out of the platform as OCI images. Operations of our own, so below a path that no client of others uses. */
+/* Templates out of the platform as OCI images, and what images say of those that begin with them. Operations of our own, so below a path that no client of others uses. */
 
 const tags = ["Images"];
 
@@ -26,7 +26,26 @@ export const PushEvent = z
   .openapi("TemplatePushEvent");
 export type PushEvent = z.infer<typeof PushEvent>;
 
+export const TriggersOf = z
+  .object({
+    fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
+    fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
+    fromImageRegistry: RegistryAccess.optional(),
+  })
+  .openapi("TriggersRequest");
+export type TriggersOf = z.infer<typeof TriggersOf>;
+export const Triggers = z.object({ onBuild: z.array(z.string()) }).openapi("Triggers");
+
 export const imageRoutes = {
+  getTriggers: createRoute({
+    method: "post",
+    path: "/boxyard/triggers",
+    tags,
+    security,
+    summary: "ONBUILD instructions of an image or a template: what a Dockerfile that begins with it does first",
+    request: { body: body(TriggersOf) },
+    responses: { 200: json(Triggers, "None also where it cannot be read: the build says so"), ...errors(400) },
+  }),
   pushTemplate: createRoute({
     method: "post",
     path: "/boxyard/templates/{templateID}/push",

@@ -7,6 +7,9 @@ const MAX_INT32 = 2 ** 31 - 1;
 const MIN_DISK_MB = 64;
 const MAX_TAGS = 100;
 const MAX_STEPS = 1000;
+/** ONBUILD of one image, and of each the bytes. */
+const MAX_TRIGGERS = 100;
+const MAX_TRIGGER = 1 << 16;
 const MAX_STAGES = 100;
 const MAX_SOURCES = 10_000;
 const MAX_SECRETS = 100;
@@ -159,6 +162,10 @@ export const RegistryAccess = z
   .openapi("FromImageRegistry");
 export type RegistryAccess = z.infer<typeof RegistryAccess>;
 
+/** An instruction, as the configuration of an image has it. */
+const triggers = z.array(z.string().max(MAX_TRIGGER)).max(MAX_TRIGGERS, `must hold at most ${MAX_TRIGGERS} instructions`).default([]);
+const onBuildDone = triggers.openapi({ description: "Of the image's or template's ONBUILD instructions those that are among the steps" });
+
 /** A stage of a Dockerfile: steps whose files later stages, and the template itself, copy out. */
 const BuildStage = z
   .object({
@@ -166,6 +173,7 @@ const BuildStage = z
     fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
     fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
     fromImageRegistry: RegistryAccess.optional(),
+    onBuildDone,
     steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
   })
   .openapi("TemplateBuildStage");
@@ -205,6 +213,10 @@ export const StartBuild = z
       .optional()
       .openapi({ description: "OCI archive in place of an image: the hash under which it was uploaded, as files of COPY are" }),
     force: z.boolean().default(false),
+    onBuild: triggers.openapi({
+      description: "Instructions of a Dockerfile for those that build on the template; `getTriggers` gives them",
+    }),
+    onBuildDone,
     steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
     startCmd: z
       .string()

@@ -1,10 +1,15 @@
 import type { routes } from "@boxyard/spec/platform";
 import { eventLines } from "../event-lines.ts";
+import { json } from "../sandboxes/present.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** `POST /boxyard/templates/{id}/push`: the push lives as long as its request does. */
 export const pushTemplate: HandlerOf<typeof routes.pushTemplate> = ({ body, caller, param, signal }, { templateImages }) =>
   eventLines(templateImages.push(caller.teamId, param("templateID"), body), signal);
+
+/** `POST /boxyard/triggers`. */
+export const getTriggers: HandlerOf<typeof routes.getTriggers> = async ({ body, caller, signal }, { triggers }) =>
+  json(200, { onBuild: await triggers.of(caller.teamId, body, signal) });
 
 /** `GET /boxyard/templates/{id}/archive`. */
 export const exportTemplate: HandlerOf<typeof routes.exportTemplate> = async ({ caller, param, signal }, { templateImages }) => {

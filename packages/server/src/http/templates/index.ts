@@ -4,7 +4,7 @@ import { type Api, mount } from "../route.ts";
 import { cancelBuild, getBuildFiles, getBuildLogs, getBuildStatus, startBuild } from "./builds.ts";
 import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
 import { createTemplate } from "./create.ts";
-import { exportTemplate, pushTemplate } from "./images.ts";
+import { exportTemplate, getTriggers, pushTemplate } from "./images.ts";
 import { getTemplate, listDefaultTemplates, listTemplates, listTemplatesV2 } from "./list.ts";
 import type { TemplateServices } from "./services.ts";
 import { listTagAssignments, listTagGroups } from "./tag-history.ts";
@@ -35,4 +35,5 @@ export function mountTemplates(app: Api, services: TemplateServices & { readonly
   mount(app, services, routes.deleteTemplate, deleteTemplate);
   mount(app, services, routes.pushTemplate, pushTemplate);
   mount(app, services, routes.exportTemplate, exportTemplate);
+  mount(app, services, routes.getTriggers, getTriggers);
 }

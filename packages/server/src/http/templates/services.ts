@@ -4,6 +4,7 @@ import type { Builds } from "../../templates/builds/builds.ts";
 import type { Uploads } from "../../templates/builds/order/uploads.ts";
 import type { Catalog } from "../../templates/catalog.ts";
 import type { TemplateImages } from "../../templates/images/template-images.ts";
+import type { Triggers } from "../../templates/images/triggers.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 
@@ -14,6 +15,7 @@ export interface TemplateServices {
   readonly builds: Builds;
   readonly uploads: Uploads;
   readonly templateImages: TemplateImages;
+  readonly triggers: Triggers;
   readonly store: Pick<Store, "templates">;
   readonly config: ServerConfig;
 }

@@ -50,7 +50,9 @@ export async function runBuild(
     );
     await session.keep(image);
     const restrictions = { ...main.inherited?.restrictions, ...request.restrictions };
-    const spec = templateSpecOf({ ...open, image }, build, { ...commands, ...(Object.keys(restrictions).length > 0 && { restrictions }) });
+    const onBuild = request.onBuild.length > 0 ? request.onBuild : (main.inherited?.onBuild ?? []);
+    const more = { onBuild, ...(Object.keys(restrictions).length > 0 && { restrictions }) };
+    const spec = templateSpecOf({ ...open, image }, build, { ...commands, ...more });
     if (!request.startFromMemory) return spec;
     await session.close();
     return await keepStarted({ teamId, templateId: build.templateId, buildId: build.id, spec }, hold.started, deps, log, hold.signal);

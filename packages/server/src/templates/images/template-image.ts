@@ -35,11 +35,12 @@ export interface TemplateFacts {
   readonly readyCmd?: string;
   readonly restrictions?: Restrictions;
   readonly runAs?: RunAs;
+  readonly onBuild?: readonly string[];
 }
 
 /** A template as an image that other platforms can run too: its start command is the image's. */
 export function imageOfTemplate(spec: TemplateSpec): ImageFacts {
-  const { image, env, user, workdir, startCmd } = spec;
+  const { image, env, user, workdir, startCmd, onBuild } = spec;
   const label = { version: 1, ...labelled(spec) };
   const settings: ImageSettings = {
     user,
@@ -51,6 +52,7 @@ export function imageOfTemplate(spec: TemplateSpec): ImageFacts {
     labels: { [LABEL]: JSON.stringify(label) },
     exposedPorts: [],
     stopSignal: "",
+    ...(onBuild ? { onBuild } : {}),
   };
   return { layers: image.layers, settings };
 }
@@ -63,7 +65,7 @@ function labelled({ startCmd, readyCmd, runAs, restrictions }: Partial<Labelled>
 }
 
 /** What `imageOfTemplate` has put into an image; undefined for images of others, and for what does not look like ours. */
-export function templateFactsOf({ labels, user, workdir }: ImageSettings): TemplateFacts | undefined {
+export function templateFactsOf({ labels, user, workdir, onBuild }: ImageSettings): TemplateFacts | undefined {
   const text = Object.hasOwn(labels, LABEL) ? labels[LABEL] : undefined;
   if (text === undefined) return undefined;
   let value: unknown;
@@ -74,5 +76,5 @@ export function templateFactsOf({ labels, user, workdir }: ImageSettings): Templ
   }
   const [label, place] = [Label.safeParse(value), Place.safeParse({ user, workdir })];
   if (!label.success || !place.success) return undefined;
-  return { ...place.data, ...labelled(label.data) };
+  return { ...place.data, ...labelled(label.data), ...(onBuild ? { onBuild } : {}) };
 }

@@ -16,6 +16,8 @@ export interface PulledImage {
 export interface PullRequest {
   readonly access?: RegistryAccess;
   readonly signal: AbortSignal;
+  /** The image's triggers that are among the build's steps; the log names others. Undefined: nothing is built on it, so it has none. */
+  readonly onBuildDone?: readonly string[] | undefined;
   /** Called with each line of progress. */
   readonly say: (line: string) => void;
   /** Holds the image's layers from before they are there. */
@@ -26,6 +28,8 @@ export interface PullRequest {
 export interface ImageSource {
   /** Makes an image's layers present. Throws `not_found`, `permission_denied` and the like with a sentence for people. */
   pull(reference: string, request: PullRequest): Promise<PulledImage>;
+  /** The triggers of an image (ONBUILD). Throws as `pull` does. */
+  triggers(reference: string, request: Pick<PullRequest, "access" | "signal">): Promise<readonly string[]>;
   /** As `pull`, out of an OCI archive, a file of this machine. */
   unpack(path: string, request: PullRequest): Promise<PulledImage>;
   /** Forgets what pulls that broke off long ago have left. */

@@ -10,6 +10,7 @@ import type { Part, Session } from "../stage/session.ts";
 import { type BuildState, imageOf } from "../stage/state.ts";
 import { type WorkspaceDeps, withinLimit } from "../stage/workspace.ts";
 import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
+import { tellTriggers } from "./registry-images.ts";
 
 /** What a stage begins with. */
 export interface Origin {
@@ -40,8 +41,10 @@ export const IMAGE_USER = "user";
 export async function originOf(stage: StageOrder, part: Part, context: OriginContext): Promise<Origin> {
   const { parent, fromImage = "", fromArchive } = stage;
   const { session, deps, teamId } = context;
+  const say = (line: string) => context.log.add(`[${part.prefix}] ${line}`, part.step);
   if (parent) {
     const { name, tag, spec } = parent.version;
+    if (parent.inherits) tellTriggers(spec.onBuild ?? [], stage.onBuildDone, say);
     const { layers } = await wholeImage(deps.driver, spec, session);
     const { env, user, workdir } = spec;
     const state = { image: imageOf(layers), env, user, workdir };
@@ -56,7 +59,12 @@ export async function originOf(stage: StageOrder, part: Part, context: OriginCon
   await session.keep(image);
   const { user, workdir } = template ?? { user: IMAGE_USER, workdir: `/home/${IMAGE_USER}` };
   const state = { image, env, user, workdir };
-  return { name, state, isTemplate: template !== undefined, ...(template ? { inherited: inheritedOf(template) } : {}) };
+  return {
+    name,
+    state,
+    isTemplate: template !== undefined,
+    ...(template ? { inherited: { ...inheritedOf(template), ...(template.onBuild ? { onBuild: template.onBuild } : {}) } } : {}),
+  };
 }
 
 /** What a template passes on. Its commands run as they do in itself, whatever user and directory the next one has. */
@@ -67,7 +75,7 @@ function inheritedOf({ startCmd, readyCmd, runAs, user, workdir, restrictions }:
 
 async function fetchImage(
   name: string,
-  { access }: StageOrder,
+  { name: stage, steps, access, onBuildDone: done }: StageOrder,
   part: Part,
   { deps, session, log }: OriginContext,
   get: (images: ImageSource, request: PullRequest) => Promise<PulledImage>,
@@ -76,8 +84,9 @@ async function fetchImage(
   const { signal, pin } = session;
   if (!images) throw new BuildFailure(`fromImage: this server can't fetch '${name}': it has no access to registries`, part.step);
   const say = (line: string) => log.add(`[${part.prefix}] ${line}`, part.step);
+  const onBuildDone = stage !== undefined && steps.length === 0 ? undefined : done;
   try {
-    return await get(images, { signal, pin, say, ...(access ? { access } : {}) });
+    return await get(images, { signal, pin, say, onBuildDone, ...(access ? { access } : {}) });
   } catch (error) {
     signal.throwIfAborted();
     if (isAppError(error)) throw new BuildFailure(`failed to fetch the image '${name}': ${error.message}`, part.step, error);

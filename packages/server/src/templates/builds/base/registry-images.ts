@@ -10,6 +10,7 @@ import {
   type PullProgress,
   parseImageReference,
   pullImage,
+  pullSettings,
   type Transport,
 } from "../../../registry/index.ts";
 import { templateFactsOf } from "../../images/template-image.ts";
@@ -41,17 +42,21 @@ export class RegistryImages implements ImageSource {
     this.deps = deps;
   }
 
-  async pull(reference: string, { access, signal, say, pin }: PullRequest): Promise<PulledImage> {
+  async pull(reference: string, { access, signal, say, pin, onBuildDone }: PullRequest): Promise<PulledImage> {
     const { registry, ...deps } = this.deps;
-    const parsed = parseImageReference(reference, registry === undefined ? {} : { registry });
+    const parsed = referenceOf(reference, registry);
     const wanted = { ...deps, reference: parsed, signal, ...tellers(say), ...(access ? { credentials: access } : {}) };
     using installed = await pullImage(wanted).catch((error: unknown) => {
       throw parsed.registry === DOCKER_HUB ? withMirrorHint(error) : error;
     });
-    for (const trigger of installed.settings.onBuild?.slice(0, MAX_TOLD) ?? []) {
-      say(`not done: the image's ONBUILD ${JSON.stringify(trigger.slice(0, 200))}`);
-    }
+    tellTriggers(installed.settings.onBuild ?? [], onBuildDone, say);
     return taken(installed, pin);
+  }
+
+  async triggers(reference: string, { access, signal }: Pick<PullRequest, "access" | "signal">): Promise<readonly string[]> {
+    const { registry, transport, downloads } = this.deps;
+    const wanted = { reference: referenceOf(reference, registry), transport, downloads, signal };
+    return (await pullSettings({ ...wanted, ...(access ? { credentials: access } : {}) })).onBuild ?? [];
   }
 
   async unpack(path: string, { signal, say, pin }: PullRequest): Promise<PulledImage> {
@@ -64,6 +69,16 @@ export class RegistryImages implements ImageSource {
 
   removeOld(): void {
     this.deps.downloads.removeOld(KEEP_PARTS_MS);
+  }
+}
+
+const referenceOf = (text: string, registry: string | undefined) => parseImageReference(text, registry === undefined ? {} : { registry });
+
+/** Clients that do not ask for triggers do not know of them. */
+export function tellTriggers(triggers: readonly string[], done: readonly string[] | undefined, say: (line: string) => void): void {
+  if (done === undefined) return;
+  for (const trigger of triggers.filter((text) => !done.includes(text)).slice(0, MAX_TOLD)) {
+    say(`not done: ONBUILD ${JSON.stringify(trigger.slice(0, 200))}`);
   }
 }
 

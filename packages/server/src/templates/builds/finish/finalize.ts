@@ -23,6 +23,8 @@ export interface Commands {
 /** What a template has of the one that it is made from, unless its own build says something else. */
 export interface Inherited extends Commands {
   readonly restrictions?: Restrictions;
+  /** Of an archive, which is the template itself: triggers are for those that build on it, not for theirs. */
+  readonly onBuild?: readonly string[];
 }
 
 interface Trial {
@@ -115,7 +117,7 @@ async function waitFor(ready: Ready, ask: Ask, { session, log, clock }: Trial, s
 export function templateSpecOf(
   state: BuildState,
   build: BuildRecord,
-  { startCmd, readyCmd, runAs, restrictions }: Inherited,
+  { startCmd, readyCmd, runAs, restrictions, onBuild = [] }: Inherited,
 ): TemplateSpec {
   const isElsewhere = runAs !== undefined && (runAs.user !== state.user || runAs.workdir !== state.workdir);
   return {
@@ -125,6 +127,7 @@ export function templateSpecOf(
     ...(readyCmd ? { readyCmd } : {}),
     ...(isElsewhere ? { runAs } : {}),
     ...(restrictions ? { restrictions } : {}),
+    ...(onBuild.length > 0 ? { onBuild } : {}),
   };
 }
 

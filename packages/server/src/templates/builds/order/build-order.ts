@@ -12,6 +12,8 @@ export interface StageOrder {
   readonly fromImage?: string;
   /** Begins with nothing (`FROM scratch`): its tree is made in a directory of `parent`, whose files are no part of what comes of it. */
   readonly isEmpty?: true;
+  /** Of the triggers of what it begins with those that are among the steps. */
+  readonly onBuildDone: readonly string[];
   readonly access?: RegistryAccess;
   /** Hash of an archive that was uploaded. */
   readonly fromArchive?: string;

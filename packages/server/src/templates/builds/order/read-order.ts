@@ -38,7 +38,7 @@ function checkArchive({ fromImage, fromTemplate }: StartBuild, fromArchive: stri
   return fromArchive;
 }
 
-type Wanted = Pick<StartBuild, "fromImage" | "fromTemplate" | "fromImageRegistry" | "fromArchive" | "steps">;
+type Wanted = Pick<StartBuild, "fromImage" | "fromTemplate" | "fromImageRegistry" | "fromArchive" | "onBuildDone" | "steps">;
 
 /** `before`: names of the stages that it may copy from. */
 function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet<string>, { templates, uploads }: OrderDeps): StageOrder {
@@ -48,7 +48,12 @@ function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet
     throw refuse(`${at}fromImage: is required, or fromTemplate`);
   if (access && fromImage === undefined) throw refuse(`${at}fromImageRegistry: needs fromImage`);
   for (const [i, step] of steps.entries()) checkStep(step, `${at}steps.${i}`, teamId, { uploads, stages: before });
-  const stage = { steps, copiedFrom: copiedFrom(steps, at, teamId, templates), ...(access ? { access } : {}) };
+  const stage = {
+    steps,
+    onBuildDone: wanted.onBuildDone,
+    copiedFrom: copiedFrom(steps, at, teamId, templates),
+    ...(access ? { access } : {}),
+  };
   if (fromTemplate !== undefined) {
     return { ...stage, parent: { version: templates.resolve(teamId, fromTemplate, `${at}fromTemplate`), inherits: true } };
   }
