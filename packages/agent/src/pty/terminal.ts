@@ -1,4 +1,4 @@
-import { ptr } from "bun:ffi";
+import { type Pointer, ptr } from "bun:ffi";
 import { constants, fchmodSync, fchownSync, openSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { closeQuietly, duplicate, libc } from "../sys/native.ts";
@@ -10,6 +10,8 @@ const TIOCGWINSZ = 0x5413;
 const TIOCSWINSZ = 0x5414;
 const TCGETS = 0x5401;
 const TCSETS = 0x5402;
+/** `TIOCGPTPEER` takes flags of an open where other requests take an address. */
+const PEER_FLAGS = (constants.O_RDWR | constants.O_NOCTTY | O_CLOEXEC) as Pointer;
 /** Of the input flags: erasing takes a whole character back, of however many bytes. */
 const IUTF8 = 0o40000;
 
@@ -49,7 +51,7 @@ export function openTerminal(size: TerminalSize, owner: { uid: number; gid: numb
   const opened = [master];
   try {
     libc().ioctl(master, TIOCSPTLCK, ptr(new Int32Array([0])));
-    const program = libc().ioctl(master, TIOCGPTPEER, constants.O_RDWR | constants.O_NOCTTY | O_CLOEXEC);
+    const program = libc().ioctl(master, TIOCGPTPEER, PEER_FLAGS);
     if (program < 0) throw new AppError("invalid_argument", "the sandbox has no terminal to give", { reason: "no_terminal" });
     opened.push(program);
     fchownSync(program, owner.uid, owner.gid);

@@ -1,6 +1,7 @@
 import { ptr } from "bun:ffi";
 import { closeSync, writeSync } from "node:fs";
-import { errno, libc } from "./native.ts";
+import { errno } from "@boxyard/core/libc";
+import { libc } from "./native.ts";
 
 /*
  * A socket that carries descriptors to another process, unix(7) and cmsg(3). The layouts are those of 64-bit Linux, the same on every

@@ -1,6 +1,7 @@
-import { dlopen, FFIType, ptr, read } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { closeSync, fchownSync } from "node:fs";
 import { AppError } from "@boxyard/core";
+import { lazyLibc } from "@boxyard/core/libc";
 import { O_CLOEXEC } from "./open-file.ts";
 
 /*
@@ -14,36 +15,8 @@ const F_DUPFD_CLOEXEC = 1030;
 const F_SETPIPE_SZ = 1031;
 const FIONREAD = 0x541b;
 
-function load() {
-  const { symbols } = dlopen("libc.so.6", {
-    pipe2: { args: ["ptr", "i32"], returns: "i32" },
-    fcntl: { args: ["i32", "i32", "i64"], returns: "i32" },
-    ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
-    kill: { args: ["i32", "i32"], returns: "i32" },
-    poll: { args: ["ptr", "u64", "i32"], returns: "i32" },
-    socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
-    sendmsg: { args: ["i32", "ptr", "i32"], returns: FFIType.i64_fast },
-    memfd_create: { args: ["ptr", "u32"], returns: "i32" },
-    __errno_location: { args: [], returns: FFIType.ptr },
-  });
-  const errno = symbols.__errno_location();
-  if (errno === null) throw new Error("libc gives no errno");
-  return { symbols, errno };
-}
-
-type Loaded = ReturnType<typeof load>;
-let loaded: Loaded | undefined;
-
-/** The C library, loaded at first use. */
-export function libc(): Loaded["symbols"] {
-  loaded ??= load();
-  return loaded.symbols;
-}
-
-/** The number of the call that just failed; to be asked at once, before anything of the engine's can set another. */
-export function errno(): number {
-  return loaded ? read.i32(loaded.errno, 0) : 0;
-}
+/** The functions that commands and terminals use. */
+export const libc = lazyLibc("pipe2", "fcntl", "ioctl", "kill", "poll", "socketpair", "sendmsg", "memfd_create");
 
 /** A pipe; both ends close on exec. */
 export interface Pipe {

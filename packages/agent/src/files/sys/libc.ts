@@ -1,50 +1,12 @@
-import { dlopen, FFIType, ptr, read } from "bun:ffi";
+import { ptr } from "bun:ffi";
+import { lazyLibc } from "@boxyard/core/libc";
 import { SysError } from "./errno.ts";
 
-/*
- * The few calls that Bun lacks, straight from libc. Loaded at first use (0.3 ms), so that an agent which never needs them does not pay.
- *
- * errno: its address is asked once and read with a plain memory read directly after the call, with no allocation in between, so that
- * nothing of the engine can set it first. One thread only; a worker would need an address of its own.
- */
-
-function load() {
-  const { symbols } = dlopen("libc.so.6", {
-    __errno_location: { args: [], returns: FFIType.ptr },
-    listxattr: { args: [FFIType.ptr, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
-    getxattr: { args: [FFIType.ptr, FFIType.ptr, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
-    fsetxattr: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr, FFIType.u64_fast, FFIType.i32], returns: FFIType.i32 },
-    fremovexattr: { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 },
-    ioctl: { args: [FFIType.i32, FFIType.u64_fast, FFIType.ptr], returns: FFIType.i32 },
-    copy_file_range: {
-      args: [FFIType.i32, FFIType.ptr, FFIType.i32, FFIType.ptr, FFIType.u64_fast, FFIType.u32],
-      returns: FFIType.i64_fast,
-    },
-    sendfile: { args: [FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.u64_fast], returns: FFIType.i64_fast },
-    utimensat: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr, FFIType.i32], returns: FFIType.i32 },
-    lseek: { args: [FFIType.i32, FFIType.i64_fast, FFIType.i32], returns: FFIType.i64_fast },
-    inotify_init1: { args: [FFIType.i32], returns: FFIType.i32 },
-    inotify_add_watch: { args: [FFIType.i32, FFIType.ptr, FFIType.u32], returns: FFIType.i32 },
-    inotify_rm_watch: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
-  });
-  const errno = symbols.__errno_location();
-  if (errno === null) throw new Error("libc gives no errno");
-  return { symbols, errno };
-}
-
-type Loaded = ReturnType<typeof load>;
-let loaded: Loaded | undefined;
-
-/** The functions, loaded at first use. Pair every failing result with `errno()` at once. */
-export function libc(): Loaded["symbols"] {
-  loaded ??= load();
-  return loaded.symbols;
-}
-
-/** The number of the call that just failed. */
-export function errno(): number {
-  return loaded ? read.i32(loaded.errno, 0) : 0;
-}
+/** The functions that files use. Loaded at first use (0.3 ms), so that an agent which never needs them does not pay. */
+export const libc = lazyLibc(
+  ...(["listxattr", "getxattr", "fsetxattr", "fremovexattr", "ioctl", "copy_file_range", "sendfile", "utimensat", "lseek"] as const),
+  ...(["inotify_init1", "inotify_add_watch", "inotify_rm_watch"] as const),
+);
 
 const encoder = new TextEncoder();
 
@@ -75,4 +37,5 @@ function copyInto(path: Buffer, room: Uint8Array): { readonly read: number; read
   return { read: copied, written: copied };
 }
 
+export { errno } from "@boxyard/core/libc";
 export { ptr };
