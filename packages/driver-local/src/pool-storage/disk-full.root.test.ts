@@ -85,6 +85,9 @@ test("when others fill that disk: creates are refused, doctor says why, sandboxe
   expect((await machine.driver.capacity()).diskFreeBytes).toBe(0);
   const line = await poolCheck.look({ dataDir: machine.dataDir, instance: undefined, runtime: undefined });
   expect(line).toMatchObject({ status: "fail", fix: expect.stringContaining("Make room on the disk") });
+  // As 'up' and 'down --sandboxes' do: the sandbox holds the file system, which nobody can write to again before it ends.
+  await machine.reopen();
+  expect(await machine.driver.list()).toEqual([handle]);
   await machine.driver.destroy(handle);
   expect(await machine.driver.list()).toEqual([]);
   rmSync(join(disk(), "ballast"));

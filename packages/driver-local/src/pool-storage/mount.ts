@@ -5,6 +5,7 @@ import { enableQuota, filesystemId } from "../sys/btrfs.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { close, hasErrno, MS, mount, umount2 } from "../sys/libc.ts";
 import { attachLoop, findLoop } from "../sys/loop.ts";
+import { isHeldBySandboxes } from "./holders.ts";
 import { poolPaths } from "./paths.ts";
 
 const BTRFS_MAGIC = 0x9123683e;
@@ -56,7 +57,8 @@ export async function mountPool(dataDir: string): Promise<void> {
   }
   const lock = await lockFile(paths.lock);
   try {
-    if (isPoolReadOnly(dataDir)) tryUnmount(paths.root);
+    // Held by sandboxes it would not come back: the kernel mounts what it has given up only when nobody uses it any more.
+    if (isPoolReadOnly(dataDir) && !isHeldBySandboxes(dataDir)) tryUnmount(paths.root);
     if (!isPoolMounted(dataDir)) mountImage(paths.image, paths.root);
     // The disk below it is still full, or sandboxes hold it: what can be done without writing (ending them, releasing it) goes on.
     if (isPoolReadOnly(dataDir)) return;
