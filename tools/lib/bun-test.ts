@@ -7,6 +7,7 @@ import { parseJunit, type TestCase } from "./junit.ts";
 import type { RunResult } from "./run.ts";
 import { parseSkips, reasonFor } from "./skips.ts";
 import { addTallies, bun, type SuiteContext, type Tally } from "./suite.ts";
+import { tidyUp } from "./tidy.ts";
 
 const SKIPPED_DIRECTORIES = /(^|\/)(node_modules|dist|\.git)\//;
 
@@ -31,6 +32,8 @@ export interface BunTestOptions {
   readonly lanes?: readonly Readonly<Record<string, string>>[];
   /** Files that only the first lane runs, and first: they share what is costly to make on a platform. */
   readonly together?: (file: string) => boolean;
+  /** The files work on the test platform: what a failed one has left is given back. */
+  readonly onPlatform?: boolean;
 }
 
 interface Report {
@@ -110,8 +113,13 @@ async function oneFile(context: SuiteContext, file: string, options: BunTestOpti
 async function again(context: SuiteContext, files: readonly string[], options: BunTestOptions, first: Tally): Promise<Tally> {
   const name = files.length === 1 ? files[0] : `all ${files.length} files`;
   context.say(`  ~ ${name}  ${first.failed} failed, trying once more\n${first.output.trimEnd().replace(/^/gm, "    ")}`);
+  const tidy = async () => options.onPlatform && (await tidyUp(context, options.env ?? {}, (options.lanes ?? []).length < 2));
+  await tidy();
   const second = await bunTest(context, files, options);
-  if (second.failed > 0) return second;
+  if (second.failed > 0) {
+    await tidy();
+    return second;
+  }
   context.say(`  ~ ${name}  UNSTABLE: passed the second time`);
   return { ...second, unstable: [`${name}`] };
 }

@@ -47,6 +47,8 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     if (timedOut) await end(child.pid, child.exited, options.marker);
     const exitCode = await child.exited;
     active.delete(child.pid);
+    // A test file that broke may have left a server, which would hold the data directory that the next file needs.
+    if (exitCode !== 0) killLeft(options.marker);
     const output = readFileSync(join(directory, "output"), "utf8");
     return { exitCode, timedOut, output, ms: performance.now() - startedAt };
   } finally {
@@ -70,7 +72,12 @@ export function interruptAll(): void {
 async function end(pid: number, exited: Promise<number>, marker: string): Promise<void> {
   signalGroup(pid, "SIGTERM");
   if (await exceeds(exited, GRACE_MS)) signalGroup(pid, "SIGKILL");
-  for (const { pid: left } of processesWithMarker(`${MARKER}=${marker}\0`)) signal(left, "SIGKILL");
+  killLeft(marker);
+}
+
+/** Kills what a command started and left. */
+function killLeft(marker: string): void {
+  for (const { pid } of processesWithMarker(`${MARKER}=${marker}\0`)) signal(pid, "SIGKILL");
 }
 
 async function exceeds(done: Promise<unknown>, ms: number): Promise<boolean> {

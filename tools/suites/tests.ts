@@ -11,12 +11,14 @@ const NOT_E2E = /^e2e\/(agent|chaos|isolation)\/|\.hostile\.test\.ts$/;
 
 const noTest = (): Tally => failedOne("no test ran");
 
-async function together(context: SuiteContext, files: readonly string[], testLimitMs: number): Promise<Tally> {
-  return files.length > 0 ? bunTestTogether(context, files, { testLimitMs }) : noTest();
+async function together(context: SuiteContext, files: readonly string[], testLimitMs: number, onPlatform = false): Promise<Tally> {
+  return files.length > 0 ? bunTestTogether(context, files, { testLimitMs, onPlatform }) : noTest();
 }
 
 async function oneByOne(context: SuiteContext, files: readonly string[], testLimitMs: number, fileLimitMs: number): Promise<Tally> {
-  return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs, limitMs: fileLimitMs })) : noTest();
+  return files.length > 0
+    ? addTallies(await bunTestEach(context, files, { testLimitMs, limitMs: fileLimitMs, onPlatform: true }))
+    : noTest();
 }
 
 const mentions = (file: string, word: string): boolean => readFileSync(join(ROOT, file), "utf8").includes(word);
@@ -45,7 +47,7 @@ async function inLanes(context: SuiteContext, files: readonly string[], testLimi
     if (setUp.failed > 0) return setUp;
     lanes.push(lane);
   }
-  const options = { testLimitMs, limitMs: fileLimitMs };
+  const options = { testLimitMs, limitMs: fileLimitMs, onPlatform: true };
   const tallies = await bunTestEach(context, longestFirst(beside), { ...options, lanes, together: hasCodeInterpreter });
   return addTallies([...tallies, ...(await bunTestEach(context, alone, options))]);
 }
@@ -97,7 +99,7 @@ export const agent: FileSuite = {
     const again = files.filter((file) => IN_SANDBOX.test(file));
     if (again.length > 0) context.say("  the same in sandboxes of the default template:");
     const env = { BOXYARD_TEST_AGENT: "sandbox" };
-    return addTallies([alone, ...(await bunTestEach(context, again, { testLimitMs: 60_000, limitMs: 240_000, env }))]);
+    return addTallies([alone, ...(await bunTestEach(context, again, { testLimitMs: 60_000, limitMs: 240_000, env, onPlatform: true }))]);
   },
 };
 
@@ -121,7 +123,9 @@ export const hostile: FileSuite = {
     const { installed, config } = context;
     const env = installed ? { BOXYARD_TEST_INSTALLED: config.dataDir } : {};
     const files = hostile.files(context.only);
-    return files.length > 0 ? addTallies(await bunTestEach(context, files, { testLimitMs: 60_000, limitMs: 600_000, env })) : noTest();
+    return files.length > 0
+      ? addTallies(await bunTestEach(context, files, { testLimitMs: 60_000, limitMs: 600_000, env, onPlatform: true }))
+      : noTest();
   },
 };
 
@@ -131,5 +135,5 @@ export const chaos: FileSuite = {
   limitMs: 24 * 3_600_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/chaos/**/*.test.ts"], only),
-  run: (context) => together(context, chaos.files(context.only), 60_000),
+  run: (context) => together(context, chaos.files(context.only), 60_000, true),
 };
