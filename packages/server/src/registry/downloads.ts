@@ -3,6 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, isAppError } from "@boxyard/core";
+import { errnoOf } from "@boxyard/core/errno";
 import type { Descriptor } from "./manifest.ts";
 import type { BlobFile, FetchOptions } from "./source.ts";
 
@@ -84,6 +85,8 @@ export class Downloads {
         return part;
       } catch (error) {
         if (options.signal.aborted) throw options.signal.reason;
+        // What came is of no use where there is no room for the rest, and others need that room.
+        if (isAppError(error, "disk_full")) rmSync(part, { force: true });
         if (error instanceof NotResumable) truncateSync(part);
         else if (!isRetryable(error)) throw error;
         idle = progress.bytes > before ? 0 : idle + 1;
@@ -101,16 +104,16 @@ export class Downloads {
     progress: { bytes: number },
   ): Promise<void> {
     const { size, digest } = descriptor;
-    const file = await open(part, "a+", 0o600);
+    const file = await onDisk(open(part, "a+", 0o600));
     try {
       let { size: have } = await file.stat();
       if (have > size) {
         await file.truncate(0);
         have = 0;
       }
-      if (have < size) have = await this.receive(file, have, size, options, openBlob, progress);
-      if (have < size) throw new AppError("unavailable", "The registry's answer broke off", { reason: "registry_unreachable" });
-      const actual = await digestOf(file, options.signal);
+      if (have < size) await this.receive(file, have, size, options, openBlob, progress);
+      else options.onBytes?.(size);
+      const actual = await onDisk(digestOf(file, options.signal));
       if (actual === digest) return;
       await file.truncate(0);
       options.onBytes?.(-size);
@@ -120,6 +123,7 @@ export class Downloads {
     }
   }
 
+  /** Brings what is missing from byte `from` on. Throws when not all of it came; then nothing of this attempt counts for `onBytes`. */
   private async receive(
     file: FileHandle,
     from: number,
@@ -127,33 +131,53 @@ export class Downloads {
     options: FetchOptions,
     openBlob: OpenBlob,
     progress: { bytes: number },
-  ): Promise<number> {
+  ): Promise<void> {
     const stall = new AbortController();
     let timer = setTimeout(() => stall.abort(), STALL_MS);
     let at = from;
+    let told = 0;
+    const tell = (bytes: number) => {
+      told += bytes;
+      options.onBytes?.(bytes);
+    };
     try {
       const { start, body } = await openBlob(from, AbortSignal.any([options.signal, stall.signal]));
       if (start !== from) {
         if (start !== 0) throw new NotResumable();
         await file.truncate(0);
         at = 0;
-      } else options.onBytes?.(from);
+      } else tell(from);
       for await (const piece of body) {
         clearTimeout(timer);
         timer = setTimeout(() => stall.abort(), STALL_MS);
         if (at + piece.length > size) throw new AppError("data_loss", "The registry sent more than it said", { reason: "bad_digest" });
-        await file.appendFile(piece);
+        await onDisk(file.appendFile(piece));
         at += piece.length;
         progress.bytes += piece.length;
-        options.onBytes?.(piece.length);
+        tell(piece.length);
       }
-      return at;
+      if (at < size) throw new AppError("unavailable", "The registry's answer broke off", { reason: "registry_unreachable" });
     } catch (error) {
-      options.onBytes?.(-at);
+      tell(-told);
       throw error;
     } finally {
       clearTimeout(timer);
     }
+  }
+}
+
+/** A disk that has no room is not tried again: the owner of the build should know at once. One that fails may do better. */
+async function onDisk<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    const errno = errnoOf(cause);
+    if (errno === undefined) throw cause;
+    if (errno === "ENOSPC" || errno === "EDQUOT") {
+      const message = "The server's disk has no room for the image's layers on their way; make some and build again";
+      throw new AppError("resource_exhausted", message, { reason: "disk_full", cause });
+    }
+    throw new AppError("unavailable", `The server's disk takes no layers now (${errno})`, { reason: "disk_failed", cause });
   }
 }
 

@@ -12,6 +12,7 @@ import { loginOf } from "./credentials.ts";
 import type { RegistryCredentials } from "./login.ts";
 import { MEDIA, sha256 } from "./manifest.ts";
 import { type ImageReference, manifestName } from "./reference.ts";
+import { retried } from "./retried.ts";
 import { configBytes, type ImageFacts, type LayerBlob, manifestBytes } from "./settings.ts";
 import type { Transport } from "./transport.ts";
 import { withWorkDirectory } from "./work-directory.ts";
@@ -96,24 +97,29 @@ class Push {
 
   async layer(diffId: string): Promise<LayerBlob> {
     const known = this.options.blobs?.get(diffId);
-    const there = known && ((await this.has(known.digest)) || (await this.mounted(known)));
+    const { signal } = this.options;
+    const there = known && ((await retried(signal, () => this.has(known.digest))) || (await this.mounted(known)));
     const blob = there ? { mediaType: known.mediaType, digest: known.digest, size: known.size } : await this.packAndSend(diffId);
     this.layersDone++;
     this.tell(0, there ? (await this.options.images.getLayer(diffId)).sizeBytes : 0);
     return blob;
   }
 
-  async bytes(data: Uint8Array): Promise<void> {
+  bytes(data: Uint8Array): Promise<void> {
     const digest = sha256(data);
-    if (await this.has(digest)) return;
-    const at = await this.begin();
-    await this.finish(at, digest, data as Uint8Array<ArrayBuffer>);
+    return retried(this.options.signal, async () => {
+      if (await this.has(digest)) return;
+      const at = await this.begin();
+      await this.finish(at, digest, data as Uint8Array<ArrayBuffer>);
+    });
   }
 
-  async manifest(data: Uint8Array, name: string): Promise<void> {
+  manifest(data: Uint8Array, name: string): Promise<void> {
     const headers = { "content-type": MEDIA.manifest };
     const url = this.client.url(`manifests/${name}`);
-    await this.expect(201, await this.request(url, { method: "PUT", headers, body: data as Uint8Array<ArrayBuffer> }), "takes no manifest");
+    return retried(this.options.signal, async () =>
+      this.expect(201, await this.request(url, { method: "PUT", headers, body: data as Uint8Array<ArrayBuffer> }), "takes no manifest"),
+    );
   }
 
   private async packAndSend(diffId: string): Promise<LayerBlob> {
@@ -123,7 +129,7 @@ class Push {
       const tar = await images.exportLayer(diffId, { signal });
       const digest = await pack(tar, path, signal, (bytes) => this.tell(0, bytes));
       const { size } = statSync(path);
-      if (!(await this.has(digest))) await this.send(path, size, digest);
+      if (!(await retried(signal, () => this.has(digest)))) await this.send(path, size, digest);
       return { mediaType: MEDIA.layerGzip, digest, size };
     });
   }

@@ -3,6 +3,7 @@ import type { RegistryClient } from "./client.ts";
 import { type Downloads, NotResumable } from "./downloads.ts";
 import { badImage, type Descriptor, MAX_DOCUMENT_BYTES, MEDIA, sha256 } from "./manifest.ts";
 import { DIGEST } from "./reference.ts";
+import { retried } from "./retried.ts";
 import type { BlobFile, Document, FetchOptions, ImageSource } from "./source.ts";
 
 const ACCEPT = [MEDIA.index, MEDIA.manifest, MEDIA.dockerList, MEDIA.dockerManifest].join(", ");
@@ -27,8 +28,10 @@ export class RegistrySource implements ImageSource {
   async document(descriptor: Descriptor, signal: AbortSignal): Promise<Document> {
     if (descriptor.size > MAX_DOCUMENT_BYTES) throw badImage("a document of it is too long");
     if (ACCEPT.includes(descriptor.mediaType)) return this.manifest(descriptor.digest, descriptor.digest, signal);
-    const response = await this.get(`blobs/${descriptor.digest}`, {}, "its configuration", signal);
-    return this.checked(response, descriptor.digest);
+    return retried(signal, async () => {
+      const response = await this.get(`blobs/${descriptor.digest}`, {}, "its configuration", signal);
+      return this.checked(response, descriptor.digest);
+    });
   }
 
   blob(descriptor: Descriptor, options: FetchOptions): Promise<BlobFile> {
@@ -44,9 +47,11 @@ export class RegistrySource implements ImageSource {
     });
   }
 
-  private async manifest(name: string, expected: string | undefined, signal: AbortSignal): Promise<Document> {
-    const response = await this.get(`manifests/${name}`, { accept: ACCEPT }, `the image '${name}'`, signal);
-    return this.checked(response, expected);
+  private manifest(name: string, expected: string | undefined, signal: AbortSignal): Promise<Document> {
+    return retried(signal, async () => {
+      const response = await this.get(`manifests/${name}`, { accept: ACCEPT }, `the image '${name}'`, signal);
+      return this.checked(response, expected);
+    });
   }
 
   private async get(path: string, headers: Record<string, string>, what: string, signal: AbortSignal): Promise<Response> {

@@ -6,7 +6,6 @@ import { hostOf } from "./reference.ts";
 
 /** Where distributions keep the authorities that the machine trusts, an administrator's own included. */
 const CA_FILES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
-/** How long a registry may be silent before its answer begins. */
 const ANSWER_MS = 60_000;
 /** What is sent goes out at least so fast, or the way is given up. */
 const LEAST_BYTES_PER_MS = 50;
@@ -19,6 +18,8 @@ export interface TransportOptions {
   readonly ca?: string;
   /** Where it may go; to public addresses with TLS by default. */
   readonly reach?: Reach;
+  /** How long a registry may be silent before its answer begins, and within a short answer. */
+  readonly silenceMs?: number;
 }
 
 export interface RequestOptions {
@@ -39,11 +40,13 @@ export interface FetchOptions extends RequestOptions {
  */
 export class Transport {
   private readonly ca: string | undefined;
+  private readonly silenceMs: number;
   readonly reach: Reach;
 
   constructor(options: TransportOptions = {}) {
     this.ca = options.ca ?? machineAuthorities();
     this.reach = options.reach ?? new Reach();
+    this.silenceMs = options.silenceMs ?? ANSWER_MS;
   }
 
   baseUrl(registry: string): URL {
@@ -56,7 +59,7 @@ export class Transport {
     // Only until the answer begins: its body may take hours.
     const silence = new AbortController();
     const sentBytes = init.body instanceof Uint8Array ? init.body.byteLength : 0;
-    const timer = setTimeout(() => silence.abort(), ANSWER_MS + sentBytes / LEAST_BYTES_PER_MS);
+    const timer = setTimeout(() => silence.abort(), this.silenceMs + sentBytes / LEAST_BYTES_PER_MS);
     try {
       return await this.send(url, from, { ...init, signal: AbortSignal.any([signal, silence.signal]) });
     } catch (cause) {
@@ -101,7 +104,7 @@ export class Transport {
     const parts: Uint8Array[] = [];
     let length = 0;
     try {
-      for await (const part of response.body ?? []) {
+      for await (const part of unlessSilent(response.body, this.silenceMs)) {
         length += part.length;
         if (length > maxBytes) throw new AppError("unavailable", "The registry's answer is too long", { reason: "registry_answer" });
         parts.push(part);
@@ -115,6 +118,24 @@ export class Transport {
 
   async text(response: Response, maxBytes: number): Promise<string> {
     return new TextDecoder().decode(await this.bytes(response, maxBytes));
+  }
+}
+
+/** The pieces of a body; throws when nothing comes for so long. */
+async function* unlessSilent(body: ReadableStream<Uint8Array> | null, ms: number): AsyncGenerator<Uint8Array> {
+  if (!body) return;
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { promise: silent, reject } = Promise.withResolvers<never>();
+      const timer = setTimeout(() => reject(new Error("nothing came")), ms);
+      const { done, value } = await Promise.race([reader.read(), silent]).finally(() => clearTimeout(timer));
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // Also lets the connection go; a body that was read to its end has nothing more to be told.
+    reader.cancel().catch(() => {});
   }
 }
 
