@@ -9,6 +9,8 @@ const POLL_MS = 1;
 const LONGEST_POLL_MS = 10;
 /** Enough of CRIU's log for a sentence. */
 const LOG_LINES = 4;
+/** How a full disk reads there. */
+const FULL = ["No space left on device", "Disk quota exceeded"];
 /** For a CRIU that was hung up on, to undo what it did. */
 const LAST_CHANCE_MS = 5_000;
 const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -199,7 +201,11 @@ function failed({ verb, log }: CriuRun, code: number): AppError {
     .filter((line) => line.includes("Error") && !line.includes("RLIMIT_NOFILE"))
     .slice(-LOG_LINES);
   const why = lines.length > 0 ? lines.join("; ") : "it said nothing";
-  return new AppError("internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, { reason: `${verb}_failed` });
+  // CRIU tells it in its log alone.
+  const isFull = FULL.some((said) => lines.some((line) => line.includes(said)));
+  return new AppError(isFull ? "resource_exhausted" : "internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, {
+    reason: `${verb}_failed`,
+  });
 }
 
 /** Much slower than any disk that a sandbox's memory should be on. */

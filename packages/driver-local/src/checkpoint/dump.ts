@@ -9,6 +9,7 @@ import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
+import { checkRoomForMemory } from "./room-for-memory.ts";
 import { watchedPaths } from "./watches.ts";
 
 /**
@@ -54,6 +55,7 @@ export async function dumpMemory(
   const { criu } = parts;
   if (!criu) throw noCriu();
   const cgroup = cgroupOf(parts, record.sandboxId);
+  checkRoomForMemory(parts, cgroup);
   const { pid } = record.process;
   const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
   const frozenGroups = cgroup.frozenBelow();

@@ -37,7 +37,7 @@ export interface CheckpointDriver {
    * Ends a running sandbox and keeps it, as a *generation*: its disk and, with `memory`, its processes. Resolves when the generation is whole
    * and a crash of the machine would not lose it; nothing of the sandbox runs then. Its processes may stay in memory, frozen, as a cache of the
    * generation (see `reclaim`), until a resume, `close` or the end of the process that holds the driver. When it fails the sandbox runs on.
-   * Commands may be frozen before; the agent must not be. Needs the capability `checkpoint`: `failed_precondition`, reason
+   * Commands may be frozen before; the agent must not be. `resource_exhausted` where there is no room for it. Needs the capability `checkpoint`: `failed_precondition`, reason
    * `no_memory_checkpoint`, where only the disk can be kept; `unimplemented`, reason `no_checkpoint`, where nothing can.
    */
   pause(handle: SandboxHandle, options: PauseOptions, signal: AbortSignal): Promise<Generation>;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { AppError } from "@boxyard/core";
 import { TestServer } from "../../testing/test-server.ts";
 
 /** An agent may stand still before it is asked to stop its commands, or after it has stopped them. */
@@ -31,3 +32,14 @@ test.each(["freeze", "keep"])(
     expect((await pause()).status).toBe(204);
   },
 );
+
+test("a pause for which there is no room says so, and may be sent again", async () => {
+  await using s = await TestServer.start();
+  const id = (await s.create()).sandboxID;
+  const error = new AppError("resource_exhausted", "the storage pool has room for 3 MiB", { reason: "no_room_for_memory" });
+  s.world.faults.add("pause", { kind: "fail", error });
+  const { status, headers, body } = await s.call("POST", `/sandboxes/${id}/pause`, {});
+  expect([status, headers.get("should-retry")]).toEqual([503, "true"]);
+  expect(body.message).toBe("The sandbox could not be paused and runs on: the storage pool has room for 3 MiB");
+  expect((await s.call("GET", `/sandboxes/${id}`)).body.state).toBe("running");
+});

@@ -1,0 +1,155 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AppError, isAppError } from "@boxyard/core";
+import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { isPoolReadOnly } from "../pool-storage/mount.ts";
+import { exec, initAgent, startUnread } from "../testing/exec.ts";
+import { never, TestMachine } from "../testing/machine.ts";
+import { withCriu } from "../testing/other-criu.ts";
+
+/* Pauses and snapshots for whose memory there is no room: in the pool, before and while CRIU writes, and on the disk below it. */
+
+setDefaultTimeout(120_000);
+const MIB = 2 ** 20;
+const HELD_MIB = 200;
+const HOLD = `import os, time; m = os.urandom(${HELD_MIB} << 20); open('/root/held', 'w').write('x'); time.sleep(1e6)`;
+const DISK_MIB = 3072;
+
+let machine: TestMachine;
+let spec: SandboxSpec;
+let handle: SandboxHandle;
+
+async function boot(): Promise<void> {
+  spec = machine.spec({ memoryBytes: 512 * MIB });
+  handle = await machine.boot(spec);
+  const address = await machine.driver.address(handle);
+  await initAgent(address);
+  await startUnread(address, `exec python3 -c "${HOLD}"`);
+  await startUnread(address, "n=0; while n=$((n+1)); do echo $n > /dev/shm/new; mv /dev/shm/new /dev/shm/count; sleep 0.02; done");
+  await eventually("it holds much", async () => (await exec(address, "cat /root/held")).output === "x");
+}
+const count = async () => Number((await exec(await machine.driver.address(handle), "cat /dev/shm/count")).output);
+
+async function goesOn(): Promise<void> {
+  await initAgent(await machine.driver.address(handle));
+  const seen = await count();
+  await eventually("it counts on", async () => (await count()) > seen);
+  expect((await exec(await machine.driver.address(handle), "cat /proc/[0-9]*/comm 2> /dev/null | grep -c python3")).output).toBe("1\n");
+}
+
+const KINDS = {
+  pause: () => machine.driver.pause(handle, { memory: true }, never),
+  snapshot: () => machine.driver.snapshots.capture(handle, { id: "full", memory: true }, never),
+};
+
+/** It fails for lack of room, nothing of it is left, and the sandbox runs on. */
+async function failsForLackOfRoom(kind: keyof typeof KINDS): Promise<AppError> {
+  const error = await KINDS[kind]().then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!isAppError(error)) throw new Error(`not refused: ${error}`);
+  expect([error.code, error.message]).toEqual(["resource_exhausted", expect.any(String)]);
+  expect(await machine.driver.generation(spec.sandboxId)).toBeUndefined();
+  expect((await machine.driver.inspect(handle)).phase).toBe("running");
+  const left = ["generations", "snapshots"].flatMap((name) =>
+    readdirSync(join(machine.dataDir, "pool", name), { recursive: true, encoding: "utf8" }),
+  );
+  expect(left.filter((name) => name !== spec.sandboxId)).toEqual([]);
+  await goesOn();
+  return error;
+}
+
+/** What was removed is free when the file system has written that. */
+const isThereRoom = () =>
+  eventually("there is room again", async () => (await machine.driver.capacity()).diskFreeBytes > 1.5 * HELD_MIB * MIB, {
+    withinMs: 30_000,
+  });
+
+/** Once there is room again. */
+async function isPausedAndResumed(): Promise<void> {
+  await isThereRoom();
+  await machine.driver.pause(handle, { memory: true }, never);
+  handle = await machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
+  await goesOn();
+}
+
+describe("of the pool", () => {
+  const ballast = () => join(machine.dataDir, "pool/ballast");
+  /** Takes all but so much of the pool; what is given out in large pieces is taken in smaller ones at the end. */
+  const fill = (leftMib: number) => `
+    mkdir -p ${ballast()}; n=0
+    for size in 1024 256 64 16 4 1; do
+      while [ $(($(stat -f -c '%a * %S' ${ballast()}) / 1048576)) -ge $((size + ${leftMib})) ] && fallocate -l \${size}M ${ballast()}/$((n += 1)) 2>/dev/null; do :; done
+    done; sync -f ${ballast()}`;
+  const empty = () => {
+    rmSync(ballast(), { recursive: true, force: true });
+    Bun.spawnSync(["sync", "-f", join(machine.dataDir, "pool")]);
+  };
+  beforeAll(async () => {
+    machine = await TestMachine.make();
+  }, 600_000);
+  beforeEach(() => boot());
+  afterEach(async () => {
+    empty();
+    await machine.destroyAll();
+  }, 60_000);
+  afterAll(() => machine?.dispose(), 60_000);
+
+  test("what would take its reserve is refused before anything stands still", async () => {
+    Bun.spawnSync(["bash", "-c", fill(100)]);
+    for (const kind of ["pause", "snapshot"] as const) {
+      expect((await failsForLackOfRoom(kind)).message).toContain("storage pool has room for");
+    }
+    empty();
+    await isPausedAndResumed();
+  });
+
+  test.each([64, 0])("what finds no more than %i MiB left while CRIU writes fails, and keeps nothing", async (leftMib) => {
+    await withCriu(machine, `${fill(leftMib)}\nreal "$@"`, async () => {
+      for (const kind of ["pause", "snapshot"] as const) {
+        empty();
+        await isThereRoom();
+        await failsForLackOfRoom(kind);
+      }
+    });
+    empty();
+    await isPausedAndResumed();
+  });
+});
+
+describe("of the disk below the pool", () => {
+  let directory: string;
+  const disk = () => join(directory, "disk");
+  const run = (...argv: string[]) => {
+    const { exitCode, stderr } = Bun.spawnSync(argv);
+    if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
+  };
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "boxyard-disk-"));
+    mkdirSync(disk());
+    run("truncate", "-s", `${DISK_MIB}M`, join(directory, "image"));
+    run("mkfs.ext4", "-q", "-m", "0", join(directory, "image"));
+    run("mount", "-o", "loop", join(directory, "image"), disk());
+    machine = await TestMachine.make(undefined, disk());
+  }, 600_000);
+  afterAll(async () => {
+    rmSync(join(disk(), "ballast"), { force: true });
+    await machine?.dispose();
+    run("umount", disk());
+    rmSync(directory, { recursive: true });
+  }, 60_000);
+
+  test("what would fill it is refused, and the pool goes on taking writes", async () => {
+    await boot();
+    const { diskFreeBytes } = await machine.driver.capacity();
+    run("fallocate", "-l", String(diskFreeBytes - 100 * MIB), join(disk(), "ballast"));
+    for (const kind of ["pause", "snapshot"] as const) await failsForLackOfRoom(kind);
+    expect(isPoolReadOnly(machine.dataDir)).toBe(false);
+    rmSync(join(disk(), "ballast"));
+    await isPausedAndResumed();
+  });
+});
