@@ -1,4 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually, type ProgramResult, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
@@ -79,6 +81,23 @@ test("logs of a sandbox, as they stand and followed to its end", async () => {
   await Bun.sleep(1500);
   await cli(["sandbox", "kill", id]);
   expect((await followed).stdout).toContain("Sandbox started from template base");
+}, 120_000);
+
+test("a template of a Dockerfile FROM boxyard/base, which is the server's own and no image of a registry", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-e2b-cli-"));
+  const name = `cli-${crypto.randomUUID().slice(0, 8)}`;
+  try {
+    writeFileSync(join(directory, "file"), "from the context\n");
+    writeFileSync(join(directory, "e2b.Dockerfile"), "FROM boxyard/base\nENV GREETING=hi\nCOPY file /copied\nRUN echo $GREETING > /made\n");
+    const made = await cli(["template", "create", name, "--path", directory]);
+    expect([made.exitCode, made.stdout + made.stderr]).toEqual([0, expect.stringContaining(name)]);
+    const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", name, "--detach"])).stdout)?.[0] ?? "";
+    expect((await cli(["sandbox", "exec", id, "--", "cat", "/copied", "/made"])).stdout).toBe("from the context\nhi\n");
+    expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+    expect((await cli(["template", "delete", "--yes", name])).exitCode).toBe(0);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 }, 120_000);
 
 test("a wrong key is said to be wrong", async () => {
