@@ -187,26 +187,6 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     await eventually("it goes on", async () => (await count()) > seen);
   });
 
-  test("a sandbox whose memory is nearly used up is paused whole, or runs on", async () => {
-    const { driver } = machine;
-    const spec = machine.spec({ memoryBytes: 192 << 20 });
-    const handle = await machine.boot(spec);
-    const address = await driver.address(handle);
-    await initAgent(address);
-    const hold =
-      "import os, time; m = [os.urandom(1 << 20) for _ in range(150)]; open('/root/held', 'w').write(str(sum(p[0] for p in m))); time.sleep(1e6)";
-    await startUnread(address, `exec python3 -c "${hold}"`);
-    await eventually("it holds much", async () => (await exec(address, "cat /root/held")).output !== "");
-    const paused = await driver.pause(handle, { memory: true }, never).then(
-      () => true,
-      () => false,
-    );
-    const now = paused ? await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never) : handle;
-    await initAgent(await driver.address(now));
-    expect((await exec(await driver.address(now), "cat /proc/[0-9]*/comm | grep -c python3")).output).toBe("1\n");
-    expect((await driver.stats(now)).oomKills).toBe(0);
-  });
-
   test("what real programs have open, lock and share is there again, ten times in a row", async () => {
     const { driver } = machine;
     const spec = machine.spec({ memoryBytes: 512 << 20, maxProcesses: 512 });

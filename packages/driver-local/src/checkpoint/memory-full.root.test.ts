@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SandboxHandle } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
+import { findHierarchies } from "../cgroup/hierarchies.ts";
+import { readInstance } from "../setup/index.ts";
+import { exec, initAgent, startUnread } from "../testing/exec.ts";
+import { never, TestMachine } from "../testing/machine.ts";
+
+/* A sandbox that has nearly reached its memory limit: what CRIU needs while it writes and reads the memory is not the sandbox's. */
+
+setDefaultTimeout(120_000);
+const MIB = 2 ** 20;
+const LIMIT = 192 * MIB;
+/** Less than any process needs to start, far less than CRIU takes. */
+const LEFT = 4 * MIB;
+
+/** Takes memory when it is told to, a little at a time (SIGUSR1); says whether all of it is as it was, and gives it back (SIGUSR2). */
+const HOLDER = `
+import hashlib, os, signal, time
+held = []; digest = hashlib.sha256()
+def take(*_):
+    piece = os.urandom(1 << 20); held.append(piece); digest.update(piece)
+def tell(*_):
+    again = hashlib.sha256()
+    for piece in held: again.update(piece)
+    is_same = again.hexdigest() == digest.hexdigest(); held.clear()
+    open("/root/new", "w").write("same" if is_same else "other"); os.rename("/root/new", "/root/told")
+signal.signal(signal.SIGUSR1, take); signal.signal(signal.SIGUSR2, tell)
+open("/root/ready", "w").write("x")
+while True: time.sleep(1000)
+`;
+
+let machine: TestMachine;
+beforeAll(async () => {
+  machine = await TestMachine.make();
+}, 600_000);
+afterAll(() => machine?.dispose(), 60_000);
+
+/** As the machine numbers it. */
+function holderOf({ sandboxId }: SandboxHandle): number {
+  const user = join(findHierarchies().unified, `boxyard-${readInstance(machine.dataDir)?.instance}`, sandboxId, "user");
+  const pids = readdirSync(user, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) =>
+      readFileSync(join(user, name, "cgroup.procs"), "utf8")
+        .split("\n")
+        .filter(Boolean)
+        .map(Number),
+    );
+  const [pid] = pids.filter((one) => readFileSync(`/proc/${one}/comm`, "utf8") === "python3\n");
+  if (pid === undefined) throw new Error("the holder is gone");
+  return pid;
+}
+
+test("a sandbox at its memory limit is paused and resumed, and nothing of it is ended for that", async () => {
+  const { driver } = machine;
+  const spec = machine.spec({ memoryBytes: LIMIT });
+  let handle = await machine.boot(spec);
+  await initAgent(await driver.address(handle));
+  await exec(await driver.address(handle), `cat > /root/holder.py <<'END'\n${HOLDER}\nEND`);
+  await startUnread(await driver.address(handle), "exec python3 /root/holder.py");
+  await eventually("it is ready", async () => (await exec(await driver.address(handle), "cat /root/ready")).output === "x");
+  const left = async () => LIMIT - (await driver.stats(handle)).memoryUsedBytes;
+  await eventually(
+    "little is left",
+    async () => {
+      const isLittle = (await left()) < LEFT;
+      if (!isLittle) process.kill(holderOf(handle), "SIGUSR1");
+      return isLittle;
+    },
+    { withinMs: 60_000 },
+  );
+  for (let incarnation = 2; incarnation < 5; incarnation++) {
+    await driver.pause(handle, { memory: true }, never);
+    handle = await driver.resume({ ...spec, incarnation }, { memory: true }, never);
+    await initAgent(await driver.address(handle));
+    await driver.dropGeneration(handle);
+    expect([(await left()) < 2 * LEFT, (await driver.stats(handle)).oomKills]).toEqual([true, 0]);
+  }
+  process.kill(holderOf(handle), "SIGUSR2");
+  await eventually("its memory is given back", async () => (await left()) > LIMIT / 2);
+  expect((await exec(await driver.address(handle), "cat /root/told")).output).toBe("same");
+});
