@@ -1,6 +1,7 @@
 import type { Bench } from "../lib/bench.ts";
 import { adopt } from "./adopt.ts";
 import { agent } from "./agent.ts";
+import { codeInterpreter } from "./code-interpreter.ts";
 import { command } from "./command.ts";
 import { compose } from "./compose.ts";
 import { create100 } from "./create-100.ts";
@@ -42,6 +43,7 @@ export const benches: readonly Bench[] = [
   templateUnpack,
   templateMemory,
   startFromMemory,
+  codeInterpreter,
 ];
 
 /** Promises that nothing here measures, and why. */

@@ -33,7 +33,7 @@ export const startFromMemory: Bench = {
         atMost("create to first answer from memory, p50", from.p50, 600),
         timesFaster("than a boot with its start command", from.p50, booted.p50, 5),
       ],
-      notes: ["a start command of 3 s stands for the code interpreter's, whose template takes minutes to build"],
+      notes: [],
     };
   },
 };
