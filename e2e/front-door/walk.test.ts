@@ -2,9 +2,10 @@ import { afterAll, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
+import { CHECKOUT, eventually, lacks, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
 import { startRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
 import { block as blockOf } from "../support/documents.ts";
+import { pushGoImages } from "../support/go-images.ts";
 import { pythonClient } from "../support/published.ts";
 
 /*
@@ -131,6 +132,78 @@ test.each([
     const directory = project(name, files);
     await sh(`./boxyard template build walk-${name} ${directory} --ready-cmd 'curl -fs http://localhost:8000/'`);
     expect(await sh(`./boxyard run -t walk-${name} -- curl -fs http://localhost:8000/`)).toBe(said);
+  },
+  400_000,
+);
+
+const GO = {
+  "go.mod": "module example.com/app\n\ngo 1.21\n",
+  "main.go": `package main
+
+import (
+	"bufio"
+	"fmt"
+	"log"
+	"net"
+)
+
+// Of net/http's size nothing is needed, and it takes half a minute to compile.
+func serve(connection net.Conn) {
+	defer connection.Close()
+	for lines := bufio.NewReader(connection); ; {
+		line, err := lines.ReadString('\\n')
+		if err != nil {
+			return
+		}
+		if line == "\\r\\n" {
+			break
+		}
+	}
+	fmt.Fprint(connection, "HTTP/1.1 200 OK\\r\\nContent-Length: 14\\r\\nConnection: close\\r\\n\\r\\nhello from Go\\n")
+}
+
+func main() {
+	listener, err := net.Listen("tcp", ":8000")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			log.Fatal(err)
+		}
+		go serve(connection)
+	}
+}
+`,
+  Dockerfile: `FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod ./
+RUN go mod download
+COPY . .
+RUN --mount=type=cache,target=/root/.cache/go-build CGO_ENABLED=0 go build -trimpath -o /out/app .
+
+FROM alpine:3.22
+COPY --from=build /out/app /usr/local/bin/app
+EXPOSE 8000
+USER nobody
+CMD ["app"]
+`,
+};
+
+test.skipIf(lacks("go"))(
+  "a Go project's Dockerfile for Docker makes a template that serves",
+  async () => {
+    const directory = project("go", GO);
+    await pushGoImages({ host: registry.host, module: directory, env: config.env });
+    const ask = "wget -q -O - http://localhost:8000/";
+    await sh(`./boxyard template build walk-go ${directory} --ready-cmd '${ask}'`);
+    // Busybox's wget has once met "Connection reset by peer" after the answer: each try is a sandbox of its own.
+    await eventually(
+      "the program answers",
+      async () => (await sh(`./boxyard run -t walk-go -- ${ask}`).catch(() => "")) === "hello from Go\n",
+      { withinMs: 120_000 },
+    );
   },
   400_000,
 );

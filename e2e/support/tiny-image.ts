@@ -15,12 +15,14 @@ export interface TinyImage {
   /** Of a registry: `127.0.0.1:5000`. */
   readonly host: string;
   readonly login?: Login;
+  /** `latest` by default. */
+  readonly tag?: string;
   /** Puts more into the image's tree. */
   readonly addFiles?: (tree: string) => void | Promise<void>;
 }
 
 /** Pushes the smallest foreign image, made and sent by hand: busybox, no bash, no useradd, no sudo, no user but root. */
-export async function pushTinyImage(name: string, config: object, { host, login, addFiles }: TinyImage): Promise<void> {
+export async function pushTinyImage(name: string, config: object, { host, login, tag = "latest", addFiles }: TinyImage): Promise<void> {
   const tree = mkdtempSync(join(tmpdir(), "boxyard-image-"));
   try {
     await makeTree(tree);
@@ -28,7 +30,7 @@ export async function pushTinyImage(name: string, config: object, { host, login,
     const pack = ["tar", "-C", tree, "--owner=0", "--group=0", "--xattrs", "--xattrs-include=security.capability", "-cf", "-", "."];
     const packed = Bun.spawnSync(pack);
     if (packed.exitCode !== 0) throw new Error(packed.stderr.toString());
-    await new Pusher(host, name, login).push(packed.stdout, config);
+    await new Pusher(host, name, login).push(packed.stdout, config, tag);
   } finally {
     rmSync(tree, { recursive: true, force: true });
   }
@@ -56,7 +58,7 @@ class Pusher {
     this.headers = login ? { Authorization: `Basic ${btoa(`${login.username}:${login.password}`)}` } : {};
   }
 
-  async push(tar: Uint8Array, config: object): Promise<void> {
+  async push(tar: Uint8Array, config: object, tag: string): Promise<void> {
     const layer = await this.blob(Bun.gzipSync(new Uint8Array(tar), { level: 1 }));
     const architecture = process.arch === "arm64" ? "arm64" : "amd64";
     const document = { architecture, os: "linux", config, rootfs: { type: "layers", diff_ids: [sha256(tar)] } };
@@ -68,7 +70,7 @@ class Pusher {
       layers: [{ mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", ...layer }],
     };
     const init = { method: "PUT", headers: { "Content-Type": MANIFEST }, body: JSON.stringify(manifest) };
-    await this.call(201, `/v2/${this.name}/manifests/latest`, init);
+    await this.call(201, `/v2/${this.name}/manifests/${tag}`, init);
   }
 
   private async blob(bytes: Uint8Array<ArrayBuffer>): Promise<{ digest: string; size: number }> {
