@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox } from "@boxyard/sdk";
-import { runProgram } from "@boxyard/testkit";
+import { lacks, runProgram } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 
 /** A company's own authority, as an inspecting proxy has one, and a server's certificate that it has signed. */
@@ -69,3 +69,28 @@ test("what the image trusts of its own stays trusted, and the list can be change
   await sandbox.commands.run("sudo update-ca-certificates");
   expect(await count()).toBeGreaterThan(100);
 }, 60_000);
+
+test.skipIf(lacks("keytool"))(
+  "Java's own list, where the image has one, has the authorities too",
+  async () => {
+    const path = join(work, "cacerts");
+    const keytool = async (...args: string[]) => {
+      const { exitCode, stdout, stderr } = await runProgram(["keytool", ...args, "-keystore", path, "-storepass", "changeit"], {
+        limitMs: 60_000,
+      });
+      if (exitCode !== 0) throw new Error(stdout + stderr);
+      return stdout;
+    };
+    await keytool("-importcert", "-noprompt", "-alias", "own", "-file", join(work, "leaf.crt"), "-storetype", "JKS");
+    const sandbox = await Sandbox.create("base", options());
+    await sandbox.files.write("cacerts", readFileSync(path));
+    await sandbox.commands.run("sudo install -D -m 644 cacerts /etc/ssl/certs/java/cacerts");
+    // Told again with each start: the list of a template is there before the first one.
+    await sandbox.pause({ keepMemory: false });
+    await using resumed = await Sandbox.connect(sandbox.sandboxId, options());
+    writeFileSync(path, await resumed.files.read("/etc/ssl/certs/java/cacerts", { format: "bytes" }));
+    const listed = await keytool("-list", "-v");
+    expect(listed.match(/^Owner: .*$/gm)?.sort()).toEqual(["Owner: CN=Our own authority", "Owner: CN=localhost"]);
+  },
+  120_000,
+);

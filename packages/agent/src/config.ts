@@ -19,6 +19,8 @@ export interface AgentConfig {
   readonly runDir: string;
   /** Certificates that programs trust; a CA bundle of `/init` is added to it. */
   readonly caBundlePath: string;
+  /** The same for Java, where the image has it. */
+  readonly javaStorePath: string;
   /** A freeze that nobody ends is ended by the agent itself: the platform may have died in the middle of a pause. */
   readonly freezeWatchdogMs: number;
 }
@@ -40,6 +42,7 @@ export function loadConfig(env: Record<string, string | undefined>): AgentConfig
     etcDir: env.BOXYARD_AGENT_ETC ?? "/etc",
     runDir: env.BOXYARD_AGENT_RUN ?? "/run/e2b",
     caBundlePath: env.BOXYARD_AGENT_CA ?? "/etc/ssl/certs/ca-certificates.crt",
+    javaStorePath: env.BOXYARD_AGENT_JAVA_STORE ?? "/etc/ssl/certs/java/cacerts",
     freezeWatchdogMs: Number(env.BOXYARD_AGENT_FREEZE_WATCHDOG_MS ?? FREEZE_WATCHDOG_MS),
   };
 }

@@ -29,6 +29,7 @@ function agent() {
     runDir: join(directory, "run"),
     etcDir: directory,
     caBundlePath: join(directory, "ca"),
+    javaStorePath: join(directory, "cacerts"),
     onReady: () => {},
   });
   const init = async (body: string, key = "key") => {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { ENVD_VERSION } from "@boxyard/spec";
 import { INIT_KEY_HEADER } from "@boxyard/spec/agent";
@@ -24,6 +25,7 @@ export interface InitDeps {
   readonly runDir: string;
   readonly etcDir: string;
   readonly caBundlePath: string;
+  readonly javaStorePath: string;
   /** Called after the answer, once the sandbox is ready for commands. */
   onReady(): void;
 }
@@ -66,7 +68,7 @@ async function readInitBody({ bodies }: InitDeps, request: Request): Promise<Ini
   }
 }
 
-type InitPaths = Pick<InitDeps, "runDir" | "etcDir" | "caBundlePath">;
+type InitPaths = Pick<InitDeps, "runDir" | "etcDir" | "caBundlePath" | "javaStorePath">;
 
 async function apply({ state, ...paths }: InitDeps, body: InitBody): Promise<void> {
   if (body.envVars) state.setEnv(body.envVars);
@@ -79,10 +81,16 @@ async function apply({ state, ...paths }: InitDeps, body: InitBody): Promise<voi
   state.isInitialised = true;
 }
 
-async function applyToFiles(body: InitBody, facts: PlatformFacts, { runDir, etcDir, caBundlePath }: InitPaths): Promise<void> {
+async function applyToFiles(
+  body: InitBody,
+  facts: PlatformFacts,
+  { runDir, etcDir, caBundlePath, javaStorePath }: InitPaths,
+): Promise<void> {
   if (facts.sandboxId === undefined && facts.templateId === undefined && !facts.eventsAddress && body.caBundle === undefined) return;
   const { addHost, writeFacts } = await import("./init-files.ts");
   writeFacts(runDir, facts);
   if (facts.eventsAddress) addHost(etcDir, facts.eventsAddress, "events.e2b.local");
-  if (body.caBundle !== undefined) (await import("./ca-bundle.ts")).setCaBundle(caBundlePath, body.caBundle);
+  if (body.caBundle === undefined) return;
+  (await import("./ca-bundle.ts")).setCaBundle(caBundlePath, body.caBundle);
+  if (existsSync(javaStorePath)) (await import("./java-store.ts")).setJavaStore(javaStorePath, body.caBundle);
 }
