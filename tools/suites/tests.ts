@@ -27,7 +27,16 @@ const isAlone = (file: string): boolean => mentions(file, "takeSnapshot");
 /** Building or importing the code interpreter takes a minute or two on each platform: one lane has it. */
 const hasCodeInterpreter = (file: string): boolean => mentions(file, "ensureCodeInterpreter");
 /** The longest files of e2e, the longest first: one that began last would keep a single lane busy. A name that is gone does no harm. */
-const LONGEST = ["front-door/walk", "clients/e2b-python", "restart/every-transition"];
+const LONGEST = [
+  "front-door/walk",
+  "clients/e2b-python",
+  "dockerfiles/dockerfiles",
+  "clients/e2b-templates",
+  "sdk/sdk",
+  "clients/e2b-js",
+  "templates/crash",
+  "restart/every-transition",
+];
 function longestFirst(files: readonly string[]): string[] {
   const long = LONGEST.flatMap((part) => files.filter((file) => file.includes(`${part}.test.`)));
   return [...long, ...files.filter((file) => !long.includes(file))];

@@ -115,13 +115,16 @@ export class TestMachine {
     return Number(readFileSync(`/proc/${init}/task/${init}/children`, "utf8").trim().split(" ")[0]);
   }
 
+  /** A test that failed half way may have closed the driver, or have left its fault: neither keeps a sandbox alive for the tests that follow. */
   async destroyAll(): Promise<void> {
+    this.faults.before = () => {};
+    this.faults.after = () => {};
+    if (!this.open) await this.reopen();
     for (const handle of await this.driver.list()) await this.driver.destroy(handle);
   }
 
   /** Gives everything back to the machine. */
   async dispose(): Promise<void> {
-    if (!this.open) await this.reopen();
     await this.destroyAll();
     await this.driver.release();
     this.open = undefined;
