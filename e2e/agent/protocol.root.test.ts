@@ -169,7 +169,7 @@ describe("hostile input, in bounded time", () => {
     expect((await run(agent, "echo alive")).stdout).toBe("alive\n");
     // The pipes of the command that counts are the agent's for a moment too.
     let left = await descriptors();
-    for (const deadline = Date.now() + 5_000; left > before && Date.now() < deadline; left = await descriptors()) await Bun.sleep(50);
+    for (const deadline = Date.now() + 30_000; left > before && Date.now() < deadline; left = await descriptors()) await Bun.sleep(50);
     expect(left).toBeLessThanOrEqual(before);
   });
 
@@ -177,7 +177,7 @@ describe("hostile input, in bounded time", () => {
     for (const text of ["[".repeat(1_000_000), '{"a":'.repeat(500_000), `{"process":{"args":[${'"x",'.repeat(200_000)}1]}}`]) {
       const startedAt = performance.now();
       expect((await collect(await openStream(agent, "process.Process/Start", envelope(text)))).error?.code).toBe("invalid_argument");
-      expect(performance.now() - startedAt).toBeLessThan(5000);
+      expect(performance.now() - startedAt).toBeLessThan(20_000);
     }
   });
 

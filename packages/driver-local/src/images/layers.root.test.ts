@@ -451,7 +451,7 @@ describe("what killed processes leave", () => {
     });
     const held = reasonOf(store.import(source, { signal }));
     await slow;
-    await eventually("both are there", () => leftovers().making.length === 2, { withinMs: 5000 });
+    await eventually("both are there", () => leftovers().making.length === 2, { withinMs: 30_000 });
     await sweepMaking(dataDir);
     expect(leftovers().making.length).toBe(1);
     release?.();

@@ -273,10 +273,14 @@ describe("over TCP", () => {
 });
 
 test("refuses a sandbox without internet access at once, and asks nobody", async () => {
-  const startedAt = performance.now();
-  const [reply] = await ask(offline, [question("a.example")]);
-  expect(reply && read(reply).rcode).toBe("REFUSED");
-  expect(performance.now() - startedAt).toBeLessThan(200);
+  // The quickest of several: a busy machine delays any of them.
+  const isQuick = async () => {
+    const startedAt = performance.now();
+    const [reply] = await ask(offline, [question("a.example")]);
+    expect(reply && read(reply).rcode).toBe("REFUSED");
+    return performance.now() - startedAt < 200;
+  };
+  await eventually("an answer at once", isQuick, { withinMs: 30_000 });
   expect(upstream.asked).toEqual([]);
 });
 

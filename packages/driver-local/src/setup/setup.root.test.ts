@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "@boxyard/testkit";
 
 import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
@@ -44,9 +45,13 @@ function recorder(): Reporter & { readonly ran: string[] } {
 test("a finished set-up is seen in a few ms and runs nothing again", async () => {
   await runSetup(data.config, silentReporter);
   expect(await isSetUp(data.config)).toBe(true);
-  const startedAt = performance.now();
-  expect(await isSetUp(data.config)).toBe(true);
-  expect(performance.now() - startedAt).toBeLessThan(50);
+  // The quickest of several: a busy machine delays any of them.
+  const isQuick = async () => {
+    const startedAt = performance.now();
+    expect(await isSetUp(data.config)).toBe(true);
+    return performance.now() - startedAt < 50;
+  };
+  await eventually("an answer in a few ms", isQuick, { withinMs: 30_000 });
   const reporter = recorder();
   await runSetup(data.config, reporter);
   expect(reporter.ran).toEqual([]);

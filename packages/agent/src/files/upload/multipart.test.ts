@@ -163,6 +163,6 @@ describe("parseParameters", () => {
     const started = performance.now();
     for (const text of [";".repeat(16_000), `x${"; a".repeat(8_000)}`, `x; a="${"\\".repeat(16_000)}`, `x;${" ".repeat(16_000)}`])
       parseParameters(text);
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 });

@@ -43,7 +43,7 @@ test("an end by the machine is an error, with its cause", async () => {
   s.world.sandboxes.get(id)?.end({ reason: "out_of_memory" });
   const path = `/v2/sandboxes/${id}/logs?level=error`;
   let logs: Entry[] = [];
-  for (const deadline = Date.now() + 5000; logs.length === 0 && Date.now() < deadline; ) logs = (await s.call("GET", path)).body.logs;
+  for (const deadline = Date.now() + 8000; logs.length === 0 && Date.now() < deadline; ) logs = (await s.call("GET", path)).body.logs;
   expect(messages(logs)).toEqual([["error", "Sandbox ended: it ran out of memory"]]);
 });
 

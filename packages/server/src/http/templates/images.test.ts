@@ -220,7 +220,7 @@ test("a server that starts removes what a killed one was working with", async ()
   await s.stop();
   await using _restarted = await TestServer.start({ world: s.world, dataDir: s.config.dataDir });
   // The younger part is where the next pull of that layer goes on.
-  const until = Date.now() + 5000;
+  const until = Date.now() + 8000;
   while (readdirSync(directory).length > 1 && Date.now() < until) await Bun.sleep(5);
   expect(readdirSync(directory)).toEqual([`${"2".repeat(64)}.part`]);
 });
