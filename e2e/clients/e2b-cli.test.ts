@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually, type ProgramResult, runProgram } from "@boxyard/testkit";
@@ -95,6 +95,22 @@ test("a template of a Dockerfile FROM boxyard/base, which is the server's own an
     expect((await cli(["sandbox", "exec", id, "--", "cat", "/copied", "/made"])).stdout).toBe("from the context\nhi\n");
     expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
     expect((await cli(["template", "delete", "--yes", name])).exitCode).toBe(0);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}, 120_000);
+
+test("a template of a Dockerfile FROM scratch", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "boxyard-e2b-cli-"));
+  const name = `cli-${crypto.randomUUID().slice(0, 8)}`;
+  try {
+    cpSync("/bin/busybox", join(directory, "busybox"));
+    writeFileSync(join(directory, "e2b.Dockerfile"), "FROM scratch\nCOPY busybox /app/\n");
+    const made = await cli(["template", "create", name, "--path", directory]);
+    expect([made.exitCode, made.stdout + made.stderr]).toEqual([0, expect.stringContaining("the image has no user 'user'")]);
+    const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", name, "--detach"])).stdout)?.[0] ?? "";
+    expect((await cli(["sandbox", "exec", id, "--", "/app/busybox", "id", "-u"])).stdout).toBe("0\n");
+    expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

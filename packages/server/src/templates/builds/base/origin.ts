@@ -6,6 +6,7 @@ import { BuildFailure } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { StageOrder } from "../order/build-order.ts";
 import type { Uploads } from "../order/uploads.ts";
+import { IMAGE_USER } from "../stage/build-settings.ts";
 import type { Part, Session } from "../stage/session.ts";
 import { type BuildState, imageOf } from "../stage/state.ts";
 import { type WorkspaceDeps, withinLimit } from "../stage/workspace.ts";
@@ -33,9 +34,6 @@ export interface OriginContext {
     readonly images: ImageSource | undefined;
   };
 }
-
-/** Of images from elsewhere: sandboxes run as this user, as those of `base` do (docs/contract/templates.md). */
-export const IMAGE_USER = "user";
 
 /** What to build on, as it is. */
 export async function originOf(stage: StageOrder, part: Part, context: OriginContext): Promise<Origin> {

@@ -20,3 +20,6 @@ export const BUILD_DIRECTORY = "/run/boxyard-build";
 
 /** Where programs are looked for unless an image says otherwise. */
 export const STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** Of images from elsewhere: sandboxes run as this user, as those of `base` do (docs/contract/templates.md). */
+export const IMAGE_USER = "user";

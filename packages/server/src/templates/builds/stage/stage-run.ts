@@ -3,7 +3,7 @@ import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import type { Store } from "../../../store/index.ts";
 import { wholeImage } from "../../snapshots/whole-image.ts";
-import { IMAGE_USER, type Origin, type OriginContext, originOf } from "../base/origin.ts";
+import { type Origin, type OriginContext, originOf } from "../base/origin.ts";
 import type { Inherited } from "../finish/finalize.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { StageOrder } from "../order/build-order.ts";
@@ -13,7 +13,7 @@ import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "../steps/scripts.
 import { secretsKey } from "../steps/secrets.ts";
 import { runStep } from "../steps/steps.ts";
 import { atPoint } from "./build-points.ts";
-import { BUILD_DIRECTORY } from "./build-settings.ts";
+import { BUILD_DIRECTORY, IMAGE_USER } from "./build-settings.ts";
 import type { Part, Session } from "./session.ts";
 import { type BuildState, chainKey, firstKey, imageOf } from "./state.ts";
 

@@ -1,5 +1,5 @@
 import { BuildFailure } from "../log/build-failure.ts";
-import { STANDARD_PATH } from "../stage/build-settings.ts";
+import { IMAGE_USER, STANDARD_PATH } from "../stage/build-settings.ts";
 import type { BuildState } from "../stage/state.ts";
 import { WORKDIR_SCRIPT } from "./scripts.ts";
 import { committed, ownerOf, type StepContext } from "./step-kind.ts";
@@ -32,23 +32,37 @@ fi
 echo "\${user% *}:\${group%% *}"
 `;
 
-/** Prints "there" or "missing". */
-const HAS_PASSWD_SCRIPT = 'if [ -e "$1/etc/passwd" ]; then echo there; else echo missing; fi';
+/** root name: prints what stands in the tree's `/etc/passwd`: "none" (there is no such file), "user" or "others". */
+const PASSWD_SCRIPT =
+  'if [ ! -e "$1/etc/passwd" ]; then echo none; elif grep -q "^$2:" "$1/etc/passwd"; then echo user; else echo others; fi';
 
-/** An owner as `chown` takes it, by what the tree itself says of users. */
-export async function ownerInside(owner: string, state: BuildState, { session, root, part }: StepContext): Promise<string> {
+/** An owner as `chown` takes it, by what the tree itself says of users. `what`: for people. */
+export async function ownerInside(
+  owner: string,
+  state: BuildState,
+  { session, root, part }: StepContext,
+  what = `looking for the owner ${owner}`,
+): Promise<string> {
   if (/^\d+:\d+$/.test(owner)) return owner;
   const [user = "", group = ""] = owner.split(":");
-  return (await session.script(state.image, IDS_SCRIPT, [root, user, group], part, `looking for the owner ${owner}`)).trim();
+  return (await session.script(state.image, IDS_SCRIPT, [root, user, group], part, what)).trim();
 }
 
-/** Commands of sandboxes run as this user: a name of the tree's `/etc/passwd`, or a number where it has no such file. */
+/**
+ * Commands of sandboxes run as this user: a name of the tree's `/etc/passwd`, or a number where it has no such file. The platform's own `user`
+ * stands for the user so far where there is none: public clients end each Dockerfile with that name.
+ */
 export async function emptyUser(name: string, state: BuildState, ctx: StepContext): Promise<BuildState> {
   const { session, root, part } = ctx;
-  if (/^\d+$/.test(name) && (await session.script(state.image, HAS_PASSWD_SCRIPT, [root], part, `USER ${name}`)).trim() === "there") {
+  const found = (await session.script(state.image, PASSWD_SCRIPT, [root, name], part, `USER ${name}`)).trim();
+  if (name === IMAGE_USER && found !== "user") {
+    session.warn(part, `the image has no user '${name}': commands run as ${state.user}`);
+    return state;
+  }
+  if (/^\d+$/.test(name) && found !== "none") {
     throw new BuildFailure(`USER ${name} failed: give the user's name, since the image has an /etc/passwd`, part.step);
   }
-  await ownerInside(ownerOf(name), state, ctx);
+  await ownerInside(ownerOf(name), state, ctx, `USER ${name}`);
   return { ...state, user: name };
 }
 
