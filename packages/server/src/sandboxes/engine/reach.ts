@@ -64,8 +64,8 @@ export class Reach {
     if (incarnation?.address === undefined || incarnation.isReachable) return;
     incarnation.isReachable = true;
     if (sandbox.record.owner.kind === "user") this.addRoute(sandbox, incarnation, incarnation.address);
-    // The maker of the sandbox does not cause what the watch finds.
-    void actAs(SERVER, () => this.watch(sandbox, incarnation));
+    // The maker of the sandbox does not cause what the watch finds; nor does the maker wait while the driver looks at files for it (0.5 ms).
+    setImmediate(() => void actAs(SERVER, () => this.watch(sandbox, incarnation)));
   }
 
   private addRoute(sandbox: Sandbox, { handle }: Incarnation, { host, agentPort }: AgentAddress): void {
