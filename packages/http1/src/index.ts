@@ -1,8 +1,9 @@
 export { type BodyScanner, ChunkedDecoder, ChunkedScanner, scannerFor } from "./body.ts";
 export { ByteBuilder } from "./byte-builder.ts";
-export { ClientConnection, type ClientHost, type Exchange } from "./client-connection.ts";
+export { ClientConnection, type ClientHost } from "./client-connection.ts";
 export { ClientTable } from "./client-table.ts";
 export { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
+export type { Exchange } from "./exchange.ts";
 export { FieldNames, type FieldRules, Fields, NOTABLE } from "./fields.ts";
 export {
   type Framing,

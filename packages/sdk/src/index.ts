@@ -29,8 +29,9 @@ export {
   TimeoutError,
   UnsupportedError,
 } from "./errors.ts";
+export type { FileOpts, ListOpts, ReadOpts, WriteOpts } from "./files/file-options.ts";
 export type { EntryInfo, EntryType, FileData, WriteEntry, WriteInfo } from "./files/file-types.ts";
-export { type FileOpts, Files, type ListOpts, type ReadOpts, type WriteOpts } from "./files/files.ts";
+export { Files } from "./files/files.ts";
 export type { UploadProgress } from "./files/upload-parts.ts";
 export type { FileEvent, FileEventType, WatchHandle, WatchOpts } from "./files/watch.ts";
 export {
@@ -48,15 +49,7 @@ export { type ApiKeyInfo, ApiKeys, type NewApiKey } from "./keys/api-keys.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
 export { Paginator } from "./sandbox/paginator.ts";
 export type { PortAccess, PortFetchOpts } from "./sandbox/port-access.ts";
-export {
-  type FileUrlOpts,
-  type ForkResult,
-  Sandbox,
-  type SandboxConnectOpts,
-  type SandboxCreateOpts,
-  type SandboxListOpts,
-  type SnapshotListOpts,
-} from "./sandbox/sandbox.ts";
+export { type ForkResult, Sandbox } from "./sandbox/sandbox.ts";
 export type {
   CreateOptions,
   EgressRules,
@@ -67,5 +60,6 @@ export type {
   NetworkUpdate,
 } from "./sandbox/sandbox-api.ts";
 export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox/sandbox-info.ts";
+export type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox/sandbox-options.ts";
 export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./sandbox/snapshot-api.ts";
 export { SDK_VERSION } from "./version.ts";

@@ -1,7 +1,8 @@
 import type { Socket } from "bun";
 import { ChunkedDecoder } from "../body.ts";
-import { ClientConnection, type ClientHost, type Exchange } from "../client-connection.ts";
+import { ClientConnection, type ClientHost } from "../client-connection.ts";
 import type { Connection } from "../connection.ts";
+import type { Exchange } from "../exchange.ts";
 import { PLAIN_NAMES } from "../fields.ts";
 import type { HeadError, RequestHead } from "../head.ts";
 

@@ -4,8 +4,9 @@ import { type CallContext, type ModuleConfig, type ModuleMetadata, scopeFor, una
 import { type AgentAddress, probeHealth } from "../connection/agent-connection.ts";
 import type { Probe } from "../connection/lost-connection.ts";
 import { randomKey } from "../connection/random-key.ts";
-import type { RequestOptions, RequestScope } from "../connection/request-scope.ts";
+import type { RequestScope } from "../connection/request-scope.ts";
 import { ConflictError, InvalidArgumentError, NotFoundError } from "../errors.ts";
+import type { FileOpts, ListOpts, ReadOpts, WriteOpts } from "./file-options.ts";
 import { readWriteInfos, type TransferRequest, transfer, transferError } from "./file-transfer.ts";
 import { type EntryInfo, entryFromWire, type FileData, type WriteEntry, type WriteInfo } from "./file-types.ts";
 import { PartSize } from "./part-size.ts";
@@ -17,34 +18,11 @@ import {
   sizeOf,
   startOf,
   type UploadData,
-  type UploadProgress,
   uploadData,
   uploadInParts,
   WATCHED_PARTS_FROM_BYTES,
 } from "./upload-parts.ts";
 import { type FileEvent, type WatchHandle, type WatchOpts, watchDir } from "./watch.ts";
-
-export interface FileOpts extends RequestOptions {
-  /** Who reads or owns; relative paths begin at this user's home directory. Default: the user of the template. */
-  readonly user?: string | undefined;
-}
-
-export interface ReadOpts extends FileOpts {
-  /** Default `text`. */
-  readonly format?: "text" | "bytes" | "blob" | "stream" | undefined;
-}
-
-export interface WriteOpts extends FileOpts {
-  /** Kept with the file as extended attributes; replaces what was there. Printable ASCII, 4096 bytes in all. */
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Called as the data is taken, part by part; a returned promise is waited for, an error thrown here ends the upload and reaches the caller. */
-  readonly onProgress?: ((progress: UploadProgress) => void | Promise<void>) | undefined;
-}
-
-export interface ListOpts extends FileOpts {
-  /** How many levels deep. Default 1. */
-  readonly depth?: number | undefined;
-}
 
 const NO_FILE = "file_not_found";
 const CLEAN_UP_TIMEOUT_MS = 10_000;

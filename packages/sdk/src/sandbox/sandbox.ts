@@ -6,39 +6,22 @@ import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import { probeOf } from "../connection/lost-connection.ts";
 import { type RequestOptions, RequestScope } from "../connection/request-scope.ts";
-import { type BoxyardError, ConnectionError, InvalidArgumentError } from "../errors.ts";
+import { type BoxyardError, ConnectionError } from "../errors.ts";
 import { Files } from "../files/files.ts";
 import { Git } from "../git/git.ts";
 import { Pty } from "../pty/pty.ts";
+import { fileUrl } from "./file-url.ts";
 import { Paginator } from "./paginator.ts";
 import { domainOf, fetchPort, type PortAccess, type PortFetchOpts, portAccess, portUrl } from "./port-access.ts";
 import * as calls from "./sandbox-api.ts";
 import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
-import { signFileUrl } from "./signature.ts";
+import type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
 import * as snapshots from "./snapshot-api.ts";
-
-export interface SandboxCreateOpts extends ConnectionOptions, calls.CreateOptions {}
-
-export interface SandboxConnectOpts extends ConnectionOptions {
-  /** At least this lifetime from now, in milliseconds; never shortens the one it has. Default 300000. */
-  readonly timeoutMs?: number | undefined;
-}
-
-export interface SandboxListOpts extends ConnectionOptions, calls.ListOptions {}
-
-export interface SnapshotListOpts extends ConnectionOptions, snapshots.SnapshotListOptions {}
 
 /** One of the copies that `fork` was asked for, or why there is none. */
 export type ForkResult =
   | { readonly sandbox: Sandbox; readonly error?: undefined }
   | { readonly sandbox?: undefined; readonly error: BoxyardError };
-
-export interface FileUrlOpts {
-  /** Who reads or owns. Default: the user of the template. */
-  readonly user?: string | undefined;
-  /** The URL works for this many seconds. Default: as long as the sandbox lives. */
-  readonly expiresInSeconds?: number | undefined;
-}
 
 /**
  * A sandbox: an isolated Linux machine with files and commands. `Sandbox.create()` starts one, `Sandbox.connect(id)` comes back to one.
@@ -304,19 +287,6 @@ export class Sandbox {
     // With a domain the host name says which sandbox; without one the server finds it by the signature.
     const { sandboxUrl, apiUrl, domain } = this.api.config;
     const base = sandboxUrl ?? ((this.domain ?? domain) ? this.getUrl(AGENT_PORT) : apiUrl);
-    const url = new URL("/files", base);
-    if (opts.user !== undefined) url.searchParams.set("username", opts.user);
-    if (path !== undefined) url.searchParams.set("path", path);
-    const { accessToken } = this.address;
-    if (accessToken === undefined) {
-      if (opts.expiresInSeconds === undefined) return url.toString();
-      const message = "expiresInSeconds has no effect: this sandbox has no access token, so its files are open";
-      throw new InvalidArgumentError(message, { code: "invalid_argument", reason: "sandbox_not_secured" });
-    }
-    const expiration = opts.expiresInSeconds === undefined ? undefined : Math.floor(Date.now() / 1000) + opts.expiresInSeconds;
-    const signature = await signFileUrl({ path: path ?? "", operation, user: opts.user ?? "", accessToken, expiration });
-    url.searchParams.set("signature", signature);
-    if (expiration !== undefined) url.searchParams.set("signature_expiration", String(expiration));
-    return url.toString();
+    return fileUrl(base, { operation, path, accessToken: this.address.accessToken }, opts);
   }
 }
