@@ -27,10 +27,13 @@ const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readon
   },
   template: async (target) => {
     const page = await Template.list(target).nextItems();
-    return page.flatMap(({ names, templateId, buildStatus }) => {
+    return page.flatMap(({ names, templateId, buildStatus, filesMissing }) => {
       // A name is known with and without the namespace of its owner, who is asking.
       const words = names.flatMap((name) => [name.slice(name.indexOf("/") + 1), name]);
-      return (words.length > 0 ? [...new Set(words)] : [templateId]).map((word) => ({ word, summary: buildStatus }));
+      return (words.length > 0 ? [...new Set(words)] : [templateId]).map((word) => ({
+        word,
+        summary: filesMissing ? "missing" : buildStatus,
+      }));
     });
   },
   snapshot: async (target) => {

@@ -17,7 +17,7 @@ export async function list(options: Json & { all?: boolean; quiet?: boolean }, c
   let hidden = 0;
   for await (const info of Template.list(await connectionToRead(context))) {
     // A template that never had a build that worked is of no use to anybody but who works on it.
-    if (options.all || info.buildStatus !== "error" || info.buildCount > 1) found.push(info);
+    if (options.all || info.buildStatus !== "error" || info.filesMissing || info.buildCount > 1) found.push(info);
     else hidden++;
   }
   if (options.json) return context.output.json(found);
@@ -28,14 +28,20 @@ export async function list(options: Json & { all?: boolean; quiet?: boolean }, c
   const row = (info: TemplateInfo) => [
     info.names.join(" ") || "-",
     info.templateId,
-    info.buildStatus,
+    statusOf(info),
     String(info.cpuCount),
     bytes(info.memoryMB * MIB),
     duration(now - info.updatedAt.getTime()),
     String(info.useCount),
   ];
   await context.output.line(table([["NAME", "ID", "STATUS", "CPUS", "MEMORY", "CHANGED", "USES"], ...found.map(row)]));
+  if (found.some(({ filesMissing }) => filesMissing)) context.output.note(REBUILD);
 }
+
+const REBUILD =
+  "missing: the files were lost with the storage pool; `boxyard template rebuild NAME` makes those again that come with Boxyard, `boxyard template build` yours";
+
+const statusOf = ({ filesMissing, buildStatus }: TemplateInfo) => (filesMissing ? "missing" : buildStatus);
 
 export async function info(name: string, options: Json, context: CliContext): Promise<void> {
   const target = await connectionToRead(context);
@@ -44,7 +50,7 @@ export async function info(name: string, options: Json, context: CliContext): Pr
   const rows = [
     ["template", found.templateId],
     ["names", found.names.join(" ") || "-"],
-    ["status", found.buildStatus],
+    ["status", statusOf(found)],
     ...tagRows(tags),
     ["build", found.buildId],
     ["builds", String(found.buildCount)],
@@ -58,6 +64,7 @@ export async function info(name: string, options: Json, context: CliContext): Pr
     ["sandboxes so far", String(found.useCount)],
   ];
   await context.output.line(table(rows));
+  if (found.filesMissing) context.output.note(REBUILD);
 }
 
 /** One row for each tag, with the whole id of its build: `NAME:BUILD` means that build. */

@@ -102,6 +102,14 @@ test("list, info, tag, publish, delete", async () => {
   expect((await template("info", "no")).stderr).toContain("boxyard template list");
 });
 
+test("templates whose files are lost are listed as missing, with what to do", async () => {
+  fake.lost = true;
+  const [listed, one] = [await template("list"), await template("info", "app")];
+  expect(listed.stdout).toMatch(/\napp +t1 +missing/);
+  expect(one.stdout).toMatch(/\nstatus +missing\n/);
+  for (const { stderr } of [listed, one]) expect(stderr).toContain("boxyard template rebuild");
+});
+
 test("rebuild builds from the recipe that comes with Boxyard, and lets everybody start from it", async () => {
   const rebuilt = await template("rebuild", "code-interpreter");
   expect([rebuilt.exitCode, rebuilt.stdout]).toEqual([0, "t1\n"]);

@@ -26,7 +26,10 @@ export interface TemplateInfo {
   readonly templateId: string;
   readonly buildId: string;
   readonly names: readonly string[];
+  /** `error` also when `filesMissing`. */
   readonly buildStatus: BuildState;
+  /** True: its files are lost with the server's storage pool; build it again. */
+  readonly filesMissing: boolean;
   /** True: others than its owners may use it. */
   readonly isPublic: boolean;
   readonly cpuCount: number;
@@ -75,6 +78,7 @@ export function templateFromJson(value: unknown): TemplateInfo {
     buildId: text(json.buildID) ?? "",
     names: texts(json.names),
     buildStatus: state(json.buildStatus),
+    filesMissing: json.filesMissing === true,
     isPublic: json.public === true,
     cpuCount: Number(json.cpuCount ?? 0),
     memoryMB: Number(json.memoryMB ?? 0),

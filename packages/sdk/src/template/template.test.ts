@@ -168,7 +168,14 @@ test("templates: exists, list, look at, tag, delete", async () => {
   const names: string[] = [];
   for await (const { names: own } of Template.list(options)) names.push(...own);
   expect(names).toEqual(["app", "other"]);
-  expect(await Template.getInfo("app", options)).toMatchObject({ templateId: "t1", buildStatus: "ready", lastUsedAt: undefined });
+  expect(await Template.getInfo("app", options)).toMatchObject({
+    templateId: "t1",
+    buildStatus: "ready",
+    filesMissing: false,
+    lastUsedAt: undefined,
+  });
+  fake.lost = true;
+  expect(await Template.getInfo("app", options)).toMatchObject({ buildStatus: "error", filesMissing: true });
   expect((await Template.getTags("app", options)).map(({ tag }) => tag)).toEqual(["default"]);
   await Template.assignTags("app:v1", "stable", options);
   expect(fake.seen.at(-1)?.body).toEqual({ target: "app:v1", tags: ["stable"] });

@@ -23,6 +23,8 @@ export class FakeTemplates {
   started: unknown;
   hash = "";
   present = false;
+  /** Whether the server has lost the templates' files. */
+  lost = false;
   end: { status: string; reason?: unknown } = { status: "ready" };
   private server: Bun.Server<undefined> | undefined;
 
@@ -39,7 +41,12 @@ export class FakeTemplates {
     this.seen = [];
     this.uploads = [];
     this.present = false;
+    this.lost = false;
     this.end = { status: "ready" };
+  }
+
+  private get template() {
+    return this.lost ? { ...TEMPLATE, buildStatus: "error", filesMissing: true } : TEMPLATE;
   }
 
   private async answer(request: Request): Promise<Response> {
@@ -74,7 +81,7 @@ export class FakeTemplates {
     if (path === "/v2/templates") {
       const next = url.searchParams.get("nextToken");
       const headers: Record<string, string> = next ? {} : { "X-Next-Token": "2" };
-      return Response.json([{ ...TEMPLATE, names: [next ? "other" : "app"] }], { headers });
+      return Response.json([{ ...this.template, names: [next ? "other" : "app"] }], { headers });
     }
     if (path === "/templates/aliases/taken") return Response.json({ code: 403, message: "not yours" }, { status: 403 });
     if (path === "/templates/aliases/app" || path === "/templates/aliases/code-interpreter")
@@ -82,7 +89,7 @@ export class FakeTemplates {
     if (path === "/templates/t1/tags") return Response.json([{ tag: "default", buildID: "b1", createdAt: TEMPLATE.createdAt }]);
     if (path === "/templates/tags") return method === "DELETE" ? new Response(null, { status: 204 }) : Response.json({}, { status: 201 });
     if (path === "/v2/templates/t1" && method === "PATCH") return Response.json({ names: ["app"] });
-    if (path === "/templates/t1" && method === "GET") return Response.json(TEMPLATE);
+    if (path === "/templates/t1" && method === "GET") return Response.json(this.template);
     if (path === "/templates/t1" || path.endsWith("/cancel")) return new Response(null, { status: 204 });
     return Response.json({ code: 404, message: "nothing" }, { status: 404 });
   }

@@ -22,6 +22,7 @@ import { Catalog, DEFAULT_CPU_COUNT } from "./catalog.ts";
 import { TemplateImages } from "./images/template-images.ts";
 import { Triggers } from "./images/triggers.ts";
 import { SnapshotCatalog } from "./snapshots/snapshot-catalog.ts";
+import { TemplateFiles } from "./template-files.ts";
 import type { Templates } from "./templates.ts";
 
 export interface TemplateServicesDeps {
@@ -45,6 +46,7 @@ export interface TemplateServices {
   readonly builds: Builds;
   readonly uploads: Uploads;
   readonly templateImages: TemplateImages;
+  readonly templateFiles: TemplateFiles;
   readonly triggers: Triggers;
   /** Layers in the hands of work in progress. */
   readonly pins: Pins;
@@ -119,7 +121,8 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
       await caches.remove(id);
     },
   });
-  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, triggers: new Triggers({ templates, images }) };
+  const templateFiles = new TemplateFiles(driver);
+  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, templateFiles, triggers: new Triggers({ templates, images }) };
 }
 
 /** The registry for names without one is the operator's own word too. */

@@ -288,6 +288,7 @@ export type Template = {
   readonly buildCount: number;
   readonly envdVersion: string;
   readonly buildStatus: TemplateBuildStatus;
+  readonly filesMissing?: boolean | undefined;
 };
 
 export type TemplateBuildStatus = "waiting" | "building" | "ready" | "error";
@@ -312,6 +313,7 @@ export type TemplateWithBuilds = {
   readonly buildCount: number;
   readonly envdVersion: string;
   readonly buildStatus: TemplateBuildStatus;
+  readonly filesMissing?: boolean | undefined;
   readonly builds: readonly TemplateBuild[];
 };
 

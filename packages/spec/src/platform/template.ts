@@ -297,6 +297,9 @@ const templateFields = {
   buildCount: z.int(),
   envdVersion: z.string(),
   buildStatus: BuildStatusName,
+  filesMissing: z.boolean().optional().openapi({
+    description: "True: its files are lost with the storage pool that they were in; build it again. `buildStatus` is `error` then",
+  }),
 };
 export const ListedTemplate = z.object(templateFields).openapi("Template");
 export type ListedTemplate = z.infer<typeof ListedTemplate>;

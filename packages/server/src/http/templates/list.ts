@@ -32,15 +32,23 @@ export const listTemplatesV2: HandlerOf<typeof routes.listTemplatesV2> = async (
 };
 
 /** `GET /templates/{id}`: with its builds, in pages. */
-export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query, caller, param }, { templates, store }) => {
+export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query, caller, param }, { templates, templateFiles, store }) => {
   const template = templates.find(caller.teamId, param("templateID"));
   const builds = await store.templates.listBuilds(template.record.id);
   const { page, headers } = pageOf(builds, (build) => build.id, query);
-  return json(200, { ...presentListed(template, builds), builds: page.map(presentBuild) }, headers);
+  return json(
+    200,
+    { ...presentListed(template, builds, await templateFiles.areMissing(template)), builds: page.map(presentBuild) },
+    headers,
+  );
 };
 
-function presentAll(found: readonly Template[], { store }: TemplateServices) {
-  return Promise.all(found.map(async (template) => presentListed(template, await store.templates.listBuilds(template.record.id))));
+function presentAll(found: readonly Template[], { store, templateFiles }: TemplateServices) {
+  return Promise.all(
+    found.map(async (template) =>
+      presentListed(template, await store.templates.listBuilds(template.record.id), await templateFiles.areMissing(template)),
+    ),
+  );
 }
 
 interface PageQuery {

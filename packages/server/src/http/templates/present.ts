@@ -15,8 +15,11 @@ export function presentRequested(template: TemplateRecord, build: BuildRecord): 
   return { templateID: template.id, buildID: build.id, public: template.isPublic, names, tags: [...build.tags], aliases };
 }
 
-/** `builds`: all of the template's, newest first. */
-export function presentListed(template: Template, builds: readonly BuildRecord[]): ListedTemplate {
+/**
+ * `builds`: all of the template's, newest first. A template whose files are missing has a status that every client knows to be of no use, and says
+ * beside it what is wrong.
+ */
+export function presentListed(template: Template, builds: readonly BuildRecord[], areFilesMissing: boolean): ListedTemplate {
   const { record } = template;
   const main = mainVersion(template);
   const newest = builds[0];
@@ -37,7 +40,8 @@ export function presentListed(template: Template, builds: readonly BuildRecord[]
     createdBy: null,
     buildCount: builds.length,
     envdVersion: ENVD_VERSION,
-    buildStatus: main ? "ready" : (newest?.status ?? "waiting"),
+    buildStatus: areFilesMissing ? "error" : main ? "ready" : (newest?.status ?? "waiting"),
+    ...(areFilesMissing && { filesMissing: true }),
   };
 }
 

@@ -144,6 +144,19 @@ describe("templates", () => {
     expect((await s.call("GET", "/default-templates")).body).toEqual([base]);
   });
 
+  test("say when their files are lost, in lists and alone, until they are built again", async () => {
+    const lost = [...s.world.layers];
+    s.world.layers.clear();
+    const states = async () => [
+      (await s.call("GET", "/templates")).body.find(({ aliases }: { aliases: string[] }) => aliases[0] === "base"),
+      (await s.call("GET", "/default-templates")).body[0],
+      (await s.call("GET", "/templates/base")).body,
+    ];
+    for (const found of await states()) expect([found.buildStatus, found.filesMissing]).toEqual(["error", true]);
+    for (const [digest, layer] of lost) s.world.layers.set(digest, layer);
+    for (const found of await states()) expect([found.buildStatus, "filesMissing" in found]).toEqual(["ready", false]);
+  });
+
   test("count what is made of them, and are not deleted while it lives", async () => {
     const { sandboxID } = await s.create({ templateID: "default/base:default" });
     const found = (await s.call("GET", "/templates/base")).body;
