@@ -6,7 +6,7 @@ import type { Criu } from "./criu.ts";
 import { markOf, newRun, signalRun } from "./criu-processes.ts";
 
 const POLL_MS = 1;
-const LONGEST_POLL_MS = 10;
+const LONGEST_POLL_MS = 3;
 /** Enough of CRIU's log for a sentence. */
 const LOG_LINES = 4;
 /** How a full disk reads there. */

@@ -11,6 +11,7 @@ import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
 import { checkRoomForMemory } from "./room-for-memory.ts";
 import { watchedPaths } from "./watches.ts";
+import { writeEarly } from "./write-early.ts";
 
 /**
  * What dump and restore have to agree on. Established connections are closed, and those that nobody has
@@ -59,7 +60,7 @@ export async function dumpMemory(
   const { pid } = record.process;
   const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
   const frozenGroups = cgroup.frozenBelow();
-  await runCriu({
+  const ended = runCriu({
     criu,
     forkServer: parts.forkServer,
     server: parts.cgroups.name,
@@ -86,6 +87,7 @@ export async function dumpMemory(
       await whileStill();
     },
   });
+  await Promise.all([ended, writeEarly(images, parts.forkServer, ended)]);
   const missing = ESSENTIAL.find((name) => !existsSync(join(images, name)));
   if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
   // A restore reads them as the root of a sandbox; nobody else can walk to them.

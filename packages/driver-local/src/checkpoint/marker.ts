@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { destroySubvolume } from "../sys/btrfs.ts";
@@ -16,7 +16,13 @@ export async function writeMarker(directory: string, name: string, value: object
   // Images, disk and text are on the disk before the text has its name.
   await flush(directory);
   await rename(aside, join(directory, name));
-  await flush(directory);
+  // The name alone is left to be written, which needs no flush of everything.
+  const opened = await open(directory, "r");
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
+  }
 }
 
 /** Undefined where there is none; `data_loss` for one of a later version. */
