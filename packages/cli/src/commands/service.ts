@@ -1,8 +1,9 @@
-import { AppError } from "@boxyard/core";
+import { AppError, systemClock } from "@boxyard/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { findServer } from "../server-control/ensure.ts";
+import type { ServerFile } from "../server-control/server-file.ts";
 import { makeDataDir } from "../server-control/start.ts";
 import { stopServer } from "../server-control/stop.ts";
 import { ask, installUnit, isInstalled, removeUnit, requireSystemd, unitFor, unitPath } from "../service/systemd.ts";
@@ -15,6 +16,9 @@ interface ServiceOptions {
 /** As `systemctl status` has it. */
 const NOT_RUNNING = 3;
 const NOT_INSTALLED = 4;
+/** How long a server may take until it answers. */
+const SERVING_LIMIT_MS = 60_000;
+const POLL_MS = 100;
 
 const INSTALL_HELP = `
 The service runs the server from where it is now, with the variables BOXYARD_… and DATABASE_URL of this moment (kept in $BOXYARD_DATA/service.env).
@@ -50,9 +54,22 @@ async function install({ name, print }: ServiceOptions, context: CliContext): Pr
   makeDataDir(config);
   await stopServer(config.dataDir, signal);
   installUnit(name, config);
-  const server = await findServer(config.dataDir);
+  const server = await untilServing(name, context);
   await output.line(`The service ${name} is installed${server ? `; the server runs at ${server.url}` : " and starts the server"}.`);
 }
+
+/** systemd is content as soon as the server's program runs. The next command must find the server, or it would start one beside it. */
+async function untilServing(name: string, { config, signal }: CliContext): Promise<ServerFile | undefined> {
+  const deadline = systemClock.monotonic() + SERVING_LIMIT_MS;
+  for (;;) {
+    const server = await findServer(config.dataDir);
+    if (server || systemClock.monotonic() > deadline || !isStarting(name)) return server;
+    await systemClock.sleep(POLL_MS, signal);
+  }
+}
+
+/** `activating` is also between two tries of one that has failed. */
+const isStarting = (name: string): boolean => ["active", "activating"].includes(ask("is-active", `${name}.service`).said);
 
 async function status({ name }: ServiceOptions, context: CliContext): Promise<void> {
   const { config, output } = context;
