@@ -14,6 +14,7 @@ import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
 import { sdk } from "./sdk.ts";
 import { snapshot } from "./snapshot.ts";
+import { soak } from "./soak.ts";
 import { startFromMemory } from "./start-from-memory.ts";
 import { templateCached } from "./template-cached.ts";
 import { templateMemory } from "./template-memory.ts";
@@ -44,6 +45,7 @@ export const benches: readonly Bench[] = [
   templateMemory,
   startFromMemory,
   codeInterpreter,
+  soak,
 ];
 
 /** Promises that nothing here measures, and why. */

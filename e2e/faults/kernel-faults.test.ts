@@ -1,4 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { type ApiReply, eventually } from "@boxyard/testkit";
 import { keptSandboxes, openDescriptors } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
@@ -32,6 +34,18 @@ const MORE: readonly KernelFault[] = [
   error("ioctl", "EIO"),
   { calls: "mkdir,mkdirat", answer: { delayMs: 500 } },
   { calls: "rename,renameat,renameat2", answer: { delayMs: 500 } },
+];
+
+const BUILD_FAULTS: readonly KernelFault[] = [error("openat", "EMFILE"), error("fchownat,fchown,lchown", "EIO")];
+const MORE_BUILD_FAULTS: readonly KernelFault[] = [
+  error("mkdir,mkdirat", "ENOSPC"),
+  error("write", "ENOSPC"),
+  error("rename,renameat,renameat2", "EROFS"),
+  error("ioctl", "EIO"),
+  error("pwrite64", "EIO"),
+  error("clone,fork,vfork", "EAGAIN"),
+  error("mount", "EIO"),
+  error("read", "EIO"),
 ];
 
 interface Subject {
@@ -108,6 +122,51 @@ for (const fault of [...FAULTS, ...(readFaultsConfig().isDeep ? MORE : [])]) {
     await again.client.kill();
     await clear();
     expect((await fetch(`${platform().apiUrl}/health`)).headers.has("Boxyard-Degraded")).toBe(false);
+  }, 240_000);
+}
+
+interface Build {
+  readonly status: string;
+  readonly reason?: { readonly message: string };
+}
+
+/** Has a build of one step begun, which no cache has, and gives how to ask for it. Undefined when it was refused. */
+async function beginBuild(name: string): Promise<(() => Promise<Build>) | undefined> {
+  const requested = await platform().api({ method: "POST", path: "/v3/templates", body: { name } });
+  if (requested.status !== 202) return undefined;
+  const { templateID, buildID } = requested.body as { templateID: string; buildID: string };
+  const path = `/templates/${templateID}/builds/${buildID}`;
+  const steps = [{ type: "RUN", args: [`head -c 3000000 /dev/urandom > /root/noise; echo ${name} > /root/name`, "root"] }];
+  const { status } = await platform().api({ method: "POST", path: `/v2${path}`, body: { fromTemplate: "base", steps } });
+  if (status !== 202) return undefined;
+  return async () => (await platform().api({ path: `${path}/status` })).body as Build;
+}
+
+const hasEnded = (status: string | undefined) => status === "ready" || status === "error";
+const inTheMaking = () => readdirSync(join(platform().dataDir, "pool/making"));
+
+for (const fault of [...BUILD_FAULTS, ...(readFaultsConfig().isDeep ? MORE_BUILD_FAULTS : [])]) {
+  test(`a build ends and says why, and nothing of it is left, with ${nameOf(fault)}`, async () => {
+    const name = `faults-${crypto.randomUUID().slice(0, 8)}`;
+    const look = await withFault(platform().pid, fault, async () => {
+      const asked = await beginBuild(name);
+      // Where the store takes no changes now, the end is written afterwards.
+      await eventually("it ends", async () => !asked || hasEnded((await asked()).status), { withinMs: 10_000 }).catch(() => {});
+      return asked;
+    });
+    let build: Build | undefined;
+    const ended = async () => {
+      build = await look?.();
+      return look === undefined || hasEnded(build?.status);
+    };
+    await eventually("the build ends", ended, { withinMs: 60_000 });
+    if (readFaultsConfig().isDeep) console.log(nameOf(fault), build?.status, build?.reason?.message);
+    expect(build?.reason?.message ?? "").not.toContain("its log says why");
+    await eventually("nothing is in the making", () => inTheMaking().length === 0, { withinMs: 30_000 });
+    const again = await beginBuild(`${name}-again`);
+    await eventually("it can be built", async () => (await again?.())?.status === "ready", { withinMs: 60_000 });
+    await Promise.all([name, `${name}-again`].map((of) => platform().api({ method: "DELETE", path: `/templates/${of}` })));
+    await clear();
   }, 240_000);
 }
 

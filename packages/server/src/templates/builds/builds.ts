@@ -12,6 +12,7 @@ import type { BuildLayers } from "./finish/build-layers.ts";
 import type { KeepStartedDeps } from "./finish/keep-started.ts";
 import { BuildFailure } from "./log/build-failure.ts";
 import { BuildLog } from "./log/build-log.ts";
+import { explain } from "./log/explain.ts";
 import type { BuildOrder } from "./order/build-order.ts";
 import { toOrder } from "./order/read-order.ts";
 import { runBuild } from "./run-build.ts";
@@ -248,7 +249,7 @@ export class Builds {
       logger.info({ buildId: build.id, templateId: build.templateId, ms: Math.round(clock.monotonic() - startedAt) }, "template built");
     } catch (error) {
       const cause = signal.aborted ? signal.reason : error;
-      const { message, step } = this.explain(cause);
+      const { message, step } = explain(cause);
       log.add(`Build failed: ${message}`, step, "error");
       await log.flush().catch(() => {});
       await this.fail(build, message, step);
@@ -259,12 +260,6 @@ export class Builds {
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  private explain(error: unknown): { message: string; step?: string } {
-    if (error instanceof BuildFailure) return { message: error.message, ...(error.step === undefined ? {} : { step: error.step }) };
-    if (isAppError(error) && error.code !== "internal") return { message: error.message };
-    return { message: "The server could not build the template; its log says why" };
   }
 
   private async succeed(build: BuildRecord, spec: TemplateSpec): Promise<void> {
