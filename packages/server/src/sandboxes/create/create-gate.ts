@@ -1,4 +1,4 @@
-import { AppError, type Clock } from "@boxyard/core";
+import { AppError, type Clock, Semaphore } from "@boxyard/core";
 
 export interface GateLimits {
   /** Creates worked on at once. */
@@ -9,71 +9,58 @@ export interface GateLimits {
   readonly waitMs: number;
 }
 
-interface Waiter {
-  readonly enter: () => void;
-}
-
 /** Lets a bounded number of creates work at once, and a bounded number wait, in their order. */
 export class CreateGate {
   private readonly limits: GateLimits;
   private readonly clock: Clock;
-  private inside = 0;
-  private readonly waiting = new Set<Waiter>();
+  private readonly places: Semaphore;
+  /** Creates that work or wait. */
+  private present = 0;
 
   constructor(limits: GateLimits, clock: Clock) {
     this.limits = limits;
     this.clock = clock;
+    this.places = new Semaphore(limits.concurrent);
   }
 
   /** Runs `work` when its turn comes. Throws `resource_exhausted` when the queue is full, `unavailable` after too long a wait. */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (this.inside >= this.limits.concurrent) await this.wait(signal);
-    else this.inside += 1;
+    const { concurrent, queued } = this.limits;
+    const waits = this.present >= concurrent;
+    if (this.present >= concurrent + queued) throw tooMany();
+    this.present += 1;
     try {
+      using _place = await (waits ? this.wait(signal) : this.places.enter(signal));
       return await work();
     } finally {
-      this.leave();
+      this.present -= 1;
     }
   }
 
-  private async wait(signal: AbortSignal): Promise<void> {
-    if (this.waiting.size >= this.limits.queued) {
-      throw new AppError("resource_exhausted", "Too many sandboxes are being created at once; try again in a moment", {
-        reason: "too_many_creates",
-        details: { retryAfter: 1 },
-      });
-    }
-    const stop = new AbortController();
-    const turn = Promise.withResolvers<"turn">();
-    const waiter: Waiter = { enter: () => turn.resolve("turn") };
-    this.waiting.add(waiter);
-    const limit = this.clock.sleep(this.limits.waitMs, AbortSignal.any([signal, stop.signal])).then(() => "late" as const);
+  private async wait(signal: AbortSignal): Promise<Disposable> {
+    const [late, stop] = [new AbortController(), new AbortController()];
+    void this.clock.sleep(this.limits.waitMs, stop.signal).then(
+      () => late.abort(tooLate()),
+      () => {},
+    );
     try {
-      const outcome = await Promise.race([turn.promise, limit]);
-      if (outcome === "turn") return;
-      throw new AppError("unavailable", "The server is busy creating other sandboxes; try again", {
-        reason: "sandbox_capacity_unavailable",
-        details: { retryAfter: 2 },
-      });
-    } catch (error) {
-      // A turn that came together with the end of the wait must not get lost.
-      if (!this.waiting.has(waiter)) this.leave();
-      throw error;
+      return await this.places.enter(AbortSignal.any([signal, late.signal]));
     } finally {
-      this.waiting.delete(waiter);
       stop.abort();
-      limit.catch(() => {});
     }
   }
+}
 
-  /** Hands the place to the next in the queue, if there is one. */
-  private leave(): void {
-    const [next] = this.waiting;
-    if (!next) {
-      this.inside -= 1;
-      return;
-    }
-    this.waiting.delete(next);
-    next.enter();
-  }
+function tooMany(): AppError {
+  return new AppError("resource_exhausted", "Too many sandboxes are being created at once; try again in a moment", {
+    reason: "too_many_creates",
+    details: { retryAfter: 1 },
+  });
+}
+
+function tooLate(): AppError {
+  return new AppError("unavailable", "The server is busy creating other sandboxes; try again", {
+    reason: "sandbox_capacity_unavailable",
+    details: { retryAfter: 2 },
+  });
 }
