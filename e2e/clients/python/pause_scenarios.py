@@ -46,6 +46,32 @@ async def auto_pause(flavour):
         await do(sandbox.kill())
 
 
+async def traffic_wakes(flavour):
+    """With `auto_resume` the next request to a sandbox that was paused brings it back."""
+    do, eventually = _tools()
+    sandbox = await do(flavour.Sandbox.create(timeout=120, lifecycle={"on_timeout": "pause", "auto_resume": True}))
+    try:
+        sleeper = await do(sandbox.commands.run("exec sleep 1000", background=True))
+        await do(sandbox.set_timeout(0))
+
+        async def is_paused():
+            return (await do(sandbox.get_info())).state.value == "paused"
+
+        await eventually("it is paused", is_paused, 30)
+
+        async def is_woken():
+            """A request that comes while the pause is still under way may be answered before it, or be broken off."""
+            try:
+                found = await do(sandbox.commands.list())
+            except Exception:
+                return False
+            return sleeper.pid in [entry.pid for entry in found] and (await do(sandbox.get_info())).state.value == "running"
+
+        await eventually("a request wakes it", is_woken)
+    finally:
+        await do(sandbox.kill())
+
+
 async def disk_only(flavour):
     """Without its memory it boots again: files are there, processes are not."""
     do, _ = _tools()
@@ -85,6 +111,8 @@ async def fork_and_snapshot(flavour):
             await is_a_copy(copy)
             same(await do(copy.kill()), True)
         snapshot = await do(sandbox.create_snapshot())
+        pages = flavour.Sandbox.list_snapshots(sandbox_id=sandbox.sandbox_id)
+        same([one.snapshot_id for one in await do(pages.next_items())], [snapshot.snapshot_id])
         clone = await do(flavour.Sandbox.create(snapshot.snapshot_id, envs={"OF": "clone"}))
         try:
             await is_a_copy(clone)
@@ -93,3 +121,14 @@ async def fork_and_snapshot(flavour):
             await do(clone.kill())
         same(await do(flavour.Sandbox.delete_snapshot(snapshot.snapshot_id)), True)
         same(await do(flavour.Sandbox.delete_snapshot(snapshot.snapshot_id)), False)
+        # Its disk alone, under a name that others start from.
+        name = f"named-{sandbox.sandbox_id}"
+        named = await do(sandbox.create_snapshot(name=name, mode="filesystem"))
+        same(any(name in one for one in named.names), True)
+        booted = await do(flavour.Sandbox.create(name))
+        try:
+            same(await do(booted.files.read("work.txt")), "done")
+            same([entry.pid for entry in await do(booted.commands.list())], [])
+        finally:
+            await do(booted.kill())
+        same(await do(flavour.Sandbox.delete_snapshot(named.snapshot_id)), True)

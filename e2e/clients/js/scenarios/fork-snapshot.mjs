@@ -39,5 +39,14 @@ export default async function (client) {
     await clone.kill();
     assert.equal(await Sandbox.deleteSnapshot(snapshotId), true);
     assert.equal(await Sandbox.deleteSnapshot(snapshotId), false);
+
+    // By its id alone, and with a name that others start from.
+    const name = `named-${sandbox.sandboxId}`;
+    const named = await Sandbox.createSnapshot(sandbox.sandboxId, { name });
+    assert.ok(named.names.some((one) => one.includes(name)));
+    const other = await Sandbox.create(name);
+    await isACopy(other);
+    await other.kill();
+    assert.equal(await Sandbox.deleteSnapshot(named.snapshotId), true);
   });
 }

@@ -76,6 +76,16 @@ export default async function (client) {
       sandbox = await Sandbox.connect(sandbox.sandboxId);
       assert.equal((await sandbox.commands.run("ls | wc -l")).stdout, `${round + 1}\n`);
     }
+    // By its id alone; and without its memory, which older clients can't ask for.
+    assert.equal(await (Sandbox.pause ?? Sandbox.betaPause).call(Sandbox, sandbox.sandboxId), true);
+    sandbox = await Sandbox.connect(sandbox.sandboxId);
+    if (sandbox.pause) {
+      await sandbox.commands.run("exec sleep 1000", { background: true });
+      assert.equal(await sandbox.pause({ keepMemory: false }), true);
+      sandbox = await Sandbox.connect(sandbox.sandboxId);
+      assert.deepEqual(await sandbox.commands.list(), []);
+      assert.equal((await sandbox.commands.run("ls | wc -l")).stdout, "3\n");
+    }
     const before = (await sandbox.commands.run(BOOT_ID)).stdout;
     assert.equal((await sandbox.commands.run(BOOT_ID)).stdout, before);
     await pauseOf(sandbox);
