@@ -1,6 +1,7 @@
 import { AppError, type Clock, HTTP_STATUS } from "@boxyard/core";
 import type { BodyBudget } from "./body/budget.ts";
 import { BODY_IDLE } from "./body/read-body.ts";
+import { errnoOf } from "./sys/errno-of.ts";
 import type { CallTrace } from "./trace.ts";
 
 /*
@@ -194,9 +195,15 @@ export function closing(error: unknown): Readonly<Record<string, string>> {
   return error instanceof AppError && error.reason === BODY_IDLE ? { Connection: "close" } : {};
 }
 
-/** Any failure of an HTTP route as its answer. What is not an `AppError` says nothing but 500: its text may hold what is not the caller's. */
+/** What a failure that nobody has a sentence for says: no text of its own, which may hold what is not the caller's, but the kernel's error. */
+export function internalText(error: unknown): string {
+  const errno = errnoOf(error);
+  return errno === undefined ? "internal error" : `internal error: the sandbox's kernel answered ${errno}`;
+}
+
+/** Any failure of an HTTP route as its answer. */
 export function httpErrorOf(error: unknown): Response {
-  if (!(error instanceof AppError)) return jsonError(500, "internal error");
+  if (!(error instanceof AppError)) return jsonError(500, internalText(error));
   const status = error.reason === BODY_IDLE ? 408 : error.details.httpStatus;
   return jsonError(typeof status === "number" ? status : HTTP_STATUS[error.code], error.message, closing(error));
 }

@@ -1,10 +1,10 @@
 import { AppError, HTTP_STATUS } from "@boxyard/core";
-import { closing } from "../contracts.ts";
+import { closing, internalText } from "../contracts.ts";
 
-/** The `error` object of the Connect protocol. What is not an `AppError` says nothing but that it is ours to mend. */
+/** The `error` object of the Connect protocol. What is not an `AppError` says nothing but the kernel's error, or that it is ours to mend. */
 export function connectError(error: unknown): { code: string; message: string } {
   if (error instanceof AppError) return { code: error.code, message: error.message };
-  return { code: "internal", message: "internal error" };
+  return { code: "internal", message: internalText(error) };
 }
 
 /** A unary failure: JSON body, and the HTTP status that belongs to the code. */

@@ -15,8 +15,12 @@ const PACKET_BYTES = 32 * 1024;
 /** The kernel takes 6 MiB of arguments and environment at most; launch must not become large with what it would refuse. */
 const MOST_BYTES = 7 * 1024 * 1024;
 const EAGAIN = 11;
+const ENOMEM = 12;
+const EMFILE = 24;
 const EPIPE = 32;
 const ECONNRESET = 104;
+/** Too many descriptors under way to launch. */
+const ETOOMANYREFS = 109;
 
 interface Pending {
   readonly order: LaunchOrder;
@@ -69,6 +73,7 @@ export class Helper {
       return "gone";
     }
     if (errno === EAGAIN) return "full";
+    if (errno === EMFILE || errno === ENOMEM || errno === ETOOMANYREFS) throw processLimit();
     if (errno !== 0) throw launchFailed(`its helper cannot be asked (errno ${errno})`);
     const pending = { order, started: Promise.withResolvers<Launched>(), ended: Promise.withResolvers<number | undefined>() };
     this.pending.set(id, pending);
