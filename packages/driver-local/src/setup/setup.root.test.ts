@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await data?.remove();
-}, 30_000);
+}, 120_000);
 
 /** Notes the stages that were run. */
 function recorder(): Reporter & { readonly ran: string[] } {
@@ -119,9 +119,9 @@ test("the guest bundle runs in an empty tree, by its own loader", async () => {
     mount -t tmpfs t /mnt; mkdir /mnt/.boxyard /mnt/proc /mnt/dev; mount --bind ${bundle} /mnt/.boxyard; mount --rbind /dev /mnt/dev; mount -t proc p /mnt/proc
     ip link set lo up
     env -i PATH=/usr/sbin:/usr/bin ${environment} BOXYARD_INIT_KEY=k chroot /mnt /.boxyard/init -- /.boxyard/agent >/dev/null 2>&1 &
-    curl --silent --retry 50 --retry-connrefused --retry-delay 0 --retry-max-time 20 -o /dev/null -w '%{http_code}' http://127.0.0.1:${AGENT_PORT}/health`;
+    curl --silent --retry 80 --retry-connrefused --retry-delay 1 --retry-max-time 80 -o /dev/null -w '%{http_code}' http://127.0.0.1:${AGENT_PORT}/health`;
   expect(await runCommand(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-ec", script])).toBe("204");
-}, 30_000);
+}, 120_000);
 
 test("killed at any moment, the next set-up goes on and leaves no halves", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "boxyard-data-"));
@@ -148,7 +148,7 @@ test("killed at any moment, the next set-up goes on and leaves no halves", async
     if (isPoolMounted(dataDir)) await unmountPool(dataDir);
     rmSync(dataDir, { recursive: true });
   }
-}, 60_000);
+}, 240_000);
 
 test("after a reboot (the pool is not mounted) only the pool is done again", async () => {
   await runSetup(data.config, silentReporter);
