@@ -30,7 +30,8 @@ export class CreateGate {
     if (this.present >= concurrent + queued) throw tooMany();
     this.present += 1;
     try {
-      using _place = await (waits ? this.wait(signal) : this.places.enter(signal));
+      // Who need not wait is not turned away here: the work itself says what becomes of a client that has gone.
+      using _place = await (waits ? this.wait(signal) : this.places.enter(new AbortController().signal));
       return await work();
     } finally {
       this.present -= 1;
