@@ -7,7 +7,7 @@ import { eventually } from "@boxyard/testkit";
 import { pool as poolCheck } from "../doctor/checks/storage.ts";
 import { exec, initAgent } from "../testing/exec.ts";
 import { TestMachine } from "../testing/machine.ts";
-import { isPoolReadOnly } from "./mount.ts";
+import { isPoolMounted, isPoolReadOnly } from "./mount.ts";
 
 /* A pool that may grow to 8 GiB on a disk of 2 GiB. */
 
@@ -50,6 +50,8 @@ function freeOnDisk(): number {
   return bavail * bsize;
 }
 
+const isWritable = () => isPoolMounted(machine.dataDir) && !isPoolReadOnly(machine.dataDir);
+
 async function upload({ host, agentPort }: AgentAddress, path: string, bytes: number): Promise<[number, string]> {
   const response = await fetch(`http://${host}:${agentPort}/files?path=${path}&username=root`, {
     method: "POST",
@@ -91,7 +93,7 @@ test("when others fill that disk: creates are refused, doctor says why, sandboxe
   await machine.driver.destroy(handle);
   expect(await machine.driver.list()).toEqual([]);
   rmSync(join(disk(), "ballast"));
-  await eventually("the pool is mounted anew", () => !isPoolReadOnly(machine.dataDir), { withinMs: 30_000 });
+  await eventually("the pool is mounted anew", () => isWritable(), { withinMs: 30_000 });
   await machine.destroyAll();
   const again = await boot();
   expect((await exec(again.address, write(4))).output).toContain("all of it");
@@ -116,4 +118,14 @@ test("a pool that takes no writes answers uploads with 507, can be released, and
   await machine.destroyAll();
   const again = await boot();
   expect((await exec(again.address, "echo works")).output).toBe("works\n");
+});
+
+test("a pool that could not be mounted anew at once is mounted later by itself", async () => {
+  await machine.destroyAll();
+  const unmount = () => Bun.spawnSync(["umount", join(machine.dataDir, "pool")]).exitCode === 0;
+  await eventually("nobody has the pool open for a moment, and it is unmounted", unmount);
+  await eventually("the pool is mounted", isWritable, { withinMs: 30_000 });
+  const { address, handle } = await boot();
+  expect((await exec(address, "echo works")).output).toBe("works\n");
+  await machine.driver.destroy(handle);
 });

@@ -59,7 +59,7 @@ export async function mountPool(dataDir: string): Promise<void> {
   try {
     // Held by sandboxes it would not come back: the kernel mounts what it has given up only when nobody uses it any more.
     if (isPoolReadOnly(dataDir) && !isHeldBySandboxes(dataDir)) tryUnmount(paths.root);
-    if (!isPoolMounted(dataDir)) mountImage(paths.image, paths.root);
+    if (!isPoolMounted(dataDir)) await mountOnceFree(paths.image, paths.root);
     // The disk below it is still full, or sandboxes hold it: what can be done without writing (ending them, releasing it) goes on.
     if (isPoolReadOnly(dataDir)) return;
     // The rest repairs what a process killed right after the mount, or an older version, has left undone.
@@ -84,6 +84,19 @@ function tryUnmount(root: string): void {
     umount2(root);
   } catch (error) {
     if (!hasErrno(error, "EBUSY")) throw error;
+  }
+}
+
+/** Sandboxes that held a file system which the kernel has given up may be ending just now; until they have ended, the same one cannot be mounted. */
+async function mountOnceFree(image: string, root: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      mountImage(image, root);
+      return;
+    } catch (error) {
+      if (!hasErrno(error, "EINVAL") || attempt === 20) throw error;
+      await Bun.sleep(100);
+    }
   }
 }
 

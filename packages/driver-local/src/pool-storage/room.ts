@@ -7,6 +7,7 @@ import { isReadOnly } from "./mount.ts";
 import { poolPaths } from "./paths.ts";
 
 const SECTOR = 512;
+const BTRFS_ROOT_INODE = 256;
 /** An image of which so much is on the disk takes no more of it. */
 const ALLOCATED = 0.98;
 /** Shares of the reserve that are still free above it when growth is paused, and when it goes on (more, or it would stop and go with every file). */
@@ -26,10 +27,10 @@ export interface Growth {
   readonly what: "pool_full" | "host_disk_full" | "pool_read_only";
 }
 
-/** Data that the kernel has taken and not yet written counts as written. */
+/** A pool that could not be mounted anew takes no writes either. Data that the kernel has taken and not yet written counts as written. */
 export function growthIn(dataDir: string, reserve: Reserve): Growth {
   const { root, image } = poolPaths(dataDir);
-  if (isReadOnly(root)) return { what: "pool_read_only", bytes: 0, pauseBytes: 1, resumeBytes: 1, reserveBytes: 0 };
+  if (!isMounted(root) || isReadOnly(root)) return { what: "pool_read_only", bytes: 0, pauseBytes: 1, resumeBytes: 1, reserveBytes: 0 };
   const pool = statfsSync(root);
   const ofPool = growth("pool_full", pool.bavail * pool.bsize - underWay(root), poolReserve(pool.blocks * pool.bsize, reserve));
   if (isAllocated(image)) return ofPool;
@@ -41,6 +42,11 @@ export function growthIn(dataDir: string, reserve: Reserve): Growth {
 export function roomIn(dataDir: string, reserve: Reserve): PoolRoom {
   const { blocks, bsize } = statfsSync(poolPaths(dataDir).root);
   return { diskLimitBytes: blocks * bsize, diskFreeBytes: Math.max(0, growthIn(dataDir, reserve).bytes) };
+}
+
+/** True when it is the root of a btrfs, as a mounted pool is. Asked many times a second, so without a look at all mounts of the machine. */
+function isMounted(root: string): boolean {
+  return statSync(root).ino === BTRFS_ROOT_INODE;
 }
 
 /** True when the image has its blocks: what happens on the disk below it does not matter then. */
