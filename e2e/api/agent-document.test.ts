@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { Sandbox } from "@boxyard/sdk";
 import { OpenApiDocument } from "../support/openapi.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
@@ -61,6 +62,13 @@ test("every operation of a real sandbox answers as the agent's document says", a
   await call("get /health");
   await call("get /metrics");
   await call("get /envs");
+  // Nothing may be written there, which is no error that the agent knows: it notes it.
+  expect(
+    await call("post /files", { ...{ type: "application/octet-stream", body: "x" }, query: "?path=/proc/sys/kernel/ostype" }),
+  ).toMatchObject({ code: 500 });
+  expect(await call("get /boxyard/log")).toContainEqual(expect.stringMatching(/^\d{4}-\S+Z POST \/files failed: /));
+  await using ours = await Sandbox.connect(sandbox.id, { apiUrl: platform().apiUrl, apiKey: platform().apiKey });
+  expect(await ours.getAgentLog()).toHaveLength(1);
   expect(await call("post /files", { ...raw, query: "?path=a", headers: { "X-Metadata-Kind": "note" } })).toEqual([
     { path: "/home/user/a", name: "a", type: "file", metadata: { kind: "note" } },
   ]);

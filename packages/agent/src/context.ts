@@ -11,6 +11,7 @@ import { fileRoutes, filesystemHandlers } from "./files/index.ts";
 import { freezeRoute, unfreezeRoute } from "./http/freeze.ts";
 import { envsRoute, healthRoute } from "./http/health.ts";
 import { initRoute } from "./http/init.ts";
+import { logRoute } from "./http/log.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { LIMITS } from "./limits.ts";
 import { LogRing } from "./log-ring.ts";
@@ -61,6 +62,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
         healthRoute,
         envsRoute(state),
         metricsRoute(usage),
+        logRoute(log),
         initRoute({ ...config, state, freezer, oomKills, bodies: ctx.bodies, initKey, onReady: () => launcher.warmUp() }),
         freezeRoute(freezer, oomKills),
         unfreezeRoute(freezer),

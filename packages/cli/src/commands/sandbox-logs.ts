@@ -1,6 +1,7 @@
 import { NotFoundError, Sandbox, type SandboxLogEntry } from "@boxyard/sdk";
 import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
+import { attachSandbox } from "../sandbox-ref.ts";
 
 export interface LogsOptions {
   readonly follow?: boolean;
@@ -29,6 +30,12 @@ export async function logs(id: string, options: LogsOptions, context: CliContext
     if (!running || context.signal.aborted) return;
     await Bun.sleep(POLL_MS);
   }
+}
+
+/** Prints the agent's own lines, of a sandbox that runs. */
+export async function agentLogs(id: string, { json }: Pick<LogsOptions, "json">, context: CliContext): Promise<void> {
+  const sandbox = await attachSandbox(id, context, connectionToRead);
+  for (const line of await sandbox.getAgentLog()) await context.output.line(json ? JSON.stringify(line) : line);
 }
 
 async function isThere(id: string, target: Awaited<ReturnType<typeof connectionToRead>>): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { CliContext } from "../context.ts";
 import { collectEnv, collectPairs, parseCount, parseSeconds } from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 import * as actions from "./sandbox-actions.ts";
-import { LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
+import { agentLogs, LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
 
 const STATES = ["running", "paused"] as const;
 
@@ -42,7 +42,11 @@ export function configure(command: Command, context: CliContext): void {
     .addOption(new Option("--level <level>", "the lowest").choices(LEVELS))
     .option("--search <text>", "only lines that hold this text")
     .option("--json", "print each line as JSON")
-    .action(async (id: string, options: LogsOptions) => logs(await resolveSandbox(id, await connectionToRead(context)), options, context));
+    .option("--agent", "what the sandbox's agent noted of itself")
+    .action(async (id: string, options: LogsOptions & { agent?: boolean }) => {
+      if (options.agent) return agentLogs(id, options, context);
+      return logs(await resolveSandbox(id, await connectionToRead(context)), options, context);
+    });
 }
 
 function configureLife(command: Command, context: CliContext): void {

@@ -1,15 +1,17 @@
 import { AGENT_PORT } from "@boxyard/spec";
 import { asyncDispose } from "../async-dispose.ts";
 import { Commands } from "../commands/commands.ts";
+import type { CallContext } from "../connection/agent-call.ts";
 import { type AgentAddress, agentBaseUrl, createSandboxTransport, probeHealth } from "../connection/agent-connection.ts";
 import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
-import { probeOf } from "../connection/lost-connection.ts";
+import { type Probe, probeOf } from "../connection/lost-connection.ts";
 import { type RequestOptions, RequestScope } from "../connection/request-scope.ts";
 import { type BoxyardError, ConnectionError } from "../errors.ts";
 import { Files } from "../files/files.ts";
 import { Git } from "../git/git.ts";
 import { Pty } from "../pty/pty.ts";
+import { agentLog } from "./agent-log.ts";
 import { fileUrl } from "./file-url.ts";
 import { Paginator } from "./paginator.ts";
 import { domainOf, fetchPort, type PortAccess, type PortFetchOpts, portAccess, portUrl } from "./port-access.ts";
@@ -47,6 +49,7 @@ export class Sandbox {
   private readonly api: ApiClient;
   private readonly address: AgentAddress;
   private readonly domain: string | undefined;
+  private readonly metadata: CallContext["metadata"] & { readonly probe: Probe };
 
   private constructor(api: ApiClient, access: SandboxAccess) {
     this.api = api;
@@ -55,11 +58,11 @@ export class Sandbox {
     this.domain = access.domain;
     this.address = { sandboxId: access.sandboxId, accessToken: access.accessToken, baseUrl: agentBaseUrl(api.config) };
     const transport = createSandboxTransport(this.address);
-    const metadata = { version: access.envdVersion, probe: probeOf(() => probeHealth(this.address), api.runs) };
-    this.commands = new Commands(transport, api.config, metadata);
-    this.pty = new Pty(transport, api.config, metadata);
+    this.metadata = { version: access.envdVersion, probe: probeOf(() => probeHealth(this.address), api.runs) };
+    this.commands = new Commands(transport, api.config, this.metadata);
+    this.pty = new Pty(transport, api.config, this.metadata);
     this.git = new Git(this.commands);
-    this.files = new Files(transport, api.config, metadata, this.address);
+    this.files = new Files(transport, api.config, this.metadata, this.address);
   }
 
   /** Starts a sandbox from a template (default `base`). */
@@ -164,6 +167,11 @@ export class Sandbox {
   /** What happened to the sandbox, oldest first. */
   getLogs(opts: RequestOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> {
     return calls.getSandboxLogs(this.api, this.sandboxId, opts, opts);
+  }
+
+  /** What the sandbox's agent noted of itself, oldest first: its last lines. `NotFoundError`: the agent is too old to tell. */
+  getAgentLog(opts: RequestOptions = {}): Promise<string[]> {
+    return agentLog(this.address, { config: this.api.config, metadata: this.metadata }, opts);
   }
 
   /** Ends the sandbox with all that is in it. False when it was gone already. */

@@ -90,6 +90,15 @@ export const agentRoutes = {
     request: { headers: RoutingHeaders },
     responses: { 200: json(z.record(z.string(), z.string()), "By name"), ...agentErrors() },
   }),
+  log: route({
+    method: "get",
+    path: "/boxyard/log",
+    operationId: "getBoxyardLog",
+    tags: ["Boxyard"],
+    summary: "What the agent noted of itself (an extension of Boxyard's)",
+    request: { headers: RoutingHeaders },
+    responses: { 200: json(z.array(z.string()), "Lines, oldest first: time (RFC 3339), message"), ...agentErrors(404) },
+  }),
   freeze: route({
     method: "post",
     path: "/freeze",
