@@ -57,6 +57,18 @@ test("pause, the list of paused ones, resume", async () => {
   expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
 }, 120_000);
 
+test("a sandbox that is paused by its timeout, and used again", async () => {
+  const lifecycle = ["--lifecycle.ontimeout", "pause", "--lifecycle.autoresume"];
+  const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", "base", "--detach", ...lifecycle])).stdout)?.[0] ?? "";
+  // This client's own shortest timeout is half a minute.
+  expect((await platform().api({ method: "POST", path: `/sandboxes/${id}/timeout`, body: { timeout: 0 } })).status).toBe(204);
+  const paused = async () => (await cli(["sandbox", "list", "--state", "paused", "--format", "json"])).stdout;
+  await eventually("it is paused", async () => (await paused()).includes(id), { withinMs: 40_000 });
+  expect((await cli(["sandbox", "resume", id])).exitCode).toBe(0);
+  expect((await cli(["sandbox", "exec", id, "--", "echo", "awake"])).stdout).toBe("awake\n");
+  expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+}, 120_000);
+
 test("a snapshot: created, listed, started from, deleted", async () => {
   const idOf = ({ stdout }: { stdout: string }) => /i[a-z0-9]{20}/.exec(stdout)?.[0] ?? "";
   const id = idOf(await cli(["sandbox", "create", "base", "--detach"]));
