@@ -53,6 +53,8 @@ export function lockDataDir(dataDir: string): DirectoryLock {
   let database: Database | undefined;
   try {
     database = new Database(join(dataDir, "server.lock"), { create: true });
+    // Without a journal on the disk the lock can be had on a full one too, as a removal must.
+    database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return { release: () => database?.close() };
   } catch (cause) {

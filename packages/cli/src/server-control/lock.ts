@@ -38,6 +38,8 @@ export async function acquireLock(dataDir: string, options: { limitMs: number; o
 
 function tryLock(database: Database): boolean {
   try {
+    // Without a journal on the disk the lock can be had on a full one too.
+    database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { readConfig } from "../config.ts";
 import { openStore } from "../context.ts";
 import { nodeIdOf } from "../node-id.ts";
+import { lockDataDir } from "../server-file.ts";
 import { TestServer } from "../testing/test-server.ts";
 
 /** A small disk of its own. */
@@ -76,4 +77,14 @@ test("a store that there is no room for can't be opened, and is named", async ()
   } finally {
     rmSync(ballast());
   }
+});
+
+test("the lock of a data directory can be had on a full disk", () => {
+  const dataDir = join(disk, "locked");
+  mkdirSync(dataDir);
+  fill();
+  const lock = lockDataDir(dataDir);
+  expect(() => lockDataDir(dataDir)).toThrow("Another server is working on");
+  lock.release();
+  rmSync(ballast());
 });
