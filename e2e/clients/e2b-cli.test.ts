@@ -117,7 +117,7 @@ test("a template of a Dockerfile FROM scratch", async () => {
   const name = `cli-${crypto.randomUUID().slice(0, 8)}`;
   try {
     cpSync("/bin/busybox", join(directory, "busybox"));
-    writeFileSync(join(directory, "e2b.Dockerfile"), "FROM scratch\nCOPY busybox /app/\n");
+    writeFileSync(join(directory, "e2b.Dockerfile"), `FROM scratch\nENV NAME=${name}\nCOPY busybox /app/\n`);
     const made = await cli(["template", "create", name, "--path", directory]);
     expect([made.exitCode, made.stdout + made.stderr]).toEqual([0, expect.stringContaining("the image has no user 'user'")]);
     const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", name, "--detach"])).stdout)?.[0] ?? "";
