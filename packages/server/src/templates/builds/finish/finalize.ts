@@ -1,6 +1,7 @@
 import type { ProcessEnd } from "@boxyard/agent-client";
 import { type Clock, plainCommand } from "@boxyard/core";
 import type { Restrictions } from "@boxyard/driver";
+import { tarEnd, tarHeader, tarPadding } from "../../../registry/tar.ts";
 import type { BuildRecord, RunAs, TemplateSpec } from "../../../store/index.ts";
 import { LISTENING_SCRIPT, parseListening } from "../../probe-scripts.ts";
 import { type Ready, readyOf, untilReady } from "../../ready.ts";
@@ -134,20 +135,6 @@ export function templateSpecOf(
 /** A tar of the one file `/.e2b`, which tells programs what they run in (docs/contract/templates.md). */
 export function factsTar({ templateId, id }: BuildRecord): Uint8Array<ArrayBuffer> {
   const text = Buffer.from(`ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${id}\n`);
-  const head = Buffer.alloc(512);
-  const field = (at: number, value: string) => head.write(value, at, "latin1");
-  field(0, ".e2b");
-  field(100, "0000644\0");
-  field(108, "0000000\0");
-  field(116, "0000000\0");
-  field(124, `${text.byteLength.toString(8).padStart(11, "0")}\0`);
-  field(136, "00000000000\0");
-  field(148, "        ");
-  field(156, "0");
-  field(257, "ustar\x0000");
-  const sum = head.reduce((total, byte) => total + byte, 0);
-  field(148, `${sum.toString(8).padStart(6, "0")}\0 `);
-  const padded = Buffer.alloc(Math.ceil(text.byteLength / 512) * 512 + 1024);
-  text.copy(padded);
-  return new Uint8Array(Buffer.concat([head, padded]));
+  const parts = [tarHeader(".e2b", text.byteLength), text, tarPadding(text.byteLength), tarEnd()];
+  return new Uint8Array(Buffer.concat(parts));
 }
