@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
 import type { ProcessIdentity } from "../state/record.ts";
-import { KEPT, readMarker, removeKept, writeMarker } from "./marker.ts";
+import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "./marker.ts";
 
 /** One bind mount of a sandbox that CRIU gets by name, because its source lies outside the sandbox. */
 export interface ExternalMount {
@@ -73,7 +73,7 @@ export class Generations {
   /** Makes the directory of a new one, empty; what an attempt that was cut off has left there goes. */
   async begin(incarnation: number): Promise<void> {
     await this.remove(incarnation);
-    mkdirSync(this.imagesOf(incarnation), { recursive: true, mode: 0o700 });
+    makeImages(this.imagesOf(incarnation));
   }
 
   /** Makes it whole: once this resolves, a crash of the machine does not lose it. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { AgentAddress } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { unmountPool } from "../pool-storage/index.ts";
+import { getxattr } from "../sys/libc.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { REAL_PROGRAM } from "../testing/real-program.ts";
@@ -31,6 +32,8 @@ describe("pause and resume", () => {
     // The agent's own memory at least, and no more than the sandbox may have.
     expect(kept.memoryBytes).toBeGreaterThan(1 << 20);
     expect(kept.memoryBytes).toBeLessThan(256 << 20);
+    const image = join(machine.dataDir, "pool/generations", spec.sandboxId, "1/images/pages-1.img");
+    expect(Buffer.from(getxattr(image, "btrfs.compression") ?? []).toString()).toBe("zstd");
     const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
     const address = await driver.address(resumed);
     const count = async () => Number((await exec(address, "cat /root/count")).output);
@@ -60,7 +63,7 @@ while True:
     except OSError: pass # The one that waited was cut off by the pause.
 `;
     await startUnread(before, `exec python3 -c '${program}'`);
-    await eventually("a connection waits", async () => (await exec(before, "ls /root/ready")).output.includes("ready"));
+    await eventually("a connection waits", async () => (await exec(before, "test -e /root/ready")).exitCode === 0);
     await driver.pause(handle, { memory: true }, never);
     const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
     const address = await driver.address(resumed);

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, type SandboxId } from "@boxyard/core";
 import { type SnapshotInfo, snapshotNotFound } from "@boxyard/driver";
 import type { GenerationFile } from "../checkpoint/generation.ts";
-import { KEPT, readMarker, removeKept, writeMarker } from "../checkpoint/marker.ts";
+import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "../checkpoint/marker.ts";
 
 /** What is known of a snapshot beside its disk and its images; written last, so where it is, the snapshot is whole. */
 export interface SnapshotFile extends SnapshotInfo, Pick<GenerationFile, "guest" | "mounts" | "frozenGroups"> {
@@ -82,7 +82,7 @@ export class SnapshotFiles {
 
   /** Before anything stands still. */
   begin(id: string, attempt: CaptureAttempt): void {
-    mkdirSync(this.imagesOf(id), { recursive: true, mode: 0o700 });
+    makeImages(this.imagesOf(id));
     writeFileSync(join(this.pathOf(id), ATTEMPT), JSON.stringify(attempt), { mode: 0o600 });
   }
 
