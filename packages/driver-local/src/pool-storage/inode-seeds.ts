@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { statFd, unlinkAt } from "../sys/at.ts";
 import { createSubvolume, destroySubvolume, snapshotSubvolume, subvolumeId } from "../sys/btrfs.ts";
 import { lockFile } from "../sys/file-lock.ts";
-import { close, O, open } from "../sys/libc.ts";
+import { close, hasErrno, O, open } from "../sys/libc.ts";
 import { poolPaths } from "./paths.ts";
 
 /*
@@ -51,7 +51,7 @@ export class InodeSeeds {
   async get(seed: number): Promise<string> {
     const path = this.pathOf(seed);
     if (existsSync(path)) return path;
-    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    makeDirectory(this.directory);
     const lock = await lockFile(`${this.directory}/lock`);
     try {
       for (let next = 1; next <= seed; next++) if (!existsSync(this.pathOf(next))) await this.make(next);
@@ -83,6 +83,15 @@ export class InodeSeeds {
     rmSync(`${aside}/${HOLD}`, { force: true });
     close(open(`${aside}/${HOLD}`, O.WRONLY | O.CREAT | O.EXCL, 0o600));
     renameSync(aside, this.pathOf(seed));
+  }
+}
+
+/** Not the directories above it: where the pool has gone meanwhile, none is to come back. */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!hasErrno(error, "EEXIST")) throw error;
   }
 }
 
