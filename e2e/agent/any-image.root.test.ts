@@ -100,8 +100,14 @@ describe("the agent runs in any image", () => {
 
   test("nothing at all: commands end with 127 and say why, files work", async () => {
     await inImage("true", null, async (agent) => {
-      const result = await collect(await start(agent, shell("true")));
-      expect([result.end.exitCode, result.stderr]).toEqual([127, "/bin/bash: command not found\n"]);
+      // A line of only words needs no shell, and any other does.
+      for (const [line, missing] of [
+        ["true", "true"],
+        ["true && true", "/bin/bash"],
+      ] as const) {
+        const result = await collect(await start(agent, shell(line)));
+        expect([line, result.end.exitCode, result.stderr]).toEqual([line, 127, `${missing}: command not found\n`]);
+      }
       await allOfFiles(agent);
     });
   });
