@@ -147,6 +147,14 @@ export class SqliteSession implements Session {
     await this.inTurn(() => this.raw.unsafe(`VACUUM INTO '${file.replaceAll("'", "''")}'`));
   }
 
+  /** Puts all that is in the log into the database's file, and begins a log anew. */
+  async renewLog(): Promise<void> {
+    await this.inTurn(async () => {
+      await this.raw.unsafe("PRAGMA journal_mode = DELETE");
+      await this.raw.unsafe("PRAGMA journal_mode = WAL");
+    });
+  }
+
   private async perform<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     const open = new OpenTransaction(this.raw, this.committed);
     this.health.checkFile();

@@ -82,7 +82,7 @@ export class SqlStore implements Store {
     const health = new StoreHealth();
     if ("url" in place) return new SqlStore(new PostgresSession(sql, health), health, place, node, secrets);
     const session = new SqliteSession(sql, health);
-    if (place.file !== ":memory:") health.file = new StoreFile(place.file, (to) => session.copyTo(to));
+    if (place.file !== ":memory:") health.file = new StoreFile(place.file, session);
     return new SqlStore(session, health, place, node, secrets);
   }
 
@@ -93,6 +93,7 @@ export class SqlStore implements Store {
   async probe(): Promise<void> {
     const now = new Date().toISOString();
     try {
+      await this.health.file?.restoreLog();
       this.health.checkFile();
     } catch (error) {
       this.health.failed(error);

@@ -1,7 +1,8 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { eventually } from "@boxyard/testkit";
 import { writeServerFile } from "../server-file.ts";
 import { TestServer } from "../testing/test-server.ts";
@@ -117,5 +118,11 @@ test("a store whose file is moved away and back is whole again by itself", async
   renameSync(`${file}.away`, file);
   await s.server.sweep.once();
   expect((await fetch(`${s.url}/health`)).headers.has("Boxyard-Degraded")).toBe(false);
-  await s.create();
+  const { sandboxID } = await s.create();
+  // What a server that is killed now leaves.
+  const left = join(disk, "mount/left");
+  mkdirSync(left);
+  for (const path of storeFiles(dataDir)) copyFileSync(path, join(left, basename(path)));
+  using database = new Database(join(left, "boxyard.db"));
+  expect(database.query("SELECT id FROM sandboxes").all()).toEqual([{ id: sandboxID }]);
 }, 60_000);

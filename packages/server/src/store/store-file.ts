@@ -8,21 +8,33 @@ import { errnoOf } from "@boxyard/core/node";
  */
 export class StoreFile {
   private readonly path: string;
-  /** Writes a whole copy of the store into an empty file. */
-  private readonly copy: (to: string) => Promise<void>;
+  private readonly database: StoreDatabase;
   private readonly opened: string | undefined;
+  /** True when the database's log has no name any more: what is only in it would be lost with this process. */
+  private isLogRemoved = false;
 
-  constructor(path: string, copy: (to: string) => Promise<void>) {
+  constructor(path: string, database: StoreDatabase) {
     this.path = path;
-    this.copy = copy;
+    this.database = database;
     this.opened = identityOf(path);
   }
 
-  /** What is wrong, if the name does not lead to the file that was opened: `unavailable`, reason `store_lost`. */
+  /**
+   * What is wrong, if the name does not lead to the file that was opened: `unavailable`, reason `store_lost`; `store_unavailable` when that cannot be
+   * seen.
+   */
   trouble(): AppError | undefined {
-    const now = identityOf(this.path);
-    if (now === this.opened) return undefined;
-    const what = now === undefined ? "was deleted" : "was replaced";
+    let now: string | undefined;
+    try {
+      now = identityOf(this.path);
+    } catch (cause) {
+      return new AppError("unavailable", `The store ${this.path} can't be reached (${errnoOf(cause)})`, {
+        reason: "store_unavailable",
+        cause,
+      });
+    }
+    if (now === this.opened && !this.isLogRemoved) return undefined;
+    const what = now === undefined ? "was deleted" : now === this.opened ? "was moved away" : "was replaced";
     const message =
       `The store ${this.path} ${what} while the server runs; the server takes no more changes. ` +
       "'boxyard down', then 'boxyard up -d' goes on with the file that is there; a deleted one is written anew from what the server still has";
@@ -36,9 +48,10 @@ export class StoreFile {
     rmSync(aside, { force: true });
     const fd = openSync(aside, "wx", 0o600);
     try {
-      await this.copy(aside);
+      await this.database.copyTo(aside);
       fsyncSync(fd);
       // The log of the deleted file would be read into the new one.
+      this.isLogRemoved = true;
       for (const end of ["-wal", "-shm"]) rmSync(this.path + end, { force: true });
       linkSync(aside, this.path);
     } finally {
@@ -46,6 +59,21 @@ export class StoreFile {
       rmSync(aside, { force: true });
     }
   }
+
+  /** Once the file that was opened is back after `putBack`, it gets a log again. Repeatable; does nothing in all other cases. */
+  async restoreLog(): Promise<void> {
+    if (!this.isLogRemoved || identityOf(this.path) !== this.opened) return;
+    await this.database.renewLog();
+    this.isLogRemoved = false;
+  }
+}
+
+/** What it needs of the database. */
+export interface StoreDatabase {
+  /** Writes the whole database into `file`, which is empty. */
+  copyTo(file: string): Promise<void>;
+  /** Puts all that is in the log into the database's file, and begins a log anew. */
+  renewLog(): Promise<void>;
 }
 
 /** Device and number of the file of that name; undefined if there is none. */
