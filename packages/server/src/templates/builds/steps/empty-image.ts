@@ -73,9 +73,10 @@ export async function emptyWorkdir(path: string, state: BuildState, ctx: StepCon
   return printed.includes("unchanged") ? next : committed(next, ctx);
 }
 
-/** root archive: packs the whole tree. */
+/** root archive: packs the whole tree. Its own directory is root's: the first step made it for the owner of what it copied. */
 export const COLLECT_SCRIPT = `set -e
 mkdir -p -- "$1" "$(dirname -- "$2")"
+chown 0:0 -- "$1"
 cd -- "$1"
 tar --numeric-owner --xattrs --xattrs-include=security.capability -cf "$2" .
 `;
