@@ -20,6 +20,11 @@ test("a template keeps its triggers for those that begin with it, and not for th
   expect(await triggers({ fromTemplate: "child" })).toEqual({ onBuild: [] });
 });
 
+test("the name of an image that stands for a template is asked of no registry", async () => {
+  expect(await triggers({ fromImage: "boxyard/parent" })).toEqual({ onBuild });
+  expect(await triggers({ fromImage: "e2bdev/base" })).toEqual({ onBuild: [] });
+});
+
 test("a build of a client that has not asked for them says what was not done", async () => {
   const told = async (name: string, onBuildDone: string[]) => {
     const { of } = await bench.build(name, { fromImage: undefined, fromTemplate: "parent", onBuildDone });

@@ -1,6 +1,7 @@
 import { isAppError, type TeamId } from "@boxyard/core";
 import type { TriggersOf } from "@boxyard/spec/platform";
 import type { ImageSource } from "../builds/base/image-source.ts";
+import { templateOfImage } from "../builds/order/read-order.ts";
 import type { Templates } from "../templates.ts";
 
 /** A registry that does not answer is the build's to report, which asks it for the image itself. */
@@ -24,7 +25,8 @@ export class Triggers {
     const { templates, images } = this.deps;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
     try {
-      if (fromTemplate !== undefined) return [...(templates.resolve(teamId, fromTemplate).spec.onBuild ?? [])];
+      const own = fromTemplate === undefined ? templateOfImage(fromImage ?? "") : { name: fromTemplate, inherits: true };
+      if (own) return own.inherits ? [...(templates.resolve(teamId, own.name).spec.onBuild ?? [])] : [];
       if (fromImage === undefined || fromImage === "scratch") return [];
       return [...(await images.triggers(fromImage, { signal: limit, ...(access ? { access } : {}) }))];
     } catch (error) {

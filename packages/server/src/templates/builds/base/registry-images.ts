@@ -77,7 +77,9 @@ const referenceOf = (text: string, registry: string | undefined) => parseImageRe
 /** Clients that do not ask for triggers do not know of them. */
 export function tellTriggers(triggers: readonly string[], done: readonly string[] | undefined, say: (line: string) => void): void {
   if (done === undefined) return;
-  for (const trigger of triggers.filter((text) => !done.includes(text)).slice(0, MAX_TOLD)) {
+  // An image may have as many as fit into its configuration.
+  const known = new Set(done);
+  for (const trigger of triggers.filter((text) => !known.has(text)).slice(0, MAX_TOLD)) {
     say(`not done: ONBUILD ${JSON.stringify(trigger.slice(0, 200))}`);
   }
 }

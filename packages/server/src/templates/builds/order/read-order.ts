@@ -63,14 +63,17 @@ function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet
         throw refuse(`${at}steps.${i}.type: nothing can run in an empty image ('scratch'): copy into it what a step with programs makes`);
     return { ...stage, isEmpty: true, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
   }
-  // The reference's own base image: ours has the same in it, and needs no registry.
-  if (fromImage !== undefined && BASE_IMAGE.test(fromImage)) {
-    return { ...stage, parent: { version: templates.resolve(teamId, "base", `${at}fromImage`), inherits: false } };
-  }
-  const [, template] = TEMPLATE_IMAGE.exec(fromImage ?? "") ?? [];
-  if (template !== undefined)
-    return { ...stage, parent: { version: templates.resolve(teamId, template, `${at}fromImage`), inherits: true } };
+  const own = templateOfImage(fromImage ?? "");
+  if (own) return { ...stage, parent: { version: templates.resolve(teamId, own.name, `${at}fromImage`), inherits: own.inherits } };
   return { ...stage, ...(fromImage === undefined ? {} : { fromImage }) };
+}
+
+/** The template that the name of an image stands for, if it does: no registry is asked for it. */
+export function templateOfImage(image: string): { readonly name: string; readonly inherits: boolean } | undefined {
+  // The reference's own base image: ours has the same in it.
+  if (BASE_IMAGE.test(image)) return { name: "base", inherits: false };
+  const name = TEMPLATE_IMAGE.exec(image)?.[1];
+  return name === undefined ? undefined : { name, inherits: true };
 }
 
 function copiedFrom(steps: readonly TemplateStep[], at: string, teamId: TeamId, templates: Templates): Map<number, TemplateVersion> {
