@@ -63,8 +63,6 @@ export interface ResumeWish {
   readonly memory: boolean;
 }
 
-/** All that is set of what may leave a sandbox. */
-
 /** How often a connect looks at the state again that it found changed when its turn came. */
 const CONNECT_TRIES = 3;
 /** Metrics of several sandboxes are asked for at most so many at once. */

@@ -15,7 +15,7 @@ test.each(["freeze", "keep"])(
         if (step === "keep") throw new Error("injected");
       },
     };
-    await using s = await TestServer.start({ agentLimitMs: 300, observer });
+    await using s = await TestServer.start({ agentLimitMs: 1500, observer });
     const id = (await s.create()).sandboxID;
     const agent = () => {
       const found = s.world.sandboxes.get(id)?.agent;
@@ -31,6 +31,7 @@ test.each(["freeze", "keep"])(
     agent().thaw();
     expect((await pause()).status).toBe(204);
   },
+  30_000,
 );
 
 test("a pause for which there is no room says so, and may be sent again", async () => {

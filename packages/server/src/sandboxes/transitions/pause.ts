@@ -26,11 +26,10 @@ const freeze: Step<PauseContext> = {
     const [address, token] = [addressOf(sandbox), parts.tokens.access(sandbox.id)];
     undo.add("unfreeze", async () => {
       if (context.isKept) return;
-      const isThawed = await parts.agent.unfreeze(address, token, new AbortController().signal).then(
-        () => true,
-        () => false,
-      );
-      if (!isThawed && parts.driver.capabilities.freeze) await parts.driver.thaw(sandbox.handle);
+      await parts.agent.unfreeze(address, token, new AbortController().signal).catch(async (error: unknown) => {
+        if (!parts.driver.capabilities.freeze) throw error;
+        await parts.driver.thaw(sandbox.handle);
+      });
     });
     await parts.agent.freeze(address, token, signal);
   },
