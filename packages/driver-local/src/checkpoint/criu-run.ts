@@ -57,13 +57,13 @@ read -r answer <"$BOXYARD_ANSWERS" && [ "$answer" = ok ]
  * of its log; `deadline_exceeded` for one that hung. After a failure nothing that CRIU has started is there.
  */
 export async function runCriu(run: CriuRun): Promise<void> {
-  const answers = pipe();
-  const questions = pipe(O.NONBLOCK);
   const name = newRun(run.server);
   const program = new ChildProgram();
   program.call("setsid", []);
   program.call("umask", [0o022]);
   run.prepare?.(program);
+  const answers = pipe();
+  const questions = pipe(O.NONBLOCK);
   program.execute(run.criu.file, [...run.criu.args, ...run.args, "--action-script", run.script, "--log-file", run.log], {
     PATH,
     BOXYARD_MOMENTS: run.moments.join(" "),
@@ -92,6 +92,8 @@ export async function runCriu(run: CriuRun): Promise<void> {
     if (code !== 0) throw failed(run, code);
     isDone = true;
   } finally {
+    // Nothing may read a number that is given away, nor write to it: neither we, nor what CRIU has left.
+    await moments.stop();
     if (!isDone) signalRun(name, "SIGKILL");
     for (const fd of [answers.read, questions.read, questions.write]) close(fd);
     moments.hangUp();
@@ -151,9 +153,14 @@ class Moments {
 
   /** After CRIU's end. Throws what our own part failed with. */
   async end(): Promise<void> {
-    this.ended = true;
-    await this.talk;
+    await this.stop();
     if (this.failure !== undefined) throw this.failure;
+  }
+
+  /** Resolves when no question is read any more. Repeatable. */
+  stop(): Promise<void> {
+    this.ended = true;
+    return this.talk;
   }
 
   hangUp(): void {
@@ -196,13 +203,11 @@ class Moments {
 
 function failed({ verb, log }: CriuRun, code: number): AppError {
   const text = existsSync(log) ? readFileSync(log, "utf8") : "";
-  const lines = text
-    .split("\n")
-    .filter((line) => line.includes("Error") && !line.includes("RLIMIT_NOFILE"))
-    .slice(-LOG_LINES);
+  const errors = text.split("\n").filter((line) => line.includes("Error") && !line.includes("RLIMIT_NOFILE"));
+  const lines = errors.slice(-LOG_LINES);
   const why = lines.length > 0 ? lines.join("; ") : "it said nothing";
-  // CRIU tells it in its log alone.
-  const isFull = FULL.some((said) => lines.some((line) => line.includes(said)));
+  // CRIU tells it in its log alone, and then what failed because of it.
+  const isFull = FULL.some((said) => errors.some((line) => line.includes(said)));
   return new AppError(isFull ? "resource_exhausted" : "internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, {
     reason: `${verb}_failed`,
   });

@@ -1,0 +1,54 @@
+import { afterAll, afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isAppError } from "@boxyard/core";
+import { staysTrueFor } from "@boxyard/testkit";
+import type { ForkServer } from "../sys/fork-server/index.ts";
+import { close, ioctl, O, pipe, syscall } from "../sys/libc.ts";
+import { type CriuRun, runCriu } from "./criu-run.ts";
+
+/** Bytes that can be read. */
+const FIONREAD = 0x541b;
+
+const work = mkdtempSync(join(tmpdir(), "boxyard-criu-run-"));
+const log = join(work, "log");
+const opened: number[] = [];
+afterEach(() => {
+  for (const fd of opened.splice(0)) close(fd);
+});
+afterAll(() => rmSync(work, { recursive: true }));
+
+/** What a run fails with that comes to this end. */
+async function failure(end: () => Promise<number>, other: Partial<CriuRun> = {}): Promise<unknown> {
+  const forkServer = { run: end } as unknown as ForkServer;
+  const of = { criu: { file: "/none", args: [] }, server: "boxyard-test", script: "/none", args: [], moments: [] };
+  const run = { ...of, forkServer, log, limitMs: 60_000, verb: "checkpoint", at: async () => {}, ...other } as CriuRun;
+  return runCriu(run).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+test("after a start that failed nothing reads descriptors that belong to other files by then", async () => {
+  expect(String(await failure(() => Promise.reject(new Error("no start"))))).toContain("no start");
+  // Some of them have the numbers that the run had.
+  const pipes = Array.from({ length: 8 }, () => pipe(O.NONBLOCK));
+  opened.push(...pipes.flatMap(({ read, write }) => [read, write]));
+  for (const { write } of pipes) syscall("write", [write, new Uint8Array(1), 1]);
+  const waiting = new Int32Array(1);
+  const holdsItsByte = ({ read }: { readonly read: number }) => {
+    ioctl(read, FIONREAD, waiting);
+    return waiting[0] === 1;
+  };
+  await staysTrueFor(200, "each byte is there", () => pipes.every(holdsItsByte));
+});
+
+test("a disk that was full is told, whatever else failed because of it", async () => {
+  const others = Array.from({ length: 6 }, (_, i) => `(00.1) Error (criu/cr-dump.c:${i}): Dump failed`);
+  writeFileSync(log, ["(00.1) Error (criu/page-xfer.c:1): No space left on device", ...others].join("\n"));
+  const full = await failure(async () => 1);
+  expect([isAppError(full, "resource_exhausted"), String(full)]).toEqual([true, expect.stringContaining("cr-dump.c:5")]);
+  writeFileSync(log, others.join("\n"));
+  expect(isAppError(await failure(async () => 1), "internal")).toBe(true);
+});
