@@ -33,8 +33,9 @@ test("files of memory are written as they grow, until the end", async () => {
   expect(programs.map((program) => program.nameOf(1))).toEqual(Array(2).fill(`sync_file_range ${join(work, "pages-1.img")}`));
 });
 
-test("a helper that is not there, a directory that is not and a dump that fails are no failures of it", async () => {
+test("a helper that is not there, a directory that cannot be read and a dump that fails are no failures of it", async () => {
   const { forkServer } = asked(() => Promise.reject(new Error("no helper")));
   await writeEarly(work, forkServer, new Promise(() => {}));
-  await writeEarly(join(work, "none"), forkServer, Promise.reject(new Error("of the dump")));
+  for (const unreadable of ["none", "inventory.img"])
+    await writeEarly(join(work, unreadable), forkServer, Promise.reject(new Error("of the dump")));
 });
