@@ -201,6 +201,28 @@ test("what somebody else takes away closes the sandbox, until it is put back", a
   for (const one of [sandbox, neighbour]) await unplug(one);
 }, 60_000);
 
+test("a list that came into force unknown to the server, as of an nft that was killed after it, is replaced and taken away", async () => {
+  const sandbox = await plugIn({ internetAccess: true, denyOut: [PUBLIC] });
+  const { lease } = sandbox;
+  const [table, known, other] = ["inet boxyard_0000eeee_lists", await chainOf(sandbox), `${lease.link}_other`];
+  const swap = [
+    ...[`delete element ${table} lists { ${lease.address} }`, `delete chain ${table} ${known}`, `delete set ${table} ${known}`],
+    ...[`add set ${table} ${other} { type ipv4_addr; }`, `add chain ${table} ${other}`],
+    `add element ${table} lists { ${lease.address} : goto ${other} }`,
+  ];
+  expect(await inRouter("nft", swap.join("; "))).toBe("");
+  const egress = { internetAccess: true, denyOut: [OTHER] };
+  const isChanged = () =>
+    networks.change(lease, egress).then(
+      () => true,
+      () => false,
+    );
+  await eventually("it is replaced", isChanged);
+  expect(await reached(sandbox)).toEqual([...REACHED, ...REFUSED]);
+  await unplug(sandbox);
+  expect(await chainOf(sandbox)).toBeUndefined();
+});
+
 test("lists may have as many entries as they are said to, and a link that is cut off comes back with its own", async () => {
   const denyOut = Array.from({ length: MAX_EGRESS_ENTRIES - 1 }, (_, i) => `20.${i}.0.0/17`);
   const allowOut = Array.from({ length: MAX_EGRESS_ENTRIES }, (_, i) => `20.${i}.1.1`);

@@ -38,12 +38,12 @@ export class Lists {
     this.options = options;
   }
 
-  /** Finds what an earlier server has left. */
+  /** Finds what an earlier server has left, or an `nft` that failed after it was done. Repeatable. */
   open(): void {
     const { plan, netlink } = this.options;
     for (const chain of listChains(netlink, plan.listTable)) {
       const address = addressOfLink(chain.split("_")[0] ?? "");
-      if (address !== undefined) this.inForce.set(address, { chain });
+      if (address !== undefined && this.inForce.get(address)?.chain !== chain) this.inForce.set(address, { chain });
     }
   }
 
@@ -78,14 +78,24 @@ export class Lists {
 
   private async replace(address: Address, list: InForce): Promise<void> {
     const before = this.inForce.get(address);
-    if (!this.isThere(list)) await nft(this.textFor(before, address) + (list.text ?? ""), this.options.plan.namespaceFile);
+    if (!this.isThere(list)) await this.apply(this.textFor(before, address) + (list.text ?? ""));
     this.inForce.set(address, list);
   }
 
   private async remove(addresses: readonly Address[]): Promise<void> {
     const text = addresses.map((address) => this.removalText(this.inForce.get(address), address)).join("");
-    if (text !== "") await nft(text, this.options.plan.namespaceFile);
+    if (text !== "") await this.apply(text);
     for (const address of addresses) this.inForce.delete(address);
+  }
+
+  private async apply(text: string): Promise<void> {
+    try {
+      await nft(text, this.options.plan.namespaceFile);
+    } catch (error) {
+      // One that was killed may have done it all: only the kernel knows, and what is not known here could never be replaced.
+      this.open();
+      throw error;
+    }
   }
 
   private isThere({ chain }: InForce): boolean {
