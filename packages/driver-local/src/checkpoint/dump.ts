@@ -9,6 +9,7 @@ import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
+import { checkLocksIn } from "./posix-locks.ts";
 import { checkRoomForMemory } from "./room-for-memory.ts";
 import { watchedPaths } from "./watches.ts";
 import { writeEarly } from "./write-early.ts";
@@ -90,6 +91,7 @@ export async function dumpMemory(
   await Promise.all([ended, writeEarly(images, parts.forkServer, ended)]);
   const missing = ESSENTIAL.find((name) => !existsSync(join(images, name)));
   if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
+  checkLocksIn(images);
   // A restore reads them as the root of a sandbox; nobody else can walk to them.
   chmodSync(images, 0o755);
   for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { posixLocks } from "./posix-locks.ts";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkLocksIn, posixLocks } from "./posix-locks.ts";
 
 const HEAD = [0, 0, 0, 0, 0, 0, 0, 0];
 const message = (...bytes: number[]) => [bytes.length, 0, 0, 0, ...bytes];
@@ -26,4 +29,19 @@ test.each([
   ["with other fields than numbers", [...HEAD, ...message(0x0a, 0)]],
 ])("an image %s is damaged", (_what, bytes) => {
   expect(() => posixLocks(Buffer.from(bytes))).toThrow("damaged");
+});
+
+test("more locks than a resume sets again are refused", () => {
+  const images = mkdtempSync(join(tmpdir(), "boxyard-locks-"));
+  try {
+    checkLocksIn(images);
+    const path = join(images, "filelocks.img");
+    writeFileSync(path, "");
+    truncateSync(path, 2 ** 20);
+    checkLocksIn(images);
+    truncateSync(path, 2 ** 20 + 1);
+    expect(() => checkLocksIn(images)).toThrow("too many locks");
+  } finally {
+    rmSync(images, { recursive: true });
+  }
 });

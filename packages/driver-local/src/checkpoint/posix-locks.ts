@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 
@@ -19,12 +19,21 @@ export interface PosixLock {
 }
 
 const FILE = "filelocks.img";
+/** Some thirty thousand locks: a resume reads them at once and sets each. What a sandbox holds must not keep the server for long. */
+const MAX_BYTES = 2 ** 20;
 /** Two numbers that name the kind of image. */
 const HEAD_BYTES = 8;
 const FIELD = { flag: 1, type: 2, pid: 3, fd: 4, start: 5, length: 6 } as const;
 /** The kernel's FL_POSIX; the others (flock, open file descriptions) are not dropped. */
 const FL_POSIX = 1n;
 const TYPES = ["READ", "WRITE"] as const;
+
+/** Throws `failed_precondition` where there are more than a resume sets again. */
+export function checkLocksIn(images: string): void {
+  const path = join(images, FILE);
+  if (!existsSync(path) || statSync(path).size <= MAX_BYTES) return;
+  throw new AppError("failed_precondition", "The sandbox's processes hold too many locks of files", { reason: "too_many_locks" });
+}
 
 /** Those in a directory of CRIU's images. */
 export function posixLocksIn(images: string): PosixLock[] {
