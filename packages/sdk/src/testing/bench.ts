@@ -35,10 +35,10 @@ export async function failure<T extends Error>(call: Promise<unknown>, Class: ab
   return error;
 }
 
-/** Waits until `look` is true; throws after ten seconds. */
-export async function until(look: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!look()) {
+/** Waits until `look` is true; throws after a minute, which a loaded machine may need. */
+export async function until(look: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!(await look())) {
     if (Date.now() > deadline) throw new Error(`still not so: ${look}`);
     await sleep(5);
   }

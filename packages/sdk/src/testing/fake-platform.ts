@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { dirname } from "node:path";
 import { FakeProcesses } from "./fake-processes.ts";
 import { envelope, sendConnectError, sendJson } from "./fake-wire.ts";
 
@@ -28,6 +29,8 @@ export class FakePlatform {
   cutUploads = 0;
   /** Agents take questions for their health and never answer. */
   silent = false;
+  /** Paths that were removed; uploads into one that is gone fail. */
+  private readonly removed = new Set<string>();
   private readonly idempotent = new Map<string, string>();
   private readonly processes = new FakeProcesses();
   private readonly server = createServer((request, response) => {
@@ -153,6 +156,7 @@ export class FakePlatform {
 
   private remove(body: Buffer, response: ServerResponse): unknown {
     const { path } = JSON.parse(body.toString()) as { path: string };
+    this.removed.add(path);
     for (const name of this.files.keys()) if (name === path || name.startsWith(`${path}/`)) this.files.delete(name);
     return sendJson(response, 200, {});
   }
@@ -177,6 +181,8 @@ export class FakePlatform {
       return response.destroy();
     }
     if (method === "POST") {
+      // As in the agent: an upload that was under way when its directory was removed has no place left.
+      if (this.removed.has(dirname(path))) return sendJson(response, 500, { code: 500, message: "directory is gone" });
       this.files.set(path, new Uint8Array(body));
       return sendJson(response, 200, [{ path, name: path, type: "file" }]);
     }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Case, failure, sleep } from "../bench.ts";
+import { type Case, failure, sleep, until } from "../bench.ts";
 
 export const COMMAND_CASES: readonly Case[] = [
   [
@@ -72,10 +72,15 @@ export const COMMAND_CASES: readonly Case[] = [
     "characters cut between two messages come out whole, and bytes that are no text do no harm",
     async ({ sandbox }) => {
       const pieces: string[] = [];
-      const cmd = "printf '\\xe2\\x82'; sleep 0.2; printf '\\xac'; sleep 0.2; printf '\\xff\\xe2'";
-      const result = await sandbox.commands.run(cmd, { onStdout: (data) => void pieces.push(data) });
-      assert.equal(result.stdout, "€\ufffd\ufffd");
-      assert.equal(pieces.join(""), result.stdout);
+      // Each piece but the first is written when the one before has come.
+      const cmd = "printf '\\xe2\\x82'; read x; printf '\\xac'; read x; printf '\\xff\\xe2'";
+      const options = { background: true, stdin: true, onStdout: (data: string) => void pieces.push(data) } as const;
+      const handle = await sandbox.commands.run(cmd, options);
+      let seen = 0;
+      for await (const _ of handle) if (++seen < 3) await handle.sendStdin("\n");
+      const { stdout } = await handle.wait();
+      assert.equal(stdout, "€\ufffd\ufffd");
+      assert.equal(pieces.join(""), stdout);
       assert.equal(pieces[0], "€");
     },
   ],
@@ -128,10 +133,7 @@ export const COMMAND_CASES: readonly Case[] = [
         const error = await failure(sandbox.commands.run("echo x; sleep 30", { onStdout }), Error);
         assert.equal(error, mine);
       }
-      for (let i = 0; (await sandbox.commands.list()).length > 0; i++) {
-        assert.ok(i < 100, "the commands are still running");
-        await sleep(20);
-      }
+      await until(async () => (await sandbox.commands.list()).length === 0);
     },
   ],
   [
@@ -154,10 +156,7 @@ export const COMMAND_CASES: readonly Case[] = [
       }
       assert.equal((await sandbox.commands.list()).length, 1);
       await started[Symbol.asyncDispose]();
-      for (let i = 0; (await sandbox.commands.list()).length > 0; i++) {
-        assert.ok(i < 100, "the command is still running");
-        await sleep(20);
-      }
+      await until(async () => (await sandbox.commands.list()).length === 0);
     },
   ],
 ];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type * as Sdk from "../../index.ts";
-import { type Case, failure, sleep } from "../bench.ts";
+import { type Case, failure, until } from "../bench.ts";
 
 export const SANDBOX_CASES: readonly Case[] = [
   [
@@ -117,14 +117,13 @@ export const SANDBOX_CASES: readonly Case[] = [
       const exits: unknown[] = [];
       const onEvent = ({ type, name }: Sdk.FileEvent) => void events.push(`${type} ${name}`);
       const watch = await sandbox.files.watchDir("/", onEvent, { onExit: (error) => void exits.push(error) });
-      while (events.length < 2) await sleep(5);
+      await until(() => events.length === 2);
       await watch.stop();
       assert.deepEqual([events, exits], [["create a.txt", "write a.txt"], [undefined]]);
-      const broken = new Promise<unknown>((onExit) => void sandbox.files.watchDir("/", () => {}, { onExit }));
-      // Time alone: nothing tells that the server watches.
-      await sleep(50);
+      await sandbox.files.watchDir("/", () => {}, { onExit: (error) => void exits.push(error) });
       platform.dropConnections();
-      assert.ok((await broken) instanceof sdk.ConnectionError);
+      await until(() => exits.length === 2);
+      assert.ok(exits[1] instanceof sdk.ConnectionError);
     },
   ],
   [
