@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { compareSnapshots, type Difference, takeSnapshot } from "@boxyard/testkit";
+import { compareSnapshots, type Difference, isAbout, takeSnapshot } from "@boxyard/testkit";
 import { testDataDirs } from "../config.ts";
 import { allProcesses, processesWithMarker } from "../lib/processes.ts";
 import { addTallies, bun, failedOne, passedOne, SERVER, type Suite, type Tally, tallyOf } from "../lib/suite.ts";
@@ -74,13 +74,13 @@ async function settle(look: () => Difference[]): Promise<Difference[]> {
 }
 
 function belongsToUs(dataDirs: readonly string[], marker: string): (difference: Difference) => boolean {
-  const names = dataDirs.flatMap((dataDir) => [dataDir, ...instanceOf(dataDir)]);
+  const instances = dataDirs.flatMap(instanceOf);
   const marked = new Set(processesWithMarker(marker).map(({ pid }) => String(pid)));
   return ({ kind, what }) => {
     if (kind === "devices") return true;
     if (kind === "loops" && heldByOthers(what.split(":")[0] ?? "")) return false;
     if (kind === "processes" && marked.has(what.split(":")[0] ?? "")) return true;
-    return names.some((name) => what.includes(name));
+    return dataDirs.some((dataDir) => isAbout(what, dataDir)) || instances.some((instance) => what.includes(instance));
   };
 }
 

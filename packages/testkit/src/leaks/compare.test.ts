@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { compareSnapshots } from "./compare.ts";
+import { compareSnapshots, isAbout } from "./compare.ts";
 import { type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 const empty: Snapshot = {
@@ -20,6 +20,16 @@ test("the same machine twice shows no difference", () => {
   expect(compareSnapshots(snapshot, snapshot)).toEqual([]);
   expect(snapshot.mounts.length).toBeGreaterThan(0);
   expect(snapshot.devices.some((line) => line.startsWith("/dev/null: owner 0:0"))).toBe(true);
+});
+
+test.each([
+  ["/d/test/pool (btrfs, /dev/loop1, root /)", true],
+  ["loop1: /d/test/pool.img", true],
+  ["100000 of /d/test", true],
+  ["/d/test-3-walk/pool (btrfs, /dev/loop2, root /)", false],
+  ["7: server --data /d/test-2 --beside /d/test", true],
+])("%p is about /d/test: %p", (line, expected) => {
+  expect(isAbout(line, "/d/test")).toBe(expected);
 });
 
 test("one more of each kind is a leak, also a second mount at the same place", () => {

@@ -32,6 +32,14 @@ function missingFrom(known: readonly string[], lines: readonly string[]): string
   });
 }
 
+/** Whether a line is about this path or what is below it, and not about one whose name only begins as it does. */
+export function isAbout(line: string, path: string): boolean {
+  return line
+    .split(path)
+    .slice(1)
+    .some((rest) => !/^[\w.-]/.test(rest));
+}
+
 function changedDevices(before: readonly string[], after: readonly string[]): Difference[] {
   const path = (line: string) => line.slice(0, line.indexOf(": "));
   const known = new Map(before.map((line) => [path(line), line]));

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readTestConfig } from "../config.ts";
 import { eventually } from "../eventually.ts";
-import { compareSnapshots, type Difference } from "./compare.ts";
+import { compareSnapshots, type Difference, isAbout } from "./compare.ts";
 import { type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /**
@@ -13,7 +13,7 @@ function ourDifferences(dataDir: string, before: Snapshot): Difference[] {
   const { instance } = JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string };
   const { ci } = readTestConfig();
   return compareSnapshots(before, takeSnapshot()).filter(
-    ({ kind, what }) => ci || kind === "devices" || what.includes(dataDir) || what.includes(instance),
+    ({ kind, what }) => ci || kind === "devices" || isAbout(what, dataDir) || what.includes(instance),
   );
 }
 
