@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError, systemClock } from "@boxyard/core";
@@ -41,7 +41,9 @@ describe("a create that fails leaves nothing", () => {
   });
 
   test("a fault of ours names the request, and the log has the same", async () => {
-    const file = join(await mkdtemp(join(tmpdir(), "boxyard-log-")), "server.log");
+    const directory = await mkdtemp(join(tmpdir(), "boxyard-log-"));
+    await using _ = { [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
+    const file = join(directory, "server.log");
     await using s = await TestServer.start({ logger: createLogger("test", { level: "error", file }) });
     s.world.faults.add("create", { kind: "fail" });
     const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" }, { "X-Request-Id": "forged" });
