@@ -69,7 +69,7 @@ test("a command from before a resume from disk is told to have run out of memory
   const again = await sandbox.client.commands.connect(waiting.pid);
   await sandbox.asRoot("touch /tmp/go");
   await expect(again.wait()).rejects.toThrow("out of memory");
-}, 60_000);
+}, 120_000);
 
 test("a pause in the middle of an upload and of a command's output breaks both off, and loses nothing that had arrived", async () => {
   await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });

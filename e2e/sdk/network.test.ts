@@ -111,4 +111,4 @@ test("lists of single addresses hold in both clients, and through all that a san
   expect((await theirs.getInfo()).network).toMatchObject(network);
   await theirs.updateNetwork({ denyOut: ["0.0.0.0/0"], allowOut: [outside.address] });
   expect(await said(sandbox)).toBe("hello");
-}, 60_000);
+}, 120_000);

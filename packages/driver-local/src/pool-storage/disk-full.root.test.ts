@@ -34,7 +34,8 @@ beforeAll(async () => {
 afterAll(async () => {
   rmSync(join(disk(), "ballast"), { force: true });
   await machine?.dispose();
-  run("umount", disk());
+  // The kernel may close the pool's file a moment later.
+  await eventually("the disk is unmounted", () => Bun.spawnSync(["umount", disk()]).exitCode === 0, { withinMs: 30_000 });
   rmSync(directory, { recursive: true });
 }, 60_000);
 
