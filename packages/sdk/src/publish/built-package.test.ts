@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -6,13 +6,16 @@ import { buildPackage } from "./build.ts";
 
 const PACKAGE = resolve(import.meta.dir, "../..");
 const SIZE_LIMIT_BYTES = 60_000;
+/** For two runs of the compiler, or one, on a machine that does other things too. */
+const LIMIT_MS = 120_000;
+setDefaultTimeout(LIMIT_MS);
 
 // Inside the package, so that its dependencies are found as from a real place of installation.
 mkdirSync(join(PACKAGE, "dist"), { recursive: true });
 const directory = mkdtempSync(join(PACKAGE, "dist/test-"));
 const built = join(directory, "package");
 
-beforeAll(() => buildPackage(built));
+beforeAll(() => buildPackage(built), LIMIT_MS);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 async function run(argv: string[], cwd = directory): Promise<{ exitCode: number; output: string }> {
@@ -95,7 +98,7 @@ export { alsoWrong, built, bytes, either, handle, result, text, waited, wrong };
   writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions: config, files: ["user.ts"] }));
   const { exitCode, output } = await run([resolve(PACKAGE, "../../node_modules/.bin/tsc"), "-p", "."]);
   expect({ exitCode, output }).toEqual({ exitCode: 0, output: "" });
-}, 30_000);
+});
 
 test("the manifest names what it needs, and nothing private", () => {
   const manifest = JSON.parse(readFileSync(join(built, "package.json"), "utf8"));
