@@ -14,7 +14,7 @@ export class BuildBench {
     const { world } = server;
     // The base template's layer, which the fake world does not know of by itself.
     const digest = `sha256:${"b".repeat(64)}`;
-    world.layers.set(digest, { info: { digest, sizeBytes: 1, createdAt: 1 }, tar: new Uint8Array(1024) });
+    world.layers.set(digest, { info: { digest, sizeBytes: 1024, createdAt: 1 }, tar: new Uint8Array(1024) });
     world.command = (command) => {
       if (command.cmd === "/bin/bash") this.ran.push(command);
       // Something must change, or all layers would be the same.

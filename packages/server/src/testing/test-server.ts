@@ -63,7 +63,8 @@ export class TestServer {
     const image = { digest: `sha256:${"a".repeat(64)}`, layers: [`sha256:${"b".repeat(64)}`] };
     // As set-up does: the files of `base` are there.
     for (const digest of image.layers) {
-      if (!world.layers.has(digest)) world.layers.set(digest, { info: { digest, sizeBytes: 1, createdAt: 1 }, tar: new Uint8Array(1024) });
+      if (!world.layers.has(digest))
+        world.layers.set(digest, { info: { digest, sizeBytes: 1024, createdAt: 1 }, tar: new Uint8Array(1024) });
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
