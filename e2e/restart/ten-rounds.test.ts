@@ -86,7 +86,27 @@ static void *take(void *at) {
 int main(void) { pthread_t t; for (long i = 0; i < N; i++) pthread_create(&t, 0, take, (void *)i); pause(); }
 `;
 
-/** Memory whose digest is known, and a server that counts. (A database under writes is in the driver's pause.root.test.ts.) */
+/** A database in WAL mode that is written to all the time. */
+const WRITER = `
+import os, sqlite3, time
+db = sqlite3.connect("/w/db", timeout=60, isolation_level=None)
+db.execute("pragma journal_mode=wal")
+db.execute("create table rows (n integer primary key)")
+n = 0
+while True:
+    n += 1
+    db.execute("insert into rows values (?)", (n,))
+    open("/w/rows.new", "w").write(str(n)); os.rename("/w/rows.new", "/w/rows")
+    time.sleep(0.02)
+`;
+
+/** Another process opens it, whole and with every row. */
+const ASK_WRITER = `python3 -c '
+import sqlite3
+db = sqlite3.connect("/w/db", timeout=60)
+print(*db.execute("pragma integrity_check").fetchone(), *db.execute("select count(*) = max(n) from rows").fetchone())'`;
+
+/** Memory whose digest is known, and a server that counts. */
 const HOLDER = `
 import hashlib, http.server, os
 memory = os.urandom(${HELD_MIB} << 20); digest = hashlib.sha256(memory).hexdigest(); served = 0
@@ -126,6 +146,7 @@ test("what runs in a sandbox goes on through ten pauses and resumes", async () =
     const turns = (await output(sandbox, "cat /w/threads")).split(" ").map(Number);
     expect(Math.max(...turns) - Math.min(...turns)).toBeLessThanOrEqual(1);
     expect(await output(sandbox, ASK_HOLDER)).toBe(`${served + round} True`);
+    expect(await output(sandbox, ASK_WRITER)).toBe("ok 1");
     expect(await output(sandbox, TREE_DIGEST)).toBe(digest);
     await sandbox.client.pty.sendInput(vim, new TextEncoder().encode(`oround ${round}\u001b:w\r`));
     await sandbox.asRoot(`echo line ${round} >> /w/log; echo source ${round} > /w/src/input`);
@@ -150,9 +171,9 @@ const output = async (sandbox: HeldSandbox, command: string) => {
   return stdout.trim();
 };
 
-/** Counts of the shell loop, of the watcher's timer, and of the first thread. */
+/** Counts of the shell loop, of the watcher's timer, of the first thread, and of the rows. */
 const seen = async (sandbox: HeldSandbox) => {
-  const text = await output(sandbox, "cat /w/loop; cut -d' ' -f1 /w/node; cut -d' ' -f1 /w/threads");
+  const text = await output(sandbox, "cat /w/loop; cut -d' ' -f1 /w/node; cut -d' ' -f1 /w/threads; cat /w/rows; echo");
   return text.split("\n").map(Number);
 };
 
@@ -183,11 +204,13 @@ async function prepare(sandbox: HeldSandbox): Promise<number> {
   await sandbox.asRoot("cd /w/tree && for i in $(seq 300); do mkdir -p d$((i % 20)); head -c 4096 /dev/urandom > d$((i % 20))/f$i; done");
   await client.files.write("/w/watcher.js", WATCHER);
   await client.files.write("/w/holder.py", HOLDER);
+  await client.files.write("/w/writer.py", WRITER);
   await makeThreads(sandbox);
   const programs = [
     "exec node /w/watcher.js",
     "exec /w/run-threads",
     "exec python3 /w/holder.py 2> /w/errors",
+    "exec python3 /w/writer.py 2>> /w/errors",
     "exec tail -f /w/log > /w/tailed",
     "n=0; while n=$((n+1)); do echo $n > /w/loop.new; mv /w/loop.new /w/loop; sleep 0.05; done",
   ];
@@ -195,7 +218,10 @@ async function prepare(sandbox: HeldSandbox): Promise<number> {
   const terminal = await client.pty.create({ cols: 80, rows: 24, user: "root", timeoutMs: 0, onData: () => {} });
   await client.pty.sendInput(terminal.pid, new TextEncoder().encode("exec vim -n -u NONE /w/text\r"));
   await eventually("vim is there", async () => (await output(sandbox, "cat /proc/[0-9]*/comm")).includes("vim"));
-  await eventually("everything runs", async () => (await sandbox.asRoot(`${ASK_HOLDER} && cat /w/loop /w/node /w/threads`)).exitCode === 0);
+  await eventually(
+    "everything runs",
+    async () => (await sandbox.asRoot(`${ASK_HOLDER} && cat /w/loop /w/node /w/threads /w/rows`)).exitCode === 0,
+  );
   await terminal.disconnect();
   return terminal.pid;
 }
