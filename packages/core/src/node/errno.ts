@@ -45,8 +45,10 @@ const DISK_FAULTS: ReadonlySet<string> = new Set(["EIO", "EROFS"]);
  * True when the kernel refused for lack of something that comes back: memory, processes, descriptors, disk, or a lock that somebody holds. Also of a
  * disk that fails: nothing is wrong with the request.
  */
-export function isTransientErrno(error: unknown): boolean {
-  const errno = errnoOf(error) ?? "";
+export const isTransientErrno = (error: unknown): boolean => isTransientErrnoName(errnoOf(error) ?? "");
+
+/** The same, of the name alone. */
+export function isTransientErrnoName(errno: string): boolean {
   const code = CODES[errno];
   return DISK_FAULTS.has(errno) || code === "resource_exhausted" || code === "unavailable" || code === "deadline_exceeded";
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { SerialQueue } from "@boxyard/core";
 import { type AddressRange, type EgressPolicy, permittedRanges } from "@boxyard/driver";
 import { type Address, formatAddress } from "./addresses.ts";
 import { hasChain, listChains } from "./netlink/nf-tables.ts";
@@ -32,7 +33,7 @@ export class Lists {
   private readonly options: ListsOptions;
   private readonly inForce = new Map<Address, InForce>();
   /** One `nft` at a time: a transaction fails when another one comes between its beginning and its end. */
-  private turn: Promise<unknown> = Promise.resolve();
+  private readonly queue = new SerialQueue();
 
   constructor(options: ListsOptions) {
     this.options = options;
@@ -52,28 +53,22 @@ export class Lists {
     if (!isListed(groupFor(egress))) return Promise.resolve();
     const elements = permittedRanges(egress).map(formatRange).join(", ");
     const chain = `${leaseLink(address)}_${createHash("sha256").update(elements).digest("hex").slice(0, 16)}`;
-    return this.inTurn(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
+    return this.queue.run(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
   }
 
   /** Takes a sandbox's list away; fine when there is none. */
   drop(address: Address): Promise<void> {
     if (!this.inForce.has(address)) return Promise.resolve();
-    return this.inTurn(() => this.remove([address]));
+    return this.queue.run(() => this.remove([address]));
   }
 
   /** Puts back what somebody undid, and takes away the lists of addresses that nobody has any more. */
   mend(isInUse: (address: Address) => boolean): Promise<void> {
     if (this.inForce.size === 0) return Promise.resolve();
-    return this.inTurn(async () => {
+    return this.queue.run(async () => {
       await this.remove([...this.inForce.keys()].filter((address) => !isInUse(address)));
       for (const [address, list] of this.inForce) if (list.text !== undefined) await this.replace(address, list);
     });
-  }
-
-  private inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.turn.then(work);
-    this.turn = done.catch(() => {});
-    return done;
   }
 
   private async replace(address: Address, list: InForce): Promise<void> {

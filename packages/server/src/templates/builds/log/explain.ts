@@ -1,5 +1,5 @@
 import { isAppError } from "@boxyard/core";
-import { errnoOf, isTransientErrno } from "@boxyard/core/errno";
+import { errnoOf, isTransientErrnoName } from "@boxyard/core/errno";
 import { BuildFailure } from "./build-failure.ts";
 
 export interface Explanation {
@@ -26,5 +26,5 @@ function refusalOf(error: unknown): string | undefined {
   const reason = isAppError(error) ? error.reason.toUpperCase() : "";
   const errno = errnoOf(error) ?? reason;
   const isOwn = isAppError(error) && error.code !== "internal" && reason !== errno;
-  return !isOwn && isTransientErrno(Object.assign(new Error(), { code: errno })) ? errno : undefined;
+  return !isOwn && isTransientErrnoName(errno) ? errno : undefined;
 }
