@@ -10,3 +10,4 @@ export { bootPlatform, type PlatformOptions } from "./platform/platform.ts";
 export type { LogLine, Platform } from "./platform/running-platform.ts";
 export { startPostgres, type TestPostgres } from "./postgres.ts";
 export { type Capability, lacks } from "./requires.ts";
+export { makeSmallDisk, type SmallDisk } from "./small-disk.ts";

@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type AppError, isAppError } from "@boxyard/core";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
-import { eventually } from "@boxyard/testkit";
+import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
 import { isPoolReadOnly } from "../pool-storage/mount.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
@@ -122,26 +121,20 @@ describe("of the pool", () => {
 });
 
 describe("of the disk below the pool", () => {
-  let directory: string;
-  const disk = () => join(directory, "disk");
+  let small: SmallDisk;
+  const disk = () => small.path;
   const run = (...argv: string[]) => {
     const { exitCode, stderr } = Bun.spawnSync(argv);
     if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
   };
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), "boxyard-disk-"));
-    mkdirSync(disk());
-    run("truncate", "-s", `${DISK_MIB}M`, join(directory, "image"));
-    run("mkfs.ext4", "-q", "-m", "0", join(directory, "image"));
-    run("mount", "-o", "loop", join(directory, "image"), disk());
+    small = makeSmallDisk(DISK_MIB);
     machine = await TestMachine.make(undefined, disk());
   }, 600_000);
   afterAll(async () => {
     rmSync(join(disk(), "ballast"), { force: true });
     await machine?.dispose();
-    // The kernel may close the pool's file a moment later.
-    await eventually("the disk is unmounted", () => Bun.spawnSync(["umount", disk()]).exitCode === 0, { withinMs: 30_000 });
-    rmSync(directory, { recursive: true });
+    await small.remove();
   }, 60_000);
 
   test("what would fill it is refused, and the pool goes on taking writes", async () => {

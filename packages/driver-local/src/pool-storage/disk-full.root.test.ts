@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
-import { eventually } from "@boxyard/testkit";
+import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
 import { pool as poolCheck } from "../doctor/checks/storage.ts";
 import { exec, initAgent } from "../testing/exec.ts";
 import { TestMachine } from "../testing/machine.ts";
@@ -15,28 +14,22 @@ setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
 const DISK_MIB = 2048;
 
-let directory: string;
+let small: SmallDisk;
 let machine: TestMachine;
 const run = (...argv: string[]) => {
   const { exitCode, stderr } = Bun.spawnSync(argv);
   if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
 };
-const disk = () => join(directory, "disk");
+const disk = () => small.path;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "boxyard-disk-"));
-  mkdirSync(disk());
-  run("truncate", "-s", `${DISK_MIB}M`, join(directory, "image"));
-  run("mkfs.ext4", "-q", "-m", "0", join(directory, "image"));
-  run("mount", "-o", "loop", join(directory, "image"), disk());
+  small = makeSmallDisk(DISK_MIB);
   machine = await TestMachine.make(undefined, disk());
 }, 600_000);
 afterAll(async () => {
   rmSync(join(disk(), "ballast"), { force: true });
   await machine?.dispose();
-  // The kernel may close the pool's file a moment later.
-  await eventually("the disk is unmounted", () => Bun.spawnSync(["umount", disk()]).exitCode === 0, { withinMs: 30_000 });
-  rmSync(directory, { recursive: true });
+  await small.remove();
 }, 60_000);
 
 async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }> {

@@ -1,31 +1,22 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { eventually } from "@boxyard/testkit";
+import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
 import { writeServerFile } from "../server-file.ts";
 import { TestServer } from "../testing/test-server.ts";
 import { runningServer } from "../verbs/doctor.ts";
 
 /** An ext4 of its own: its files can be made immutable, which then holds for descriptors that are open too. */
-let disk: string;
+let disk: SmallDisk;
 const command = (...argv: string[]) => {
   const { exitCode, stderr } = Bun.spawnSync(argv);
   if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr.toString()}`);
 };
 beforeAll(() => {
-  disk = mkdtempSync(join(tmpdir(), "boxyard-degraded-"));
-  const image = join(disk, "image");
-  command("truncate", "--size=32M", image);
-  command("mkfs.ext4", "-q", "-F", image);
-  mkdirSync(join(disk, "mount"));
-  command("mount", "-o", "loop", image, join(disk, "mount"));
+  disk = makeSmallDisk(32);
 });
-afterAll(() => {
-  command("umount", join(disk, "mount"));
-  rmSync(disk, { recursive: true });
-});
+afterAll(() => disk.remove());
 
 const storeFiles = (dataDir: string) =>
   readdirSync(dataDir)
@@ -33,7 +24,7 @@ const storeFiles = (dataDir: string) =>
     .map((name) => join(dataDir, name));
 
 test("while the store takes no writes the server is degraded: what runs goes on and ends, nothing new is made, and it ends by itself", async () => {
-  const dataDir = join(disk, "mount/data");
+  const dataDir = join(disk.path, "data");
   mkdirSync(dataDir);
   await using s = await TestServer.start({ dataDir });
   writeServerFile(dataDir, s.url, "test");
@@ -79,7 +70,7 @@ test("while the store takes no writes the server is degraded: what runs goes on 
 }, 60_000);
 
 test("a store whose file is deleted is noticed: what runs goes on and ends, nothing new is made, and the next server has everything", async () => {
-  const dataDir = join(disk, "mount/deleted");
+  const dataDir = join(disk.path, "deleted");
   mkdirSync(dataDir);
   await using s = await TestServer.start({ dataDir });
   writeServerFile(dataDir, s.url, "test");
@@ -108,7 +99,7 @@ test("a store whose file is deleted is noticed: what runs goes on and ends, noth
 }, 60_000);
 
 test("a store whose file is moved away and back is whole again by itself", async () => {
-  const dataDir = join(disk, "mount/moved");
+  const dataDir = join(disk.path, "moved");
   mkdirSync(dataDir);
   await using s = await TestServer.start({ dataDir });
   const file = join(dataDir, "boxyard.db");
@@ -120,7 +111,7 @@ test("a store whose file is moved away and back is whole again by itself", async
   expect((await fetch(`${s.url}/health`)).headers.has("Boxyard-Degraded")).toBe(false);
   const { sandboxID } = await s.create();
   // What a server that is killed now leaves.
-  const left = join(disk, "mount/left");
+  const left = join(disk.path, "left");
   mkdirSync(left);
   for (const path of storeFiles(dataDir)) copyFileSync(path, join(left, basename(path)));
   using database = new Database(join(left, "boxyard.db"));
