@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "@boxyard/testkit";
+import { eventually, lacks, readTestConfig } from "@boxyard/testkit";
 import { KEEP_IN_MEMORY } from "@boxyard/testkit/fault-points";
+import { runGo } from "../support/go.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
@@ -179,7 +180,7 @@ const seen = async (sandbox: HeldSandbox) => {
 
 /** Makes the program with the threads: by the machine's Go where there is one, else by the C compiler of the sandbox. */
 async function makeThreads(sandbox: HeldSandbox): Promise<void> {
-  if (Bun.which("go") === null) {
+  if (lacks("go")) {
     await sandbox.client.files.write("/w/threads.c", THREADS_IN_C);
     await output(sandbox, "gcc -O1 -pthread -o /w/run-threads /w/threads.c");
     return;
@@ -187,9 +188,8 @@ async function makeThreads(sandbox: HeldSandbox): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-ten-rounds-"));
   try {
     writeFileSync(join(directory, "threads.go"), THREADS_IN_GO);
-    const env = { ...process.env, CGO_ENABLED: "0", GO111MODULE: "off", GOCACHE: join(directory, "cache") };
-    const go = Bun.spawn(["go", "build", "-o", "threads", "threads.go"], { cwd: directory, env, stdout: "ignore", stderr: "pipe" });
-    expect([await new Response(go.stderr).text(), await go.exited]).toEqual(["", 0]);
+    const env = { ...readTestConfig().env, GOCACHE: join(directory, "cache") };
+    await runGo(["build", "-o", "threads", "threads.go"], { cwd: directory, env });
     await sandbox.client.files.write("/w/run-threads", new Blob([readFileSync(join(directory, "threads"))]));
     await output(sandbox, "chmod +x /w/run-threads");
   } finally {

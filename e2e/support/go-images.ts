@@ -1,10 +1,8 @@
 import { cpSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { runProgram } from "@boxyard/testkit";
+import { GO_PLACE, type GoRun, runGo } from "./go.ts";
 import { pushTinyImage } from "./tiny-image.ts";
 
-/** Where the Go project's own archive is unpacked, which is also where Docker's images have it. */
-const PLACE = "/usr/local/go";
 /** What a build without cgo starts. */
 const TOOLS = ["asm", "compile", "link"];
 
@@ -13,19 +11,12 @@ export interface GoImages {
   readonly host: string;
   /** A Go module; the image has as much of the standard library as this module needs. */
   readonly module: string;
-  /** Of the tests: where programs and caches are. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: GoRun["env"];
 }
 
 /** Puts stand-ins for `golang:1.26` and `alpine:3.22` into a registry: busybox, and this machine's Go tool chain in the first one. */
-export async function pushGoImages({ host, module, env: ambient }: GoImages): Promise<void> {
-  const go = Bun.which("go") ?? join(PLACE, "bin/go");
-  const ask = async (...args: string[]) => {
-    const env = { ...ambient, CGO_ENABLED: "0", GOENV: "off", GOFLAGS: "", GOTOOLCHAIN: "local" };
-    const { exitCode, stdout, stderr } = await runProgram([go, ...args], { cwd: module, env });
-    if (exitCode !== 0) throw new Error(`go ${args.join(" ")}: ${stderr}`);
-    return stdout.trim().split("\n");
-  };
+export async function pushGoImages({ host, module, env: ofTests }: GoImages): Promise<void> {
+  const ask = async (...args: string[]) => (await runGo(args, { cwd: module, env: ofTests })).split("\n");
   const [root = "", tools = ""] = await ask("env", "GOROOT", "GOTOOLDIR");
   const packages = (await ask("list", "-deps", "-f", "{{.Dir}}", ".")).filter((directory) => directory.startsWith(join(root, "src")));
   const files = [
@@ -38,10 +29,10 @@ export async function pushGoImages({ host, module, env: ambient }: GoImages): Pr
     ...packages.map((directory) => relative(root, directory)),
   ];
   const addFiles = (tree: string) => {
-    for (const file of files) copyPart(join(root, file), join(tree, PLACE, file));
-    for (const tool of TOOLS) copyPart(join(tools, tool), join(tree, PLACE, relative(root, tools), tool));
+    for (const file of files) copyPart(join(root, file), join(tree, GO_PLACE, file));
+    for (const tool of TOOLS) copyPart(join(tools, tool), join(tree, GO_PLACE, relative(root, tools), tool));
   };
-  const env = [`PATH=${PLACE}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`, "GOTOOLCHAIN=local"];
+  const env = [`PATH=${GO_PLACE}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`, "GOTOOLCHAIN=local"];
   await pushTinyImage("library/golang", { Env: env }, { host, tag: "1.26", addFiles });
   await pushTinyImage("library/alpine", { Env: ["PATH=/usr/local/bin:/bin"] }, { host, tag: "3.22", addFiles: addNobody });
 }
