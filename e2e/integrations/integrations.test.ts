@@ -9,6 +9,7 @@ import { usePlatform } from "../support/platform.ts";
 import { npmFrameworks, pythonFrameworks } from "../support/published.ts";
 
 const DOCUMENT = readFileSync(join(CHECKOUT, "docs/integrations.md"), "utf8");
+const PYTHON_PROGRAM = join(CHECKOUT, "e2e/integrations/program.py");
 const LIMIT_MS = 90_000;
 
 /** The programs of the document, as they stand there, under the headings that they follow. */
@@ -37,7 +38,7 @@ test("every framework of the table has its program", () => {
 });
 
 async function run(language: string, text: string) {
-  if (language === "python") return runProgram([python, "-c", text], { env: platform().env, limitMs: LIMIT_MS });
+  if (language === "python") return runProgram([python, PYTHON_PROGRAM, text], { env: platform().env, limitMs: LIMIT_MS });
   const directory = mkdtempSync(join(tmpdir(), "boxyard-integration-"));
   try {
     symlinkSync(modules, join(directory, "node_modules"));
