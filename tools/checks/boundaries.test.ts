@@ -45,7 +45,20 @@ test("the process ends in main.ts only", () => {
 test("no code of a package compiles C at run time", () => {
   for (const text of ['import { cc, ptr } from "bun:ffi";', 'const { cc: compile } = await import("bun:ffi");', "ffi.cc({ source });"])
     expect(messages("packages/driver-local/src/sys/a.ts", text)[0]).toContain("compiles no C at run time");
-  expect(messages("packages/driver-local/src/sys/a.ts", 'import { dlopen } from "bun:ffi"; // cc')).toEqual([]);
+  expect(messages("packages/driver-local/src/sys/a.ts", 'import { ptr } from "bun:ffi"; // cc')).toEqual([]);
+});
+
+test("functions of libc are declared in one table, tests' too", () => {
+  const text = 'import { dlopen } from "bun:ffi";';
+  expect(messages("packages/core/src/node/libc.ts", text)).toEqual([]);
+  for (const path of ["packages/http1/src/libc.ts", "packages/server/src/proxy/inside.test.ts", "e2e/support/a.ts"])
+    expect(messages(path, text)[0]).toContain("declared in one table");
+});
+
+test("http1 knows of the rest only the table of libc's functions", () => {
+  expect(messages("packages/http1/src/a.ts", 'import { lazyLibc } from "@boxyard/core/libc";')).toEqual([]);
+  for (const from of ["@boxyard/core", "@boxyard/core/node"])
+    expect(messages("packages/http1/src/a.ts", `import { x } from "${from}";`)).toHaveLength(1);
 });
 
 test("neutral code names no runtime", () => {

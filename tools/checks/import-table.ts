@@ -9,7 +9,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   "driver-kubernetes": ["core", "driver"],
   agent: ["core", "spec"],
   "agent-client": ["core", "spec", "driver"],
-  http1: [],
+  http1: ["core"],
   server: ["core", "spec", "driver", "agent-client", "http1"],
   sdk: ["spec"],
   cli: ["sdk", "core"],
@@ -73,6 +73,13 @@ export const TEXT_RULES: readonly TextRule[] = [
     because: "the single executable has no files beside its code; docs/dist.md says what to do instead",
   },
   {
+    name: "one binding",
+    files: /^(packages\/[^/]+\/src|tools|e2e|bench)\/.*\.tsx?$/,
+    except: /^packages\/core\/src\/node\/libc\.ts$/,
+    forbidden: /\bdlopen\b/,
+    because: "functions of libc are declared in one table, core's node/libc.ts: add the function there",
+  },
+  {
     name: "machine code",
     files: PACKAGE_CODE,
     forbidden: /\bcc\b/,
@@ -90,6 +97,13 @@ export interface ImportRule {
 }
 
 export const IMPORT_RULES: readonly ImportRule[] = [
+  {
+    name: "http1 alone",
+    files: /^packages\/http1\/src\//,
+    except: TESTS,
+    forbidden: /^@boxyard\/core$|^@boxyard\/core\/(?!libc$)/,
+    because: "http1 knows of the rest only the table of libc's functions",
+  },
   {
     name: "neutral",
     files: /^packages\/(core|spec|sdk)\/src\//,

@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
 import { expect, test } from "bun:test";
-import { errno, lazyLibc } from "./libc.ts";
+import { errno, lazyLibc, lazyLibcIfThere } from "./libc.ts";
 
 const EBADF = 9;
 const ENOENT = 2;
@@ -21,4 +21,11 @@ test("a second list is loaded beside the first, with the same errno", () => {
   expect(second().kill(process.pid, 0)).toBe(0);
   expect(second()).toBe(second());
   expect("fcntl" in second()).toBe(false);
+});
+
+test("a caller that can do without gets the same functions", () => {
+  const libc = lazyLibcIfThere("fcntl");
+  expect(libc()?.fcntl(-1, 1, 0)).toBe(-1);
+  expect(errno()).toBe(EBADF);
+  expect(libc()).toBe(libc());
 });

@@ -11,10 +11,12 @@ const { i32, u32, u64, u64_fast, i64, i64_fast, ptr } = FFIType;
 
 const FUNCTIONS = {
   __errno_location: { args: [], returns: ptr },
+  connect: { args: [i32, ptr, u32], returns: i32 },
   copy_file_range: { args: [i32, ptr, i32, ptr, u64_fast, u32], returns: i64_fast },
   fcntl: { args: [i32, i32, i64], returns: i32 },
   fremovexattr: { args: [i32, ptr], returns: i32 },
   fsetxattr: { args: [i32, ptr, ptr, u64_fast, i32], returns: i32 },
+  getsockopt: { args: [i32, i32, i32, ptr, ptr], returns: i32 },
   getxattr: { args: [ptr, ptr, ptr, u64_fast], returns: i64_fast },
   inotify_add_watch: { args: [i32, ptr, u32], returns: i32 },
   inotify_init1: { args: [i32], returns: i32 },
@@ -26,9 +28,13 @@ const FUNCTIONS = {
   memfd_create: { args: [ptr, u32], returns: i32 },
   pipe2: { args: [ptr, i32], returns: i32 },
   poll: { args: [ptr, u64, i32], returns: i32 },
+  read: { args: [i32, ptr, u64_fast], returns: i64_fast },
   sendfile: { args: [i32, i32, ptr, u64_fast], returns: i64_fast },
   sendmsg: { args: [i32, ptr, i32], returns: i64_fast },
+  setsockopt: { args: [i32, i32, i32, ptr, u32], returns: i32 },
+  socket: { args: [i32, i32, i32], returns: i32 },
   socketpair: { args: [i32, i32, i32, ptr], returns: i32 },
+  splice: { args: [i32, ptr, i32, ptr, u64_fast, u32], returns: i64_fast },
   syscall: { args: [i64_fast, i64_fast, i64_fast, i64_fast, i64_fast, i64_fast, i64_fast], returns: i64_fast },
   utimensat: { args: [i32, ptr, ptr, i32], returns: i32 },
 } as const;
@@ -57,6 +63,23 @@ export function lazyLibc<const Name extends FunctionName>(...names: readonly Nam
   return () => {
     loaded ??= load(names);
     return loaded;
+  };
+}
+
+/** As `lazyLibc`, but gives undefined where the machine's C library is another one: the caller then does without. */
+export function lazyLibcIfThere<const Name extends FunctionName>(
+  ...names: readonly Name[]
+): () => ReturnType<typeof load<Name>> | undefined {
+  const libc = lazyLibc(...names);
+  let isMissing = false;
+  return () => {
+    if (isMissing) return undefined;
+    try {
+      return libc();
+    } catch {
+      isMissing = true;
+      return undefined;
+    }
   };
 }
 

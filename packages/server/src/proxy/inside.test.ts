@@ -1,6 +1,7 @@
-import { dlopen, FFIType, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { expect, test } from "bun:test";
 import { fstatSync } from "node:fs";
+import { lazyLibc } from "@boxyard/core/libc";
 import type { ConnectInside } from "@boxyard/http1";
 import { eventually } from "@boxyard/testkit";
 import { TEST_ID, TestFront } from "../testing/front.ts";
@@ -14,15 +15,13 @@ function closedPort(): number {
   return port;
 }
 
+const libc = lazyLibc("socket", "connect");
+
 /** What a driver does, without the namespace. */
 function connected(port: number): number {
-  const { symbols: libc } = dlopen("libc.so.6", {
-    socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
-    connect: { args: [FFIType.i32, FFIType.ptr, FFIType.u32], returns: FFIType.i32 },
-  });
   const address = new Uint8Array([2, 0, port >> 8, port & 255, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-  const fd = libc.socket(2, 1, 0);
-  if (fd < 0 || libc.connect(fd, ptr(address), 16) < 0) throw new Error("not connected");
+  const fd = libc().socket(2, 1, 0);
+  if (fd < 0 || libc().connect(fd, ptr(address), 16) < 0) throw new Error("not connected");
   return fd;
 }
 
