@@ -86,16 +86,26 @@ function answeringWith(seen: Seen[], request: RequestHead, client: ClientConnect
   };
 }
 
-/** What a server understands of these pieces of one connection; it answers each request with 204. */
-export function record(pieces: readonly Buffer[]): Recording {
+/** Answers when the head is there, and leaves the body to the connection. */
+function answeringEarly(seen: Seen[], { method, target, host, keepAlive }: RequestHead, client: ClientConnection): Exchange {
+  seen.push({ method, target, host, fields: [], body: "" });
+  client.write(Buffer.from("HTTP/1.1 204 No Content\r\n\r\n"));
+  client.endResponse(keepAlive);
+  return { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
+}
+
+/** What a server understands of these pieces of one connection; it answers each request with 204, with `early` before the body has come. */
+export function record(pieces: readonly Buffer[], { early = false } = {}): Recording {
   const requests: Seen[] = [];
   let refused: number | undefined;
   const host: ClientHost = {
     names: PLAIN_NAMES,
-    exchange: (request, client) =>
-      answeringWith(requests, request, client, () => {
+    exchange: (request, client) => {
+      if (early) return answeringEarly(requests, request, client);
+      return answeringWith(requests, request, client, () => {
         refused = 0;
-      }),
+      });
+    },
     malformed: (error: HeadError) => {
       refused = error.status;
     },
