@@ -10,6 +10,7 @@ import { readMemoryAccount } from "./cgroup/stats.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
 import { endLeftRuns } from "./checkpoint/criu-processes.ts";
 import { limitFor, MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
+import { RoomForMemory } from "./checkpoint/room-for-memory.ts";
 import { WakeCache } from "./checkpoint/wake-cache.ts";
 import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
@@ -109,6 +110,7 @@ export function assembleDriver(
     criu: workingCriu(config.dataDir),
     criuLimitMs: config.criuLimitMs ?? CRIU_LIMIT_MS,
     criuScript: paths.criuScript,
+    roomForMemory: new RoomForMemory(storage),
     guestDirectory,
     clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,

@@ -5,6 +5,7 @@ import type { InstanceLimits } from "./cgroup/instance-limits.ts";
 import { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
 import type { SpareChildren } from "./cgroup/spare-children.ts";
 import type { Criu } from "./checkpoint/criu.ts";
+import type { RoomForMemory } from "./checkpoint/room-for-memory.ts";
 import type { WakeCache } from "./checkpoint/wake-cache.ts";
 import type { Figures } from "./figures/figures.ts";
 import type { MemoryGuard } from "./guard/guard.ts";
@@ -41,6 +42,8 @@ export interface LocalParts {
   readonly criuLimitMs: number;
   /** What CRIU runs at each moment (see `MOMENT_SCRIPT`). */
   readonly criuScript: string;
+  /** Adds up what pauses and captures write at the same time. */
+  readonly roomForMemory: RoomForMemory;
   /** Paused sandboxes that still stand in memory. */
   readonly wakeCache: WakeCache;
   /** The guest bundle's directory. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type AppError, isAppError } from "@boxyard/core";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
@@ -23,12 +23,18 @@ let handle: SandboxHandle;
 
 async function boot(): Promise<void> {
   spec = machine.spec({ memoryBytes: 512 * MIB });
-  handle = await machine.boot(spec);
+  handle = await bootHolding(spec);
+}
+
+/** One that holds much memory, and a loop that counts. */
+async function bootHolding(wanted: SandboxSpec): Promise<SandboxHandle> {
+  const handle = await machine.boot(wanted);
   const address = await machine.driver.address(handle);
   await initAgent(address);
   await startUnread(address, `exec python3 -c "${HOLD}"`);
   await startUnread(address, "n=0; while n=$((n+1)); do echo $n > /dev/shm/new; mv /dev/shm/new /dev/shm/count; sleep 0.02; done");
   await eventually("it holds much", async () => (await exec(address, "cat /root/held")).output === "x");
+  return handle;
 }
 const count = async () => Number((await exec(await machine.driver.address(handle), "cat /dev/shm/count")).output);
 
@@ -145,5 +151,48 @@ describe("of the disk below the pool", () => {
     expect(isPoolReadOnly(machine.dataDir)).toBe(false);
     rmSync(join(disk(), "ballast"));
     await isPausedAndResumed();
+    await machine.destroyAll();
+  });
+
+  test("several at once are let in as far as all of them fit, and the others when those have ended", async () => {
+    const { driver } = machine;
+    const handles: SandboxHandle[] = [];
+    for (let n = 0; n < 3; n++) handles.push(await bootHolding(machine.spec({ memoryBytes: 512 * MIB })));
+    const needed = await Promise.all(handles.map(async (one) => (await driver.stats(one)).memoryUsedBytes));
+    const room = needed.reduce((sum, one) => sum + one, -Math.min(...needed) / 2);
+    const { diskFreeBytes } = await driver.capacity();
+    run("fallocate", "-l", String(Math.floor(diskFreeBytes - room)), join(disk(), "ballast"));
+    // Nothing is written before all have asked.
+    const gate = join(machine.dataDir, "run/gate");
+    writeFileSync(gate, "");
+    const ends: unknown[] = [];
+    await withCriu(machine, `while [ -e '${gate}' ]; do sleep 0.01; done\nreal "$@"`, async () => {
+      const asks = handles.map((one) =>
+        machine.driver.pause(one, { memory: true }, never).then(
+          () => ends.push("paused"),
+          (error: unknown) => ends.push(error),
+        ),
+      );
+      try {
+        await eventually("one is refused", () => ends.length === 1);
+      } finally {
+        rmSync(gate);
+        await Promise.all(asks);
+      }
+    });
+    expect(isAppError(ends[0], "resource_exhausted")).toBe(true);
+    expect(String(ends[0])).toMatch(
+      /takes up to \d+ MiB, and the storage pool has room for \d+ MiB beside \d+ MiB that others are writing now/,
+    );
+    expect(ends.slice(1)).toEqual(["paused", "paused"]);
+    const phases = await Promise.all(handles.map(async (one) => (await machine.driver.inspect(one)).phase));
+    expect(phases.toSorted()).toEqual(["paused", "paused", "running"]);
+    rmSync(join(disk(), "ballast"));
+    await isThereRoom();
+    handle = handles[phases.indexOf("running")] as SandboxHandle;
+    await goesOn();
+    await machine.driver.pause(handle, { memory: true }, never);
+    expect((await machine.driver.inspect(handle)).phase).toBe("paused");
+    await machine.destroyAll();
   });
 });

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { readStats } from "../cgroup/stats.ts";
 import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
@@ -10,7 +11,7 @@ import type { GenerationFile } from "./generation.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
 import { checkLocksIn } from "./posix-locks.ts";
-import { checkRoomForMemory } from "./room-for-memory.ts";
+import type { RoomClaim } from "./room-for-memory.ts";
 import { watchedPaths } from "./watches.ts";
 import { writeEarly } from "./write-early.ts";
 
@@ -36,6 +37,8 @@ export type Found = Pick<GenerationFile, "mounts" | "frozenGroups" | "needsKeptD
 export interface Dump {
   readonly images: string;
   readonly log: string;
+  /** Takes what the memory may need; its owner gives it back once the images are on the disk, or are none. */
+  readonly room: RoomClaim;
   /** True: everything stays frozen afterwards. False: the sandbox runs on. */
   readonly freeze: boolean;
   /**
@@ -52,12 +55,12 @@ export interface Dump {
 export async function dumpMemory(
   parts: LocalParts,
   record: LocalSandboxRecord & { readonly process: ProcessIdentity },
-  { images, log, freeze, whileStill }: Dump,
+  { images, log, room, freeze, whileStill }: Dump,
 ): Promise<Found> {
   const { criu } = parts;
   if (!criu) throw noCriu();
   const cgroup = cgroupOf(parts, record.sandboxId);
-  checkRoomForMemory(parts, cgroup);
+  room.take(readStats(cgroup).memoryUsedBytes);
   const { pid } = record.process;
   const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
   const frozenGroups = cgroup.frozenBelow();

@@ -7,6 +7,7 @@ import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { dumpMemory, type Found } from "./dump.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
 import { memoryBytesOf } from "./image-files.ts";
+import type { RoomClaim } from "./room-for-memory.ts";
 import { keepStanding } from "./standing.ts";
 import { endTracers } from "./tracers.ts";
 
@@ -18,6 +19,7 @@ export interface PauseContext {
   readonly record: LocalSandboxRecord & { readonly process: ProcessIdentity };
   readonly memory: boolean;
   readonly generations: Generations;
+  readonly room: RoomClaim;
   file: GenerationFile;
   /** What the dump has found out. */
   found: Found;
@@ -42,7 +44,7 @@ const standStill: Step<PauseContext> = {
     if (ctx.memory) {
       const log = join(parts.paths.sandbox(record.sandboxId), "checkpoint.log");
       const images = generations.imagesOf(record.incarnation);
-      ctx.found = await dumpMemory(parts, record, { images, log, freeze: true, whileStill: () => keep(ctx) });
+      ctx.found = await dumpMemory(parts, record, { images, log, room: ctx.room, freeze: true, whileStill: () => keep(ctx) });
     }
     await cgroup.freeze(true);
   },
@@ -123,11 +125,13 @@ export async function pauseSandbox(
   signal: AbortSignal,
 ): Promise<Generation> {
   const { sandboxId, incarnation, uidBase, diskUidBase, process } = record;
+  using room = parts.roomForMemory.claim();
   const ctx: PauseContext = {
     parts,
     record,
     memory,
     generations: generationsOf(parts, record),
+    room,
     found: { mounts: [], frozenGroups: [], needsKeptDisk: false },
     file: {
       ...{ version: 1, sandboxId, incarnation, memory, uidBase, process, createdAt: parts.clock.now() },

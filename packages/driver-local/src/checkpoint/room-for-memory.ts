@@ -1,22 +1,53 @@
 import { AppError } from "@boxyard/core";
-import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
-import { readStats } from "../cgroup/stats.ts";
-import type { LocalParts } from "../sandbox.ts";
+import type { PoolStorage } from "../parts.ts";
 
 const mib = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`;
 
+/** The room that one pause or capture holds while it writes memory. Disposing gives it back; repeatable. */
+export interface RoomClaim extends Disposable {
+  /**
+   * Holds room for so many bytes of memory. Throws `resource_exhausted`, reason `no_room_for_memory`, when they would take the pool, or the disk below
+   * it, into its reserve: a disk that is full to the last byte takes the pool's file system away from all sandboxes.
+   */
+  take(bytes: number): void;
+}
+
 /**
- * Throws `resource_exhausted` when what a sandbox holds in memory would take the pool, or the disk below it, into its reserve: a disk that is full to the
- * last byte takes the pool's file system away from all sandboxes. Others may write meanwhile, so it may still become full. The file system compresses
- * what CRIU writes, but by how much is known only afterwards: it is counted as it is in memory, so a pause may be refused that would have fitted.
+ * The one owner of the room for memory that is being written: each pause and capture counts against what the others hold, for what they write is
+ * not on the disk yet. What one has written so far counts twice until it is done, since the disk below a thin pool is charged with it only by the
+ * flush at the end. The file system compresses what CRIU writes, but by how much is known only afterwards: it is counted as it is in memory. So
+ * a pause may be refused that would have fitted. Others may write meanwhile, so the disk may still become full.
  */
-export function checkRoomForMemory({ storage }: LocalParts, cgroup: SandboxCgroup): void {
-  const needed = readStats(cgroup).memoryUsedBytes;
-  const { diskFreeBytes } = storage.room();
-  if (needed <= diskFreeBytes) return;
-  throw new AppError(
+export class RoomForMemory {
+  private readonly storage: Pick<PoolStorage, "room">;
+  private readonly held = new Map<RoomClaim, number>();
+
+  constructor(storage: Pick<PoolStorage, "room">) {
+    this.storage = storage;
+  }
+
+  /** Holds nothing before its `take`. */
+  claim(): RoomClaim {
+    const claim: RoomClaim = {
+      take: (bytes) => this.take(claim, bytes),
+      [Symbol.dispose]: () => void this.held.delete(claim),
+    };
+    return claim;
+  }
+
+  private take(claim: RoomClaim, bytes: number): void {
+    const others = [...this.held].reduce((sum, [other, held]) => (other === claim ? sum : sum + held), 0);
+    const free = Math.max(0, this.storage.room().diskFreeBytes - others);
+    if (bytes > free) throw noRoom(bytes, free, others);
+    this.held.set(claim, bytes);
+  }
+}
+
+function noRoom(bytes: number, free: number, others: number): AppError {
+  const beside = others > 0 ? ` beside ${mib(others)} that others are writing now` : "";
+  return new AppError(
     "resource_exhausted",
-    `Its memory takes up to ${mib(needed)}, and the storage pool has room for ${mib(diskFreeBytes)}`,
+    `Its memory takes up to ${mib(bytes)}, and the storage pool has room for ${mib(free)}${beside}`,
     {
       reason: "no_room_for_memory",
     },

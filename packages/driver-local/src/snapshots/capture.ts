@@ -5,6 +5,7 @@ import type { CaptureOptions } from "@boxyard/driver";
 import { dumpMemory, type Found } from "../checkpoint/dump.ts";
 import { memoryBytesOf, remappedPaths } from "../checkpoint/image-files.ts";
 import { flush, KEPT } from "../checkpoint/marker.ts";
+import type { RoomClaim } from "../checkpoint/room-for-memory.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { diskUidBaseOf, type LocalSandboxRecord, type ProcessIdentity } from "../state/record.ts";
 import { diskUseOf } from "./disk-use.ts";
@@ -15,6 +16,7 @@ export interface CaptureContext {
   readonly files: SnapshotFiles;
   readonly record: LocalSandboxRecord & { readonly process: ProcessIdentity };
   readonly options: CaptureOptions;
+  readonly room: RoomClaim;
   /** What the dump has found out. */
   found: Found;
   /** What the volume was charged with in that moment. */
@@ -50,7 +52,7 @@ async function keepBoth(ctx: CaptureContext): Promise<void> {
   const log = join(parts.paths.sandbox(record.sandboxId), "checkpoint.log");
   try {
     ctx.found = await dumpMemory(parts, record, {
-      ...{ images: files.imagesOf(options.id), log, freeze: false },
+      ...{ images: files.imagesOf(options.id), log, room: ctx.room, freeze: false },
       async whileStill() {
         // The dump has thawed them; from here on CRIU only lets go.
         cgroup.setFrozenBelow(frozen, true);
@@ -106,7 +108,8 @@ export async function captureSandbox(
   signal: AbortSignal,
 ): Promise<SnapshotFile> {
   const { parts, record } = context;
-  const ctx: CaptureContext = { ...context, found: { mounts: [], frozenGroups: [], needsKeptDisk: false }, usedBytes: 0 };
+  using room = parts.roomForMemory.claim();
+  const ctx: CaptureContext = { ...context, room, found: { mounts: [], frozenGroups: [], needsKeptDisk: false }, usedBytes: 0 };
   const undo = new Cleanup(parts.onUndoError);
   try {
     await runSteps(captureSteps, ctx, undo, signal, parts.observer);
