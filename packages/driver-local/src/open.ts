@@ -39,7 +39,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
       storage,
       fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve }),
     });
-    if (!isPoolReadOnly(dataDir)) await driver.snapshots.recover();
+    if (!isPoolReadOnly(dataDir)) await driver.recoverCaptures();
     return driver;
   } catch (error) {
     forkServer?.close();

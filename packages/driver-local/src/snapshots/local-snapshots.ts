@@ -3,21 +3,19 @@ import { AppError, SerialQueues } from "@boxyard/core";
 import type { CaptureOptions, LayerInfo, MakeLayerOptions, SandboxHandle, SandboxSpec, SnapshotInfo, SnapshotStore } from "@boxyard/driver";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { noCriu } from "../checkpoint/dump.ts";
+import type { LocalSandboxes } from "../driver/sandboxes.ts";
 import type { LayerStore } from "../images/index.ts";
 import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { OWN_FILES } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import { type CaptureContext, captureSandbox } from "./capture.ts";
+import { captureSandbox } from "./capture.ts";
 import { type SnapshotFile, SnapshotFiles, type SnapshotSource } from "./snapshot-files.ts";
-
-/** Runs `work` with a running sandbox while nothing else changes it. `not_found` for one that is not running. */
-export type WhileRunning = <T>(handle: SandboxHandle, work: (record: CaptureContext["record"]) => Promise<T>) => Promise<T>;
 
 /** The snapshots of the pool. Holds no record of them: each answer comes from the disk. */
 export class LocalSnapshots implements SnapshotStore {
   private readonly parts: LocalParts;
   private readonly layers: LayerStore;
-  private readonly whileRunning: WhileRunning;
+  private readonly sandboxes: LocalSandboxes;
   private readonly files: SnapshotFiles;
   /** What makes or removes a snapshot happens one after the other. */
   private readonly queues = new SerialQueues<string>();
@@ -26,10 +24,10 @@ export class LocalSnapshots implements SnapshotStore {
   /** Starts under way from each, which its removal waits for. */
   private readonly uses = new Map<string, Set<Promise<unknown>>>();
 
-  constructor(parts: LocalParts, layers: LayerStore, whileRunning: WhileRunning) {
+  constructor(parts: LocalParts, layers: LayerStore, sandboxes: LocalSandboxes) {
     this.parts = parts;
     this.layers = layers;
-    this.whileRunning = whileRunning;
+    this.sandboxes = sandboxes;
     this.files = new SnapshotFiles(parts.storage.snapshotsRoot);
   }
 
@@ -40,7 +38,7 @@ export class LocalSnapshots implements SnapshotStore {
       await this.sweep();
       signal.throwIfAborted();
       if (this.files.find(id)) throw new AppError("already_exists", `Snapshot ${id} exists already`, { reason: "snapshot_exists" });
-      return this.whileRunning(handle, async (record) => {
+      return this.sandboxes.whileRunning(handle, async (record) => {
         if (memory && !this.parts.criu) throw noCriu();
         return infoOf(await captureSandbox({ parts: this.parts, files: this.files, record, options }, signal));
       });

@@ -14,9 +14,9 @@ export interface FakeSandbox {
   network: EgressPolicy;
   phase: RuntimePhase;
   frozen: boolean;
-  /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
   /** What the driver keeps of it cannot be read. */
   damaged: boolean;
+  /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
   halfMade: boolean;
   /** What it "has changed": text by path. A test fills it in, `images.commit` makes a layer of it. */
   readonly files: Map<string, string>;

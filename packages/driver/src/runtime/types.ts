@@ -96,13 +96,13 @@ export interface ResourceStats {
   readonly oomKills: number;
 }
 
-/** What there is on the machine for all sandboxes together, and how much of it is free now. */
 /** What is short. */
 export interface Reclaim {
   readonly memoryBytes: number;
   readonly processes: number;
 }
 
+/** What there is on the machine for all sandboxes together, and how much of it is free now. */
 export interface Capacity {
   readonly memoryLimitBytes: number;
   /** What sandboxes can still take; what the kernel can reclaim from them at any time (cached files) counts as free. */

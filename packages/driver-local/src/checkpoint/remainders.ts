@@ -1,0 +1,40 @@
+import { existsSync, readdirSync } from "node:fs";
+import { isSandboxId, type SandboxId } from "@boxyard/core";
+import type { LocalSandboxes } from "../driver/sandboxes.ts";
+import { isPaused } from "../recover.ts";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { readRecord } from "../state/record.ts";
+import { freeSandbox } from "./pause.ts";
+
+/** Frozen processes of paused sandboxes that nobody keeps for a quick wake: those that an earlier process has left, and those that the wake cache drops. */
+export class Remainders {
+  private readonly parts: LocalParts;
+  private readonly sandboxes: LocalSandboxes;
+  /** Those of an earlier process are on their way out. */
+  private readonly found: Promise<unknown>;
+
+  /** Begins to end those that are there. */
+  constructor(parts: LocalParts, sandboxes: LocalSandboxes) {
+    this.parts = parts;
+    this.sandboxes = sandboxes;
+    parts.wakeCache.open((id) => this.end(id));
+    const ids = readdirSync(parts.paths.sandboxes).filter(isSandboxId);
+    this.found = Promise.all(ids.map((id) => this.end(id)));
+  }
+
+  /** Resolves when none is left. */
+  async close(): Promise<void> {
+    await Promise.all([this.parts.wakeCache.close(), this.found]);
+  }
+
+  /** What still stands of a paused sandbox goes, unless it is kept for a quick wake. */
+  private end(sandboxId: SandboxId): Promise<void> {
+    return this.sandboxes.inTurn(sandboxId, async () => {
+      const { parts } = this;
+      const record = readRecord(parts.paths.state(sandboxId));
+      if (!record || !existsSync(cgroupOf(parts, sandboxId).top) || parts.wakeCache.has(sandboxId) || !isPaused(parts, record)) return;
+      // The next call that touches the sandbox tries again.
+      await freeSandbox(parts, record).catch((error: unknown) => parts.onUndoError("freeSandbox", error));
+    });
+  }
+}

@@ -1,0 +1,41 @@
+import type { EgressPolicy, NetworkCapabilities, NetworkDriver, SandboxHandle } from "@boxyard/driver";
+import { connectInside } from "../network/connect-inside.ts";
+import { openProcess } from "../runtime/process.ts";
+import type { LocalParts } from "../sandbox.ts";
+import { writeRecord } from "../state/record.ts";
+import { close } from "../sys/libc.ts";
+import { validateEgress } from "../validate.ts";
+import { type LocalSandboxes, notFound } from "./sandboxes.ts";
+
+/** The network part of the driver: `network/` does it. */
+export class LocalNetwork implements NetworkDriver {
+  readonly capabilities: NetworkCapabilities = { network: true, loopback: true };
+  private readonly parts: LocalParts;
+  private readonly sandboxes: LocalSandboxes;
+
+  constructor(parts: LocalParts, sandboxes: LocalSandboxes) {
+    this.parts = parts;
+    this.sandboxes = sandboxes;
+  }
+
+  setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {
+    return this.sandboxes.inTurn(handle.sandboxId, async () => {
+      validateEgress(network);
+      const record = this.sandboxes.find(handle);
+      if (this.sandboxes.phaseOf(record) !== "running") throw notFound(handle);
+      await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, network });
+      await this.parts.networks.change(record.lease, network);
+    });
+  }
+
+  async connectInside(handle: SandboxHandle, port: number, signal: AbortSignal): Promise<number | undefined> {
+    const { process } = this.sandboxes.find(handle);
+    const pidfd = process ? openProcess(process) : undefined;
+    if (pidfd === undefined) throw notFound(handle);
+    try {
+      return await connectInside(pidfd, port, this.parts.clock, signal);
+    } finally {
+      close(pidfd);
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import { AppError, isSandboxId, type SandboxId, SerialQueues } from "@boxyard/core";
+import type { RuntimePhase, SandboxHandle } from "@boxyard/driver";
+import { isDamaged, isPaused } from "../recover.ts";
+import { isAlive } from "../runtime/process.ts";
+import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { diskUidBaseOf, type LocalSandboxRecord, type ProcessIdentity, readRecord } from "../state/record.ts";
+
+export const DRIVER_NAME = "local";
+
+export type RunningRecord = LocalSandboxRecord & { readonly process: ProcessIdentity };
+
+/**
+ * The sandboxes of this machine, as the parts of the driver find them and take turns with them. Holds no record of them: each answer comes
+ * from the state file and the kernel.
+ */
+export class LocalSandboxes {
+  private readonly parts: LocalParts;
+  /** What changes a sandbox happens one after the other. */
+  private readonly queues = new SerialQueues<SandboxId>();
+
+  constructor(parts: LocalParts) {
+    this.parts = parts;
+  }
+
+  /** Runs `work` when everything that was to change the sandbox before has ended. */
+  inTurn<T>(sandboxId: SandboxId, work: () => Promise<T>): Promise<T> {
+    return this.queues.run(sandboxId, work);
+  }
+
+  /** The record behind a handle; `data_loss` when it is damaged, `not_found` for another incarnation and for what was never made whole. */
+  find(handle: SandboxHandle): LocalSandboxRecord {
+    const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
+    if (!record && isSandboxId(handle.sandboxId) && isDamaged(this.parts, handle.sandboxId)) throw damaged(this.parts, handle);
+    const isWhole = record?.process !== undefined || record?.startsFrom !== undefined;
+    if (!isWhole || record.incarnation !== handle.incarnation) throw notFound(handle);
+    return record;
+  }
+
+  /** The same of a running sandbox; `not_found` for another. */
+  findRunning(handle: SandboxHandle): RunningRecord {
+    const { process, ...record } = this.find(handle);
+    if (!process || this.phaseOf({ ...record, process }) !== "running") throw notFound(handle);
+    return { ...record, process };
+  }
+
+  phaseOf(record: LocalSandboxRecord): RuntimePhase {
+    if (isPaused(this.parts, record)) return "paused";
+    if (record.startsFrom !== undefined) return "created";
+    if (!record.process || !isAlive(record.process)) return "stopped";
+    return this.parts.runtime.isWaiting(record.sandboxId) ? "created" : "running";
+  }
+
+  /** Runs `work` with a running sandbox in its turn. */
+  whileRunning<T>(handle: SandboxHandle, work: (record: RunningRecord) => Promise<T>): Promise<T> {
+    return this.inTurn(handle.sandboxId, async () => work(this.findRunning(handle)));
+  }
+
+  /** For a commit: nothing of the sandbox may write meanwhile, and nothing may thaw or remove it. */
+  whileStill<T>(handle: SandboxHandle, work: (facts: { volume: string; uidBase: number }) => Promise<T>): Promise<T> {
+    return this.inTurn(handle.sandboxId, async () => {
+      const record = this.find(handle);
+      const { sandboxId } = record;
+      if (this.phaseOf(record) === "running") {
+        const cgroup = cgroupOf(this.parts, sandboxId);
+        if (!cgroup.isToBeFrozen()) {
+          throw new AppError("failed_precondition", `Sandbox ${sandboxId} runs; freeze it first`, { reason: "sandbox_running" });
+        }
+        await cgroup.freeze(true);
+      }
+      return work({ volume: this.parts.storage.volumePath(sandboxId), uidBase: diskUidBaseOf(record) });
+    });
+  }
+}
+
+export const notFound = (handle: SandboxHandle) =>
+  new AppError("not_found", `There is no sandbox ${handle.sandboxId} (incarnation ${handle.incarnation}) on this machine`, {
+    reason: "sandbox_not_found",
+  });
+
+function damaged({ paths }: LocalParts, { sandboxId }: SandboxHandle): AppError {
+  const message = `What is known of sandbox ${sandboxId} on this machine is damaged: ${paths.state(sandboxId)} and its copy`;
+  return new AppError("data_loss", message, { reason: "state_damaged" });
+}
+
+export function handleOf(record: LocalSandboxRecord): SandboxHandle {
+  return { driver: DRIVER_NAME, sandboxId: record.sandboxId, incarnation: record.incarnation };
+}
