@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { processStat } from "@boxyard/core/process-stat";
@@ -23,12 +23,46 @@ test("names the process so that another of the same pid is not taken for it", ()
   expect(existsSync(path)).toBe(false);
 });
 
-test("the error of a damaged lock says so", () => {
-  const damaged = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
-  writeFileSync(join(damaged, "server.lock"), "no database ".repeat(500));
-  expect(() => lockDataDir(damaged)).toThrow(`${damaged}/server.lock is damaged`);
-  rmSync(damaged, { recursive: true });
+describe("a damaged lock", () => {
+  const path = () => join(directory, "server.lock");
+  beforeEach(() => writeFileSync(path(), "no database ".repeat(500)));
+
+  test("is emptied where no server is at work, and locks again", () => {
+    const lock = lockDataDir(directory);
+    expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
+    lock.release();
+  });
+
+  test("damaged again while it is held, it is still held", () => {
+    const lock = lockDataDir(directory);
+    const fd = openSync(path(), "r+");
+    // Not closed before the end: closing any descriptor of a file drops this process's locks of it.
+    writeSync(fd, "no database ".repeat(500));
+    expect(lockElsewhere(directory)).toContain("Another server is working");
+    closeSync(fd);
+    lock.release();
+  });
+
+  test("that was put in the place of a server's is left alone while that one lives", () => {
+    writeServerFile(directory, "http://127.0.0.1:1", "b");
+    expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
+    expect(readFileSync(path(), "utf8")).toStartWith("no database");
+    removeServerFile(directory);
+    lockDataDir(directory).release();
+  });
+
+  test("that is a directory is named, and what to do", () => {
+    rmSync(path());
+    mkdirSync(path());
+    expect(() => lockDataDir(directory)).toThrow(`${path()} is no file. It holds no data of the server's: move it away`);
+  });
 });
+
+/** What another process says that wants the lock. */
+function lockElsewhere(dataDir: string): string {
+  const script = `const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dir, "server-file.ts"))}); lockDataDir(${JSON.stringify(dataDir)});`;
+  return Bun.spawnSync([process.execPath, "-e", script]).stderr.toString();
+}
 
 test("one process at a time works on a directory; a killed one lets go", async () => {
   const lock = lockDataDir(directory);

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { makePrivateDirectory, processStat } from "@boxyard/core/node";
@@ -47,32 +47,58 @@ export interface DirectoryLock {
 
 /**
  * Makes sure that one process at a time works on a data directory. The kernel's lock on a SQLite file does it: it goes away with its holder,
- * however that ends. Throws `already_exists`, reason `server_running`.
+ * however that ends. A damaged file is emptied first where no server is at work. Throws `already_exists`, reason `server_running`.
  */
 export function lockDataDir(dataDir: string): DirectoryLock {
+  const path = join(dataDir, "server.lock");
+  try {
+    return lockFile(path);
+  } catch (cause) {
+    const code = (cause as { code?: unknown }).code;
+    if (code === "SQLITE_BUSY") throw serverRunning(dataDir, cause);
+    if (code !== "SQLITE_NOTADB" && code !== "SQLITE_CORRUPT") throw lockFault(dataDir, path, cause);
+    return lockDamaged(dataDir, path);
+  }
+}
+
+/**
+ * SQLite looks at the content of a file only once nobody has it locked, so nobody holds this one. A server may hold one that had its name before:
+ * `server.json` tells. The file is emptied and not replaced, for another may have found it damaged too, and have locked it by now.
+ */
+function lockDamaged(dataDir: string, path: string): DirectoryLock {
+  if (readServerFile(dataDir)) throw serverRunning(dataDir);
+  try {
+    truncateSync(path);
+    return lockFile(path);
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === "SQLITE_BUSY") throw serverRunning(dataDir, cause);
+    throw directoryFault(dataDir, cause);
+  }
+}
+
+function lockFile(path: string): DirectoryLock {
   let database: Database | undefined;
   try {
-    database = new Database(join(dataDir, "server.lock"), { create: true });
+    database = new Database(path, { create: true });
     // Without a journal on the disk the lock can be had on a full one too, as a removal must.
     database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return { release: () => database?.close() };
   } catch (cause) {
     database?.close();
-    const { code } = cause as { code?: unknown };
-    if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") throw badLock(dataDir, cause);
-    if (code !== "SQLITE_BUSY") throw directoryFault(dataDir, cause);
-    throw new AppError("already_exists", `Another server is working on ${dataDir}; \`boxyard down\` ends it`, {
-      reason: "server_running",
-      cause,
-    });
+    throw cause;
   }
 }
 
-/** It holds nothing, but a server that is at work might hold it: nobody but the operator can tell. */
-function badLock(dataDir: string, cause: unknown): AppError {
-  const path = join(dataDir, "server.lock");
-  return new AppError("failed_precondition", `${path} is damaged. It holds no data: when no server works on this directory, remove it`, {
+function serverRunning(dataDir: string, cause?: unknown): AppError {
+  const message = `Another server is working on ${dataDir}; \`boxyard down\` ends it`;
+  return new AppError("already_exists", message, { reason: "server_running", cause });
+}
+
+/** What is no file at all holds no lock, but it may be somebody's. */
+function lockFault(dataDir: string, path: string, cause: unknown): AppError {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isFile() !== false) return directoryFault(dataDir, cause);
+  return new AppError("failed_precondition", `${path} is no file. It holds no data of the server's: move it away`, {
     reason: "bad_lock",
     cause,
   });

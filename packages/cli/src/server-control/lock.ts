@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, systemClock } from "@boxyard/core";
 
@@ -16,12 +16,11 @@ export interface Lock {
  */
 export async function acquireLock(dataDir: string, options: { limitMs: number; onWait: () => void; signal: AbortSignal }): Promise<Lock> {
   const path = join(dataDir, "start.lock");
-  // SQLite itself would let everybody read it.
-  closeSync(openSync(path, "a", 0o600));
+  makeFile(path);
   const database = new Database(path);
   const deadline = systemClock.monotonic() + options.limitMs;
   try {
-    for (let told = false; !tryLock(database); told = true) {
+    for (let told = false; !tryLock(database, path); told = true) {
       if (!told) options.onWait();
       if (systemClock.monotonic() > deadline) {
         const message = `another boxyard command has been starting the server for ${options.limitMs / 1000} s`;
@@ -36,14 +35,31 @@ export async function acquireLock(dataDir: string, options: { limitMs: number; o
   return { release: () => database.close() };
 }
 
-function tryLock(database: Database): boolean {
+/** SQLite itself would let everybody read it. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, "a", 0o600));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EISDIR") throw cause;
+    throw new AppError("failed_precondition", `${path} is a directory, in the place of a file that holds no data: move it away`, {
+      reason: "bad_lock",
+      cause,
+    });
+  }
+}
+
+function tryLock(database: Database, path: string): boolean {
   try {
     // Without a journal on the disk the lock can be had on a full one too.
     database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {
-    if ((error as { code?: unknown }).code === "SQLITE_BUSY") return false;
-    throw error;
+    const { code } = error as { code?: unknown };
+    if (code === "SQLITE_BUSY") return false;
+    if (code !== "SQLITE_NOTADB" && code !== "SQLITE_CORRUPT") throw error;
+    // Damaged. SQLite looks at the content only once nobody has the file locked; emptied in its place it stays the one file that all lock.
+    truncateSync(path);
+    return tryLock(database, path);
   }
 }

@@ -83,6 +83,7 @@ describe("a damaged file", () => {
       expect(readRecord(path())).toBeUndefined();
       await writeRecord(path(), record);
       expect(readRecord(path())).toEqual(record);
+      expect(readdirSync(join(directory, "damaged")).filter((name) => name.endsWith(".new"))).toEqual([]);
     },
   );
 });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { rename, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
 import type { EgressPolicy, EndReason, KeptSpec, ResourceLimits, Restrictions } from "@boxyard/driver";
 import type { NetworkLease } from "../parts.ts";
@@ -66,12 +66,17 @@ export function keptSpecOf(record: LocalSandboxRecord): KeptSpec {
 
 let writes = 0;
 
-/** Writes a file so that a reader, or a crash, sees the old text or the new one. */
+/** Writes a file so that a reader, or a crash, sees the old text or the new one. One that cannot be written leaves nothing beside it. */
 export async function writeAtomically(path: string, text: string, mode = 0o600): Promise<void> {
   // Two may be writing the same file.
   const temporary = `${path}.${++writes}.new`;
-  await writeFile(temporary, text, { mode });
-  await rename(temporary, path);
+  try {
+    await writeFile(temporary, text, { mode });
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw error;
+  }
 }
 
 /** The second copy of a record. A disk, or a person, damages one file: a sandbox must not end for that. */

@@ -9,6 +9,7 @@ import type { Machine } from "../machine.ts";
 import { nodeIdOf } from "../node-id.ts";
 import { openSealer, SqlStore } from "../store/index.ts";
 import { sampleRecord } from "../store/sample-record.ts";
+import { orphans } from "./doctor.ts";
 import { release } from "./release.ts";
 
 let directory: string;
@@ -17,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("ends every sandbox and says so in the store", async () => {
+test("ends every sandbox and says so in the store; none is in quarantine any more", async () => {
   const world = new FakeWorld();
   const record = sampleRecord({ state: "running" });
   const file = join(directory, "boxyard.db");
@@ -25,7 +26,11 @@ test("ends every sandbox and says so in the store", async () => {
   await store.insertSandbox(record);
   await store.close();
   const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
-  expect(await release(readConfig({ BOXYARD_DATA: directory, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"])).toBe(0);
+  writeFileSync(join(directory, "orphans.json"), JSON.stringify({ version: 1, orphans: { [record.id]: { since: 1, cause: "damaged" } } }));
+  const config = readConfig({ BOXYARD_DATA: directory, BOXYARD_LOG_LEVEL: "silent" });
+  expect(orphans(config, 1).status).toBe("warn");
+  expect(await release(config, machine, ["--sandboxes"])).toBe(0);
+  expect(orphans(config, 1).status).toBe("ok");
   const after = await SqlStore.open({ file }, nodeIdOf(directory), openSealer(directory));
   expect(await after.getSandbox(record.id)).toMatchObject({ state: "dead", reason: "released" });
   await after.close();

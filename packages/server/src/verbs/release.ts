@@ -4,6 +4,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { openStore } from "../context.ts";
 import type { Machine } from "../machine.ts";
+import { removeOrphansFile } from "../sandboxes/upkeep/quarantine.ts";
 import { lockDataDir } from "../server-file.ts";
 import type { Store } from "../store/index.ts";
 import { serverLogger } from "./server-logger.ts";
@@ -24,6 +25,7 @@ export async function release(config: ServerConfig, machine: Machine, args: read
         return undefined;
       });
       await endAll(driver, store).finally(() => store?.close());
+      removeOrphansFile(config.dataDir);
     }
     await driver.release();
     await driver.close();

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, isAppError } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
@@ -106,6 +106,11 @@ export function readOrphans(dataDir: string): Orphan[] {
   } catch {
     return [];
   }
+}
+
+/** For when every sandbox of the data directory has been ended without the server. */
+export function removeOrphansFile(dataDir: string): void {
+  rmSync(join(dataDir, ORPHANS_FILE), { recursive: true, force: true });
 }
 
 const isSame = (a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): boolean =>
