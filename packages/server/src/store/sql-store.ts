@@ -13,7 +13,7 @@ import { SqlTemplateStore } from "./sql-template-store.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
 import { storeFault } from "./store-fault.ts";
-import { StoreFile } from "./store-file.ts";
+import { finishPutBack, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 
@@ -256,6 +256,7 @@ export class SqlStore implements Store {
 /** SQLite lets everybody read a file that it makes, and gives what it makes beside that the same mode. Where it can't be made, SQLite says why. */
 function makePrivate(file: string): void {
   if (file === ":memory:") return;
+  finishPutBack(file);
   try {
     closeSync(openSync(file, "a", 0o600));
   } catch {}

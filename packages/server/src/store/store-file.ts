@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { errnoOf } from "@boxyard/core/node";
 
@@ -41,22 +41,24 @@ export class StoreFile {
     return new AppError("unavailable", message, { reason: "store_lost" });
   }
 
-  /** Writes the store anew where its file was deleted, for the next server: nothing is lost. Repeatable; never replaces a file. */
+  /**
+   * Writes the store anew where its file was deleted, for the next server: nothing is lost, also when the process is killed on the way
+   * (`finishPutBack`). Repeatable; never replaces a file.
+   */
   async putBack(): Promise<void> {
     if (identityOf(this.path) !== undefined) return;
-    const aside = `${this.path}.copy`;
-    rmSync(aside, { force: true });
-    const fd = openSync(aside, "wx", 0o600);
+    const part = partOf(this.path);
+    rmSync(part, { force: true });
+    const fd = openSync(part, "wx", 0o600);
     try {
-      await this.database.copyTo(aside);
+      await this.database.copyTo(part);
       fsyncSync(fd);
-      // The log of the deleted file would be read into the new one.
+      renameSync(part, copyOf(this.path));
       this.isLogRemoved = true;
-      for (const end of ["-wal", "-shm"]) rmSync(this.path + end, { force: true });
-      linkSync(aside, this.path);
+      finishPutBack(this.path);
     } finally {
       closeSync(fd);
-      rmSync(aside, { force: true });
+      rmSync(part, { force: true });
     }
   }
 
@@ -66,6 +68,25 @@ export class StoreFile {
     await this.database.renewLog();
     this.isLogRemoved = false;
   }
+}
+
+/** A store that is being written anew, and one that is whole and has not got its name yet. */
+const partOf = (path: string) => `${path}.part`;
+const copyOf = (path: string) => `${path}.copy`;
+
+/**
+ * Gives the store of an earlier `putBack` its name, if that has written all of it and then came no further. To be called before the store is opened,
+ * which must not go on when this throws: an empty store would take its place.
+ */
+export function finishPutBack(path: string): void {
+  const copy = copyOf(path);
+  if (existsSync(copy) && identityOf(path) === undefined) {
+    // The log of the deleted file would be read into the new one.
+    for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
+    linkSync(copy, path);
+  }
+  // On a disk that is read-only even the removal of nothing fails.
+  for (const file of [copy, partOf(path)]) if (existsSync(file)) rmSync(file, { force: true });
 }
 
 /** What it needs of the database. */
