@@ -14,6 +14,7 @@ export interface ProxyProblem {
 
 const NOT_FOUND_MESSAGE = "The sandbox was not found";
 const PORT_CLOSED_MESSAGE = "The sandbox is running but port is not open";
+const CHANGING_MESSAGE = "The sandbox is still transitioning. Try again in a moment.";
 const TOKEN_HEADER = "e2b-traffic-access-token";
 
 /** Both spellings: the interface document has `sandboxID`, the clients' contract `sandboxId`. */
@@ -86,6 +87,12 @@ export const problems = {
       title: "Too many connections",
       text: `The sandbox ${id} answers ${limit} requests at once, and there are as many. Try again in a moment.`,
     },
+  }),
+  changing: (id: string): ProxyProblem => ({
+    status: 409,
+    retryAfter: 1,
+    body: { ...ids(id), message: CHANGING_MESSAGE, code: 409 },
+    page: { title: "Sandbox being paused", text: `The sandbox ${id} is being paused. Once it is, resume it with a client.` },
   }),
   /** `refusal` says what is short, which is for those who have a key: the sandbox's visitors learn only that they may come again. */
   noRoom: (id: string, { reason, details }: AppError): ProxyProblem => ({

@@ -12,7 +12,8 @@ const MAX_FLIGHTS = 4096;
 export function refusal(request: RequestHead, route: Route, port: number): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
-  return port === AGENT_PORT ? undefined : wrongTrafficToken(request, route);
+  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, route);
+  return problem ?? (route.isPausing ? problems.changing(route.sandboxId) : undefined);
 }
 
 /**

@@ -19,9 +19,11 @@ export interface Route {
   readonly flights: Set<Flight>;
   /** How many answers of the agent have come through the proxy: a sign of life. */
   agentAnswers: number;
+  /** True while its sandbox is being paused: requests in flight go on as long as they can, and no others begin. */
+  isPausing: boolean;
 }
 
-/** A paused sandbox that a request resumes. */
+/** A sandbox that is paused, or is being paused, and that a request resumes. */
 export interface Sleeper extends Pick<Route, "sandboxId" | "accessToken" | "trafficToken"> {
   /** Resolves when it runs, or when it cannot be resumed, with the refusal if the machine has no room for it; never rejects. */
   wake(): Promise<AppError | undefined>;
@@ -32,7 +34,7 @@ export interface Flight {
   cut(): void;
 }
 
-export type RouteFacts = Omit<Route, "flights" | "agentAnswers">;
+export type RouteFacts = Omit<Route, "flights" | "agentAnswers" | "isPausing">;
 
 /** Every reachable sandbox, in memory only: fed by the lifecycle, read by the proxy, which never touches the store. */
 export class RouteTable {
@@ -51,11 +53,17 @@ export class RouteTable {
   add(facts: RouteFacts): void {
     this.remove(facts.sandboxId);
     this.sleepers.delete(facts.sandboxId);
-    this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0 });
+    this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0, isPausing: false });
   }
 
   find(sandboxId: string): Route | undefined {
     return this.routes.get(sandboxId);
+  }
+
+  /** A sandbox without a route has none to mark. */
+  markPausing(sandboxId: string, isPausing: boolean): void {
+    const route = this.routes.get(sandboxId);
+    if (route) route.isPausing = isPausing;
   }
 
   /** From here on requests may wake it. */

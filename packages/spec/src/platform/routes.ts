@@ -139,7 +139,7 @@ export const routes = {
     security,
     summary: "Move the end to at least now + duration",
     request: { params: SandboxPath, body: body(s.SandboxRefresh, false) },
-    responses: { 204: none("Done"), ...errors(400, 404) },
+    responses: { 204: none("Done"), ...errors(400, 404, 409) },
   }),
   updateNetwork: createRoute({
     method: "put",

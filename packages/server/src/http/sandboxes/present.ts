@@ -61,6 +61,7 @@ export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes
       ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
-    ...(visibleState(record.state) === "paused" && settings.pauseMode && { pauseMode: settings.pauseMode }),
+    // How it was paused is known once it is.
+    ...(visibleState(record.state) === "paused" && record.state !== "pausing" && settings.pauseMode && { pauseMode: settings.pauseMode }),
   };
 }

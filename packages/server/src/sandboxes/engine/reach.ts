@@ -39,7 +39,8 @@ export class Reach {
 
   /**
    * Brings deadline, incarnation, route and watch in line with the record; called after every change of it. A sandbox keeps its route while
-   * it pauses or is snapshotted: if that fails, open connections have lost nothing.
+   * it pauses or is snapshotted: if that fails, open connections have lost nothing. New requests wait for the end of a pause if they may wake it,
+   * else they are refused.
    */
   follow(sandbox: Sandbox): void {
     const { state, record } = sandbox;
@@ -49,7 +50,9 @@ export class Reach {
     else if ((state === "creating" || state === "resuming") && sandbox.incarnation === undefined)
       sandbox.incarnation = new Incarnation(sandbox.handle);
     if (state === "running") this.open(sandbox);
-    if (state === "paused" && mayWake(record)) this.sleep(sandbox);
+    this.parts.routes.markPausing(sandbox.id, state === "pausing");
+    if ((state === "paused" || state === "pausing") && mayWake(record)) this.sleep(sandbox);
+    else if (state === "running") this.parts.routes.removeSleeper(sandbox.id);
   }
 
   /** For a sandbox whose processes an earlier server started. */
