@@ -29,7 +29,7 @@ export interface ServerConfig {
   readonly maxTimeoutHours: number;
   /** Seconds between two looks at every agent; 0: none. */
   readonly probeSeconds: number;
-  readonly onUnresponsive: "none" | "kill";
+  readonly onUnresponsive: "none" | "kill" | "restart";
   /** How long sandboxes that the store does not know are kept. */
   readonly orphanMinutes: number;
   /** Whether templates with a start command start from the memory that their builds keep. */
@@ -130,7 +130,7 @@ const Env = z.object({
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
   BOXYARD_PROBE_SECONDS: count(0).default(30),
-  BOXYARD_ON_UNRESPONSIVE: z.enum(["none", "kill"]).default("none"),
+  BOXYARD_ON_UNRESPONSIVE: z.enum(["none", "kill", "restart"]).default("none"),
   BOXYARD_ORPHAN_MINUTES: count(1).max(10_080, "must be at most 10080").default(60),
   BOXYARD_START_FROM_MEMORY: z.enum(["on", "off"]).default("on"),
   BOXYARD_MAX_BUILDS: count(1).default(Math.max(2, availableParallelism())),

@@ -135,8 +135,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     settings: buildSettings,
     ...(observer ? { observer } : {}),
   });
-  const sampler = new Sampler(engine.sandboxes, driver, clock);
   const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
+  const sampler = new Sampler(engine.sandboxes, driver, clock, liveness);
   const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events };
   const sandboxes = new SandboxService({ ...serving, sampler, liveness, logs: sandboxLogs });
   const context: ServerContext = {

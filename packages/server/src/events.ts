@@ -123,6 +123,15 @@ export class Events {
     this.logger.warn({ sandboxId, policy }, "the agent of the sandbox no longer answers");
     this.logs?.add(sandboxId, "error", "The sandbox's agent no longer answers", { event: "unresponsive" });
   }
+  bootedAnew(of: Subject): void {
+    this.logger.warn(named(of), "sandbox booted anew from its disk: its agent no longer answered");
+    this.tell(of, "warn", "The sandbox was booted anew from its disk, because its agent no longer answered", { event: "booted_anew" });
+  }
+  notBootedAnew(of: Subject, state: string, error: unknown): void {
+    this.logger.error({ ...named(of), state, err: error }, "sandbox with an unresponsive agent not booted anew");
+    const goesOn = state === "paused" ? "is paused with its disk" : "runs on";
+    this.tell(of, "error", `The sandbox could not be booted anew and ${goesOn}`, { event: "boot_anew_failed" });
+  }
   responsive(sandboxId: string): void {
     this.logger.info({ sandboxId }, "the agent of the sandbox answers again");
     this.logs?.add(sandboxId, "info", "The sandbox's agent answers again", { event: "responsive" });

@@ -82,7 +82,7 @@ export async function info(text: string, options: { json?: boolean }, context: C
   const rows = [
     ["sandbox", found.sandboxId],
     ["template", found.name ? `${found.name} (${found.templateId})` : found.templateId],
-    ["state", found.state],
+    ["state", found.health ? `${found.state}, unresponsive: its agent no longer answers` : found.state],
     ["started", found.startedAt.toISOString()],
     [found.state === "paused" ? "paused" : "ends", found.endAt.toISOString()],
     ["cpus", String(found.cpuCount)],
@@ -178,6 +178,7 @@ export async function metrics(text: string, options: { json?: boolean }, context
     ["memory", `${bytes(last.memUsed)} of ${bytes(last.memTotal)}`],
     ["cache", bytes(last.memCache)],
     ["disk", `${bytes(last.diskUsed)} of ${bytes(last.diskTotal)}`],
+    ...(last.health ? [["health", "unresponsive: its agent no longer answers"]] : []),
   ];
   await context.output.line(table(rows));
 }

@@ -20,6 +20,8 @@ export interface SandboxInfo {
   readonly metadata: Readonly<Record<string, string>>;
   /** Version of the agent. */
   readonly envdVersion: string;
+  /** Only of a running sandbox whose agent no longer answers, and only in what `getInfo` gives. */
+  readonly health?: "unresponsive";
 }
 
 /** A sample of what a sandbox uses. Sizes are bytes. */
@@ -33,6 +35,8 @@ export interface SandboxMetrics {
   readonly memCache: number;
   readonly diskUsed: number;
   readonly diskTotal: number;
+  /** Only when the sandbox's agent did not answer then. */
+  readonly health?: "unresponsive";
 }
 
 /** What a server says about a sandbox that may be used now. */
@@ -83,7 +87,7 @@ export function snapshotFromJson(value: unknown): SnapshotInfo {
 }
 
 export function infoFromJson(value: unknown): SandboxInfo {
-  const json = unchecked<wire.ListedSandbox>(value);
+  const json = unchecked<wire.ListedSandbox & Pick<wire.SandboxDetail, "health">>(value);
   const alias = text(json.alias);
   return {
     sandboxId: required(text(json.sandboxID), "sandboxID"),
@@ -97,6 +101,7 @@ export function infoFromJson(value: unknown): SandboxInfo {
     diskSizeMB: Number(json.diskSizeMB ?? 0),
     metadata: (json.metadata ?? {}) as Record<string, string>,
     envdVersion: text(json.envdVersion) ?? "",
+    ...(json.health === "unresponsive" && { health: "unresponsive" }),
   };
 }
 
@@ -113,6 +118,7 @@ export function metricsFromJson(value: unknown): SandboxMetrics {
     memCache: number("memCache"),
     diskUsed: number("diskUsed"),
     diskTotal: number("diskTotal"),
+    ...(json.health === "unresponsive" && { health: "unresponsive" }),
   };
 }
 

@@ -213,10 +213,10 @@ export const SETTINGS = [
   },
   {
     name: "BOXYARD_ON_UNRESPONSIVE",
-    form: "none or kill",
+    form: "none, kill or restart",
     usedBy: "server",
     default: "none",
-    meaning: "What happens to an unresponsive sandbox: none (it is shown and logged) or kill.",
+    meaning: "What happens to an unresponsive sandbox: none (it is shown and logged), kill, or restart (it boots anew from its disk).",
   },
   {
     name: "BOXYARD_ORPHAN_MINUTES",

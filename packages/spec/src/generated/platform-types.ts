@@ -100,6 +100,7 @@ export type SandboxMetric = {
   readonly memCache: number;
   readonly diskUsed: number;
   readonly diskTotal: number;
+  readonly health?: "unresponsive" | undefined;
 };
 
 export type SandboxDetail = {

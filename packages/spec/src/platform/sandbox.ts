@@ -110,6 +110,10 @@ export const SandboxMetric = z
     memCache: z.int(),
     diskUsed: z.int(),
     diskTotal: z.int(),
+    health: z
+      .literal("unresponsive")
+      .optional()
+      .openapi({ description: "Only when the sandbox's agent did not answer then, as `health` of the sandbox says" }),
   })
   .openapi("SandboxMetric");
 export type SandboxMetric = z.infer<typeof SandboxMetric>;

@@ -8,6 +8,8 @@ const PAUSE_MS = 10 * 60_000;
 
 export interface PauseInput {
   readonly memory: boolean;
+  /** The agent is known not to answer: it is not asked to stop its commands. The driver has everything stand still, as it always does. */
+  readonly isAgentSilent?: boolean;
 }
 
 export interface PauseContext extends TransitionContext, PauseInput {
@@ -23,6 +25,7 @@ const freeze: Step<PauseContext> = {
   name: "freeze",
   async run(context, undo, signal) {
     const { parts, sandbox } = context;
+    if (context.isAgentSilent) return;
     const [address, token] = [addressOf(sandbox), parts.tokens.access(sandbox.id)];
     undo.add("unfreeze", async () => {
       if (context.isKept) return;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { TestServer } from "../../testing/test-server.ts";
 import { MISSES } from "./liveness.ts";
 
@@ -14,6 +14,15 @@ async function rounds(server: TestServer, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await server.server.liveness.once();
 }
 
+/** What the metrics say of it after a sample of now, one way and the other. */
+async function newestHealthOf(id: string): Promise<unknown> {
+  await s.server.sampler.once();
+  const { sandboxes } = (await s.call("GET", `/sandboxes/metrics?sandbox_ids=${id}`)).body;
+  const own = (await s.call("GET", `/sandboxes/${id}/metrics`)).body;
+  expect(own.at(-1)).toEqual(sandboxes[id]);
+  return own.at(-1).health;
+}
+
 const healthOf = async (id: string) => (await s.call("GET", `/sandboxes/${id}`)).body.health;
 
 test("an agent that hangs is shown after three questions, kill still works, and one that answers again is shown no more", async () => {
@@ -26,11 +35,13 @@ test("an agent that hangs is shown after three questions, kill still works, and 
   expect(await healthOf(sandboxID)).toBeUndefined();
   await rounds(s, 1);
   expect(await healthOf(sandboxID)).toBe("unresponsive");
+  expect(await newestHealthOf(sandboxID)).toBe("unresponsive");
   const { logEntries } = (await s.call("GET", `/sandboxes/${sandboxID}/logs`)).body;
   expect(logEntries.at(-1)).toMatchObject({ level: "error", fields: { event: "unresponsive" } });
   agent?.thaw();
   await rounds(s, 1);
   expect(await healthOf(sandboxID)).toBeUndefined();
+  expect(await newestHealthOf(sandboxID)).toBeUndefined();
   agent?.freeze();
   await rounds(s, MISSES);
   expect((await s.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(204);
@@ -56,4 +67,74 @@ test("with the policy kill the sandbox is removed", async () => {
   await rounds(strict, MISSES);
   expect((await strict.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
   expect(strict.world.sandboxes.size).toBe(0);
+});
+
+describe("with the policy restart", () => {
+  let strict: TestServer;
+  beforeEach(async () => {
+    strict = await TestServer.start({ env: { ...never, BOXYARD_ON_UNRESPONSIVE: "restart" }, agentLimitMs: 500 });
+  });
+  afterEach(() => strict[Symbol.asyncDispose]());
+
+  const sandboxOf = (id: string) => strict.world.sandboxes.get(id);
+  const detailOf = async (id: string) => (await strict.call("GET", `/sandboxes/${id}`)).body;
+  const lastEvents = async (id: string) =>
+    (await strict.call("GET", `/sandboxes/${id}/logs`)).body.logEntries.map(({ fields }: { fields: { event: string } }) => fields.event);
+  const agentStatus = async (id: string, token: string) =>
+    (await fetch(`${strict.url}/metrics`, { headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": "49983", "X-Access-Token": token } }))
+      .status;
+
+  test("the sandbox boots anew from its disk, with its id, token, metadata and time", async () => {
+    const made = await strict.create({ metadata: { kept: "yes" }, timeout: 1000 });
+    const { sandboxID: id } = made;
+    const before = await detailOf(id);
+    sandboxOf(id)?.files.set("/kept", "yes");
+    const agent = sandboxOf(id)?.agent;
+    agent?.freeze();
+    await rounds(strict, MISSES);
+    const { startedAt, endAt, ...same } = before;
+    const after = await detailOf(id);
+    expect(after).toMatchObject(same);
+    expect(after.health).toBeUndefined();
+    expect(Math.abs(Date.parse(after.endAt) - Date.parse(endAt))).toBeLessThan(1000);
+    expect(sandboxOf(id)?.agent).not.toBe(agent);
+    expect(sandboxOf(id)?.handle.incarnation).toBe(2);
+    expect(sandboxOf(id)?.files.get("/kept")).toBe("yes");
+    expect(await agentStatus(id, made.envdAccessToken)).toBe(200);
+    expect(await lastEvents(id)).toEqual(["started", "unresponsive", "paused", "resumed", "booted_anew"]);
+    await rounds(strict, MISSES);
+    expect(sandboxOf(id)?.handle.incarnation).toBe(2);
+  });
+
+  test("one whose disk cannot be kept runs on, and is tried again after three more questions", async () => {
+    const { sandboxID: id } = await strict.create();
+    sandboxOf(id)?.agent?.freeze();
+    strict.world.faults.add("pause", { kind: "fail" });
+    await rounds(strict, MISSES);
+    expect(await detailOf(id)).toMatchObject({ state: "running", health: "unresponsive" });
+    expect((await lastEvents(id)).at(-1)).toBe("boot_anew_failed");
+    await rounds(strict, MISSES);
+    expect((await lastEvents(id)).at(-1)).toBe("booted_anew");
+    expect((await lastEvents(id)).filter((event: string) => event === "unresponsive")).toHaveLength(1);
+  });
+
+  test("one that does not boot is paused with its disk, and can be connected to later", async () => {
+    const { sandboxID: id } = await strict.create();
+    sandboxOf(id)?.agent?.freeze();
+    for (const _ of [1, 2]) strict.world.faults.add("resume", { kind: "fail" });
+    await rounds(strict, MISSES);
+    expect((await detailOf(id)).state).toBe("paused");
+    expect((await lastEvents(id)).at(-1)).toBe("boot_anew_failed");
+    expect((await strict.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 })).status).toBe(201);
+    expect((await detailOf(id)).state).toBe("running");
+  });
+
+  test("a boot that fails once is tried again at once", async () => {
+    const { sandboxID: id } = await strict.create();
+    sandboxOf(id)?.agent?.freeze();
+    strict.world.faults.add("resume", { kind: "fail" });
+    await rounds(strict, MISSES);
+    expect((await detailOf(id)).state).toBe("running");
+    expect((await lastEvents(id)).at(-1)).toBe("booted_anew");
+  });
 });

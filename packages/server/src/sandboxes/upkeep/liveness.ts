@@ -5,6 +5,7 @@ import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
+import { bootAnew } from "./boot-anew.ts";
 
 /** So many questions in a row without an answer make an agent unresponsive. */
 export const MISSES = 3;
@@ -14,14 +15,17 @@ const AT_ONCE = 16;
 /** An agent that cannot be asked has missed its answer: no round fails. */
 const NEVER = () => {};
 
-/** What happens to a sandbox whose agent no longer answers. `none`: it is shown as unresponsive. `kill`: it is removed. */
-export type UnresponsivePolicy = "none" | "kill";
+/**
+ * What happens to a sandbox whose agent no longer answers. `none`: it is shown as unresponsive. `kill`: it is removed. `restart`: it boots anew from
+ * its disk; one of a build, whose steps would not survive that, is only shown.
+ */
+export type UnresponsivePolicy = "none" | "kill" | "restart";
 
 export interface LivenessParts {
-  readonly engine: Pick<Engine, "sandboxes" | "end">;
+  readonly engine: Pick<Engine, "sandboxes" | "end" | "inTurn">;
   readonly routes: RouteTable;
   readonly agent: Pick<AgentClient, "isHealthy">;
-  readonly events: Pick<Events, "unresponsive" | "responsive">;
+  readonly events: Pick<Events, "unresponsive" | "responsive" | "bootedAnew" | "notBootedAnew">;
   readonly clock: Clock;
 }
 
@@ -94,12 +98,14 @@ export class Liveness {
     const misses = lives ? 0 : before.misses + 1;
     this.observations.set(incarnation, { answers, misses });
     if (lives && before.misses >= MISSES) this.parts.events.responsive(sandbox.id);
-    if (misses === MISSES) await this.report(sandbox, incarnation);
+    if (misses === MISSES) this.parts.events.unresponsive(sandbox.id, this.settings.policy);
+    if (misses > 0 && misses % MISSES === 0) await this.act(sandbox, incarnation, misses === MISSES);
   }
 
-  private async report(sandbox: Sandbox, incarnation: Incarnation): Promise<void> {
-    this.parts.events.unresponsive(sandbox.id, this.settings.policy);
-    // The sweep tries a removal again that fails here.
-    if (this.settings.policy === "kill") await this.parts.engine.end(sandbox, "unresponsive", incarnation).catch(() => {});
+  private async act(sandbox: Sandbox, incarnation: Incarnation, isFirst: boolean): Promise<void> {
+    const { policy } = this.settings;
+    // The sweep tries a removal again that fails here; a restart that left it running is tried again after as many misses.
+    if (policy === "kill" && isFirst) await this.parts.engine.end(sandbox, "unresponsive", incarnation).catch(() => {});
+    if (policy === "restart" && sandbox.record.owner.kind === "user") await bootAnew(this.parts, sandbox, incarnation);
   }
 }

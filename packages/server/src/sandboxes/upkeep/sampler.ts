@@ -3,6 +3,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { SandboxMetric } from "@boxyard/spec/platform";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
+import type { Liveness } from "./liveness.ts";
 
 const EVERY_MS = 5000;
 /** An hour of samples. */
@@ -25,13 +26,15 @@ export class Sampler {
   private readonly sandboxes: LivingSandboxes;
   private readonly driver: SandboxDriver;
   private readonly clock: Clock;
+  private readonly liveness: Pick<Liveness, "isUnresponsive">;
   private readonly histories = new Map<string, History>();
   private readonly rounds: Rounds;
 
-  constructor(sandboxes: LivingSandboxes, driver: SandboxDriver, clock: Clock) {
+  constructor(sandboxes: LivingSandboxes, driver: SandboxDriver, clock: Clock, liveness: Pick<Liveness, "isUnresponsive">) {
     this.sandboxes = sandboxes;
     this.driver = driver;
     this.clock = clock;
+    this.liveness = liveness;
     this.rounds = new Rounds(() => this.once(), { clock, everyMs: EVERY_MS, isFirstAtOnce: true, onError: NEVER });
   }
 
@@ -83,6 +86,7 @@ export class Sampler {
       memCache: stats.memoryCacheBytes,
       diskUsed: stats.diskUsedBytes,
       diskTotal: stats.diskLimitBytes,
+      ...(this.liveness.isUnresponsive(sandbox) && { health: "unresponsive" as const }),
     });
     if (history.samples.length > MAX_SAMPLES) history.samples.shift();
     this.histories.set(id, history);
