@@ -16,7 +16,7 @@ function constant(path: string, name: string): number {
 test("docs/bounds.md says what the code does", () => {
   const document = read("docs/bounds.md");
   const row = (what: string) => document.split("\n").find((line) => line.startsWith(`| ${what}`)) ?? `no row '${what}'`;
-  const shape = "packages/spec/src/platform/template.ts";
+  const shapes = "packages/spec/src/platform";
   const files = "packages/agent/src/files/limits.ts";
   const agent = "packages/agent/src/limits.ts";
   const amount = (value: number) => value.toLocaleString("en");
@@ -24,10 +24,10 @@ test("docs/bounds.md says what the code does", () => {
   for (const [what, wanted] of [
     ["body of a request", mib(constant("packages/spec/src/platform/route-parts.ts", "DEFAULT_BODY_BYTES"))],
     ["body of a request", `${constant("packages/spec/src/platform/common.ts", "MAX_JSON_DEPTH")} levels`],
-    ["name and alias", `${constant(shape, "MAX_NAME_LENGTH")} characters`],
-    ["tags of one request", `${constant(shape, "MAX_TAGS")},`],
-    ["steps of a build", amount(constant(shape, "MAX_STEPS"))],
-    ["sources of one COPY", amount(constant(shape, "MAX_SOURCES"))],
+    ["name and alias", `${constant(`${shapes}/template.ts`, "MAX_NAME_LENGTH")} characters`],
+    ["tags of one request", `${constant(`${shapes}/template.ts`, "MAX_TAGS")},`],
+    ["steps of a build", amount(constant(`${shapes}/start-build.ts`, "MAX_STEPS"))],
+    ["sources of one COPY", amount(constant(`${shapes}/build-step.ts`, "MAX_SOURCES"))],
     ["builds that were requested", String(constant("packages/server/src/templates/catalog.ts", "MAX_WAITING"))],
     ["entries of one listing", amount(constant(files, "listEntries"))],
     ["sources of one composition", amount(constant(files, "composeSources"))],

@@ -1,6 +1,7 @@
 import { createRoute } from "@hono/zod-openapi";
+import * as b from "./build-info.ts";
 import { body, errors, json, maxBody, none, security } from "./route-parts.ts";
-import * as t from "./template.ts";
+import { StartBuild } from "./start-build.ts";
 
 const tags = ["Templates"];
 
@@ -12,8 +13,8 @@ export const buildRoutes = {
     tags,
     security,
     summary: "Where to upload files of a build",
-    request: { params: t.FilesPath },
-    responses: { 201: json(t.BuildFiles, "Upload there with PUT and a Content-Length, unless present"), ...errors(400, 404) },
+    request: { params: b.FilesPath },
+    responses: { 201: json(b.BuildFiles, "Upload there with PUT and a Content-Length, unless present"), ...errors(400, 404) },
   }),
   startBuild: createRoute({
     method: "post",
@@ -22,7 +23,7 @@ export const buildRoutes = {
     security,
     summary: "Start a build",
     ...maxBody(16 << 20),
-    request: { params: t.BuildPath, body: body(t.StartBuild) },
+    request: { params: b.BuildPath, body: body(StartBuild) },
     responses: { 202: none("It is queued"), ...errors(400, 404, 413) },
   }),
   cancelBuild: createRoute({
@@ -31,7 +32,7 @@ export const buildRoutes = {
     tags,
     security,
     summary: "Cancel a build that has not ended",
-    request: { params: t.BuildPath },
+    request: { params: b.BuildPath },
     responses: { 204: none("It ends in error"), ...errors(400, 404) },
   }),
   getBuildStatus: createRoute({
@@ -40,8 +41,8 @@ export const buildRoutes = {
     tags,
     security,
     summary: "Status of a build, with a page of its log",
-    request: { params: t.BuildPath, query: t.BuildStatusQuery },
-    responses: { 200: json(t.BuildInfo, "An offset at or beyond the end gives no entries"), ...errors(400, 404) },
+    request: { params: b.BuildPath, query: b.BuildStatusQuery },
+    responses: { 200: json(b.BuildInfo, "An offset at or beyond the end gives no entries"), ...errors(400, 404) },
   }),
   getBuildLogs: createRoute({
     method: "get",
@@ -49,7 +50,7 @@ export const buildRoutes = {
     tags,
     security,
     summary: "Log of a build",
-    request: { params: t.BuildPath, query: t.BuildLogsQuery },
-    responses: { 200: json(t.BuildLogs, "One page"), ...errors(400, 404) },
+    request: { params: b.BuildPath, query: b.BuildLogsQuery },
+    responses: { 200: json(b.BuildLogs, "One page"), ...errors(400, 404) },
   }),
 } as const;

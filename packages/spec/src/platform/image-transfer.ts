@@ -1,6 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { body, errors, json, security } from "./route-parts.ts";
-import { RegistryAccess, TemplatePath } from "./template.ts";
+import { RegistryAccess } from "./start-build.ts";
+import { TemplatePath } from "./template.ts";
 
 /* Templates out of the platform as OCI images, and what images say of those that begin with them. Operations of our own, so below a path that no client of others uses. */
 

@@ -1,3 +1,5 @@
+export * from "./build-info.ts";
+export { TemplateStep } from "./build-step.ts";
 export * from "./common.ts";
 export * from "./document.ts";
 export * from "./image-transfer.ts";
@@ -7,5 +9,6 @@ export * from "./routes.ts";
 export * from "./sandbox.ts";
 export * from "./sandbox-log.ts";
 export * from "./snapshot-routes.ts";
+export * from "./start-build.ts";
 export * from "./tag-history.ts";
 export * from "./template.ts";

@@ -46,3 +46,8 @@ export const IdempotencyHeaders = z.object({
     .optional()
     .openapi({ description: "Repeats with the same key and body get the first answer, for 24 hours" }),
 });
+
+/** Parameter of a path. */
+export const pathParam = (name: string) => z.string().openapi({ param: { name, in: "path" } });
+/** Entries of one page, 1 to 100; 100 when a query does not say. */
+export const pageSize = z.coerce.number().int().min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(100);

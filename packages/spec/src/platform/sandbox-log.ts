@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
+import { LogLevel } from "./build-info.ts";
 import { SandboxPath, StringMap } from "./common.ts";
 import { errors, json, security } from "./route-parts.ts";
-import { LogLevel } from "./template.ts";
 
 const tags = ["Sandboxes"];
 const millis = z.coerce.number("must be a number").int("must be a whole number").min(0, "must not be negative");

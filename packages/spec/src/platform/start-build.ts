@@ -1,0 +1,97 @@
+import { z } from "@hono/zod-openapi";
+import { MAX_SECRETS, secretId, stageName, TemplateStep } from "./build-step.ts";
+
+const MAX_STEPS = 1000;
+/** ONBUILD of one image, and of each the bytes. */
+const MAX_TRIGGERS = 100;
+const MAX_TRIGGER = 1 << 16;
+const MAX_STAGES = 100;
+const MAX_SECRET_LENGTH = 1 << 16;
+
+export const RegistryAccess = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("registry"), username: z.string(), password: z.string() }),
+    z.object({ type: z.literal("aws"), awsAccessKeyId: z.string(), awsSecretAccessKey: z.string(), awsRegion: z.string() }),
+    z.object({ type: z.literal("gcp"), serviceAccountJson: z.string() }),
+  ])
+  .openapi("FromImageRegistry");
+export type RegistryAccess = z.infer<typeof RegistryAccess>;
+
+/** An instruction, as the configuration of an image has it. */
+const triggers = z.array(z.string().max(MAX_TRIGGER)).max(MAX_TRIGGERS, `must hold at most ${MAX_TRIGGERS} instructions`).default([]);
+const onBuildDone = triggers.openapi({ description: "Of the image's or template's ONBUILD instructions those that are among the steps" });
+
+/** A stage of a Dockerfile: steps whose files later stages, and the template itself, copy out. */
+const BuildStage = z
+  .object({
+    name: stageName,
+    fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
+    fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
+    fromImageRegistry: RegistryAccess.optional(),
+    onBuildDone,
+    steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
+  })
+  .openapi("TemplateBuildStage");
+export type BuildStage = z.infer<typeof BuildStage>;
+
+/** The agent needs as many as it has always had; no kernel is set up for more than a million in one process. */
+const LEAST_OPEN_FILES = 1_024;
+const MOST_OPEN_FILES = 1_048_576;
+
+export const Restrictions = z
+  .object({
+    noNewPrivileges: z.boolean().optional(),
+    noPtrace: z.boolean().optional(),
+    maxOpenFiles: z
+      .number()
+      .int()
+      .min(LEAST_OPEN_FILES, `must be at least ${LEAST_OPEN_FILES}`)
+      .max(MOST_OPEN_FILES, `must be at most ${MOST_OPEN_FILES}`)
+      .optional(),
+  })
+  .strict()
+  .openapi("TemplateRestrictions", {
+    description:
+      "What sandboxes of the template do without. noNewPrivileges: neither set-user-id programs (sudo) nor file capabilities work; " +
+      "noPtrace: their root has no CAP_SYS_PTRACE; maxOpenFiles: files that one process may have open, no more than the server allows. " +
+      "Each that is left out: as the template has it that it is made from",
+  });
+export type Restrictions = z.infer<typeof Restrictions>;
+
+export const StartBuild = z
+  .object({
+    fromImage: z.string().min(1, "must not be empty").max(1024).optional(),
+    fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
+    fromImageRegistry: RegistryAccess.optional(),
+    fromArchive: z
+      .string()
+      .optional()
+      .openapi({ description: "OCI archive in place of an image: the hash under which it was uploaded, as files of COPY are" }),
+    force: z.boolean().default(false),
+    onBuild: triggers.openapi({
+      description: "Instructions of a Dockerfile for those that build on the template; `getTriggers` gives them",
+    }),
+    onBuildDone,
+    steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
+    startCmd: z
+      .string()
+      .max(1 << 17)
+      .optional(),
+    readyCmd: z
+      .string()
+      .max(1 << 17)
+      .optional(),
+    restrictions: Restrictions.optional(),
+    startFromMemory: z.boolean().default(true).openapi({
+      description:
+        "Sandboxes start from the memory of one in which the start command is ready, where the server can; false: each runs the start command",
+    }),
+    secrets: z
+      .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))
+      .refine((secrets) => Object.keys(secrets).length <= MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
+      .default({})
+      .openapi({ description: "For steps that ask for them; kept nowhere, and taken out of logs" }),
+    stages: z.array(BuildStage).max(MAX_STAGES, `must hold at most ${MAX_STAGES} stages`).default([]),
+  })
+  .openapi("TemplateBuildStartV2");
+export type StartBuild = z.infer<typeof StartBuild>;
