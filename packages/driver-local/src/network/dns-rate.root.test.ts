@@ -6,7 +6,7 @@ import type { SandboxNetworks } from "../parts.ts";
 import { close, sendto, socket } from "../sys/libc.ts";
 import { runCommand } from "../sys/run.ts";
 import { type Lab, openLab, type StandIn } from "./lab/lab.ts";
-import { openNetwork } from "./networks.ts";
+import { openNetwork } from "./open-network.ts";
 import { DNS_RATE } from "./rules.ts";
 
 const GATEWAY = "10.219.0.1";

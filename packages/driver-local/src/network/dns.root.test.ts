@@ -8,7 +8,7 @@ import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { frame } from "./dns/exchange.ts";
 import { type Lab, openLab, type StandIn } from "./lab/lab.ts";
 import { type NameServer, startNameServer } from "./lab/name-server.ts";
-import { openNetwork } from "./networks.ts";
+import { openNetwork } from "./open-network.ts";
 
 /** The name server of the sandboxes, asked from inside; the machine's own one is a stand-in on a loopback address. */
 

@@ -6,7 +6,7 @@ import type { SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { type Lab, MACHINE, openLab, PUBLIC } from "./lab/lab.ts";
 import { greet, sendForged, tryTcp } from "./lab/traffic.ts";
-import { openNetwork } from "./networks.ts";
+import { openNetwork } from "./open-network.ts";
 
 const PORT = 8080;
 /** Half of what the machine is said to track. */

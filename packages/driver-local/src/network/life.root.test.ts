@@ -11,7 +11,8 @@ import { type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
 import { type Greeter, greet, tryTcp } from "./lab/traffic.ts";
 import { listLinks, newAddress } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { type NetworksConfig, openNetwork } from "./networks.ts";
+import type { NetworksConfig } from "./networks.ts";
+import { openNetwork } from "./open-network.ts";
 import { releaseNetwork } from "./release.ts";
 import { readSysctl, writeSysctl } from "./sysctl.ts";
 
@@ -385,9 +386,10 @@ test("kill -9 at any line leaves only what the next opening and release mend", a
     await Bun.sleep(round % 2 ? Math.random() * 120 : 60 + Math.random() * 150);
     child.kill("SIGKILL");
     await child.exited;
-    const networks = await openNetwork(config({ instance: "0000dddd", network: "10.219.0.0/16" }));
+    const networks = await openOne({ instance: "0000dddd", network: "10.219.0.0/16" });
     const { standIn } = await plugIn(networks, `round${round}`);
-    expect({ round, ok: await reachesOutside(standIn) }).toEqual({ round, ok: true });
+    // An nft that the victim had started ends its work after it: what that takes away, the next look at the machine puts back.
+    await eventually(`round ${round} reaches the outside`, () => reachesOutside(standIn), { withinMs: 20_000 });
     await standIn.end();
     await victim.end();
     await networks.close();

@@ -10,7 +10,7 @@ import { FORBIDDEN, type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./l
 import { type Greeter, greet, tryTcp, tryUdp } from "./lab/traffic.ts";
 import { newAddress } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { openNetwork } from "./networks.ts";
+import { openNetwork } from "./open-network.ts";
 
 /** What the lists of single sandboxes close and leave open. Every refusal has its counterpart. */
 

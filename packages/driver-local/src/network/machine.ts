@@ -28,8 +28,11 @@ const PLAIN_NAME = /^[\w.@-]+$/;
 
 const inside = (outer: Network, inner: Network): boolean => outer.prefix <= inner.prefix && contains(outer, inner.base);
 
-/** Reads the facts; links of `ownGroup` (every instance's link to its router) are left out. */
-export function readMachine(netlink: NetlinkSocket, ownGroup: number): MachineFacts {
+/**
+ * Reads the facts; links of `ownGroup` (every instance's link to its router) are left out. `mostTracked` stands in for what the kernel says
+ * of connections.
+ */
+export function readMachine(netlink: NetlinkSocket, ownGroup: number, mostTracked?: number): MachineFacts {
   const links = new Map(listLinks(netlink).map((link) => [link.index, link]));
   const foreign = (index: number): Link | undefined => {
     const link = links.get(index);
@@ -45,7 +48,7 @@ export function readMachine(netlink: NetlinkSocket, ownGroup: number): MachineFa
   if (main) uplinks.add(main.name);
   const addresses = listAddresses(netlink).filter((entry) => foreign(entry.index));
   return {
-    mostTracked: Number(readSysctl("netfilter/nf_conntrack_max") ?? LEAST_TRACKED),
+    mostTracked: mostTracked ?? Number(readSysctl("netfilter/nf_conntrack_max") ?? LEAST_TRACKED),
     uplinks: [...uplinks].sort(),
     mtu: Math.max(MIN_MTU, main?.mtu ?? 1500),
     addresses: [...new Set(addresses.map((entry) => formatAddress(entry.address)))].sort(),

@@ -1,26 +1,24 @@
-import { chmodSync, readlinkSync } from "node:fs";
-import { AppError, type Clock, type SandboxId, systemClock, wrapError } from "@boxyard/core";
+import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { EgressPolicy } from "@boxyard/driver";
 import type { NetworkLease, SandboxNetworks } from "../parts.ts";
-import { hasErrno, inNetworkNamespace } from "../sys/libc.ts";
+import { inNetworkNamespace } from "../sys/libc.ts";
 import { AddressPool } from "./address-pool.ts";
 import { type Address, formatAddress, parseAddress } from "./addresses.ts";
+import { type AttachedProcess, attachedProcess, holdersOf } from "./attached-process.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { type Asker, Forwarder } from "./dns/forwarder.ts";
-import { ResolvConf } from "./dns/resolv-conf.ts";
+import type { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
-import { Forwarding } from "./forwarding.ts";
+import type { Forwarding } from "./forwarding.ts";
 import { Lists } from "./lists.ts";
-import { assertNoOverlap, type MachineFacts, readMachine } from "./machine.ts";
-import { deleteLinkRoute, findLink, listAddresses, listLinks, newLinkRoute, setLinkGroup } from "./netlink/route.ts";
-import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import { addressOfLink, GROUP, groupFor, isListed, leaseIndex, leaseLink, makePlan, type Plan, resolvesNames } from "./plan.ts";
+import { type MachineFacts, readMachine } from "./machine.ts";
+import { deleteLinkRoute, findLink, listLinks, newLinkRoute, setLinkGroup } from "./netlink/route.ts";
+import { addressOfLink, GROUP, groupFor, isListed, leaseIndex, leaseLink, type Plan, resolvesNames } from "./plan.ts";
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
-import { closeKernel, ensureRules, ensureUplink, type Kernel, openKernel } from "./router.ts";
-import { RUN_DIRECTORY } from "./run-directory.ts";
-import { type Holders, Unplugged } from "./unplugged.ts";
+import { closeKernel, ensureRules, ensureUplink, type Kernel } from "./router.ts";
+import { Unplugged } from "./unplugged.ts";
 
 export interface NetworksConfig {
   /** 8 hex digits, from instance.json. */
@@ -39,7 +37,6 @@ export interface NetworksConfig {
   readonly mostTracked?: number;
 }
 
-const RESOLV_CONF = "/etc/resolv.conf";
 /** A freed address is left alone for so long: most late packets and half-open connections are done by then. */
 const QUARANTINE_MS = 60_000;
 /** Pause between two looks at the machine; longer when a look takes long (a machine with very many routes). */
@@ -49,67 +46,13 @@ const WATCH_SHARE = 200;
 interface Held {
   readonly sandboxId: SandboxId;
   readonly incarnation: number;
-  /** What /proc/<pid>/ns/net said at attach; undefined for adopted leases. */
-  readonly process: { readonly pid: number; readonly namespace: string } | undefined;
+  /** Undefined for adopted leases. */
+  readonly process: AttachedProcess | undefined;
   readonly asker: Asker;
 }
 
-/**
- * Opens the network of the sandboxes: router namespace, link, rules and name server, made where missing and left alone where they are as
- * they should be (then it takes a few ms and starts no process). Sandboxes of an earlier process go on undisturbed; `adopt` names them.
- *
- * Errors: `failed_precondition` with reason `network_overlap` (the range is in use on the machine), `tool_missing` (no nftables) or
- * `already_open` (another server has this instance's network).
- */
-export async function openNetwork(config: NetworksConfig): Promise<SandboxNetworks> {
-  const clock = config.clock ?? systemClock;
-  const runDirectory = config.runDirectory ?? RUN_DIRECTORY;
-  const plan = makePlan({ instance: config.instance, network: config.network, runDirectory });
-  const resolvConf = new ResolvConf(config.resolvConf ?? RESOLV_CONF, () => clock.monotonic());
-  const found = checkRange(plan, resolvConf.current(), config.logger);
-  // The range was changed: nothing of the old one may stay beside the new.
-  if (found === "other_range")
-    await releaseNetwork({ instance: config.instance, network: config.network, logger: config.logger, runDirectory });
-  const kernel = openKernel(plan);
-  // An earlier version let the machine's users read it.
-  chmodSync(runDirectory, 0o700);
-  try {
-    const facts = factsFor(config, kernel, plan);
-    ensureUplink(kernel, plan, facts.mtu);
-    const forwarding = new Forwarding(runDirectory);
-    await ensureRules(kernel, plan, forwarding, facts);
-    const networks = new Networks({ config, plan, kernel, clock, forwarding, facts, resolvConf });
-    await networks.open();
-    return networks;
-  } catch (error) {
-    closeKernel(kernel);
-    if (hasErrno(error, "EADDRINUSE")) {
-      const message = `Another Boxyard server runs on this data directory: ${formatAddress(plan.gateway)}:53 of its network is taken`;
-      throw new AppError("failed_precondition", message, { reason: "already_open", cause: error });
-    }
-    throw wrapError("open the network of the sandboxes", error);
-  }
-}
-
-/** An overlap stops the first opening; later ones only warn, for there may be sandboxes that must not be lost to a new VPN. */
-function checkRange(plan: Plan, nameServers: readonly string[], logger: Logger): "new" | "there" | "other_range" {
-  const netlink = new NetlinkSocket(NETLINK_ROUTE);
-  const link = findLink(netlink, plan.hostLink);
-  const isOurs = listAddresses(netlink).every((entry) => entry.index !== link?.index || entry.address === plan.hostAddress);
-  const found = !link ? "new" : isOurs ? "there" : "other_range";
-  try {
-    assertNoOverlap(netlink, plan.network, plan.hostLink, nameServers);
-    return found;
-  } catch (error) {
-    if (found !== "there") throw error;
-    logger.warn({ err: error }, "the sandboxes' network overlaps another");
-    return found;
-  } finally {
-    netlink.close();
-  }
-}
-
-interface Parts {
+/** What `openNetwork` has found and made. */
+export interface NetworkParts {
   readonly config: NetworksConfig;
   readonly plan: Plan;
   readonly kernel: Kernel;
@@ -119,9 +62,10 @@ interface Parts {
   readonly resolvConf: ResolvConf;
 }
 
-class Networks implements SandboxNetworks {
+/** The leases of sandboxes, and the links, rules and names behind them, from `open` to `close`. */
+export class Networks implements SandboxNetworks {
   readonly dnsAddress: string;
-  private readonly parts: Parts;
+  private readonly parts: NetworkParts;
   private readonly pool: AddressPool;
   private readonly forwarder: Forwarder;
   private readonly unplugged: Unplugged;
@@ -134,7 +78,7 @@ class Networks implements SandboxNetworks {
   private watching: Promise<void> = Promise.resolve();
   private closed = false;
 
-  constructor(parts: Parts) {
+  constructor(parts: NetworkParts) {
     const { plan, kernel, clock, config, resolvConf } = parts;
     this.parts = parts;
     this.dnsAddress = formatAddress(plan.gateway);
@@ -203,9 +147,8 @@ class Networks implements SandboxNetworks {
   async attach(lease: NetworkLease, netnsPid: number, egress: EgressPolicy): Promise<void> {
     const address = this.addressOf(lease);
     const { kernel, plan } = this.parts;
-    const process = { pid: netnsPid, namespace: namespaceOf(netnsPid) ?? "" };
     this.pool.reserve(address);
-    this.hold(lease.address, lease, groupFor(egress), process);
+    this.hold(lease.address, lease, groupFor(egress), attachedProcess(netnsPid));
     await this.lists.put(address, egress);
     plug(kernel, plan, { address, pid: netnsPid, mtu: this.mtu, egress });
   }
@@ -316,8 +259,8 @@ class Networks implements SandboxNetworks {
   }
 
   private async mend(): Promise<void> {
-    const { kernel, plan, forwarding } = this.parts;
-    const facts = factsFor(this.parts.config, kernel, plan);
+    const { kernel, plan, forwarding, config } = this.parts;
+    const facts = readMachine(kernel.machine, plan.hostGroup, config.mostTracked);
     this.mtu = facts.mtu;
     ensureUplink(kernel, plan, facts.mtu);
     for (const address of this.unclaimed) {
@@ -328,24 +271,5 @@ class Networks implements SandboxNetworks {
     await ensureRules(kernel, plan, forwarding, facts);
     await this.mendLists();
     await this.forwarder.mend();
-  }
-}
-
-function factsFor({ mostTracked }: NetworksConfig, kernel: Kernel, plan: Plan): MachineFacts {
-  const facts = readMachine(kernel.machine, plan.hostGroup);
-  return { ...facts, mostTracked: mostTracked ?? facts.mostTracked };
-}
-
-function holdersOf(process: Held["process"]): Holders {
-  if (!process) return "unknown";
-  return namespaceOf(process.pid) === process.namespace ? "running" : "ended";
-}
-
-/** What names the network namespace of a process; undefined when it has none any more (it has ended). */
-function namespaceOf(pid: number): string | undefined {
-  try {
-    return readlinkSync(`/proc/${pid}/ns/net`);
-  } catch {
-    return undefined;
   }
 }

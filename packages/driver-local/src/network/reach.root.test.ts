@@ -7,7 +7,7 @@ import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { FORBIDDEN, type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
 import { type Greeter, greet, sendForged, tryTcp, tryUdp } from "./lab/traffic.ts";
-import { openNetwork } from "./networks.ts";
+import { openNetwork } from "./open-network.ts";
 import { MAX_FLOWS } from "./rules.ts";
 import { readSysctl } from "./sysctl.ts";
 

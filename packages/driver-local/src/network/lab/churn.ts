@@ -1,6 +1,6 @@
 import { type SandboxId, systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
-import { openNetwork } from "../networks.ts";
+import { openNetwork } from "../open-network.ts";
 
 /** For tests: a process that opens, uses and releases a network over and over until it is killed. Arguments: directory, pid to plug in. */
 

@@ -1,0 +1,26 @@
+import { readlinkSync } from "node:fs";
+import type { Holders } from "./unplugged.ts";
+
+/** A process whose network namespace a link was put into. */
+export interface AttachedProcess {
+  readonly pid: number;
+  /** What /proc/<pid>/ns/net said then: a process with the same number and another namespace is another one. */
+  readonly namespace: string;
+}
+
+export const attachedProcess = (pid: number): AttachedProcess => ({ pid, namespace: namespaceOf(pid) ?? "" });
+
+/** Whether the processes behind a link still run. */
+export function holdersOf(process: AttachedProcess | undefined): Holders {
+  if (!process) return "unknown";
+  return namespaceOf(process.pid) === process.namespace ? "running" : "ended";
+}
+
+/** What names the network namespace of a process; undefined when it has none any more (it has ended). */
+function namespaceOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import { chmodSync } from "node:fs";
+import { AppError, systemClock, wrapError } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { SandboxNetworks } from "../parts.ts";
+import { hasErrno } from "../sys/libc.ts";
+import { formatAddress } from "./addresses.ts";
+import { ResolvConf } from "./dns/resolv-conf.ts";
+import { Forwarding } from "./forwarding.ts";
+import { assertNoOverlap, readMachine } from "./machine.ts";
+import { findLink, listAddresses } from "./netlink/route.ts";
+import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
+import { Networks, type NetworksConfig } from "./networks.ts";
+import { makePlan, type Plan } from "./plan.ts";
+import { releaseNetwork } from "./release.ts";
+import { closeKernel, ensureRules, ensureUplink, openKernel } from "./router.ts";
+import { RUN_DIRECTORY } from "./run-directory.ts";
+
+const RESOLV_CONF = "/etc/resolv.conf";
+
+/**
+ * Opens the network of the sandboxes: router namespace, link, rules and name server, made where missing and left alone where they are as
+ * they should be (then it takes a few ms and starts no process). Sandboxes of an earlier process go on undisturbed; `adopt` names them.
+ *
+ * Errors: `failed_precondition` with reason `network_overlap` (the range is in use on the machine), `tool_missing` (no nftables) or
+ * `already_open` (another server has this instance's network).
+ */
+export async function openNetwork(config: NetworksConfig): Promise<SandboxNetworks> {
+  const clock = config.clock ?? systemClock;
+  const runDirectory = config.runDirectory ?? RUN_DIRECTORY;
+  const plan = makePlan({ instance: config.instance, network: config.network, runDirectory });
+  const resolvConf = new ResolvConf(config.resolvConf ?? RESOLV_CONF, () => clock.monotonic());
+  const found = checkRange(plan, resolvConf.current(), config.logger);
+  // The range was changed: nothing of the old one may stay beside the new.
+  if (found === "other_range")
+    await releaseNetwork({ instance: config.instance, network: config.network, logger: config.logger, runDirectory });
+  const kernel = openKernel(plan);
+  // An earlier version let the machine's users read it.
+  chmodSync(runDirectory, 0o700);
+  try {
+    const facts = readMachine(kernel.machine, plan.hostGroup, config.mostTracked);
+    ensureUplink(kernel, plan, facts.mtu);
+    const forwarding = new Forwarding(runDirectory);
+    await ensureRules(kernel, plan, forwarding, facts);
+    const networks = new Networks({ config, plan, kernel, clock, forwarding, facts, resolvConf });
+    await networks.open();
+    return networks;
+  } catch (error) {
+    closeKernel(kernel);
+    if (hasErrno(error, "EADDRINUSE")) {
+      const message = `Another Boxyard server runs on this data directory: ${formatAddress(plan.gateway)}:53 of its network is taken`;
+      throw new AppError("failed_precondition", message, { reason: "already_open", cause: error });
+    }
+    throw wrapError("open the network of the sandboxes", error);
+  }
+}
+
+/** An overlap stops the first opening; later ones only warn, for there may be sandboxes that must not be lost to a new VPN. */
+function checkRange(plan: Plan, nameServers: readonly string[], logger: Logger): "new" | "there" | "other_range" {
+  const netlink = new NetlinkSocket(NETLINK_ROUTE);
+  const link = findLink(netlink, plan.hostLink);
+  const isOurs = listAddresses(netlink).every((entry) => entry.index !== link?.index || entry.address === plan.hostAddress);
+  const found = !link ? "new" : isOurs ? "there" : "other_range";
+  try {
+    assertNoOverlap(netlink, plan.network, plan.hostLink, nameServers);
+    return found;
+  } catch (error) {
+    if (found !== "there") throw error;
+    logger.warn({ err: error }, "the sandboxes' network overlaps another");
+    return found;
+  } finally {
+    netlink.close();
+  }
+}
