@@ -24,7 +24,7 @@ export const buildRoutes = {
     summary: "Start a build",
     ...maxBody(16 << 20),
     request: { params: b.BuildPath, body: body(StartBuild) },
-    responses: { 202: none("It is queued"), ...errors(400, 404, 413) },
+    responses: { 202: none("It is queued"), ...errors(400, 404, 413, 501) },
   }),
   cancelBuild: createRoute({
     method: "post",

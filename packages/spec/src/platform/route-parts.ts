@@ -33,8 +33,10 @@ const ERRORS: Readonly<Record<number, string>> = {
   503: "Busy, nothing has changed; repeat later",
   504: "Too slow, nothing is left; repeat later",
 };
+/** What every operation can answer; its store may be away at any time, hence 503. */
+const ALWAYS = [401, 429, 500, 503];
 export const errors = (...codes: number[]) =>
-  Object.fromEntries([401, 429, 500, ...codes].sort().map((code) => [code, json(ErrorBody, ERRORS[code] ?? "Error")]));
+  Object.fromEntries([...ALWAYS, ...codes].sort().map((code) => [code, json(ErrorBody, ERRORS[code] ?? "Error")]));
 
 export const security = [{ ApiKey: [] }];
 export const page = { "X-Next-Token": { schema: { type: "string" as const }, description: "Only when another page exists" } };

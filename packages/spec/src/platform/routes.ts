@@ -24,7 +24,7 @@ export const routes = {
     summary: "Create a sandbox",
     ...maxBody(4 << 20),
     request: { headers: IdempotencyHeaders, body: body(s.NewSandbox) },
-    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 503, 504) },
+    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 504) },
   }),
   createSandboxV2: createRoute({
     method: "post",
@@ -34,7 +34,7 @@ export const routes = {
     summary: "Create a sandbox (v2)",
     ...maxBody(4 << 20),
     request: { headers: IdempotencyHeaders, body: body(s.NewSandboxV2) },
-    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 503, 504) },
+    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 504) },
   }),
   listSandboxes: createRoute({
     method: "get",
@@ -103,7 +103,7 @@ export const routes = {
     security,
     summary: "Get the access of a sandbox; its lifetime is never shortened",
     request: { params: SandboxPath, body: body(s.ConnectSandbox) },
-    responses: { 200: json(s.Sandbox, "It was running"), 201: json(s.Sandbox, "It was resumed"), ...errors(400, 404, 409, 503, 504) },
+    responses: { 200: json(s.Sandbox, "It was running"), 201: json(s.Sandbox, "It was resumed"), ...errors(400, 404, 409, 504) },
   }),
   connectSandboxV2: createRoute({
     method: "post",
@@ -112,7 +112,7 @@ export const routes = {
     security,
     summary: "Get the access of a sandbox (v2); the body may be absent",
     request: { params: SandboxPath, body: body(s.ConnectSandboxV2, false) },
-    responses: { 200: json(s.Sandbox, "It was running"), 201: json(s.Sandbox, "It was resumed"), ...errors(400, 404, 409, 503, 504) },
+    responses: { 200: json(s.Sandbox, "It was running"), 201: json(s.Sandbox, "It was resumed"), ...errors(400, 404, 409, 504) },
   }),
   resumeSandbox: createRoute({
     method: "post",
@@ -148,7 +148,7 @@ export const routes = {
     security,
     summary: "Replace what may leave a running sandbox",
     request: { params: SandboxPath, body: body(s.NetworkUpdate) },
-    responses: { 204: none("In force, for open connections too"), ...errors(400, 404, 409) },
+    responses: { 204: none("In force, for open connections too"), ...errors(400, 404, 409, 501) },
   }),
   ...snapshotRoutes,
   ...sandboxLogRoutes,

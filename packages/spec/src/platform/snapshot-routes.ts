@@ -38,7 +38,7 @@ export const snapshotRoutes = {
     security,
     summary: "Pause a sandbox",
     request: { params: SandboxPath, body: body(SandboxPause, false) },
-    responses: { 204: none("It is paused, and can be resumed"), ...errors(400, 404, 409, 501, 503) },
+    responses: { 204: none("It is paused, and can be resumed"), ...errors(400, 404, 409, 501) },
   }),
   forkSandbox: createRoute({
     method: "post",
@@ -47,7 +47,7 @@ export const snapshotRoutes = {
     security,
     summary: "Make copies of a running sandbox",
     request: { params: SandboxPath, headers: IdempotencyHeaders, body: body(SandboxFork, false) },
-    responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 422, 501, 503) },
+    responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 422, 501) },
   }),
   rollbackSandbox: createRoute({
     method: "post",
@@ -56,7 +56,7 @@ export const snapshotRoutes = {
     security,
     summary: "Take a sandbox back to one of its snapshots",
     request: { params: SandboxPath, body: body(SandboxRollback) },
-    responses: { 204: none("It runs as it was at the snapshot"), ...errors(400, 404, 409, 501, 503) },
+    responses: { 204: none("It runs as it was at the snapshot"), ...errors(400, 404, 409, 501) },
   }),
   createSnapshot: createRoute({
     method: "post",
@@ -65,7 +65,7 @@ export const snapshotRoutes = {
     security,
     summary: "Keep the state of a running sandbox, to make others from it",
     request: { params: SandboxPath, body: body(NewSnapshot) },
-    responses: { 201: json(SnapshotInfo, "It is kept"), ...errors(400, 404, 409, 501, 503) },
+    responses: { 201: json(SnapshotInfo, "It is kept"), ...errors(400, 404, 409, 501) },
   }),
   listSnapshots: createRoute({
     method: "get",
