@@ -223,6 +223,23 @@ test("a list that came into force unknown to the server, as of an nft that was k
   expect(await chainOf(sandbox)).toBeUndefined();
 });
 
+test("a list of which an element was deleted by hand closes the sandbox, and can be replaced and removed", async () => {
+  const table = "inet boxyard_0000eeee_lists";
+  const sandbox = await plugIn({ internetAccess: true, denyOut: [PUBLIC] });
+  const neighbour = await plugIn({ internetAccess: true, denyOut: [OTHER] });
+  const deleteElement = async () =>
+    expect(await inRouter("nft", "delete", "element", ...table.split(" "), `lists { ${sandbox.lease.address} }`)).toBe("");
+  await deleteElement();
+  expect(await reached(sandbox)).toEqual([...REFUSED, ...REFUSED]);
+  await networks.change(sandbox.lease, { internetAccess: true, denyOut: [OTHER] });
+  expect(await reached(sandbox)).toEqual([...REACHED, ...REFUSED]);
+  await deleteElement();
+  await unplug(sandbox);
+  expect(await chainOf(sandbox)).toBeUndefined();
+  expect(await reached(neighbour)).toEqual([...REACHED, ...REFUSED]);
+  await unplug(neighbour);
+});
+
 test("lists may have as many entries as they are said to, and a link that is cut off comes back with its own", async () => {
   const denyOut = Array.from({ length: MAX_EGRESS_ENTRIES - 1 }, (_, i) => `20.${i}.0.0/17`);
   const allowOut = Array.from({ length: MAX_EGRESS_ENTRIES }, (_, i) => `20.${i}.1.1`);

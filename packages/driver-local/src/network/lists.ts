@@ -101,17 +101,18 @@ export class Lists {
   private textFor(before: InForce | undefined, address: Address): string {
     const table = `inet ${this.options.plan.listTable}`;
     return `${this.removalText(before, address)}add table ${table}
-add map ${table} lists { type ipv4_addr : verdict; }
-add chain ${table} ${BASE_CHAIN} { type filter hook forward priority filter - 5; policy accept; }
+${mapText(table)}add chain ${table} ${BASE_CHAIN} { type filter hook forward priority filter - 5; policy accept; }
 flush chain ${table} ${BASE_CHAIN}
 add rule ${table} ${BASE_CHAIN} iifgroup { ${LISTED.join(", ")} } ip saddr vmap @lists
 `;
   }
 
+  /** Adds the element first, which changes nothing where it is there: nft refuses the whole text when somebody has deleted it by hand. */
   private removalText(list: InForce | undefined, address: Address): string {
     if (!list || !this.isThere(list)) return "";
     const table = `inet ${this.options.plan.listTable}`;
-    return `delete element ${table} lists { ${formatAddress(address)} }
+    return `${mapText(table)}add element ${table} lists { ${formatAddress(address)} : goto ${list.chain} }
+delete element ${table} lists { ${formatAddress(address)} }
 delete chain ${table} ${list.chain}
 delete set ${table} ${list.chain}
 `;
@@ -127,6 +128,9 @@ add element ${table} lists { ${formatAddress(address)} : goto ${chain} }
 `;
   }
 }
+
+/** The map from the addresses of sandboxes to the chains of their lists. */
+const mapText = (table: string) => `add map ${table} lists { type ipv4_addr : verdict; }\n`;
 
 function formatRange({ first, last }: AddressRange): string {
   return first === last ? formatAddress(first) : `${formatAddress(first)}-${formatAddress(last)}`;
