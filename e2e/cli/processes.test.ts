@@ -136,7 +136,7 @@ test("a sandbox is meant by its name, or by the beginning of its id", async () =
   const taken = await boxyard(platform(), ["sandbox", "create", "--name", "web"]);
   expect([taken.exitCode, taken.stderr]).toEqual([
     1,
-    `error: sandbox ${sandbox.id} has the name 'web' already\n\`boxyard rm web\` ends it.\n`,
+    `error: sandbox ${sandbox.id} has the name 'web' already\n\`boxyard rm ${sandbox.id}\` ends it.\n`,
   ]);
   const none = await boxyard(platform(), ["exec", "nobody", "--", "true"]);
   expect(none.stderr).toStartWith("error: there is no sandbox 'nobody'\n");

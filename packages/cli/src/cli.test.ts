@@ -176,3 +176,22 @@ test("completion asks a running server, and says nothing when there is none", as
   const local = { BOXYARD_API_URL: "" };
   expect(await boxyard(["__complete", "--", "exec", ""], local)).toEqual({ exitCode: 0, stdout: "", stderr: "" });
 });
+
+test("down --sandboxes where nothing was ever set up has nothing to do, and says so", async () => {
+  for (const place of [dataDir, join(dataDir, "missing")])
+    expect(await boxyard(["down", "--sandboxes"], { BOXYARD_DATA: place })).toEqual({
+      exitCode: 0,
+      stdout: `No server is running.\nThere are no sandboxes to end: ${place} was never set up.\n`,
+      stderr: "",
+    });
+});
+
+test("sandbox logs --agent refuses what it cannot do", async () => {
+  for (const [option, ...rest] of [["--follow"], ["--level", "warn"], ["--search", "x"]]) {
+    const { exitCode, stderr } = await boxyard(["sandbox", "logs", "--agent", option ?? "", ...rest, "any"]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringContaining(`'--agent' cannot be used with option '${option?.replace("--follow", "-f, --follow")}`),
+    ]);
+  }
+});

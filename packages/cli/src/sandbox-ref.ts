@@ -18,7 +18,7 @@ export async function checkName(name: string, target: ConnectionOptions): Promis
   }
   const [taken] = await Sandbox.list({ ...target, metadata: { [NAME_KEY]: name } }).nextItems();
   if (!taken) return name;
-  const details = { hint: `\`boxyard rm ${name}\` ends it.` };
+  const details = { hint: `\`boxyard rm ${taken.sandboxId}\` ends it.` };
   throw new AppError("already_exists", `sandbox ${taken.sandboxId} has the name '${name}' already`, { reason: "name_taken", details });
 }
 
@@ -27,20 +27,27 @@ export const mayBeSandbox = (text: string): boolean => isSandboxId(text) || NAME
 
 /**
  * The id of the sandbox that a person means: by its id, by the name that it was given, or by the beginning of its id where only one begins so.
- * Throws `not_found` for none and `invalid_argument` for several.
+ * A name goes before the beginning of an id. Several sandboxes can have one name: a fork keeps the metadata of its source. Throws `not_found`
+ * for none and `invalid_argument` for several, with their ids.
  */
 export async function resolveSandbox(text: string, target: ConnectionOptions): Promise<string> {
   if (isSandboxId(text)) return text;
-  const found = new Set<string>();
+  const named: string[] = [];
+  const begun: string[] = [];
   for await (const { sandboxId, metadata } of Sandbox.list(target)) {
-    if (metadata[NAME_KEY] === text) return sandboxId;
-    if (ID_PREFIX.test(text) && sandboxId.startsWith(text)) found.add(sandboxId);
+    if (metadata[NAME_KEY] === text) named.push(sandboxId);
+    if (ID_PREFIX.test(text) && sandboxId.startsWith(text)) begun.push(sandboxId);
   }
+  // A sandbox can move from one page of the list to the next while it is read.
+  const found = [...new Set(named.length > 0 ? named : begun)];
   const [only, ...others] = found;
   if (only === undefined) throw new AppError("not_found", `there is no sandbox '${text}'`, { reason: "sandbox_not_found" });
   if (others.length === 0) return only;
-  const details = { hint: [...found].sort().join("\n") };
-  throw new AppError("invalid_argument", `${found.size} sandboxes have ids that begin with '${text}'`, { reason: "usage", details });
+  const what = named.length > 0 ? `have the name '${text}': give the id of one` : `have ids that begin with '${text}'`;
+  throw new AppError("invalid_argument", `${found.length} sandboxes ${what}`, {
+    reason: "usage",
+    details: { hint: found.sort().join("\n") },
+  });
 }
 
 /** The sandbox that a person means. Its lifetime is not changed, or only by what the server needs to answer at all. */

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
@@ -17,10 +19,16 @@ async function down(options: { sandboxes?: boolean }, context: CliContext): Prom
   const stopped = await stopServer(config.dataDir, signal);
   await output.line(stopped ? `The server (pid ${stopped.pid}) has ended.` : "No server is running.");
   if (!options.sandboxes) return;
+  if (!mayHoldSandboxes(config.dataDir)) return output.line(`There are no sandboxes to end: ${config.dataDir} was never set up.`);
   const exitCode = await runRole(config, "release", ["--sandboxes"], "progress");
   if (exitCode !== 0) {
     const details = { hint: "What was left stands above; `boxyard down --sandboxes` can be repeated." };
     throw new AppError("internal", "not everything could be released", { reason: "release_failed", details });
   }
   await output.line("Every sandbox has ended, and nothing of them is left.");
+}
+
+/** False when set-up has never begun in the data directory: it makes both of these before there can be a sandbox. */
+function mayHoldSandboxes(dataDir: string): boolean {
+  return ["instance.json", "sandboxes"].some((name) => existsSync(join(dataDir, name)));
 }

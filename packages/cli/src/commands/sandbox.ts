@@ -42,7 +42,9 @@ export function configure(command: Command, context: CliContext): void {
     .addOption(new Option("--level <level>", "the lowest").choices(LEVELS))
     .option("--search <text>", "only lines that hold this text")
     .option("--json", "print each line as JSON")
-    .option("--agent", "what the sandbox's agent noted of itself")
+    .addOption(
+      new Option("--agent", "the last lines that the agent wrote, of a sandbox that runs").conflicts(["follow", "level", "search"]),
+    )
     .action(async (id: string, options: LogsOptions & { agent?: boolean }) => {
       if (options.agent) return agentLogs(id, options, context);
       return logs(await resolveSandbox(id, await connectionToRead(context)), options, context);
