@@ -47,17 +47,39 @@ export function instructionsOf(text: string): DockerfileLines {
       if (!continued) break;
     }
     const [, name = "", rest = ""] = /^\s*(\S+)\s*([\s\S]*)$/.exec(parts.join("")) ?? [];
-    const heredocs: Heredoc[] = [];
-    for (const { word, stripTabs, isExpanded } of heredocWords(name, rest)) {
-      const end = bodyEnd(lines, i + 1, word, stripTabs);
-      if (end < 0) throw invalid(first + 1, name.toUpperCase(), `there is no line '${word}' that ends its here-document`);
-      const body = lines.slice(i + 1, end).map((line) => `${stripTabs ? line.replace(/^\t+/, "") : line}\n`);
-      heredocs.push({ word, text: body.join(""), isExpanded });
-      i = end;
-    }
+    const { heredocs, last } = readHeredocs({ line: first + 1, name, rest }, lines, i);
     instructions.push({ line: first + 1, name: name.toUpperCase(), rest: rest.trim(), heredocs });
+    i = last;
   }
   return { instructions, escapeChar };
+}
+
+/**
+ * A trigger as an image keeps it: one instruction, and the lines of its here-documents behind it. `line` is where the image is named.
+ *
+ * @throws InvalidArgumentError, reason `dockerfile_invalid`, for a here-document without its end.
+ */
+export function triggerFrom(text: string, line: number): Instruction {
+  const [first = "", ...body] = text.split(/\r?\n/);
+  const { heredocs } = readHeredocs({ line, name: ONBUILD, rest: first }, [first, ...body], 0);
+  return { line, name: ONBUILD, rest: heredocs.length > 0 ? first.trim() : text, heredocs };
+}
+
+/** A trigger in the form that images keep: `triggerFrom` reads it again. */
+export const triggerText = ({ name, rest, heredocs }: Instruction): string =>
+  [`${name} ${rest}`, ...heredocs.map(({ text, word }) => text + word)].join("\n");
+
+/** The here-documents of an instruction whose own last line is `lines[last]`, and the index of their last line. */
+function readHeredocs({ line, name, rest }: Omit<Instruction, "heredocs">, lines: readonly string[], last: number) {
+  const heredocs: Heredoc[] = [];
+  for (const { word, stripTabs, isExpanded } of heredocWords(name, rest)) {
+    const end = bodyEnd(lines, last + 1, word, stripTabs);
+    if (end < 0) throw invalid(line, name.toUpperCase(), `there is no line '${word}' that ends its here-document`);
+    const body = lines.slice(last + 1, end).map((text) => `${stripTabs ? text.replace(/^\t+/, "") : text}\n`);
+    heredocs.push({ word, text: body.join(""), isExpanded });
+    last = end;
+  }
+  return { heredocs, last };
 }
 
 function bodyEnd(lines: readonly string[], from: number, word: string, stripTabs: boolean): number {
@@ -88,12 +110,14 @@ interface HeredocWord {
   readonly isExpanded: boolean;
 }
 
+const ONBUILD = "ONBUILD";
 const HEREDOC = /^\d*<<(-?)(["']?)([^\s"'<>;|&()]+)\2/;
 
 /** Here-documents that an instruction announces, where a word begins and outside of quotes. */
 function heredocWords(name: string, rest: string): HeredocWord[] {
   const found: HeredocWord[] = [];
-  if (!/^(run|copy|add)$/i.test(name) || !rest.includes("<<")) return found;
+  const done = name.toUpperCase() === ONBUILD ? (/^\S+/.exec(rest.trimStart())?.[0] ?? "") : name;
+  if (!/^(run|copy|add)$/i.test(done) || !rest.includes("<<")) return found;
   let quote = "";
   for (let i = 0; i < rest.length; i++) {
     const char = rest.charAt(i);

@@ -31,6 +31,26 @@ test("triggers of an image are done first in the stage that begins with it, and 
   expect(read("FROM a AS one\nFROM one").steps.length).toBe(6);
 });
 
+test("a trigger keeps its here-documents: in the file, on the way into an image, and out of one", () => {
+  const done = ["RUN <<EOF\necho one\necho two\nEOF", "COPY <<-'A' <<B /x/\nin $A\nA\nin B\nB"];
+  const file = `FROM a AS one\n${done.map((text) => `ONBUILD ${text}`).join("\n")}`;
+  expect(parseDockerfile(file, input).onBuild).toEqual(done);
+  const expected = parseDockerfile(`FROM a\n${done.join("\n")}`, input).steps.map(({ type, args }) => ({ type, args }));
+  expect(expected.slice(2, 5)).toMatchObject([
+    { args: [expect.stringContaining("echo one\necho two\n")] },
+    { type: "COPY" },
+    { type: "COPY" },
+  ]);
+  expect(parseDockerfile(`${file}\nFROM one`, input).steps).toMatchObject(expected);
+  const triggers = new Map([[triggerKey({ fromImage: "a" }), done]]);
+  expect(parseDockerfile("FROM a", { ...input, triggers }).steps).toMatchObject(expected);
+});
+
+test("a trigger of an image whose here-document has no end is refused", () => {
+  const triggers = new Map([[triggerKey({ fromImage: "a" }), ["RUN <<EOF\necho one"]]]);
+  expect(() => parseDockerfile("FROM a", { ...input, triggers })).toThrow("line 1 (ONBUILD): there is no line 'EOF' that ends");
+});
+
 test.each(["FROM b", "ONBUILD RUN x", "MAINTAINER me"])("a trigger %p of an image is refused", (trigger) => {
   const triggers = new Map([[triggerKey({ fromImage: "a" }), [trigger]]]);
   expect(() => parseDockerfile("FROM a", { ...input, triggers })).toThrow("is not allowed");

@@ -1,5 +1,5 @@
 import { TEMPLATES } from "./dockerfile-copy.ts";
-import { unsupported } from "./dockerfile-lines.ts";
+import { triggerText, unsupported } from "./dockerfile-lines.ts";
 import type { CommandForm, DockerfileStage } from "./dockerfile-stage.ts";
 import type { TemplateOrigin, TemplateParts, TemplateStage, TemplateStep } from "./steps.ts";
 
@@ -27,7 +27,7 @@ export function partsOf(wanted: DockerfileStage, known: ReadonlyMap<string, Dock
     origin: wanted.origin as TemplateOrigin,
     steps: [...wanted.steps, ...endOf(wanted)],
     stages,
-    onBuild: wanted.triggers.map(({ name, rest }) => `${name} ${rest}`),
+    onBuild: wanted.triggers.map(triggerText),
     startCmd,
     ...(readyCmd === undefined ? {} : { readyCmd }),
     force: false,

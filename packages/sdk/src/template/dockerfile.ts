@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "../errors.ts";
 import { copyOrAdd } from "./dockerfile-copy.ts";
-import { execForm, flagsOf, type Instruction, instructionsOf, invalid, unsupported, wrong } from "./dockerfile-lines.ts";
+import { execForm, flagsOf, type Instruction, instructionsOf, invalid, triggerFrom, unsupported, wrong } from "./dockerfile-lines.ts";
 import { isEmpty, originOf, partsOf, triggerKey } from "./dockerfile-parts.ts";
 import { run } from "./dockerfile-run.ts";
 import { type CommandForm, DockerfileStage, type FileFacts } from "./dockerfile-stage.ts";
@@ -181,8 +181,7 @@ function triggerOf(instruction: Instruction): Instruction {
 }
 
 /** Those of an image, as if they stood after FROM. */
-const triggersOf = (from: Instruction, texts: readonly string[]) =>
-  texts.map((text) => triggerOf({ ...from, name: "ONBUILD", rest: text, heredocs: [] }));
+const triggersOf = (from: Instruction, texts: readonly string[]) => texts.map((text) => triggerOf(triggerFrom(text, from.line)));
 
 /** The ready command of what ENTRYPOINT and CMD start. How often to look, and for how long, is the server's to say. */
 function healthCheck(stage: DockerfileStage, instruction: Instruction): void {
