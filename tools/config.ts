@@ -37,7 +37,10 @@ export function testDataDirs({ testDataDir, lanes }: ToolsConfig): readonly stri
   return Array.from({ length: lanes }, (_, lane) => (lane === 0 ? testDataDir : `${testDataDir}-${lane + 1}`));
 }
 
-/** The same, with everything that the children of a test run leave in a temporary directory kept in this one. */
+/**
+ * The same, with everything that the children of a test run leave in a temporary directory kept in this one, and there a pool that
+ * test files share.
+ */
 export function withTemporaryDirectory(config: ToolsConfig, path: string): ToolsConfig {
-  return { ...config, env: { ...config.env, TMPDIR: path, TMUX_TMPDIR: path } };
+  return { ...config, env: { ...config.env, TMPDIR: path, TMUX_TMPDIR: path, BOXYARD_TEST_POOL: join(path, "prepared-pool") } };
 }

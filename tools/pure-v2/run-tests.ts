@@ -65,7 +65,7 @@ function job({ files, testLimitMs }: GuestTestOptions): string {
       `echo "=== ${file}"; $bun test --timeout=${testLimitMs} --reporter=junit --reporter-outfile=/out/${index}.xml ./${file} || failed=1`,
   );
   return `#!/bin/bash
-export BOXYARD_DATA=/data BOXYARD_CACHE=/cache BOXYARD_POOL_SIZE=4G BOXYARD_TEST_EMULATED=1 CI=true
+export BOXYARD_DATA=/data BOXYARD_CACHE=/cache BOXYARD_POOL_SIZE=4G BOXYARD_TEST_EMULATED=1 BOXYARD_TEST_POOL=/prepared CI=true
 cd /boxyard || exit 1
 bun=$(ls -d /boxyard/node_modules/@oven/bun-linux-*/bin/bun | head -n 1)
 mkdir -p /out

@@ -3,4 +3,5 @@ export { digestOfFile, importLayer } from "./import-layer.ts";
 export { isMountPoint, isPoolMounted, isPoolReadOnly, mountPool, quotaMode, unmountPool } from "./mount.ts";
 export { poolPaths } from "./paths.ts";
 export { openPool } from "./pool.ts";
+export { renewPoolId } from "./pool-id.ts";
 export { growthIn } from "./room.ts";

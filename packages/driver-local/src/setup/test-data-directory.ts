@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isPoolMounted, unmountPool } from "../pool-storage/index.ts";
 import { readSetupConfig } from "./config.ts";
+import { copyPreparedPool } from "./prepared-pool.ts";
 import { silentReporter } from "./reporter.ts";
 import { runSetup } from "./run-setup.ts";
 import { forkServer } from "./stages/fork-server.ts";
@@ -21,10 +22,12 @@ export interface TestDataDirOptions {
   readonly cacheDir?: string;
   /** The temporary directory by default. */
   readonly parent?: string;
+  /** A directory in which test files keep a pool with the base template for one another; set-up unpacks the template when left out. */
+  readonly prepared?: string;
 }
 
-/** For tests: a data directory of its own, set up. Cheap (about 3 s) when the cache holds the base template's tree. */
-export async function makeTestDataDir({ cacheDir, parent = tmpdir() }: TestDataDirOptions = {}): Promise<TestDataDir> {
+/** For tests: a data directory of its own, set up. Some seconds when the cache holds the base template's tree, less with a prepared pool. */
+export async function makeTestDataDir({ cacheDir, parent = tmpdir(), prepared }: TestDataDirOptions = {}): Promise<TestDataDir> {
   const dataDir = mkdtempSync(join(parent, "boxyard-data-"));
   const ours = readSetupConfig();
   const config: SetupConfig = {
@@ -40,6 +43,7 @@ export async function makeTestDataDir({ cacheDir, parent = tmpdir() }: TestDataD
   };
   try {
     for (const [directory, stage] of Object.entries(COMPILED)) await borrow(directory, stage, ours.dataDir, config);
+    if (prepared !== undefined) await copyPreparedPool(config, prepared, (beside) => makeTestDataDir({ parent: beside }));
     await runSetup(config, silentReporter);
   } catch (error) {
     await remove();

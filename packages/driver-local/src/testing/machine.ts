@@ -9,7 +9,7 @@ import { openLocalDriver } from "../open.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { makeTestDataDir, type TestDataDir } from "../setup/index.ts";
 import { readRecord } from "../state/record.ts";
-import { SLOWNESS } from "./config.ts";
+import { PREPARED_POOL, SLOWNESS } from "./config.ts";
 
 export const INIT_KEY = "0123456789abcdef0123456789abcdef";
 export const never = new AbortController().signal;
@@ -51,7 +51,8 @@ export class TestMachine {
 
   /** `runtime`: what makes its sandboxes, crun mostly. `parent`: where its data directory lies; the temporary directory by default. */
   static async make(runtime?: RuntimeName, parent?: string): Promise<TestMachine> {
-    const machine = new TestMachine(await makeTestDataDir({ ...(parent !== undefined && { parent }) }), runtime);
+    const options = { ...(parent !== undefined && { parent }), ...(PREPARED_POOL !== undefined && { prepared: PREPARED_POOL }) };
+    const machine = new TestMachine(await makeTestDataDir(options), runtime);
     try {
       await machine.reopen();
       return machine;
