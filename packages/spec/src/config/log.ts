@@ -1,0 +1,34 @@
+import type { Setting } from "./setting.ts";
+
+/** What the server's log holds, and how much of it is kept. */
+export const LOG_SETTINGS = [
+  {
+    name: "BOXYARD_LOG_LEVEL",
+    form: "word",
+    usedBy: "server",
+    default: "info",
+    meaning: "trace (every step of a create, with its CPU), debug, info, warn, error or silent.",
+  },
+  {
+    name: "BOXYARD_LOG_FORMAT",
+    form: "auto, text or json",
+    usedBy: "server",
+    default: "auto",
+    meaning: "Lines of the server's log: text for people, or JSON. auto is text on a terminal and JSON elsewhere, as in server.log.",
+  },
+  {
+    name: "BOXYARD_LOG_MAX_MIB",
+    form: "MiB",
+    usedBy: "server",
+    default: "10",
+    meaning:
+      "Size at which `server.log`, the log of a server in the background, is put aside as `server.log.1`. Other logs are their reader's.",
+  },
+  {
+    name: "BOXYARD_LOG_FILES",
+    form: "number",
+    usedBy: "server",
+    default: "5",
+    meaning: "Files of that log, `server.log` and older ones; the oldest is removed.",
+  },
+] as const satisfies readonly Setting[];

@@ -1,0 +1,62 @@
+import type { Setting } from "./setting.ts";
+
+/** How many sandboxes there may be, for how long, and what happens to those that are lost. */
+export const SANDBOX_SETTINGS = [
+  {
+    name: "BOXYARD_MAX_SANDBOXES",
+    form: "number",
+    usedBy: "server",
+    default: "2000",
+    meaning: "Sandboxes that may exist at once; more creates get 429.",
+  },
+  {
+    name: "BOXYARD_MAX_CREATES",
+    form: "number",
+    usedBy: "server",
+    default: "twice the number of cores, at least 4",
+    meaning: "Creates worked on at once; others queue.",
+  },
+  {
+    name: "BOXYARD_MAX_QUEUED_CREATES",
+    form: "number",
+    usedBy: "server",
+    default: "1000",
+    meaning: "Creates that may wait; more get 429.",
+  },
+  {
+    name: "BOXYARD_MAX_TIMEOUT_HOURS",
+    form: "hours",
+    usedBy: "server",
+    default: "24",
+    meaning: "Longest lifetime that a create, connect or timeout may ask for.",
+  },
+  {
+    name: "BOXYARD_PROBE_SECONDS",
+    form: "seconds",
+    usedBy: "server",
+    default: "30",
+    meaning: "Seconds between two looks at agents without traffic; three without an answer make a sandbox unresponsive. 0: never.",
+  },
+  {
+    name: "BOXYARD_ON_UNRESPONSIVE",
+    form: "none, kill or restart",
+    usedBy: "server",
+    default: "none",
+    meaning: "What happens to an unresponsive sandbox: none (it is shown and logged), kill, or restart (it boots anew from its disk).",
+  },
+  {
+    name: "BOXYARD_ORPHAN_MINUTES",
+    form: "minutes",
+    usedBy: "server",
+    default: "60",
+    meaning: "How long sandboxes that the store does not know are kept, frozen and listed by `boxyard doctor`, before they are removed.",
+  },
+  {
+    name: "BOXYARD_START_FROM_MEMORY",
+    form: "on | off",
+    usedBy: "server",
+    default: "on",
+    meaning:
+      "Whether a build of a template with a start command keeps the memory of a sandbox in which that is ready, and sandboxes start from it. A build turns it off for its template (`--no-start-from-memory`).",
+  },
+] as const satisfies readonly Setting[];
