@@ -257,3 +257,10 @@ export function removeTags(api: ApiClient, name: string, tags: readonly string[]
     read: ignore,
   });
 }
+
+/** The id behind a name; a tag stays with it, so that the server knows what is meant. */
+export async function idOf(api: ApiClient, name: string): Promise<string> {
+  const found = await resolveName(api, name, {});
+  const [, tag = ""] = /(:[^:]*)$/.exec(name) ?? [];
+  return found === undefined || found === "taken" ? name : found + tag;
+}

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import { InvalidArgumentError, NotFoundError } from "../errors.ts";
 import { Paginator } from "../sandbox/paginator.ts";
+import { asStage } from "./as-stage.ts";
 import { beginBuild, followBuild } from "./build.ts";
 import { callSite } from "./call-site.ts";
 import { parseDockerfile } from "./dockerfile.ts";
@@ -17,21 +17,12 @@ import {
   pushTemplate,
   type Sink,
 } from "./image-out.ts";
-import {
-  type RegistryAccess,
-  shellWord,
-  type TemplateParts,
-  type TemplateRestrictions,
-  type TemplateStage,
-  type TemplateStep,
-} from "./steps.ts";
+import { aptInstall, copyArgs, listOf, npmInstall, pipInstall } from "./step-words.ts";
+import type { RegistryAccess, TemplateParts, TemplateRestrictions, TemplateStep } from "./steps.ts";
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
 import type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts } from "./template-opts.ts";
 import { withTriggers } from "./triggers.ts";
-
-/** Sources of packages need no answers from a person. */
-const APT = "DEBIAN_FRONTEND=noninteractive apt-get";
 
 /**
  * What a sandbox starts from, as steps on a base. Every method gives a new value and leaves the old one as it is.
@@ -99,10 +90,8 @@ export class Template {
 
   /** Copies files or directories of the context; of a directory its content goes into the destination. `*`, `?` and `**` match names. */
   copy(sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
-    const mode = opts.mode === undefined ? "" : `0${opts.mode.toString(8)}`;
-    const list = typeof sources === "string" ? [sources] : sources;
-    return list.reduce<Template>((template, source) => {
-      const step = template.newStep("COPY", [source, destination, opts.user ?? "", mode]);
+    return listOf(sources).reduce<Template>((template, source) => {
+      const step = template.newStep("COPY", copyArgs(source, destination, opts));
       return template.with({ ...step, copy: { context: this.context, source } });
     }, this);
   }
@@ -112,15 +101,10 @@ export class Template {
    * inside; `*` and `?` match.
    */
   copyFrom(from: Template | string, sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
-    const mode = opts.mode === undefined ? "" : `0${opts.mode.toString(8)}`;
-    const list = typeof sources === "string" ? [sources] : sources;
-    const { origin, stages } = typeof from === "string" ? { origin: { from }, stages: [] } : stageOf(from.parts);
+    const { origin, stages } = typeof from === "string" ? { origin: { from }, stages: [] } : asStage(from.parts);
     const all = new Map([...(this.parts.stages ?? []), ...stages].map((stage) => [stage.name, stage]));
-    return list.reduce<Template>(
-      (template, source) => {
-        const step = template.newStep("COPY", [source, destination, opts.user ?? "", mode]);
-        return template.with({ ...step, ...origin });
-      },
+    return listOf(sources).reduce<Template>(
+      (template, source) => template.with({ ...template.newStep("COPY", copyArgs(source, destination, opts)), ...origin }),
       this.change({ stages: [...all.values()] }),
     );
   }
@@ -150,19 +134,17 @@ export class Template {
 
   /** Installs Debian packages. */
   aptInstall(packages: string | readonly string[]): Template {
-    const install = `${APT} install -y --no-install-recommends ${words(packages)}`;
-    return this.run([`${APT} update`, install, "rm -rf /var/lib/apt/lists/*"], { user: "root" });
+    return this.run(aptInstall(packages), { user: "root" });
   }
 
   /** Installs Python packages for everybody; without names, those of the project in the working directory. */
   pipInstall(packages: string | readonly string[] = "."): Template {
-    return this.run(`pip install --no-cache-dir --break-system-packages ${words(packages)}`, { user: "root" });
+    return this.run(pipInstall(packages), { user: "root" });
   }
 
   /** Installs Node packages, with `global` as commands for everybody; without names, those of the project in the working directory. */
   npmInstall(packages: string | readonly string[] = [], opts: { readonly global?: boolean | undefined } = {}): Template {
-    const command = `npm install --no-audit --no-fund ${opts.global ? "--global " : ""}${words(packages)}`.trimEnd();
-    return this.run(command, opts.global ? { user: "root" } : {});
+    return this.run(npmInstall(packages, opts.global), opts.global ? { user: "root" } : {});
   }
 
   /** Steps that follow are done anew, also when the cache has their like. */
@@ -242,14 +224,14 @@ export class Template {
   /** Looks at a template, by name or id. */
   static async getInfo(name: string, opts: ConnectionOptions = {}): Promise<TemplateInfo> {
     const api = new ApiClient(resolveConfig(opts));
-    return calls.getTemplate(api, await idOf(api, name), {});
+    return calls.getTemplate(api, await calls.idOf(api, name), {});
   }
 
   /** Deletes a template with all its builds, by name or id. False when there was none. Refused while sandboxes use it. */
   static async delete(name: string, opts: ConnectionOptions = {}): Promise<boolean> {
     const api = new ApiClient(resolveConfig(opts));
     try {
-      return await calls.deleteTemplate(api, await idOf(api, name), {});
+      return await calls.deleteTemplate(api, await calls.idOf(api, name), {});
     } catch (error) {
       if (error instanceof NotFoundError) return false;
       throw error;
@@ -259,13 +241,13 @@ export class Template {
   /** Lets other teams start from a template, or no longer; by name or id. */
   static async setPublic(name: string, isPublic: boolean, opts: ConnectionOptions = {}): Promise<void> {
     const api = new ApiClient(resolveConfig(opts));
-    await calls.setPublic(api, await idOf(api, name), isPublic, {});
+    await calls.setPublic(api, await calls.idOf(api, name), isPublic, {});
   }
 
   /** The tags of a template, by name or id. */
   static async getTags(name: string, opts: ConnectionOptions = {}): Promise<TemplateTag[]> {
     const api = new ApiClient(resolveConfig(opts));
-    return calls.listTags(api, await idOf(api, name), {});
+    return calls.listTags(api, await calls.idOf(api, name), {});
   }
 
   /** Makes tags point to the build that `target` (`name` or `name:tag`) points to. */
@@ -302,25 +284,4 @@ export class Template {
   private change(change: Partial<TemplateParts>): Template {
     return new Template({ ...this.parts, ...change }, this.context);
   }
-}
-
-/** A template as a stage of another one, after the stages that it needs. Equal ones have the same name. */
-function stageOf({ origin, steps, stages = [], at }: TemplateParts): { origin: { fromStage: string }; stages: TemplateStage[] } {
-  if ("fromArchive" in origin) {
-    throw new InvalidArgumentError("copyFrom: a template that begins with an archive must be built first", { code: "invalid_argument" });
-  }
-  const content = JSON.stringify([origin, steps.map((step) => ({ ...step, at: undefined }))]);
-  const name = `stage-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
-  return { origin: { fromStage: name }, stages: [...stages, { name, origin, steps, at }] };
-}
-
-function words(texts: string | readonly string[]): string {
-  return (typeof texts === "string" ? [texts] : texts).map(shellWord).join(" ");
-}
-
-/** The id behind a name; a tag stays with it, so that the server knows what is meant. */
-async function idOf(api: ApiClient, name: string): Promise<string> {
-  const found = await calls.resolveName(api, name, {});
-  const [, tag = ""] = /(:[^:]*)$/.exec(name) ?? [];
-  return found === undefined || found === "taken" ? name : found + tag;
 }
