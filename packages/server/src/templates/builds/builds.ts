@@ -1,7 +1,6 @@
 import { AppError, isAppError, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { StartBuild } from "@boxyard/spec/platform";
-import { type Actor, actAs, currentActor } from "../../actor.ts";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
 import type { SnapshotKeeper } from "../../sandboxes/upkeep/snapshot-keeper.ts";
@@ -13,7 +12,7 @@ import type { KeepStartedDeps } from "./finish/keep-started.ts";
 import { BuildFailure } from "./log/build-failure.ts";
 import { BuildLog } from "./log/build-log.ts";
 import { explain } from "./log/explain.ts";
-import type { BuildOrder } from "./order/build-order.ts";
+import { type BuildJob, BuildQueue } from "./order/build-queue.ts";
 import { toOrder } from "./order/read-order.ts";
 import { runBuild } from "./run-build.ts";
 import { atPoint } from "./stage/build-points.ts";
@@ -46,20 +45,10 @@ const KEEP_CACHE_MS = 30 * 24 * 3600_000;
 const KEEP_LOGS_MS = 30 * 24 * 3600_000;
 const REASON_LINES = 50;
 
-interface Job {
-  readonly order: BuildOrder;
-  /** Who started it. */
-  readonly actor: Actor;
-  readonly log: BuildLog;
-  readonly cancel: AbortController;
-  done: Promise<void>;
-}
-
 /** Builds from their start to their end: queued, run, cancelled; each ends as `ready` or `error`, whatever happens to the server. */
 export class Builds {
   private readonly deps: BuildsDeps;
-  private readonly queue: Job[] = [];
-  private readonly working = new Map<string, Job>();
+  private readonly queue: BuildQueue;
   /** Starting and cancelling of one build come one after the other: in between it is neither waiting nor at work. */
   private readonly turns = new SerialQueues<string>();
   private readonly tidying: Rounds;
@@ -67,7 +56,12 @@ export class Builds {
 
   constructor(deps: BuildsDeps) {
     this.deps = deps;
-    const { clock, logger } = deps;
+    const { clock, logger, maxBuilds } = deps;
+    this.queue = new BuildQueue({
+      maxBuilds,
+      work: (job) => this.work(job),
+      onError: (error, { order }) => logger.error({ err: error, buildId: order.build.id }, "the end of a build could not be written"),
+    });
     const onError = (error: unknown) => logger.error({ err: error }, "tidying up after builds failed");
     this.tidying = new Rounds(() => this.tidy(), { clock, everyMs: TIDY_EVERY_MS, isFirstAtOnce: true, onError });
   }
@@ -112,7 +106,7 @@ export class Builds {
     });
     if (build.status !== "waiting") throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
     const order = toOrder(build, teamId, request, this.deps);
-    if (this.jobs().filter((job) => job.order.teamId === teamId && !isReplaced(job.order.build, build)).length >= maxPerTeam) {
+    if (this.queue.countOf(teamId, build) >= maxPerTeam) {
       throw new AppError("resource_exhausted", `${maxPerTeam} builds are queued or at work already; wait for one to end`, {
         reason: "too_many_builds",
         details: { retryAfter: 10 },
@@ -123,25 +117,8 @@ export class Builds {
       if (!(await store.templates.updateBuild(buildId, ["waiting"], { status: "building", startedAt: now, updatedAt: now }))) {
         throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
       }
-      this.enqueue(order);
+      this.queue.add(order, new BuildLog(buildId, store.templates, clock));
     });
-  }
-
-  private enqueue(order: BuildOrder): void {
-    const { store, clock } = this.deps;
-    const { id } = order.build;
-    for (const job of this.jobs()) {
-      if (isReplaced(job.order.build, order.build))
-        job.cancel.abort(new BuildFailure("A newer build of the same template and tag was started"));
-    }
-    this.queue.push({
-      order,
-      actor: currentActor(),
-      log: new BuildLog(id, store.templates, clock),
-      cancel: new AbortController(),
-      done: Promise.resolve(),
-    });
-    this.next();
   }
 
   /** Ends a build that has not ended. Throws `failed_precondition` when it has. */
@@ -153,10 +130,8 @@ export class Builds {
     const reason = new BuildFailure("The build was cancelled");
     await this.turns.run(buildId, async () => {
       if (await this.fail(build, reason.message, undefined, ["waiting"])) return;
-      await this.stop(
-        this.jobs().filter((job) => job.order.build.id === buildId),
-        reason,
-      );
+      const jobs = this.queue.jobs().filter((job) => job.order.build.id === buildId);
+      await this.queue.stop(jobs, reason);
       // It may have come to its end just before.
       const after = await this.deps.store.templates.getBuild(buildId);
       if (after?.status === "ready") throw hasEnded(after.status);
@@ -165,11 +140,8 @@ export class Builds {
 
   /** Ends every build of a template. */
   async endAll(templateId: TemplateId): Promise<void> {
-    const reason = new BuildFailure("The template was deleted");
-    await this.stop(
-      this.jobs().filter((job) => job.order.build.templateId === templateId),
-      reason,
-    );
+    const jobs = this.queue.jobs().filter((job) => job.order.build.templateId === templateId);
+    await this.queue.stop(jobs, new BuildFailure("The template was deleted"));
   }
 
   logs(buildId: string, options: { offset: number; limit: number; minLevel: BuildLogLevel }): Promise<BuildLogLine[]> {
@@ -197,37 +169,14 @@ export class Builds {
   /** Ends what is at work; those builds fail, and say why. */
   async close(): Promise<void> {
     const tidied = this.tidying.stop();
-    await this.stop(this.jobs(), new BuildFailure("The server is shutting down; start the build again, its finished steps are cached"));
+    await this.queue.stop(
+      this.queue.jobs(),
+      new BuildFailure("The server is shutting down; start the build again, its finished steps are cached"),
+    );
     await tidied;
   }
 
-  private jobs(): Job[] {
-    return [...this.working.values(), ...this.queue];
-  }
-
-  private async stop(jobs: readonly Job[], reason: BuildFailure): Promise<void> {
-    for (const job of jobs) job.cancel.abort(reason);
-    this.next();
-    await Promise.all(jobs.map((job) => job.done));
-  }
-
-  /** Begins what there is room for. A cancelled build takes none: it only ends. */
-  private next(): void {
-    for (const job of [...this.queue]) {
-      if (this.working.size >= this.deps.maxBuilds && !job.cancel.signal.aborted) continue;
-      this.queue.splice(this.queue.indexOf(job), 1);
-      const { id } = job.order.build;
-      this.working.set(id, job);
-      job.done = actAs(job.actor, () => this.work(job))
-        .catch((error: unknown) => this.deps.logger.error({ err: error, buildId: id }, "the end of a build could not be written"))
-        .finally(() => {
-          this.working.delete(id);
-          this.next();
-        });
-    }
-  }
-
-  private async work({ order, log, cancel }: Job): Promise<void> {
+  private async work({ order, log, cancel }: BuildJob): Promise<void> {
     const { build } = order;
     const { clock, logger } = this.deps;
     const startedAt = clock.monotonic();
@@ -298,9 +247,4 @@ export class Builds {
     images?.removeOld();
     if (++this.tidyRounds % COLLECT_EVERY === 0 && driver.capabilities.images) await this.collect();
   }
-}
-
-/** A newer build takes the place of those whose tags it would take; builds under other tags are versions that go on beside it. */
-function isReplaced(build: BuildRecord, by: BuildRecord): boolean {
-  return build.templateId === by.templateId && build.tags.some((tag) => by.tags.includes(tag));
 }

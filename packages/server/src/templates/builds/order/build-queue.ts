@@ -1,0 +1,85 @@
+import type { TeamId } from "@boxyard/core";
+import { type Actor, actAs, currentActor } from "../../../actor.ts";
+import type { BuildRecord } from "../../../store/index.ts";
+import { BuildFailure } from "../log/build-failure.ts";
+import type { BuildLog } from "../log/build-log.ts";
+import type { BuildOrder } from "./build-order.ts";
+
+/** A build that is queued or at work. */
+export interface BuildJob {
+  readonly order: BuildOrder;
+  /** Who started it. */
+  readonly actor: Actor;
+  readonly log: BuildLog;
+  readonly cancel: AbortController;
+  /** Resolves when it has ended. */
+  done: Promise<void>;
+}
+
+export interface BuildQueueOptions {
+  /** Builds at work at once. */
+  readonly maxBuilds: number;
+  /** One build, to its end. */
+  readonly work: (job: BuildJob) => Promise<void>;
+  /** The end of a build failed: nothing else was to fail. */
+  readonly onError: (error: unknown, job: BuildJob) => void;
+}
+
+/** Which builds are at work, and which wait for a place. */
+export class BuildQueue {
+  private readonly options: BuildQueueOptions;
+  private readonly waiting: BuildJob[] = [];
+  private readonly working = new Set<BuildJob>();
+
+  constructor(options: BuildQueueOptions) {
+    this.options = options;
+  }
+
+  /** Those at work first. */
+  jobs(): BuildJob[] {
+    return [...this.working, ...this.waiting];
+  }
+
+  /** Builds of a team, without those that `build` would end. */
+  countOf(teamId: TeamId, build: BuildRecord): number {
+    return this.jobs().filter((job) => job.order.teamId === teamId && !isReplaced(job.order.build, build)).length;
+  }
+
+  /** Adds a build in the name of the actor of now, and cancels those whose place it takes. */
+  add(order: BuildOrder, log: BuildLog): void {
+    for (const job of this.jobs()) {
+      if (isReplaced(job.order.build, order.build))
+        job.cancel.abort(new BuildFailure("A newer build of the same template and tag was started"));
+    }
+    this.waiting.push({ order, actor: currentActor(), log, cancel: new AbortController(), done: Promise.resolve() });
+    this.next();
+  }
+
+  /** Cancels builds, and resolves when they have ended. */
+  async stop(jobs: readonly BuildJob[], reason: BuildFailure): Promise<void> {
+    for (const job of jobs) job.cancel.abort(reason);
+    this.next();
+    await Promise.all(jobs.map((job) => job.done));
+  }
+
+  /** Begins what there is room for. A cancelled build takes none: it only ends. */
+  private next(): void {
+    const { maxBuilds, work, onError } = this.options;
+    for (const job of [...this.waiting]) {
+      if (this.working.size >= maxBuilds && !job.cancel.signal.aborted) continue;
+      this.waiting.splice(this.waiting.indexOf(job), 1);
+      this.working.add(job);
+      job.done = actAs(job.actor, () => work(job))
+        .catch((error: unknown) => onError(error, job))
+        .finally(() => {
+          this.working.delete(job);
+          this.next();
+        });
+    }
+  }
+}
+
+/** A newer build takes the place of those whose tags it would take; builds under other tags are versions that go on beside it. */
+function isReplaced(build: BuildRecord, by: BuildRecord): boolean {
+  return build.templateId === by.templateId && build.tags.some((tag) => by.tags.includes(tag));
+}
