@@ -22,9 +22,10 @@ import {
 } from "./answers.ts";
 import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
+import type { ExchangeEdit } from "./exchange-edit.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { editByPath } from "./path-form.ts";
-import { type ExchangeEdit, ProxyExchange } from "./proxy-exchange.ts";
+import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";

@@ -1,5 +1,5 @@
 import type { ResponseEdit } from "@boxyard/http1";
-import type { ExchangeEdit } from "./proxy-exchange.ts";
+import type { ExchangeEdit } from "./exchange-edit.ts";
 
 /*
  * A signed file URL that names no sandbox is on the API's own origin, and so is what a browser shows of it. The sandbox says what the answer

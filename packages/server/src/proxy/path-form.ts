@@ -1,5 +1,5 @@
 import type { RequestHead, ResponseEdit } from "@boxyard/http1";
-import type { ExchangeEdit } from "./proxy-exchange.ts";
+import type { ExchangeEdit } from "./exchange-edit.ts";
 
 /*
  * A port of a sandbox below `/ports/<id>/<port>/` has the origin of the API, and so have the ports of all other sandboxes. A browser keeps

@@ -1,42 +1,28 @@
 import {
-  type BodyScanner,
   BULK_BYTES,
-  ChunkedDecoder,
   type ClientConnection,
   type Connection,
   type Exchange,
-  forwardedRequest,
   forwardedResponse,
-  type OtherHost,
   type RequestHead,
-  type ResponseEdit,
   type ResponseHead,
   ResponseReader,
-  scannerFor,
   type UpstreamOwner,
   type UpstreamPool,
 } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
+import { AnswerBody } from "./answer-body.ts";
 import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
+import type { ExchangeEdit } from "./exchange-edit.ts";
 import { keepMs } from "./keep.ts";
 import type { Flight, Route } from "./route-table.ts";
+import { headForSandbox, mayReuse } from "./sandbox-request.ts";
 
 const MAX_INTERIM = 32;
-/** Stands for the port in `maskRequestHost`. */
-const PORT_MARK = "$" + "{PORT}";
 
 function forwardedOf(response: ResponseHead): Uint8Array {
   response.derived.forwarded ??= forwardedResponse(response, {});
   return response.derived.forwarded;
-}
-
-/** What is changed of a request and its answer on the way. */
-export interface ExchangeEdit {
-  readonly response: ResponseEdit;
-  /** Fields of the request (lower case) that the sandbox does not get. */
-  readonly drops?: readonly string[];
-  /** The answer to an upgrade passes as it is: what follows it is no document. */
-  readonly takesUpgrade?: boolean;
 }
 
 /** One request and its answer, carried between a client and a sandbox as bytes: heads are parsed and written anew, bodies never touched. */
@@ -53,9 +39,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private isConnecting = false;
   private early: Buffer[] = [];
   private response: ResponseHead | undefined;
-  private scanner: BodyScanner | undefined;
-  /** For a client of HTTP/1.0, which knows no chunks. */
-  private decoder: ChunkedDecoder | undefined;
+  private body: AnswerBody | undefined;
   private interim = 0;
   private requestEnded = false;
   private responseEnded = false;
@@ -77,7 +61,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   start(): void {
     this.route.flights.add(this);
-    const kept = this.mayReuse() ? this.pool.take(this.key) : undefined;
+    const kept = mayReuse(this.request, this.port) ? this.pool.take(this.key) : undefined;
     if (kept) {
       kept.owner = this;
       this.upstream = kept;
@@ -89,15 +73,6 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     const { host, agentPort, inside } = this.route;
     const isAgent = this.port === AGENT_PORT;
     this.upstream = this.pool.connect({ host, port: isAgent ? agentPort : this.port, ...(isAgent ? {} : { inside }) }, this);
-  }
-
-  /**
-   * A kept connection may turn out to be closed when the request is on its way, and nobody can tell then whether it was acted on. The
-   * agent's connections we know; to other programs only requests that change nothing take one.
-   */
-  private mayReuse(): boolean {
-    if (this.request.minor === 0 || this.request.upgrade !== undefined) return false;
-    return this.port === AGENT_PORT || this.request.method === "GET" || this.request.method === "HEAD";
   }
 
   // The client's side.
@@ -139,28 +114,11 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   onConnected(): void {
     if (this.over) return;
     this.connected = true;
-    const other = this.otherHost();
-    const drops = this.edit?.drops;
-    const head = other === undefined && !drops ? this.forwarded() : forwardedRequest(this.request, other, drops);
+    const head = headForSandbox(this.request, this.route, this.port, this.edit?.drops);
     const early = this.early;
     this.early = [];
     const free = this.upstream?.write(early.length === 0 ? head : Buffer.concat([head, ...early]));
     if (free) this.client.resumeBody();
-  }
-
-  private forwarded(): Uint8Array {
-    const { derived } = this.request;
-    derived.forwarded ??= forwardedRequest(this.request);
-    return derived.forwarded;
-  }
-
-  private otherHost(): OtherHost | undefined {
-    const { maskHost } = this.route;
-    const { host, fields } = this.request;
-    if (maskHost !== undefined && this.port !== AGENT_PORT)
-      return { host: maskHost.replaceAll(PORT_MARK, String(this.port)), original: host };
-    // A request that named its target absolutely says by that whom it is for.
-    return host === fields.get("host") ? undefined : { host };
   }
 
   onSettled(): void {
@@ -254,47 +212,41 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   private beginResponse(response: ResponseHead, rest: Buffer): void {
     this.response = response;
-    this.scanner = scannerFor(response.framing);
     const { keepAlive, minor } = this.request;
     const close = !keepAlive || response.framing.kind === "close";
     const unchunked = minor === 0;
-    if (unchunked && response.framing.kind === "chunked") this.decoder = new ChunkedDecoder();
+    const body = new AnswerBody(response, unchunked);
+    this.body = body;
     const edit = this.edit?.response;
     const head = close || edit ? forwardedResponse(response, { close, unchunked, edit }) : forwardedOf(response);
-    const count = rest.byteLength === 0 || this.scanner.done ? 0 : this.scanner.take(rest, 0);
+    const count = body.take(rest);
     if (count === 0) this.toClient(head);
-    else if (!this.client.writeBoth(head, this.plain(rest, count))) this.upstream?.pause();
+    else if (!this.client.writeBoth(head, body.plain(rest, count))) this.upstream?.pause();
     this.endIfDone(rest.byteLength - count);
   }
 
   private onResponseBody(bytes: Buffer): void {
-    const scanner = this.scanner as BodyScanner;
+    const body = this.body as AnswerBody;
     if (this.responseEnded) throw new Error("bytes after the end of the response");
-    const count = scanner.take(bytes, 0);
-    this.toClient(this.plain(bytes, count));
+    const count = body.take(bytes);
+    this.toClient(body.plain(bytes, count));
     this.endIfDone(bytes.byteLength - count);
-  }
-
-  /** The first `count` bytes, which are the body's, as the client gets them. */
-  private plain(bytes: Buffer, count: number): Buffer {
-    const body = count === bytes.byteLength ? bytes : bytes.subarray(0, count);
-    return this.decoder ? this.decoder.push(body) : body;
   }
 
   /** Lets the kernel carry on what it holds of the answer's body. */
   private passOn(): void {
-    const { upstream, scanner } = this;
-    if (!upstream || this.over || this.decoder || !(this.tunnel || (scanner && !scanner.done))) return;
+    const { upstream, body } = this;
+    if (!upstream || this.over || !(this.tunnel || body?.mayMove)) return;
     const to = this.client.connection;
-    const count = upstream.moveTo(to, this.tunnel ? Number.POSITIVE_INFINITY : (scanner?.certain ?? 0));
+    const count = upstream.moveTo(to, this.tunnel ? Number.POSITIVE_INFINITY : (body?.certain ?? 0));
     if (to.isBehind) upstream.pause();
     if (this.tunnel || count === 0) return;
-    scanner?.skip(count);
+    body?.skip(count);
     this.endIfDone(0);
   }
 
   private endIfDone(extra: number): void {
-    if (!this.scanner?.done || this.responseEnded) return;
+    if (!this.body?.isDone || this.responseEnded) return;
     this.responseEnded = true;
     // Whatever follows an answer was not asked for: such a connection is not used again.
     const clean = extra === 0;
