@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
+import { processesOf } from "../support/agent-process.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 
@@ -26,7 +27,7 @@ test("a pause of a sandbox whose agent stands still fails with the reason, and t
   await (await sandbox.client.commands.run(count, { background: true, timeoutMs: 0 })).disconnect();
   const counted = async () => Number((await sandbox.asRoot("cat /tmp/count")).stdout);
   await eventually("it counts", async () => (await counted()) > 0);
-  const { agent, user } = processesOf(sandbox.id);
+  const { agent, user } = processesOf(platform(), sandbox.id);
   process.kill(agent, "SIGSTOP");
   try {
     const { status, body } = await platform().api({ method: "POST", path: `/sandboxes/${sandbox.id}/pause`, body: {} });
@@ -45,15 +46,3 @@ test("a pause of a sandbox whose agent stands still fails with the reason, and t
   const kept = await counted();
   await eventually("it counts on", async () => (await counted()) > kept);
 }, 60_000);
-
-/** The agent of a sandbox as the machine numbers it, and the cgroup of its commands. */
-function processesOf(id: string): { agent: number; user: string } {
-  const { instance } = JSON.parse(readFileSync(join(platform().dataDir, "instance.json"), "utf8")) as { instance: string };
-  const tops = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].map((at) => join(at, `boxyard-${instance}`, id));
-  const top = tops.find((at) => existsSync(join(at, "cgroup.procs"))) as string;
-  const groups = [top, ...readdirSync(top).map((name) => join(top, name))].filter((at) => existsSync(join(at, "cgroup.procs")));
-  const pids = groups.flatMap((at) => readFileSync(join(at, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number));
-  const agent = pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("/.boxyard/agent"));
-  if (agent === undefined) throw new Error(`${id} has no agent`);
-  return { agent, user: join(top, "user") };
-}

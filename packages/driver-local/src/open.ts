@@ -28,9 +28,10 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   const networks = await openNetworkOf(config, facts);
   let forkServer: ForkServer | undefined;
   try {
-    forkServer = new ForkServer(forkServerFile(dataDir), () =>
-      config.logger.warn("the fork server has ended; what was under way fails, and the next sandbox starts another"),
-    );
+    forkServer = new ForkServer(forkServerFile(dataDir), (why) => {
+      const what = why === "hung" ? "did not answer and was killed" : "has ended";
+      config.logger.warn(`the fork server ${what}; what was under way fails, and the next sandbox starts another`);
+    });
     const driver = assembleDriver(config, {
       instance: facts.instance,
       guestDirectory: guest,

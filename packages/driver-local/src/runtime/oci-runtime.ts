@@ -8,6 +8,8 @@ import { hasErrno } from "../sys/libc.ts";
 import type { ChosenRuntime } from "./choose.ts";
 import type { Dialect, RuntimeName } from "./dialect.ts";
 
+/** A runtime takes a fraction of a second; on a machine that is very busy, some. */
+const CREATE_MS = 30_000;
 /** Enough of the runtime's log for a sentence. */
 const LOG_BYTES = 2_000;
 
@@ -68,7 +70,8 @@ export class OciRuntime {
       ],
       { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...this.dialect.env },
     );
-    const code = await (options.child ? options.child.goOn(program, top) : this.forkServer.run(program, { cgroup: top }));
+    const { child } = options;
+    const code = await (child ? child.goOn(program, top, CREATE_MS) : this.forkServer.run(program, { cgroup: top, limitMs: CREATE_MS }));
     if (code !== 0) throw failure("create", code, logFile);
     return Number(await readFile(pidFile, "utf8"));
   }

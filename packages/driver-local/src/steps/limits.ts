@@ -11,6 +11,9 @@ const USER_LIMITS = {
   max_fanotify_groups: 0,
 } as const;
 
+/** A handful of small files of the kernel's. */
+const LIMITS_MS = 10_000;
+
 /** Limits that neither the OCI configuration nor a cgroup can hold; they belong to the user namespace that the runtime has just made. */
 export const limits: Step<Pick<CreateContext, "record" | "parts">> = {
   name: "limits",
@@ -21,6 +24,6 @@ export const limits: Step<Pick<CreateContext, "record" | "parts">> = {
     const namespace = program.call("openat", [AT_FDCWD, path, O.RDONLY | O.CLOEXEC, 0], path);
     program.call("setns", [namespace, CLONE.NEWUSER], "user namespace");
     for (const [name, value] of Object.entries(USER_LIMITS)) program.writeFile(`/proc/sys/user/${name}`, String(value));
-    await parts.forkServer.run(program);
+    await parts.forkServer.run(program, { limitMs: LIMITS_MS });
   },
 };

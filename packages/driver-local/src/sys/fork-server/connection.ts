@@ -22,7 +22,7 @@ export class Connection {
   private socket: Socket | undefined;
   private isGone = false;
   private isWanted = false;
-  readonly pid: number;
+  private readonly child: Bun.Subprocess;
 
   /** Starts the program behind the descriptor `program`. Throws what the start fails with. */
   constructor(program: number, onAnswer: (answer: Answer) => void, onGone: () => void) {
@@ -36,7 +36,7 @@ export class Connection {
       const cmd = [`/proc/${process.pid}/fd/${program}`];
       const child = Bun.spawn({ cmd, argv0: "fork-server", stdio: [theirs, "ignore", "ignore"], env: {}, cwd: "/" });
       child.unref();
-      this.pid = child.pid;
+      this.child = child;
     } catch (error) {
       close(ours);
       throw error;
@@ -44,6 +44,10 @@ export class Connection {
       close(theirs);
     }
     this.listen();
+  }
+
+  get pid(): number {
+    return this.child.pid;
   }
 
   /** False when the fork server has gone, and has taken nothing. */
@@ -63,6 +67,12 @@ export class Connection {
   close(): void {
     if (this.socket) this.socket.end();
     this.leave();
+  }
+
+  /** Ends a fork server that does not read its socket any more. */
+  kill(): void {
+    this.child.kill("SIGKILL");
+    this.close();
   }
 
   private listen(): void {

@@ -3,6 +3,7 @@ import { processCpuMs } from "@boxyard/core/node";
 import { close, hasErrno, KernelError, O, open, pidfdEnded, pidfdOpen } from "../libc.ts";
 import { Connection } from "./connection.ts";
 import { ChildProgram } from "./program.ts";
+import { Watchdog } from "./watchdog.ts";
 import { type Answer, FAILURES } from "./wire.ts";
 
 /** How often the end of a process is looked for that nothing reports. */
@@ -13,7 +14,12 @@ export interface RunOptions {
   readonly cgroup?: string;
   /** Told right after the start; `kill` ends the child. When the fork server ends before such a child, the child's end is waited for. */
   readonly onStarted?: (child: { kill(): void }) => void;
+  /** Milliseconds after which the child is killed: `unavailable`, reason `child_hung`. Without it, it may take as long as it needs. */
+  readonly limitMs?: number;
 }
+
+/** `hung`: it gave no sign of life for ten seconds, and was killed. */
+export type ForkServerEnd = "ended" | "hung";
 
 interface Pending {
   readonly program: ChildProgram;
@@ -21,14 +27,14 @@ interface Pending {
   readonly onStarted?: RunOptions["onStarted"];
   readonly onReady?: () => void;
   /** Keeps this process from ending by itself. */
-  readonly isWaitedFor: boolean;
+  isWaitedFor: boolean;
   pid?: number;
 }
 
 /**
  * Runs lists of system calls in children, by a helper (`images/fork-server`) that is small and has one thread: what a server with many
  * threads cannot do, or must not do to itself. The helper is started ahead and, should it end, again by the next order. What was under way then
- * fails with `unavailable`, reason `fork_server_ended`; children that had become programs go on.
+ * fails with `unavailable`, reason `fork_server_ended`; children that had become programs go on. One that hangs is found by a `Watchdog`, and killed.
  */
 export class ForkServer {
   private readonly program: number;
@@ -37,12 +43,22 @@ export class ForkServer {
   private lastId = 0;
   private childrenMicroseconds = 0;
   private isClosed = false;
+  private isHung = false;
 
-  private readonly onEnd: () => void;
+  private readonly onEnd: (why: ForkServerEnd) => void;
+  private readonly watchdog: Watchdog;
 
-  /** `path`: the helper's program; held open, so that a later set-up does not change what runs. `onEnd`: told when the helper ends by itself. */
-  constructor(path: string, onEnd: () => void = () => {}) {
+  /** `path`: the helper's program; held open, so that a later set-up does not change what runs. `onEnd`: told when the helper ends by itself. `lookMs`: see `Watchdog`; shorter in tests. */
+  constructor(path: string, onEnd: (why: ForkServerEnd) => void = () => {}, lookMs?: number) {
     this.onEnd = onEnd;
+    this.watchdog = new Watchdog(
+      () => this.ask(),
+      () => {
+        this.isHung = true;
+        this.connection?.kill();
+      },
+      lookMs,
+    );
     try {
       this.program = open(path, O.PATH);
     } catch (cause) {
@@ -73,10 +89,11 @@ export class ForkServer {
    * Runs the program and resolves with the exit code of what it executes; by signal: 128 + its number. Throws the `KernelError` of the step
    * that failed.
    */
-  async run(program: ChildProgram, { cgroup, onStarted }: RunOptions = {}): Promise<number> {
+  async run(program: ChildProgram, { cgroup, onStarted, limitMs }: RunOptions = {}): Promise<number> {
     const id = ++this.lastId;
-    this.give(program.order("run", id, { ...(cgroup !== undefined && { cgroup }), wantsPid: onStarted !== undefined }));
-    return this.expect(id, { program, isWaitedFor: true, ...(onStarted && { onStarted }) }).promise;
+    const connection = this.give(program.order("run", id, { ...(cgroup !== undefined && { cgroup }), wantsPid: onStarted !== undefined }));
+    const { promise } = this.expect(id, { program, isWaitedFor: true, ...(onStarted && { onStarted }) });
+    return limitMs === undefined ? promise : within(limitMs, promise, () => this.kill(connection, id));
   }
 
   /** Starts a child that runs the program and then waits for another: for deeds that take long and can be done ahead. It ends with the helper. */
@@ -99,7 +116,12 @@ export class ForkServer {
         // Where the helper has gone the promise has failed already.
         if (!connection.send(next.order("goOn", id, { cgroup }))) this.pending.delete(id);
       },
-      kill: () => this.kill(connection, id),
+      kill: () => {
+        const pending = this.pending.get(id);
+        if (pending) pending.isWaitedFor = true;
+        this.hold();
+        this.kill(connection, id);
+      },
     });
   }
 
@@ -107,6 +129,7 @@ export class ForkServer {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
+    this.watchdog.watch(false);
     this.connection?.close();
     close(this.program);
   }
@@ -142,7 +165,14 @@ export class ForkServer {
   }
 
   private hold(): void {
-    this.connection?.want([...this.pending.values()].some((pending) => pending.isWaitedFor));
+    const isWanted = [...this.pending.values()].some((pending) => pending.isWaitedFor);
+    this.connection?.want(isWanted);
+    this.watchdog.watch(isWanted);
+  }
+
+  /** An order that the helper refuses at once: there is no child of this id. */
+  private ask(): void {
+    this.connection?.send(new ChildProgram().order("goOn", ++this.lastId));
   }
 
   private kill(connection: Connection, id: number): void {
@@ -150,6 +180,7 @@ export class ForkServer {
   }
 
   private hear(answer: Answer): void {
+    this.watchdog.heard();
     const pending = this.pending.get(answer.id);
     const connection = this.connection;
     if (!pending || !connection) return;
@@ -169,11 +200,27 @@ export class ForkServer {
 
   private leave(): void {
     this.connection = undefined;
+    this.watchdog.watch(false);
     const lost = [...this.pending.values()];
     this.pending.clear();
     for (const { ended, pid } of lost) void fail(ended, pid);
-    if (!this.isClosed) this.onEnd();
+    const why = this.isHung ? "hung" : "ended";
+    this.isHung = false;
+    if (!this.isClosed) this.onEnd(why);
   }
+}
+
+/** The child is killed when it takes longer; its end is waited for, as that of any other. */
+async function within(limitMs: number, ended: Promise<number>, kill: () => void): Promise<number> {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    kill();
+  }, limitMs);
+  const code = await ended.finally(() => clearTimeout(timer));
+  if (!isLate) return code;
+  const message = `A program that the server needs for this did not end within ${limitMs / 1000} s, and was killed; try again`;
+  throw new AppError("unavailable", message, { reason: "child_hung" });
 }
 
 /** A failure is told only once a child that has been made known has ended, for until then it works on. */
@@ -236,10 +283,10 @@ export class ParkedChild {
   }
 
   /** Goes on with `program` in a sibling that is born in `cgroup`; else as `ForkServer.run`. Once. */
-  goOn(program: ChildProgram, cgroup: string): Promise<number> {
+  goOn(program: ChildProgram, cgroup: string, limitMs?: number): Promise<number> {
     this.hasGoneOn = true;
     if (!this.hasEnded) this.of.goOn(program, cgroup);
-    return this.of.ended;
+    return limitMs === undefined ? this.of.ended : within(limitMs, this.of.ended, () => this.of.kill());
   }
 
   /** Ends a child that is not needed, and resolves when it has ended; does nothing to one that has gone on. Repeatable. */

@@ -1,0 +1,129 @@
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { type ApiReply, eventually } from "@boxyard/testkit";
+import { processesOf } from "../support/agent-process.ts";
+import { keptSandboxes } from "../support/ours.ts";
+import { usePlatform } from "../support/platform.ts";
+import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+import { withFault } from "./injector.ts";
+
+/*
+ * Each verb while something that the server works with never answers: it is stopped, and nobody lets it go on. Each answer comes in time, is true, and says
+ * that it can be sent again; nothing is lost or left; the same works afterwards. For the database see `../restart/postgres.test.ts`, for CRIU
+ * `packages/driver-local/src/checkpoint/`, for registries `packages/server/src/registry/`.
+ */
+
+// Paused sandboxes keep no processes, so that a resume needs all that a resume can need.
+const platform = usePlatform({ own: true, env: { BOXYARD_WAKE_CACHE_SECONDS: "0" } });
+const LIMIT_MS = 40_000;
+
+const inTime = <T>(work: Promise<T>): Promise<T | "no answer"> =>
+  Promise.race([work, new Promise<"no answer">((resolve) => setTimeout(resolve, LIMIT_MS, "no answer").unref())]);
+const status = (reply: Promise<ApiReply>) => inTime(reply.then((answer) => answer.status));
+const call = (method: string, path: string, body?: object) => status(platform().api({ method, path, ...(body && { body }) }));
+const stateOf = async ({ id }: HeldSandbox) => ((await platform().api({ path: `/sandboxes/${id}` })).body as { state: string }).state;
+const output = async (sandbox: HeldSandbox) => (await sandbox.asRoot("cat /root/mine")).stdout;
+
+function childrenOf(pid: number): number[] {
+  const lines = readdirSync(`/proc/${pid}/task`).map((task) => readFileSync(`/proc/${pid}/task/${task}/children`, "utf8"));
+  return lines.flatMap((line) => line.split(" ").filter(Boolean).map(Number));
+}
+
+const forkServer = () => childrenOf(platform().pid).find((pid) => readFileSync(`/proc/${pid}/comm`, "utf8") === "fork-server\n") as number;
+
+async function sandboxes(count: number): Promise<HeldSandbox[]> {
+  const made = await Promise.all(Array.from({ length: count }, () => createSandbox(platform())));
+  for (const [i, sandbox] of made.entries()) await sandbox.asRoot(`echo ${i} > /root/mine`);
+  return made;
+}
+
+async function onlyLeft(all: readonly HeldSandbox[]): Promise<void> {
+  const ids = all.map(({ id }) => id).sort();
+  await eventually("nothing else is left", () => [...new Set(keptSandboxes(platform()))].sort().join() === ids.join(), {
+    withinMs: 30_000,
+  });
+}
+
+test("with a helper for system calls that is stopped", async () => {
+  const all = await sandboxes(6);
+  const [paused, pausing, captured, forked, killed, used] = all as [
+    HeldSandbox,
+    HeldSandbox,
+    HeldSandbox,
+    HeldSandbox,
+    HeldSandbox,
+    HeldSandbox,
+  ];
+  expect(await paused.client.pause()).toBe(true);
+  const helper = forkServer();
+  process.kill(helper, "SIGSTOP");
+  const answers = await Promise.all([
+    call("POST", "/v2/sandboxes", { templateID: "base" }),
+    call("POST", `/v2/sandboxes/${paused.id}/connect`, { timeout: 300 }),
+    call("POST", `/sandboxes/${pausing.id}/pause`, {}),
+    call("POST", `/sandboxes/${captured.id}/snapshots`, {}),
+    call("POST", `/sandboxes/${forked.id}/fork`, { count: 1 }),
+    call("DELETE", `/sandboxes/${killed.id}`),
+    call("POST", `/sandboxes/${used.id}/timeout`, { timeout: 300 }),
+    inTime(used.asRoot("echo on").then(({ stdout }) => stdout)),
+  ]);
+  expect(answers).toEqual([503, 503, 503, 503, 503, 204, 204, "on\n"]);
+  const lives = all.filter((sandbox) => sandbox !== killed);
+  await onlyLeft(lives);
+  expect(forkServer()).not.toBe(helper);
+  expect([await stateOf(paused), await stateOf(pausing)]).toEqual(["paused", "running"]);
+  for (const sandbox of [pausing, captured, forked]) expect(await sandbox.client.pause()).toBe(true);
+  for (const sandbox of lives) {
+    await sandbox.client.connect();
+    expect(await output(sandbox)).toBe(`${all.indexOf(sandbox)}\n`);
+    await sandbox.client.kill();
+  }
+}, 180_000);
+
+test("with a runtime that stops in the middle of a create", async () => {
+  const [other] = (await sandboxes(1)) as [HeldSandbox];
+  const helper = forkServer();
+  // A child calls it just before it becomes the runtime.
+  // Children that wait for a create are there already.
+  const asked = await withFault([helper, ...childrenOf(helper)], { calls: "setsid", answer: { signal: "SIGSTOP" } }, () =>
+    Promise.all([call("POST", "/v2/sandboxes", { templateID: "base" }), inTime(other.asRoot("echo on").then(({ stdout }) => stdout))]),
+  );
+  expect(asked).toEqual([503, "on\n"]);
+  await onlyLeft([other]);
+  const again = await createSandbox(platform());
+  for (const sandbox of [again, other]) await sandbox.client.kill();
+}, 120_000);
+
+test("with an agent that is stopped", async () => {
+  const [sandbox] = (await sandboxes(1)) as [HeldSandbox];
+  const { agent } = processesOf(platform(), sandbox.id);
+  process.kill(agent, "SIGSTOP");
+  const path = `/sandboxes/${sandbox.id}`;
+  const command = inTime(
+    sandbox.client.commands
+      .run("true", { requestTimeoutMs: 2000, timeoutMs: 2000 })
+      .then(() => "done")
+      .catch(() => "given up"),
+  );
+  try {
+    const answers = [
+      await call("GET", path),
+      await call("GET", `${path}/metrics`),
+      await call("POST", `${path}/timeout`, { timeout: 300 }),
+      await call("POST", `${path}/pause`, {}),
+      await call("POST", `${path}/snapshots`, {}),
+      await call("POST", `${path}/fork`, { count: 1 }),
+    ];
+    expect(answers).toEqual([200, 200, 204, 503, 503, 503]);
+    expect(await command).toBe("given up");
+  } finally {
+    process.kill(agent, "SIGCONT");
+  }
+  expect(await stateOf(sandbox)).toBe("running");
+  expect(await output(sandbox)).toBe("0\n");
+  expect(await sandbox.client.pause()).toBe(true);
+  await sandbox.client.connect();
+  expect(await output(sandbox)).toBe("0\n");
+  expect(await call("DELETE", path)).toBe(204);
+  await onlyLeft([]);
+}, 120_000);

@@ -1,0 +1,74 @@
+import { afterAll, afterEach, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { processStat } from "@boxyard/core/node";
+import { eventually } from "@boxyard/testkit";
+import { buildHelper } from "../../testing/build-helper.ts";
+import { ChildProgram, ForkServer, type ForkServerEnd } from "./index.ts";
+
+const LOOK_MS = 20;
+const path = buildHelper("fork-server");
+const work = mkdtempSync(join(tmpdir(), "boxyard-hang-"));
+const open: ForkServer[] = [];
+afterEach(() => {
+  for (const server of open.splice(0)) server.close();
+});
+afterAll(() => rmSync(work, { recursive: true }));
+
+function fresh(onEnd: (why: ForkServerEnd) => void = () => {}): ForkServer {
+  const server = new ForkServer(path, onEnd, LOOK_MS);
+  open.push(server);
+  return server;
+}
+
+function shell(script: string): ChildProgram {
+  const program = new ChildProgram();
+  program.execute("/bin/sh", ["-c", script], { PATH: "/usr/bin:/bin" });
+  return program;
+}
+
+const failureOf = (work: Promise<unknown>) => work.then(() => undefined).catch((error: unknown) => error);
+
+test("a helper that is stopped is killed: what waits for it fails, and the next order starts another", async () => {
+  const ends: ForkServerEnd[] = [];
+  const server = fresh((why) => ends.push(why));
+  expect(await server.run(shell("exit 3"))).toBe(3);
+  const parked = server.park(new ChildProgram());
+  await eventually("a parked child", () => parked.isReady());
+  const pid = server.pid as number;
+  process.kill(pid, "SIGSTOP");
+  expect(await failureOf(server.run(shell("exit 4")))).toMatchObject({ code: "unavailable", reason: "fork_server_ended" });
+  expect(ends).toEqual(["hung"]);
+  await eventually("its end", () => processStat(pid) === undefined);
+  expect(parked.isGone()).toBe(true);
+  expect(await server.run(shell("exit 5"))).toBe(5);
+});
+
+test("a parked child of a helper that is stopped can be discarded", async () => {
+  const server = fresh();
+  const parked = server.park(new ChildProgram());
+  await eventually("a parked child", () => parked.isReady());
+  process.kill(server.pid as number, "SIGSTOP");
+  await parked.discard();
+  expect(parked.isGone()).toBe(true);
+});
+
+test("a program may take much longer than a helper may be silent", async () => {
+  const server = fresh();
+  const { pid } = server;
+  const file = join(work, "go");
+  const long = server.run(shell(`while [ ! -e ${file} ]; do sleep 0.01; done; exit 6`));
+  // Time alone: several times as long as a helper may be silent.
+  await Bun.sleep(40 * LOOK_MS);
+  expect(existsSync(file)).toBe(false);
+  await Bun.write(file, "");
+  expect([await long, server.pid]).toEqual([6, pid]);
+});
+
+test("a child that takes longer than its limit is killed, and says so", async () => {
+  const server = fresh();
+  const hung = { code: "unavailable", reason: "child_hung" };
+  expect(await failureOf(server.run(shell("kill -STOP $$"), { limitMs: 100 }))).toMatchObject(hung);
+  expect(await server.run(shell("exit 7"), { limitMs: 60_000 })).toBe(7);
+});
