@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { diskReserve, poolReserve, shareOfSandboxes } from "./reserve-for-machine.ts";
+import { diskReserve, poolAhead, poolReserve, shareOfSandboxes } from "./reserve-for-machine.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -21,4 +21,9 @@ test("the reserves of pool and disk are bounded on both sides, and never more th
   expect([4, 42, 1000].map((gib) => poolReserve(gib * GIB) / MIB)).toEqual([512, 2150.4, 8192]);
   expect(poolReserve(4 * GIB, { poolBytes: 100 * GIB })).toBe(2 * GIB);
   expect([0.5, 100, 1000].map((gib) => diskReserve(gib * GIB) / MIB)).toEqual([256, 2048, 8192]);
+});
+
+test("the pool has half of the disk's reserve ahead, from 256 MiB to 1 GiB, or what is set", () => {
+  expect([2, 40, 1000].map((gib) => poolAhead(gib * GIB) / MIB)).toEqual([256, 409.6, 1024]);
+  expect([0, 5 * MIB].map((aheadBytes) => poolAhead(GIB, { aheadBytes }))).toEqual([0, 5 * MIB]);
 });

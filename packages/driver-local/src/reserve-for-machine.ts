@@ -9,6 +9,8 @@ export interface Reserve {
   readonly poolBytes?: number;
   /** Of the disk below the pool: the same. */
   readonly diskBytes?: number;
+  /** What the pool has of that disk before it needs it; 0: nothing. */
+  readonly aheadBytes?: number;
 }
 
 const MIB = 2 ** 20;
@@ -42,6 +44,11 @@ export function poolReserve(poolBytes: number, { poolBytes: wanted }: Reserve = 
 /** Free bytes of the disk below the pool under which growth is paused. */
 export function diskReserve(diskBytes: number, { diskBytes: wanted }: Reserve = {}): number {
   return Math.min(wanted ?? Math.min(Math.max(diskBytes / 50, 512 * MIB), 8 * GIB), diskBytes / 2);
+}
+
+/** What the pool's file has on the disk below it beyond what it holds. 0: nothing is allocated ahead. */
+export function poolAhead(diskBytes: number, reserve: Reserve = {}): number {
+  return reserve.aheadBytes ?? Math.min(Math.max(diskReserve(diskBytes, reserve) / 2, 256 * MIB), GIB);
 }
 
 function nothingLeft(setting: string, has: string): AppError {

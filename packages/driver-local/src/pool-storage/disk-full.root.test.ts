@@ -8,7 +8,7 @@ import { exec, initAgent } from "../testing/exec.ts";
 import { TestMachine } from "../testing/machine.ts";
 import { isPoolMounted, isPoolReadOnly } from "./mount.ts";
 
-/* A pool that may grow to 8 GiB on a disk of 2 GiB. */
+/* A pool that may grow to 8 GiB on a disk of 2 GiB, and that has no blocks there ahead: `allocate-ahead.root.test.ts` is about those. */
 
 setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
@@ -24,7 +24,7 @@ const disk = () => small.path;
 
 beforeAll(async () => {
   small = makeSmallDisk(DISK_MIB);
-  machine = await TestMachine.make(undefined, disk());
+  machine = await TestMachine.make(undefined, disk(), { aheadBytes: 0 });
 }, 600_000);
 afterAll(async () => {
   rmSync(join(disk(), "ballast"), { force: true });

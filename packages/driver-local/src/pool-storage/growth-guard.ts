@@ -21,6 +21,8 @@ export interface GrowthGuardParts {
   readonly growers: () => readonly Grower[];
   /** Tries to make a pool writable again that the kernel has made read-only, if no sandbox is in the way. */
   readonly recover: () => Promise<void>;
+  /** Gives the pool the blocks on the disk below it that it needs next. Never fails. */
+  readonly allocateAhead: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -106,7 +108,9 @@ export class GrowthGuard {
       if (signal.aborted) return;
       try {
         if (this.parts.growth().what === "pool_read_only") await this.parts.recover();
+        const allocated = this.parts.allocateAhead();
         next = this.look();
+        await allocated;
       } catch (error) {
         logger.error({ err: error }, "could not look after the growth of the pool");
         next = LOOK_MS.most;

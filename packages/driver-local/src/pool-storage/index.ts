@@ -4,4 +4,4 @@ export { isMountPoint, isPoolMounted, isPoolReadOnly, mountPool, quotaMode, unmo
 export { poolPaths } from "./paths.ts";
 export { openPool } from "./pool.ts";
 export { renewPoolId } from "./pool-id.ts";
-export { growthIn } from "./room.ts";
+export { aheadIn, growthIn } from "./room.ts";

@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import { enableQuota, filesystemId } from "../sys/btrfs.ts";
@@ -8,6 +8,7 @@ import { attachLoop, findLoop } from "../sys/loop.ts";
 import { isHeldBySandboxes } from "./holders.ts";
 import { poolPaths } from "./paths.ts";
 
+const BTRFS_ROOT_INODE = 256;
 const BTRFS_MAGIC = 0x9123683e;
 /** Blocks freed in the pool become free on the machine's disk (`discard`); access times would turn every read into a write. */
 const MOUNT_DATA = "discard=async";
@@ -27,6 +28,11 @@ export function isPoolMounted(dataDir: string): boolean {
 export function isPoolReadOnly(dataDir: string): boolean {
   if (!isPoolMounted(dataDir)) return false;
   return isReadOnly(poolPaths(dataDir).root);
+}
+
+/** True when `root` is the root of a btrfs, as a mounted pool is. Asked many times a second, so without a look at all mounts of the machine. */
+export function isMountedAt(root: string): boolean {
+  return statSync(root).ino === BTRFS_ROOT_INODE;
 }
 
 export function isReadOnly(root: string): boolean {
@@ -66,6 +72,7 @@ export async function mountPool(dataDir: string): Promise<void> {
     mount("none", paths.root, null, MS.REMOUNT | MS.BIND | POOL_FLAGS);
     mount("none", paths.root, null, MS.SHARED);
     ensureQuota(paths.root);
+    useSmallChunks(paths.root);
     chmodSync(paths.root, 0o700);
     for (const directory of ["layers", "sandboxes", "generations", "snapshots"]) {
       mkdirSync(`${paths.root}/${directory}`, { recursive: true, mode: 0o700 });
@@ -109,6 +116,17 @@ function mountImage(image: string, root: string): void {
     mount(loop?.device ?? (existing as string), root, "btrfs", POOL_FLAGS, MOUNT_DATA);
   } finally {
     if (loop) close(loop.fd);
+  }
+}
+
+/** The least that the kernel allows. What is free within chunks is allocated ahead: small ones keep little. */
+const CHUNK_BYTES = 256 * 2 ** 20;
+
+function useSmallChunks(root: string): void {
+  for (const kind of ["data", "metadata"]) {
+    const file = `/sys/fs/btrfs/${filesystemId(root)}/allocation/${kind}/chunk_size`;
+    // Kernels before 6.0 have no say in it.
+    if (existsSync(file)) writeFileSync(file, `${CHUNK_BYTES}`);
   }
 }
 

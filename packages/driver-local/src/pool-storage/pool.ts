@@ -14,6 +14,7 @@ import {
   subvolumeId,
 } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
+import { AllocateAhead } from "./allocate-ahead.ts";
 import { GrowthGuard } from "./growth-guard.ts";
 import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { isPoolReadOnly, isReadOnly, mountPool, unmountPool } from "./mount.ts";
@@ -46,6 +47,7 @@ class BtrfsPool implements PoolStorage {
   private readonly seeds: InodeSeeds;
   private readonly ready: ReadyVolumes;
   private guard: GrowthGuard | undefined;
+  private ahead: AllocateAhead | undefined;
 
   constructor(dataDir: string, reserve: Reserve) {
     this.dataDir = dataDir;
@@ -164,7 +166,10 @@ class BtrfsPool implements PoolStorage {
       if (!isPoolReadOnly(this.dataDir)) await this.tidy();
     };
     const growth = () => growthIn(this.dataDir, this.reserve);
-    this.guard = new GrowthGuard({ root: this.root, qgroups: this.qgroups, growth, growers, recover, clock, logger });
+    const ahead = new AllocateAhead(this.dataDir, this.reserve, logger);
+    this.ahead = ahead;
+    const allocateAhead = () => ahead.keep();
+    this.guard = new GrowthGuard({ root: this.root, qgroups: this.qgroups, growth, growers, recover, allocateAhead, clock, logger });
     this.guard.start();
   }
 
@@ -210,6 +215,7 @@ class BtrfsPool implements PoolStorage {
 
   async close(): Promise<void> {
     await this.guard?.close();
+    await this.ahead?.close();
     await this.ready.close();
   }
 

@@ -1,15 +1,11 @@
-import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { statfsSync } from "node:fs";
 import type { PoolRoom } from "../parts.ts";
-import { diskReserve, poolReserve, type Reserve } from "../reserve-for-machine.ts";
+import { diskReserve, poolAhead, poolReserve, type Reserve } from "../reserve-for-machine.ts";
 import { filesystemId } from "../sys/btrfs.ts";
-import { isReadOnly } from "./mount.ts";
+import { isMountedAt, isReadOnly } from "./mount.ts";
 import { poolPaths } from "./paths.ts";
+import { allocatedAhead, isAllocated, LEFT, type PoolSpace, spaceOf } from "./space.ts";
 
-const SECTOR = 512;
-const BTRFS_ROOT_INODE = 256;
-/** An image of which so much is on the disk takes no more of it. */
-const ALLOCATED = 0.98;
 /** Shares of the reserve that are still free above it when growth is paused, and when it goes on (more, or it would stop and go with every file). */
 const PAUSE = 0.125;
 const RESUME = 0.375;
@@ -27,16 +23,34 @@ export interface Growth {
   readonly what: "pool_full" | "host_disk_full" | "pool_read_only";
 }
 
+/** Bytes that the pool has on the disk below it and that hold nothing yet. The pool must be mounted. */
+export function aheadIn(dataDir: string): number {
+  const { root, image } = poolPaths(dataDir);
+  return allocatedAhead(spaceOf(image, `/sys/fs/btrfs/${filesystemId(root)}`));
+}
+
 /** A pool that could not be mounted anew takes no writes either. Data that the kernel has taken and not yet written counts as written. */
 export function growthIn(dataDir: string, reserve: Reserve): Growth {
   const { root, image } = poolPaths(dataDir);
-  if (!isMounted(root) || isReadOnly(root)) return { what: "pool_read_only", bytes: 0, pauseBytes: 1, resumeBytes: 1, reserveBytes: 0 };
+  if (!isMountedAt(root) || isReadOnly(root)) return { what: "pool_read_only", bytes: 0, pauseBytes: 1, resumeBytes: 1, reserveBytes: 0 };
   const pool = statfsSync(root);
-  const ofPool = growth("pool_full", pool.bavail * pool.bsize - underWay(root), poolReserve(pool.blocks * pool.bsize, reserve));
-  if (isAllocated(image)) return ofPool;
-  const disk = statfsSync(dirname(image));
-  const ofDisk = growth("host_disk_full", disk.bavail * disk.bsize, diskReserve(disk.blocks * disk.bsize, reserve));
+  const space = spaceOf(image, `/sys/fs/btrfs/${filesystemId(root)}`);
+  const underWay = space.data.promisedBytes;
+  const ofPool = growth("pool_full", pool.bavail * pool.bsize - underWay, poolReserve(pool.blocks * pool.bsize, reserve));
+  if (isAllocated(space)) return ofPool;
+  const reserveBytes = diskReserve(space.hostBytes, reserve);
+  const ofDisk = growth("host_disk_full", usableOfDisk(space, reserveBytes, poolAhead(space.hostBytes, reserve)), reserveBytes);
   return ofDisk.bytes - ofDisk.resumeBytes < ofPool.bytes - ofPool.resumeBytes ? ofDisk : ofPool;
+}
+
+/** What is free there, and what the pool has of it already: sandboxes may fill that although others have filled the disk. */
+function usableOfDisk(space: PoolSpace, reserveBytes: number, aheadBytes: number): number {
+  if (aheadBytes === 0) return space.hostFreeBytes;
+  const ahead = allocatedAhead(space);
+  const usable = space.hostFreeBytes + ahead;
+  const isAllAllocated = ahead >= space.data.totalBytes - space.data.takenBytes;
+  // Where btrfs writes next may be a place that still takes blocks from the disk.
+  return isAllAllocated ? usable : Math.min(usable, space.hostFreeBytes + reserveBytes * (1 - LEFT));
 }
 
 export function roomIn(dataDir: string, reserve: Reserve): PoolRoom {
@@ -44,22 +58,6 @@ export function roomIn(dataDir: string, reserve: Reserve): PoolRoom {
   return { diskLimitBytes: blocks * bsize, diskFreeBytes: Math.max(0, growthIn(dataDir, reserve).bytes) };
 }
 
-/** True when it is the root of a btrfs, as a mounted pool is. Asked many times a second, so without a look at all mounts of the machine. */
-function isMounted(root: string): boolean {
-  return statSync(root).ino === BTRFS_ROOT_INODE;
-}
-
-/** True when the image has its blocks: what happens on the disk below it does not matter then. */
-function isAllocated(image: string): boolean {
-  const { size, blocks } = statSync(image);
-  return blocks * SECTOR > size * ALLOCATED;
-}
-
 function growth(what: Growth["what"], freeBytes: number, reserveBytes: number): Growth {
   return { what, bytes: freeBytes - reserveBytes, pauseBytes: reserveBytes * PAUSE, resumeBytes: reserveBytes * RESUME, reserveBytes };
-}
-
-function underWay(root: string): number {
-  const file = `/sys/fs/btrfs/${filesystemId(root)}/allocation/data/bytes_may_use`;
-  return existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
 }

@@ -38,11 +38,13 @@ function reserveOf(env: Readonly<Record<string, string | undefined>>): Reserve {
   const processes = size("BOXYARD_RESERVE_PROCESSES");
   const poolBytes = size("BOXYARD_RESERVE_POOL");
   const diskBytes = size("BOXYARD_RESERVE_DISK");
+  const aheadBytes = size("BOXYARD_POOL_AHEAD");
   return {
     ...(memoryBytes !== undefined && { memoryBytes }),
     ...(processes !== undefined && { processes }),
     ...(poolBytes !== undefined && { poolBytes }),
     ...(diskBytes !== undefined && { diskBytes }),
+    ...(aheadBytes !== undefined && { aheadBytes }),
   };
 }
 

@@ -6,6 +6,7 @@ import type { ImageRef, SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import type { LocalDriverConfig } from "../config.ts";
 import type { LocalDriver } from "../driver.ts";
 import { openLocalDriver } from "../open.ts";
+import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { makeTestDataDir, type TestDataDir } from "../setup/index.ts";
 import { readRecord } from "../state/record.ts";
@@ -40,6 +41,8 @@ export class TestMachine {
   wakeCache: LocalDriverConfig["wakeCache"];
   /** For the driver that is opened next. */
   diskBandwidth: number | undefined;
+  /** For the driver that is opened next. */
+  reserve: Reserve | undefined;
   private open: LocalDriver | undefined;
 
   private readonly runtime: RuntimeName | undefined;
@@ -50,9 +53,10 @@ export class TestMachine {
   }
 
   /** `runtime`: what makes its sandboxes, crun mostly. `parent`: where its data directory lies; the temporary directory by default. */
-  static async make(runtime?: RuntimeName, parent?: string): Promise<TestMachine> {
+  static async make(runtime?: RuntimeName, parent?: string, reserve?: Reserve): Promise<TestMachine> {
     const options = { ...(parent !== undefined && { parent }), ...(PREPARED_POOL !== undefined && { prepared: PREPARED_POOL }) };
     const machine = new TestMachine(await makeTestDataDir(options), runtime);
+    machine.reserve = reserve;
     try {
       await machine.reopen();
       return machine;
@@ -89,7 +93,7 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    const { dataDir, runtime, faults, criuLimitMs, wakeCache, diskBandwidth } = this;
+    const { dataDir, runtime, faults, criuLimitMs, wakeCache, diskBandwidth, reserve } = this;
     // Looked up at each step: tests change them while the driver is open.
     const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
     this.open = await openLocalDriver({
@@ -101,6 +105,7 @@ export class TestMachine {
       ...(criuLimitMs && { criuLimitMs }),
       ...(wakeCache && { wakeCache }),
       ...(diskBandwidth && { diskBandwidth }),
+      ...(reserve && { reserve }),
     });
   }
 

@@ -60,6 +60,13 @@ export const MACHINE_SETTINGS = [
     meaning: "Size of the storage pool.",
   },
   {
+    name: "BOXYARD_POOL_AHEAD",
+    form: "size",
+    usedBy: "server",
+    default: "half of BOXYARD_RESERVE_DISK, 256M to 1G",
+    meaning: "What the pool's file has of its disk before it needs it, so that nothing is lost when others fill that disk; 0: nothing.",
+  },
+  {
     name: "BOXYARD_RESERVE_MEMORY",
     form: "size, such as 2G",
     usedBy: "server",

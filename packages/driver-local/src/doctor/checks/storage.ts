@@ -1,5 +1,14 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
-import { freeBytes, growthIn, isPoolMounted, isPoolReadOnly, MIN_POOL_BYTES, poolPaths, quotaMode } from "../../pool-storage/index.ts";
+import {
+  aheadIn,
+  freeBytes,
+  growthIn,
+  isPoolMounted,
+  isPoolReadOnly,
+  MIN_POOL_BYTES,
+  poolPaths,
+  quotaMode,
+} from "../../pool-storage/index.ts";
 import { readDone } from "../../setup/stamp.ts";
 import { filesystemId } from "../../sys/btrfs.ts";
 import { type Check, fail, ok, warn } from "../types.ts";
@@ -57,7 +66,8 @@ export const pool: Check = {
       return fail(`${root} takes no writes: the disk below it failed or was full`, fix);
     }
     const { bavail, blocks, bsize } = statfsSync(root);
-    const found = `${gib(bavail * bsize)} of ${gib(blocks * bsize)} free, ${gib(statSync(image).blocks * 512)} taken on disk`;
+    const taken = `${gib(statSync(image).blocks * 512)} taken on disk (${gib(aheadIn(dataDir))} of it ahead)`;
+    const found = `${gib(bavail * bsize)} of ${gib(blocks * bsize)} free, ${taken}`;
     const mode = quotaMode(root);
     if (mode === undefined) return fail(`${root} has no quotas`, `${SETUP} turns them on`);
     const { bytes, pauseBytes, what } = growthIn(dataDir, reserve);

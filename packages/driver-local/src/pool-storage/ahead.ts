@@ -1,0 +1,43 @@
+import type { Chunk } from "../sys/btrfs-chunks.ts";
+
+/** A piece of the pool's file. */
+export interface Piece {
+  readonly start: number;
+  readonly bytes: number;
+}
+
+export interface Layout {
+  readonly chunks: readonly Chunk[];
+  /** Size of the pool's file. */
+  readonly sizeBytes: number;
+}
+
+/** btrfs gives nobody what lies before it. */
+const FIRST_BYTE = 2 ** 20;
+
+/**
+ * Pieces that must have their blocks on the disk below, so that what the pool has taken can always be written: what btrfs writes its own trees to,
+ * what it writes data to (`withData`), and where it will make its next chunks (the first gaps, `aheadBytes` of them). In order; neighbours are one.
+ */
+export function piecesToAllocate({ chunks, sizeBytes }: Layout, aheadBytes: number, withData: boolean): Piece[] {
+  const pieces: Piece[] = [];
+  let [at, left]: [number, number] = [FIRST_BYTE, aheadBytes];
+  const addGapBefore = (end: number) => {
+    const bytes = Math.min(end - at, left);
+    if (bytes > 0) add(pieces, { start: at, bytes });
+    left -= Math.max(0, bytes);
+  };
+  for (const chunk of chunks) {
+    addGapBefore(chunk.start);
+    if (withData || !chunk.isData) add(pieces, chunk);
+    at = Math.max(at, chunk.start + chunk.bytes);
+  }
+  addGapBefore(sizeBytes);
+  return pieces;
+}
+
+function add(pieces: Piece[], { start, bytes }: Piece): void {
+  const last = pieces.at(-1);
+  if (last && last.start + last.bytes === start) pieces[pieces.length - 1] = { start: last.start, bytes: last.bytes + bytes };
+  else pieces.push({ start, bytes });
+}

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
+import { pool as poolCheck } from "../doctor/checks/storage.ts";
+import { chunksOf } from "../sys/btrfs-chunks.ts";
+import { exec, initAgent } from "../testing/exec.ts";
+import { TestMachine } from "../testing/machine.ts";
+import { piecesToAllocate } from "./ahead.ts";
+import { isPoolReadOnly } from "./mount.ts";
+import { poolPaths } from "./paths.ts";
+
+/* A pool that may grow to 8 GiB on a disk of 3 GiB, which another program fills while sandboxes have data in memory that nobody has written yet. */
+
+setDefaultTimeout(120_000);
+const MIB = 2 ** 20;
+const DISK_MIB = 3072;
+
+let small: SmallDisk;
+let machine: TestMachine;
+const ballast = () => join(small.path, "ballast");
+
+beforeAll(async () => {
+  small = makeSmallDisk(DISK_MIB);
+  machine = await TestMachine.make(undefined, small.path);
+}, 600_000);
+afterEach(async () => {
+  rmSync(ballast(), { force: true });
+  await machine?.destroyAll();
+}, 60_000);
+afterAll(async () => {
+  await machine?.dispose();
+  await small.remove();
+}, 60_000);
+
+async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }> {
+  const handle = await machine.boot(machine.spec({ diskBytes: 1024 * MIB }));
+  const address = await machine.driver.address(handle);
+  await initAgent(address);
+  return { handle, address };
+}
+
+function freeOnDisk(): number {
+  const { bavail, bsize } = statfsSync(small.path);
+  return bavail * bsize;
+}
+
+const allocatedBytes = () => statSync(join(machine.dataDir, "pool.img")).blocks * 512;
+
+/** Another program writes as fast as it can, until there is nothing left. */
+async function fillByWriting(): Promise<void> {
+  await Bun.spawn(["dd", "if=/dev/zero", `of=${ballast()}`, "bs=1M", "oflag=direct"], { stderr: "ignore" }).exited;
+  await Bun.spawn(["sh", "-c", `cat /dev/zero >> ${ballast()}`], { stderr: "ignore" }).exited;
+  expect(freeOnDisk()).toBeLessThan(MIB / 4);
+}
+
+/** The same in one moment: the pool's server can't see it come. */
+async function fillAtOnce(): Promise<void> {
+  await Bun.spawn(["sh", "-c", `fallocate -l ${freeOnDisk() - 8 * MIB} ${ballast()}; cat /dev/zero >> ${ballast()}`], { stderr: "ignore" })
+    .exited;
+  expect(freeOnDisk()).toBeLessThan(MIB / 4);
+}
+
+/** The bytes that the disk has, past all memory, after everything was written to it. */
+const FROM_DISK = "sync /srv/kept && dd if=/srv/kept bs=1M iflag=direct status=none | sha256sum";
+
+async function takeAndCompare(fill: () => Promise<void>): Promise<void> {
+  const { address } = await boot();
+  const { output: written } = await exec(address, "head -c 64M /dev/urandom > /srv/kept && sha256sum < /srv/kept");
+  expect(written).toMatch(/^[0-9a-f]{64} /);
+  await fill();
+  expect(await exec(address, FROM_DISK)).toMatchObject({ exitCode: 0, output: written });
+  expect(isPoolReadOnly(machine.dataDir)).toBe(false);
+}
+
+/** What the pool may write next, as its file system is now. */
+function wantedBytes(): number {
+  const { image, root } = poolPaths(machine.dataDir);
+  const pieces = piecesToAllocate({ chunks: chunksOf(root), sizeBytes: statSync(image).size }, 256 * MIB, true);
+  return pieces.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+test("the pool has the blocks that it writes to next, and gets more when it has used them", async () => {
+  const areAllocated = () => allocatedBytes() >= wantedBytes();
+  await eventually("they are allocated", areAllocated);
+  const { address } = await boot();
+  const before = wantedBytes();
+  expect((await exec(address, "head -c 400M /dev/urandom > /srv/some && sync /srv/some")).exitCode).toBe(0);
+  expect(wantedBytes()).toBeGreaterThan(before);
+  await eventually("more are allocated", areAllocated);
+});
+
+test("what a sandbox wrote is there when another program has filled the disk by writing", () => takeAndCompare(fillByWriting));
+
+test("what a sandbox wrote is there when another program has taken all of the disk at once", () => takeAndCompare(fillAtOnce));
+
+/** Writes files as long as it may, and says of each that was taken what is in it. */
+const WRITE_FILES = `i=0; while head -c 4M /dev/urandom > /srv/kept-$i && [ $i -lt 150 ]; do sha256sum /srv/kept-$i; i=$((i+1)); done`;
+const READ_FILES = (count: number) =>
+  `sync; for i in $(seq 0 ${count - 1}); do dd if=/srv/kept-$i bs=1M iflag=direct status=none | sha256sum | sed "s|-|/srv/kept-$i|"; done`;
+
+test("what a sandbox writes while another program fills the disk is there, or was refused", async () => {
+  const { address } = await boot();
+  const writing = exec(address, WRITE_FILES, { timeoutMs: 60_000 });
+  await fillByWriting();
+  const taken = (await writing).output.split("\n").filter((line) => /^[0-9a-f]{64} /.test(line));
+  expect(taken.length).toBeGreaterThan(0);
+  const { output } = await exec(address, READ_FILES(taken.length), { timeoutMs: 60_000 });
+  expect(output.trimEnd().split("\n")).toEqual(taken);
+  expect(isPoolReadOnly(machine.dataDir)).toBe(false);
+});
+
+test("on a full disk sandboxes are paused by name, doctor says it, and all goes on when there is room", async () => {
+  const { address } = await boot();
+  await fillAtOnce();
+  const write = "dd if=/dev/urandom of=/srv/more bs=1M count=900 conv=fsync; sync";
+  const { output } = await exec(address, write, { timeoutMs: 100_000 });
+  expect(output).toContain("Disk quota exceeded");
+  expect(isPoolReadOnly(machine.dataDir)).toBe(false);
+  const context = { dataDir: machine.dataDir, instance: undefined, runtime: undefined };
+  expect(await poolCheck.look(context)).toMatchObject({ status: "warn", found: expect.stringContaining("host_disk_full") });
+  rmSync(ballast());
+  await eventually("it can write again", async () => (await exec(address, `${write} && echo all of it`)).output.includes("all of it"), {
+    withinMs: 60_000,
+  });
+});
+
+test("a driver that was killed and comes back allocates nothing twice", async () => {
+  const { handle } = await boot();
+  const settled = () =>
+    eventually("nothing more is allocated", async () => {
+      const before = allocatedBytes();
+      await machine.reopen();
+      return allocatedBytes() === before;
+    });
+  await settled();
+  await machine.driver.destroy(handle);
+});
