@@ -70,9 +70,38 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
       ["tag.assigned", `${template}:default`],
       ["build.changed", String(version?.buildId)],
       ["tag.removed", `${template}:default`],
+      ["build.removed", String(version?.buildId)],
       ["template.removed", template],
     ]);
     expect((await store().events.read(from, 100)).every((event) => event.teamId === teamId)).toBe(true);
+  });
+
+  test("tells what a template takes along when it is removed, and what was before a change", async () => {
+    const teamId = await store().ensureTeam("default", "Default");
+    const { templates } = store();
+    await templates.put(teamId, "base", "default", SPEC, 1);
+    const [version] = await templates.listVersions();
+    const [id, build] = [version?.templateId as never, String(version?.buildId)];
+    await templates.assignTags(id, ["v1"], build, 2);
+    const from = await store().events.newest();
+    await templates.setPublic(id, false, 3);
+    await templates.updateBuild(build, ["ready"], { status: "error", updatedAt: 4 });
+    await templates.remove(id);
+    const events = await store().events.read(from, 10);
+    expect(events.slice(0, 2)).toMatchObject([
+      { action: "template.changed", before: { isPublic: true }, after: { isPublic: false } },
+      { action: "build.error", before: { status: "ready" }, after: { status: "error" } },
+    ]);
+    const removed = events
+      .slice(2)
+      .map(({ action, targetId, before, teamId: of }) => ({ action, targetId, before, isOurs: of === teamId }));
+    const byAction = (a: { action: string; targetId: string }) => `${a.action} ${a.targetId}`;
+    expect(removed.toSorted((a, b) => byAction(a).localeCompare(byAction(b)))).toEqual([
+      { action: "build.removed", targetId: build, before: { status: "error" }, isOurs: true },
+      { action: "tag.removed", targetId: `${id}:default`, before: { buildId: build }, isOurs: true },
+      { action: "tag.removed", targetId: `${id}:v1`, before: { buildId: build }, isOurs: true },
+      { action: "template.removed", targetId: id, before: { name: "base" }, isOurs: true },
+    ]);
   });
 
   test("never tells secrets, and of large values only their names", async () => {

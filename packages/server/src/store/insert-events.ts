@@ -6,6 +6,9 @@ import { num, type Row } from "./sql-values.ts";
 /** Of the JSON of what was before or is after; of a larger one only the names are told. */
 const MAX_DETAIL_BYTES = 4096;
 
+/** A statement takes only so many values. */
+const INSERTED_AT_ONCE = 500;
+
 /** Writes events at the end of a transaction, with the cursors that come next. */
 export async function insertEvents(tx: SQL, events: readonly NewEvent[], actor: Actor, at: number): Promise<void> {
   const [row] = (await tx`UPDATE event_counter SET last = last + ${events.length} RETURNING last`) as Row[];
@@ -20,7 +23,8 @@ export async function insertEvents(tx: SQL, events: readonly NewEvent[], actor: 
     old_values: detailText(before),
     new_values: detailText(after),
   }));
-  await tx`INSERT INTO events ${tx(rows)}`;
+  for (let done = 0; done < rows.length; done += INSERTED_AT_ONCE)
+    await tx`INSERT INTO events ${tx(rows.slice(done, done + INSERTED_AT_ONCE))}`;
 }
 
 function detailText(detail: EventDetail | undefined): string | null {

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { type Clock, newTeamId, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
+import { idempotencyOf, keyOf } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
@@ -10,7 +11,7 @@ import { PostgresSession, type Session, SqliteSession } from "./session.ts";
 import { SqlEventStore } from "./sql-event-store.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
-import { num, optionalNum, type Row, text } from "./sql-values.ts";
+import { type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
 import { storeFault } from "./store-fault.ts";
 import { finishPutBack, StoreFile } from "./store-file.ts";
@@ -202,24 +203,39 @@ export class SqlStore implements Store {
     let known = 0;
     for (let at = 0; at < ids.length; at += PRUNED_AT_ONCE) {
       const some = this.session.sql(ids.slice(at, at + PRUNED_AT_ONCE).map((id) => id as string));
-      const rows = (await this.session.sql`SELECT id, node, state FROM sandboxes WHERE id IN ${some}`) as Row[];
+      const rows = (await this.session.sql`SELECT id, node, state, team_id FROM sandboxes WHERE id IN ${some}`) as Row[];
       known += rows.length;
-      const others = rows.filter(({ node, state }) => text(node) !== this.node && text(state) !== "dead").map(({ id }) => text(id));
-      if (others.length > 0) await this.session.sql`UPDATE sandboxes SET node = ${this.node} WHERE id IN ${this.session.sql(others)}`;
+      const others = rows.filter(({ node, state }) => text(node) !== this.node && text(state) !== "dead");
+      if (others.length > 0) await this.claim(others);
     }
     return known;
   }
 
+  private async claim(rows: readonly Row[]): Promise<void> {
+    await this.session.transaction(async (tx) => {
+      await tx.sql`UPDATE sandboxes SET node = ${this.node} WHERE id IN ${tx.sql(rows.map(({ id }) => text(id)))}`;
+      for (const row of rows) {
+        const nodes = { before: { node: text(row.node) }, after: { node: this.node } };
+        tx.record({ action: "sandbox.claimed", targetId: text(row.id), teamId: text(row.team_id) as TeamId, ...nodes });
+      }
+    });
+  }
+
   async pruneSandboxes(time: number): Promise<void> {
     // Of another node that has not come back: should it do so after all, its driver has sandboxes that nobody knows, and they are removed.
-    const rows = (await this.session.sql`SELECT id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
-      UNION ALL SELECT id FROM sandboxes WHERE node <> ${this.node} AND end_at < ${time}
+    const rows = (await this.session.sql`SELECT id, state, node, team_id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
+      UNION ALL SELECT id, state, node, team_id FROM sandboxes WHERE node <> ${this.node} AND end_at < ${time}
         AND state IN ('creating', 'running', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     if (rows.length === 0) return;
-    await this.session.transaction(async ({ sql }) => {
-      const ids = sql(rows.map(({ id }) => text(id)));
-      await sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
-      await sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
+    await this.session.transaction(async (tx) => {
+      const ids = tx.sql(rows.map(({ id }) => text(id)));
+      await tx.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
+      await tx.sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
+      // The end of a dead one has had its event.
+      for (const { id, state, node, team_id: team } of rows.filter((row) => text(row.state) !== "dead")) {
+        const before = { state: text(state), node: text(node) };
+        tx.record({ action: "sandbox.forgotten", targetId: text(id), teamId: text(team) as TeamId, before });
+      }
     });
   }
 
@@ -266,27 +282,4 @@ function makePrivate(file: string): void {
 async function forgetOldPages(sql: SQL): Promise<void> {
   await sql.unsafe("VACUUM");
   await sql.unsafe("PRAGMA wal_checkpoint(TRUNCATE)");
-}
-
-function keyOf(row: Row): ApiKeyRecord {
-  const lastUsedAt = optionalNum(row.last_used_at);
-  return {
-    id: text(row.id),
-    teamId: text(row.team_id) as TeamId,
-    name: text(row.name),
-    hash: text(row.hash),
-    hint: text(row.hint),
-    createdAt: num(row.created_at),
-    ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
-  };
-}
-
-function idempotencyOf(row: Row): IdempotencyRecord {
-  return {
-    teamId: text(row.team_id) as TeamId,
-    key: text(row.key),
-    fingerprint: text(row.fingerprint),
-    sandboxId: text(row.sandbox_id) as SandboxId,
-    createdAt: num(row.created_at),
-  };
 }

@@ -80,9 +80,11 @@ export class SqlTemplateStore implements TemplateStore {
 
   async setPublic(id: TemplateId, isPublic: boolean, now: number): Promise<void> {
     await this.session.transaction(async (tx) => {
-      const [row] = (await tx.sql`UPDATE templates SET public = ${isPublic ? 1 : 0}, updated_at = ${now} WHERE id = ${id}
-        RETURNING team_id`) as Row[];
-      if (row) tx.record({ action: "template.changed", targetId: id, teamId: text(row.team_id) as TeamId, after: { isPublic } });
+      const [row] = (await tx.sql`SELECT team_id, public FROM templates WHERE id = ${id}`) as Row[];
+      if (!row) return;
+      await tx.sql`UPDATE templates SET public = ${isPublic ? 1 : 0}, updated_at = ${now} WHERE id = ${id}`;
+      const before = { isPublic: num(row.public) === 1 };
+      tx.record({ action: "template.changed", targetId: id, ...teamOf(row), before, after: { isPublic } });
     });
   }
 
@@ -92,15 +94,19 @@ export class SqlTemplateStore implements TemplateStore {
 
   async remove(id: TemplateId): Promise<void> {
     await this.session.transaction(async (tx) => {
-      await tx.sql`DELETE FROM template_tags WHERE template_id = ${id}`;
+      const tags = (await tx.sql`DELETE FROM template_tags WHERE template_id = ${id} RETURNING tag, build_id`) as Row[];
       await new SqlTagHistory(tx).removeAll(id);
       await tx.sql`DELETE FROM build_cache WHERE key IN (SELECT ${UNTAGGED} || b.id FROM template_builds b WHERE b.template_id = ${id})`;
       await tx.sql`DELETE FROM build_logs WHERE build_id IN (SELECT id FROM template_builds WHERE template_id = ${id})`;
-      await tx.sql`DELETE FROM template_builds WHERE template_id = ${id}`;
+      const builds = (await tx.sql`DELETE FROM template_builds WHERE template_id = ${id} RETURNING id, status`) as Row[];
       const [row] = (await tx.sql`DELETE FROM templates WHERE id = ${id} RETURNING team_id, name`) as Row[];
       if (!row) return;
-      const before = row.name === null ? {} : { name: text(row.name) };
-      tx.record({ action: "template.removed", targetId: id, teamId: text(row.team_id) as TeamId, before });
+      const team = teamOf(row);
+      for (const { tag, build_id: build } of tags)
+        tx.record({ action: "tag.removed", targetId: `${id}:${text(tag)}`, ...team, before: { buildId: text(build) } });
+      for (const { id: build, status } of builds)
+        tx.record({ action: "build.removed", targetId: text(build), ...team, before: { status: text(status) } });
+      tx.record({ action: "template.removed", targetId: id, ...team, before: row.name === null ? {} : { name: text(row.name) } });
     });
   }
 
@@ -187,7 +193,8 @@ export class SqlTemplateStore implements TemplateStore {
         WHERE id = ${id} AND status IN ${tx.sql([...from])} RETURNING (SELECT team_id FROM templates t WHERE t.id = template_builds.template_id) AS team_id`) as Row[];
       if (!row) return false;
       const { spec: _large, ...after } = change;
-      tx.record({ action: `build.${change.status ?? "changed"}`, targetId: id, ...teamOf(row), after });
+      const before = change.status !== undefined && from.length === 1 ? { before: { status: from[0] } } : {};
+      tx.record({ action: `build.${change.status ?? "changed"}`, targetId: id, ...teamOf(row), ...before, after });
       return true;
     });
   }

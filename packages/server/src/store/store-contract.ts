@@ -76,7 +76,11 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       await store.close();
       store = await place.open("renamed");
       expect(await store.listLiving()).toEqual([]);
+      const from = await store.events.newest();
       expect(await store.claimSandboxes([own.id, dead.id, unknown])).toBe(2);
+      expect(await store.events.read(from, 10)).toMatchObject([
+        { action: "sandbox.claimed", targetId: own.id, teamId: own.teamId, before: { node: NODE }, after: { node: "renamed" } },
+      ]);
       expect(await store.listLiving()).toEqual([own]);
       expect(await store.claimSandboxes([])).toBe(0);
     });
@@ -102,7 +106,11 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
         expect(await store.listLiving()).toEqual([ours]);
         await store.pruneSandboxes(40);
         expect((await elsewhere.listLiving()).map(({ id }) => id).sort()).toEqual([theirs.id, paused.id].sort());
+        const from = await store.events.newest();
         await store.pruneSandboxes(60);
+        expect(await store.events.read(from, 10)).toMatchObject([
+          { action: "sandbox.forgotten", targetId: theirs.id, teamId: theirs.teamId, before: { state: "running", node: "elsewhere" } },
+        ]);
         expect(await elsewhere.listLiving()).toEqual([paused]);
         expect(await store.listLiving()).toEqual([ours]);
       } finally {

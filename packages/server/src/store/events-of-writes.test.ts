@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/* Every statement that changes a sandbox, a template, a build, a tag or a key stands in a method that writes the event of it. */
+
+const WRITE = /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys)\b/g;
+
+/** Methods that write without an event, each with the reason. */
+const SILENT: Readonly<Record<string, string>> = {
+  touchKey: "when a key was last used is no change of the key, and comes with each request",
+  sealSandboxes: "what an earlier version wrote plain is sealed when the store is opened; the record says the same",
+  countSpawn: "how often a template was used is no change of the template, and comes with each create",
+};
+
+/** Methods of a class, and functions, by name: from their first line to the next one's. */
+function methodsOf(text: string): { readonly name: string; readonly body: string }[] {
+  const starts = [...text.matchAll(/^(?: {2}(?:private )?(?:async )?|(?:export )?(?:async )?function )(\w+)\(.*\{$/gm)];
+  return starts.map((start, i) => ({ name: start[1] ?? "", body: text.slice(start.index, starts[i + 1]?.index) }));
+}
+
+/** What a file writes, by method; `isTold` when the same method records an event in its transaction. */
+function writesOf(text: string) {
+  return methodsOf(text).flatMap(({ name, body }) => {
+    const tables = [...body.matchAll(WRITE)].map(([, table]) => table ?? "");
+    const isTold = body.includes("tx.record(") && !/session\s*\.sql`(?:INSERT INTO|UPDATE|DELETE FROM)/.test(body);
+    return tables.length > 0 ? [{ name, tables, isTold }] : [];
+  });
+}
+
+test("a write without its event is found", () => {
+  const silent = "  async rename(id: string): Promise<void> {\n    await this.session.sql`UPDATE templates SET name = 'x'`;\n  }\n";
+  const outside = silent.replace("  }\n", "    tx.record({});\n  }\n");
+  expect([...writesOf(silent), ...writesOf(outside)].map(({ name, isTold }) => [name, isTold])).toEqual([
+    ["rename", false],
+    ["rename", false],
+  ]);
+});
+
+test("each change of a sandbox, template, build, tag or key writes its event", () => {
+  const files = readdirSync(import.meta.dir).filter((name) => name.endsWith(".ts") && !/\.test\.ts$|^migrat/.test(name));
+  const text = files.map((name) => ({ name, text: readFileSync(join(import.meta.dir, name), "utf8") }));
+  const found = text.flatMap((file) => writesOf(file.text));
+  expect(new Set(found.flatMap(({ tables }) => tables))).toEqual(
+    new Set(["sandboxes", "templates", "template_builds", "template_tags", "api_keys"]),
+  );
+  // None is in a place where no method was seen.
+  const all = text.flatMap((file) => [...file.text.matchAll(WRITE)]);
+  expect(found.flatMap(({ tables }) => tables)).toHaveLength(all.length);
+  expect(found.filter(({ name, isTold }) => !isTold && !(name in SILENT)).map(({ name }) => name)).toEqual([]);
+  expect(Object.keys(SILENT).filter((silent) => !found.some(({ name }) => name === silent))).toEqual([]);
+});
