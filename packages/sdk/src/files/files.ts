@@ -172,7 +172,7 @@ export class Files {
     const target: PartTarget = {
       put: (part, bytes, signal) => this.writeWhole(part, bytes, { user, signal, requestTimeoutMs }),
       join: (sources, signal) => this.compose(sources, destination, { user, signal, requestTimeoutMs }),
-      cleanUp: (directory) => this.remove(directory, { user, requestTimeoutMs: CLEAN_UP_TIMEOUT_MS }).catch(() => {}),
+      remove: (directory) => this.remove(directory, { user, requestTimeoutMs: CLEAN_UP_TIMEOUT_MS }),
     };
     try {
       scope.throwIfEnded();

@@ -1,6 +1,6 @@
 import { sleep } from "../connection/api-client.ts";
 import type { RequestScope } from "../connection/request-scope.ts";
-import { ConnectionError } from "../errors.ts";
+import { ConnectionError, NotFoundError } from "../errors.ts";
 import type { FileData, WriteInfo } from "./file-types.ts";
 import type { PartSize } from "./part-size.ts";
 
@@ -19,6 +19,8 @@ export const WATCHED_PARTS_FROM_BYTES = 512 << 10;
 const PARTS_AT_ONCE = 4;
 const TRIES = 3;
 const FIRST_WAIT_MS = 200;
+/** What a sandbox has received of a request that was given up is worked on within this time. */
+const ARRIVAL_MS = 500;
 /** For a part, where the caller gives no limit. They are made to take about a second. */
 export const PART_TIMEOUT_MS = 600_000;
 
@@ -28,8 +30,8 @@ type Part = Blob | Uint8Array<ArrayBuffer>;
 export interface PartTarget {
   put(path: string, data: Part, signal: AbortSignal): Promise<unknown>;
   join(parts: readonly string[], signal: AbortSignal): Promise<WriteInfo>;
-  /** Removes the directory of the parts, whatever is in it. Never fails. */
-  cleanUp(directory: string): Promise<void>;
+  /** Removes the directory of the parts, whatever is in it; there may be none. */
+  remove(directory: string): Promise<unknown>;
 }
 
 /** Data to upload; texts are bytes already, so that every size is one of bytes. */
@@ -122,11 +124,15 @@ export async function uploadInParts(
   const paths: string[] = [];
   // Several workers take from one iterator: a generator queues their calls, so that numbers follow the order of the data.
   let count = 0;
+  let isAnyGivenUp = false;
+  const onGivenUp = () => {
+    isAnyGivenUp = true;
+  };
   const put = async (part: Part, shares: number) => {
     const bytes = part instanceof Blob ? part.size : part.length;
     const index = count++;
     const startedAt = performance.now();
-    paths[index] = await putRepeatedly(target, `${directory}/${index}`, part, scope);
+    paths[index] = await putRepeatedly(target, `${directory}/${index}`, part, scope, onGivenUp);
     sizes.took(bytes, (performance.now() - startedAt) * shares);
     await onSent(bytes);
   };
@@ -148,18 +154,38 @@ export async function uploadInParts(
     return await target.join(paths, scope.signal);
   } finally {
     await Promise.allSettled(workers);
-    await target.cleanUp(directory);
+    if ((await cleanUp(target, directory)) && isAnyGivenUp) {
+      // Such a part may have made the directory again, after it was removed.
+      await sleep(ARRIVAL_MS);
+      await cleanUp(target, directory);
+    }
+  }
+}
+
+/** False when that failed. Throws nothing: what failed before is what the caller should hear of. */
+async function cleanUp(target: PartTarget, directory: string): Promise<boolean> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await target.remove(directory);
+      return true;
+    } catch (error) {
+      // Where a first part was refused there is no directory yet.
+      if (error instanceof NotFoundError) return true;
+      if (!(error instanceof ConnectionError) || attempt + 1 >= TRIES) return false;
+      await sleep(FIRST_WAIT_MS * 2 ** attempt);
+    }
   }
 }
 
 /** Each try has a name of its own: an earlier one may still be arriving. */
-async function putRepeatedly(target: PartTarget, path: string, data: Part, scope: RequestScope): Promise<string> {
+async function putRepeatedly(target: PartTarget, path: string, data: Part, scope: RequestScope, onGivenUp: () => void): Promise<string> {
   for (let attempt = 0; ; attempt++) {
     const name = `${path}.${attempt}`;
     try {
       await target.put(name, data, scope.signal);
       return name;
     } catch (error) {
+      onGivenUp();
       if (!(error instanceof ConnectionError) || attempt + 1 >= TRIES) throw error;
       await sleep(FIRST_WAIT_MS * 2 ** attempt, scope.signal);
     }
