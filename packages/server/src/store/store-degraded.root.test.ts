@@ -23,6 +23,26 @@ const storeFiles = (dataDir: string) =>
     .filter((name) => name.startsWith("boxyard.db"))
     .map((name) => join(dataDir, name));
 
+interface Left {
+  readonly living: readonly string[];
+  readonly ended: readonly string[];
+  /** Of those that ended, so many still run in the store. */
+  readonly removed: number;
+}
+
+/** Ends the server, and looks at what the next one on its directory knows. */
+async function expectNextServerToHave(s: TestServer, { living, ended, removed }: Left): Promise<void> {
+  await s.stop();
+  const next = await TestServer.start({ dataDir: s.config.dataDir, world: s.world });
+  try {
+    expect(next.server.adoption).toMatchObject({ adopted: living.length, removed, quarantined: 0 });
+    for (const id of living) expect([id, (await next.call("GET", `/sandboxes/${id}`)).status]).toEqual([id, 200]);
+    for (const id of ended) expect([id, (await next.call("GET", `/sandboxes/${id}`)).status]).toEqual([id, 404]);
+  } finally {
+    await next.stop();
+  }
+}
+
 test("while the store takes no writes the server is degraded: what runs goes on and ends, nothing new is made, and it ends by itself", async () => {
   const dataDir = join(disk.path, "data");
   mkdirSync(dataDir);
@@ -62,11 +82,7 @@ test("while the store takes no writes the server is degraded: what runs goes on 
   const { sandboxID: made } = await s.create();
   for (const live of s.server.engine.sandboxes.all()) live.retryAt = 0;
   await s.server.sweep.once();
-  await s.stop();
-  const again = await TestServer.start({ dataDir, world: s.world });
-  expect(again.server.adoption).toMatchObject({ adopted: 2, removed: 0, quarantined: 0 });
-  for (const id of [kept.sandboxID, made]) expect((await again.call("GET", `/sandboxes/${id}`)).status).toBe(200);
-  await again.stop();
+  await expectNextServerToHave(s, { living: [kept.sandboxID, made], ended: [ended.sandboxID, expiring.sandboxID], removed: 0 });
 }, 60_000);
 
 test("a store whose file is deleted is noticed: what runs goes on and ends, nothing new is made, and the next server has everything", async () => {
@@ -90,12 +106,7 @@ test("a store whose file is deleted is noticed: what runs goes on and ends, noth
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect((await s.call("DELETE", `/sandboxes/${ended.sandboxID}`)).status).toBe(204);
   expect((await s.call("GET", `/sandboxes/${kept.sandboxID}`)).body.state).toBe("running");
-  await s.stop();
-  const again = await TestServer.start({ dataDir, world: s.world });
-  expect(again.server.adoption).toMatchObject({ adopted: 1, quarantined: 0 });
-  expect((await again.call("GET", `/sandboxes/${kept.sandboxID}`)).status).toBe(200);
-  expect((await again.call("GET", `/sandboxes/${ended.sandboxID}`)).status).toBe(404);
-  await again.stop();
+  await expectNextServerToHave(s, { living: [kept.sandboxID], ended: [ended.sandboxID], removed: 1 });
 }, 60_000);
 
 test("a store whose file is moved away and back is whole again by itself", async () => {
