@@ -120,7 +120,7 @@ export function assembleDriver(
   endLeftRuns(cgroups.name, limitFor(parts.criuLimitMs, limits.memoryBytes));
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
   const limitOf = (name: string) => (isSandboxId(name) ? quotaOf(readRecord(paths.state(name))) : undefined);
-  storage.watchGrowth({ limitOf, isInUse: () => readdirSync(paths.sandboxes).some(isSandboxId), clock, logger: config.logger });
+  storage.watchGrowth({ limitOf, clock, logger: config.logger });
   return new LocalDriver(parts, fingerprint);
 }
 

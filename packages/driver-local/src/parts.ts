@@ -47,8 +47,6 @@ export interface PoolRoom {
 export interface GrowthWatch {
   /** What a volume of this name may hold; undefined when it is nobody's. */
   readonly limitOf: (name: string) => number | undefined;
-  /** True while there are sandboxes, whose mounts keep the file system as it is. */
-  readonly isInUse: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }

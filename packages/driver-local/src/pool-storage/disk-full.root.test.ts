@@ -5,7 +5,7 @@ import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
 import { pool as poolCheck } from "../doctor/checks/storage.ts";
 import { exec, initAgent } from "../testing/exec.ts";
-import { TestMachine } from "../testing/machine.ts";
+import { never, TestMachine } from "../testing/machine.ts";
 import { isPoolMounted, isPoolReadOnly } from "./mount.ts";
 
 /* A pool that may grow to 8 GiB on a disk of 2 GiB, and that has no blocks there ahead: `allocate-ahead.root.test.ts` is about those. */
@@ -114,12 +114,20 @@ test("a pool that takes no writes answers uploads with 507, can be released, and
   expect((await exec(again.address, "echo works")).output).toBe("works\n");
 });
 
-test("a pool that could not be mounted anew at once is mounted later by itself", async () => {
+test("a pool that could not be mounted anew at once is mounted later by itself, also while there are paused sandboxes", async () => {
   await machine.destroyAll();
+  const spec = machine.spec();
+  const paused = await machine.boot(spec);
+  const before = await machine.driver.address(paused);
+  await initAgent(before);
+  await exec(before, "echo kept > /root/kept");
+  await machine.driver.pause(paused, { memory: false }, never);
   const unmount = () => Bun.spawnSync(["umount", join(machine.dataDir, "pool")]).exitCode === 0;
   await eventually("nobody has the pool open for a moment, and it is unmounted", unmount);
   await eventually("the pool is mounted", isWritable, { withinMs: 30_000 });
-  const { address, handle } = await boot();
-  expect((await exec(address, "echo works")).output).toBe("works\n");
-  await machine.driver.destroy(handle);
+  const resumed = await machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
+  const address = await machine.driver.address(resumed);
+  await initAgent(address);
+  expect((await exec(address, "cat /root/kept")).output).toBe("kept\n");
+  await machine.driver.destroy(resumed);
 });

@@ -19,7 +19,7 @@ export interface GrowthGuardParts {
   readonly qgroups: string;
   readonly growth: () => Growth;
   readonly growers: () => readonly Grower[];
-  /** Tries to make a pool writable again that the kernel has made read-only, if no sandbox is in the way. */
+  /** Tries to make a pool writable again that the kernel has made read-only, if no sandbox holds it. */
   readonly recover: () => Promise<void>;
   /** Gives the pool the blocks on the disk below it that it needs next. Never fails. */
   readonly allocateAhead: () => Promise<void>;

@@ -155,13 +155,13 @@ class BtrfsPool implements PoolStorage {
     }
   }
 
-  watchGrowth({ limitOf, isInUse, clock, logger }: GrowthWatch): void {
+  watchGrowth({ limitOf, clock, logger }: GrowthWatch): void {
     const growers = () => [
       ...readdirSync(this.volumesRoot).map((name) => ({ path: `${this.volumesRoot}/${name}`, limitBytes: () => limitOf(name) })),
       ...treesInTheMaking(this.making).map((path) => ({ path, limitBytes: () => DEFAULT_MAX_LAYER_BYTES })),
     ];
     const recover = async () => {
-      if (isInUse()) return;
+      // Leaves a pool that sandboxes hold as it is; those that are paused hold nothing.
       await mountPool(this.dataDir);
       if (!isPoolReadOnly(this.dataDir)) await this.tidy();
     };
