@@ -13,7 +13,7 @@ function sandbox(change: (files: Set<string>) => Partial<PartTarget> = () => ({}
   const files = new Set<string>();
   const target: PartTarget = {
     put: async (path) => files.add(path),
-    join: async () => ({ path: "/data/x", name: "x", type: "file" }),
+    join: async () => ({ path: "/data/x", name: "x", type: "file", metadata: {} }),
     remove: async () => files.clear(),
     ...change(files),
   };

@@ -27,7 +27,7 @@ interface Fault {
   readonly before: LivingState;
   /** After this point the transition is finished, whatever fails; up to it, it is undone. */
   readonly noReturn: string;
-  /** What a client is told of a fault before that point, and after it. */
+  /** What a client is answered when there is a fault before that point, and after it. */
   readonly statuses: readonly [before: number, after: number];
 }
 
