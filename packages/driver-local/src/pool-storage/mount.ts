@@ -58,13 +58,15 @@ export function isMountPoint(path: string): boolean {
  */
 export async function mountPool(dataDir: string): Promise<void> {
   const paths = poolPaths(dataDir);
-  if (!existsSync(paths.image)) {
+  // One that was deleted while it is mounted holds all that it held until it is unmounted.
+  const hasFile = existsSync(paths.image);
+  if (!hasFile && !isPoolMounted(dataDir)) {
     throw new AppError("failed_precondition", `there is no storage pool at ${paths.image}: run 'boxyard setup'`, { reason: "no_pool" });
   }
   const lock = await lockFile(paths.lock);
   try {
     // Held by sandboxes it would not come back: the kernel mounts what it has given up only when nobody uses it any more.
-    if (isPoolReadOnly(dataDir) && !isHeldBySandboxes(dataDir)) tryUnmount(paths.root);
+    if (hasFile && isPoolReadOnly(dataDir) && !isHeldBySandboxes(dataDir)) tryUnmount(paths.root);
     if (!isPoolMounted(dataDir)) await mountOnceFree(paths.image, paths.root);
     // The disk below it is still full, or sandboxes hold it: what can be done without writing (ending them, releasing it) goes on.
     if (isPoolReadOnly(dataDir)) return;

@@ -32,7 +32,8 @@ export interface PoolSpace {
 /** Reads the kernel's figures. `filesystem`: the directory of the pool's btrfs below /sys/fs/btrfs. */
 export function spaceOf(image: string, filesystem: string): PoolSpace {
   const { bavail, blocks, bsize } = statfsSync(dirname(image));
-  const { size, blocks: sectors } = statSync(image);
+  // Deleted while it is mounted: its figures cannot be read, and it gets no blocks ahead, for that would make another file of its name.
+  const { size, blocks: sectors } = statSync(image, { throwIfNoEntry: false }) ?? { size: 0, blocks: 1 };
   const [metadata, system] = [kindOf(filesystem, "metadata"), kindOf(filesystem, "system")];
   return {
     hostFreeBytes: bavail * bsize,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { RUN_DIRECTORY } from "../network/index.ts";
-import { poolPaths } from "../pool-storage/index.ts";
+import { isPoolMounted, poolPaths } from "../pool-storage/index.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { readInstance } from "./instance-file.ts";
 import { restoreKernelSettings } from "./kernel-settings.ts";
@@ -16,7 +16,7 @@ const LAST = ["setup.lock", "instance.json"] as const;
 
 /** True when a driver can be opened on the data directory, and has to be, to give back what the machine holds for it. */
 export function isInstalled(dataDir: string): boolean {
-  return existsSync(dataDir) && readInstance(dataDir) !== undefined && existsSync(poolPaths(dataDir).image);
+  return existsSync(dataDir) && readInstance(dataDir) !== undefined && (existsSync(poolPaths(dataDir).image) || isPoolMounted(dataDir));
 }
 
 /**

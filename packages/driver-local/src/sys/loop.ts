@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { close, hasErrno, ioctl, O, open } from "./libc.ts";
 
 /** Loop devices: a file that the kernel treats as a disk. Numbers and layouts from the kernel's include/uapi/linux/loop.h. */
@@ -22,8 +22,9 @@ export interface AttachedLoop {
   readonly fd: number;
 }
 
-/** The device that `file` is attached to already, `/dev/loop3`, if any. */
+/** The device that `file` is attached to already, `/dev/loop3`, if any; undefined also when there is no such file any more. */
 export function findLoop(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
   const wanted = realpathSync(file);
   for (const name of readdirSync("/sys/block")) {
     if (!name.startsWith("loop")) continue;

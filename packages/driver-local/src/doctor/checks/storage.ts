@@ -53,6 +53,10 @@ export const pool: Check = {
   name: "pool",
   look({ dataDir, instance, reserve = {} }) {
     const { image, root } = poolPaths(dataDir);
+    if (!existsSync(image) && isPoolMounted(dataDir)) {
+      const found = `${image} was deleted while it is mounted: sandboxes go on, but all of it is gone once it is unmounted, or the machine starts again`;
+      return warn(found, "When they may end: 'boxyard down --sandboxes', then 'boxyard up -d' makes another pool; rebuild your templates");
+    }
     if (!existsSync(image)) return warn("there is none yet", SETUP);
     if (!isPoolMounted(dataDir)) return warn(`${image} is not mounted`, `${SETUP}, or start the server: both mount it`);
     if (instance?.poolId !== undefined && instance.poolId !== filesystemId(root)) {
