@@ -104,7 +104,8 @@ test("a sandbox is killed while it is being paused, and while it is being resume
     const change = platform().api({ method: "POST", path, body: {} });
     await eventually("it changes", async () => isPaused || (await stateOf(sandbox.id)) === "paused");
     expect((await platform().api({ method: "DELETE", path: `/sandboxes/${sandbox.id}` })).status).toBe(204);
-    expect([201, 204, 404, 409, 503]).toContain((await change).status);
+    // Which of the two comes first is chance; a change that lost says so, and is no fault of the server.
+    expect([isPaused ? 201 : 204, 404, 409, 503]).toContain((await change).status);
     expect(await stateOf(sandbox.id)).toBeUndefined();
   }
 });

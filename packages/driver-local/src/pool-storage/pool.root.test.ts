@@ -101,7 +101,7 @@ test("the limit holds through overlay, and usage says what is used", async () =>
   mount("overlay", merged, "overlay", 0, `lowerdir=${lower},upperdir=${path}/upper,workdir=${path}/work`);
   try {
     const { code, bytes } = fill(`${merged}/big`, 64 * MIB);
-    expect(["EDQUOT", "ENOSPC"]).toContain(code);
+    expect(code).toBe("EDQUOT");
     expect(bytes).toBeGreaterThan(28 * MIB);
     expect(bytes).toBeLessThanOrEqual(32 * MIB);
     const { usedBytes } = await pool.usage("ilimit");
@@ -130,7 +130,7 @@ test("a volume over layers begins above their numbers, empty and with its limit"
     mkdirSync(`${path}/upper`);
     expect(statSync(`${path}/upper`).ino).toBeGreaterThanOrEqual(SEED_STEP);
     const { code, bytes } = fill(`${path}/upper/big`, 64 * MIB);
-    expect(["EDQUOT", "ENOSPC"]).toContain(code);
+    expect(code).toBe("EDQUOT");
     expect(bytes).toBeLessThanOrEqual(16 * MIB);
   } finally {
     await pool.destroyVolume("iover");
