@@ -12,7 +12,7 @@ const ref = (name: string, description: string) => ({
 /** Error answers of a unary call; a stream says errors in its last envelope. */
 const RPC_ERRORS = {
   401: ref("Error", "The access token is missing or not valid"),
-  415: ref("rpc.Error", "Only Connect's JSON codec is spoken"),
+  415: ref("rpc.Error", "The agent supports only the JSON codec of Connect"),
   502: ref("SandboxNotFound", "The sandbox was not found, or is not running"),
   default: ref("rpc.Error", "The call failed"),
 };

@@ -33,7 +33,7 @@ export class MessageSchemas {
 
   private schemaOf({ fields }: MessageTable): Json {
     const oneofs = [...new Set(fields.map((field) => field.oneof).filter((name) => name !== undefined))];
-    const notes = oneofs.map((name) => `Of ${membersOf(fields, name)} one at most is set.`);
+    const notes = oneofs.map((name) => `At most one of ${membersOf(fields, name)} is set.`);
     return {
       type: "object",
       ...(notes.length > 0 && { description: notes.join(" ") }),

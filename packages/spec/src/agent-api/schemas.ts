@@ -6,7 +6,7 @@ export const ComposeRequest = z
   .object({
     source_paths: z.array(z.string()).min(1).openapi({ description: "Source files, concatenated in this order" }),
     destination: z.string().min(1).openapi({ description: "Path of the composed file" }),
-    username: z.string().optional().openapi({ description: "User who owns the file and whose home relative paths begin at" }),
+    username: z.string().optional().openapi({ description: "User who owns the file. Relative paths begin at this user's home directory" }),
   })
   .openapi("ComposeRequest");
 
@@ -33,8 +33,8 @@ export const SandboxNotFound = z
   .object({
     code: z.int().openapi({ example: 502 }),
     message: z.string(),
-    sandboxID: z.string().openapi({ description: "The sandbox that was asked for" }),
-    sandboxId: z.string().openapi({ description: "The same, in the spelling of older clients" }),
+    sandboxID: z.string().openapi({ description: "Id of the sandbox that the request named" }),
+    sandboxId: z.string().openapi({ description: "The same value, under the name that older clients read" }),
   })
   .openapi("SandboxNotFound");
 
@@ -44,7 +44,7 @@ export const Metrics = z
   .object({
     ts: z.int().openapi({ format: "int64", description: "Unix time of the sandbox in seconds, UTC" }),
     cpu_count: z.int().openapi({ description: "CPU cores of the sandbox" }),
-    cpu_used_pct: z.number().openapi({ description: "Share of all its cores that was used since the last question, 0 to 100" }),
+    cpu_used_pct: z.number().openapi({ description: "Used share of all cores since the last request, in percent (0 to 100)" }),
     mem_total: bytes("Memory limit in bytes"),
     mem_used: bytes("Memory in use in bytes, without the page cache"),
     mem_cache: bytes("Page cache in bytes"),

@@ -24,7 +24,7 @@ export const buildRoutes = {
     summary: "Start a build",
     ...maxBody(16 << 20),
     request: { params: b.BuildPath, body: body(StartBuild) },
-    responses: { 202: none("It is queued"), ...errors(400, 404, 413, 501) },
+    responses: { 202: none("The build is queued"), ...errors(400, 404, 413, 501) },
   }),
   cancelBuild: createRoute({
     method: "post",
@@ -33,7 +33,7 @@ export const buildRoutes = {
     security,
     summary: "Cancel a build that has not ended",
     request: { params: b.BuildPath },
-    responses: { 204: none("It ends in error"), ...errors(400, 404) },
+    responses: { 204: none("Canceled: the build ends with the status `error`"), ...errors(400, 404) },
   }),
   getBuildStatus: createRoute({
     method: "get",
@@ -42,7 +42,10 @@ export const buildRoutes = {
     security,
     summary: "Status of a build, with a page of its log",
     request: { params: b.BuildPath, query: b.BuildStatusQuery },
-    responses: { 200: json(b.BuildInfo, "An offset at or beyond the end gives no entries"), ...errors(400, 404) },
+    responses: {
+      200: json(b.BuildInfo, "Status and one page of the log. With an offset at or beyond the end there are no entries"),
+      ...errors(400, 404),
+    },
   }),
   getBuildLogs: createRoute({
     method: "get",

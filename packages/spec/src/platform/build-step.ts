@@ -10,7 +10,7 @@ export const secretId = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, 
 
 /** What our own client adds for the sake of Dockerfiles; no other client sends these. */
 const dockerfileFields = {
-  fromStage: stageName.optional().openapi({ description: "COPY: as `from`, out of an earlier one of `stages`" }),
+  fromStage: stageName.optional().openapi({ description: "COPY: as `from`, but the files come from an earlier entry of `stages`" }),
   sources: z
     .array(
       z.object({
@@ -18,62 +18,83 @@ const dockerfileFields = {
           .string()
           .min(1, "must not be empty")
           .max(4096)
-          .openapi({ description: "In the archive; of `from` and `fromStage` a pattern" }),
+          .openapi({ description: "Path of the source in the archive; with `from` and `fromStage` a pattern" }),
         name: z
           .string()
           .min(1, "must not be empty")
           .max(255)
           .optional()
-          .openapi({ description: "Under which a file arrives in a directory" }),
-        extract: z.boolean().optional().openapi({ description: "It is an archive to be unpacked in the destination" }),
+          .openapi({ description: "Name that a file gets when the destination is a directory" }),
+        extract: z.boolean().optional().openapi({ description: "The source is an archive, which is unpacked in the destination" }),
       }),
     )
     .min(1, "must not be empty")
     .max(MAX_SOURCES, `must hold at most ${MAX_SOURCES} paths`)
     .optional()
     .openapi({ description: "COPY and ADD: what to copy in place of the first argument, with the meaning that Dockerfiles give it" }),
-  env: z.record(z.string(), z.string()).optional().openapi({ description: "RUN: variables of this step alone; the template's own win" }),
+  env: z
+    .record(z.string(), z.string())
+    .optional()
+    .openapi({ description: "RUN: variables of this step alone; a variable of the template with the same name is used instead" }),
   secrets: z
     .array(
       z.object({
         id: secretId,
-        target: z.string().min(1, "must not be empty").max(4096).optional().openapi({ description: "Path of its file, `/run/secrets/ID`" }),
+        target: z
+          .string()
+          .min(1, "must not be empty")
+          .max(4096)
+          .optional()
+          .openapi({ description: "Path of the secret's file; `/run/secrets/ID` by default" }),
         env: z
           .string()
           .min(1, "must not be empty")
           .max(256)
           .optional()
-          .openapi({ description: "Variable that has it, in place of a file" }),
+          .openapi({ description: "Environment variable that holds the secret, in place of a file" }),
         mode: z
           .string()
           .regex(/^[0-7]{3,4}$/, "must be octal digits")
           .optional()
-          .openapi({ description: "Of the file, `0400`" }),
+          .openapi({ description: "Mode of the secret's file; `0400` by default" }),
         required: z.boolean().default(false),
       }),
     )
     .max(MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
     .optional()
-    .openapi({ description: "RUN: secrets of the build that are there while it runs" }),
+    .openapi({ description: "RUN: secrets of the build that the command can read while it runs" }),
   mounts: z
     .array(
       z.object({
         type: z.enum(["cache", "bind"]),
         target: z.string().min(1, "must not be empty").max(4096).openapi({ description: "Where the files are while the command runs" }),
-        id: z.string().min(1, "must not be empty").max(256).optional().openapi({ description: "cache: its name, the target by default" }),
+        id: z
+          .string()
+          .min(1, "must not be empty")
+          .max(256)
+          .optional()
+          .openapi({ description: "cache: name of the cache; the target by default" }),
         owner: z
           .string()
           .regex(/^\d+:\d+$/, "must be UID:GID")
           .optional()
-          .openapi({ description: "cache: owner of the directory, `0:0`" }),
+          .openapi({ description: "cache: owner of the directory; `0:0` by default" }),
         mode: z
           .string()
           .regex(/^[0-7]{3,4}$/, "must be octal digits")
           .optional()
-          .openapi({ description: "cache: of the directory, `0755`" }),
-        readonly: z.boolean().optional().openapi({ description: "cache: what the command changes is not kept" }),
-        source: z.string().min(1, "must not be empty").max(4096).optional().openapi({ description: "bind: path in the stage, `/`" }),
-        fromStage: stageName.optional().openapi({ description: "bind: out of an earlier one of `stages`" }),
+          .openapi({ description: "cache: mode of the directory; `0755` by default" }),
+        readonly: z
+          .boolean()
+          .optional()
+          .openapi({ description: "cache: the command can read the cache, and what it changes there is not kept" }),
+        source: z
+          .string()
+          .min(1, "must not be empty")
+          .max(4096)
+          .optional()
+          .openapi({ description: "bind: path in the stage; `/` by default" }),
+        fromStage: stageName.optional().openapi({ description: "bind: name of the earlier entry of `stages` that the files come from" }),
         filesHash: z.string().optional().openapi({ description: "bind: hash under which the files were uploaded" }),
         sources: z
           .array(z.object({ path: z.string().min(1).max(4096), name: z.string().min(1).max(255).optional() }))
@@ -83,7 +104,7 @@ const dockerfileFields = {
     )
     .max(MAX_MOUNTS, `must hold at most ${MAX_MOUNTS} mounts`)
     .optional()
-    .openapi({ description: "RUN: files that are there while it runs and enter no layer" }),
+    .openapi({ description: "RUN: files that the command can use while it runs, and that no layer keeps" }),
   text: z.string().max(8192).optional().openapi({ description: "How logs show the step, in place of its type and arguments" }),
 };
 
@@ -96,7 +117,7 @@ export const TemplateStep = z
       .string()
       .max(512)
       .optional()
-      .openapi({ description: "COPY: template out of whose files it copies, in place of `filesHash`; the source is a path in it" }),
+      .openapi({ description: "COPY: template that the files come from, in place of `filesHash`; the source is a path in that template" }),
     ...dockerfileFields,
     force: z.boolean().default(false),
   })

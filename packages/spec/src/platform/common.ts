@@ -9,7 +9,7 @@ export const ErrorBody = z
   .object({
     code: z.int().openapi({ description: "Repeats the HTTP status", example: 404 }),
     message: z.string().openapi({ description: "One sentence that says what to do" }),
-    error_code: z.string().optional().openapi({ description: "For programs; not a closed set" }),
+    error_code: z.string().optional().openapi({ description: "Reason of the error, for programs; later versions may add reasons" }),
   })
   .openapi("Error");
 export type ErrorBody = z.infer<typeof ErrorBody>;

@@ -12,7 +12,7 @@ export const PushTemplate = z
     reference: z.string().min(1, "must not be empty").max(512, "must have at most 512 characters").openapi({
       description: "Where to: `HOST[:PORT]/NAME[:TAG]`",
     }),
-    registry: RegistryAccess.optional().openapi({ description: "Used for this request, and kept nowhere" }),
+    registry: RegistryAccess.optional().openapi({ description: "Used for this request and not stored" }),
   })
   .openapi("TemplatePush");
 export type PushTemplate = z.infer<typeof PushTemplate>;
@@ -45,7 +45,10 @@ export const imageRoutes = {
     security,
     summary: "ONBUILD instructions of an image or a template: what a Dockerfile that begins with it does first",
     request: { body: body(TriggersOf) },
-    responses: { 200: json(Triggers, "None also where it cannot be read: the build says so"), ...errors(400) },
+    responses: {
+      200: json(Triggers, "The instructions; an empty list also when the image cannot be read, which the build then reports"),
+      ...errors(400),
+    },
   }),
   pushTemplate: createRoute({
     method: "post",
@@ -57,7 +60,7 @@ export const imageRoutes = {
     responses: {
       200: {
         content: { "application/x-ndjson": { schema: PushEvent } },
-        description: "A line for each event; closing the connection ends the push",
+        description: "One line for each event; closing the connection ends the push",
       },
       ...errors(400, 404),
     },
@@ -73,7 +76,7 @@ export const imageRoutes = {
       200: {
         content: { "application/x-tar": { schema: z.string().openapi({ format: "binary" }) } },
         description: "An OCI image layout in a tar",
-        headers: { "X-Image-Digest": { schema: { type: "string" as const }, description: "Of the image's manifest" } },
+        headers: { "X-Image-Digest": { schema: { type: "string" as const }, description: "Digest of the image's manifest" } },
       },
       ...errors(400, 404),
     },

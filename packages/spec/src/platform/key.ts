@@ -22,7 +22,10 @@ const fields = {
 export const ApiKey = z.object(fields).openapi("TeamAPIKey");
 export type ApiKey = z.infer<typeof ApiKey>;
 const CreatedApiKey = z
-  .object({ ...fields, key: z.string().openapi({ description: "Shown this one time: the server keeps its hash" }) })
+  .object({
+    ...fields,
+    key: z.string().openapi({ description: "The key itself. It is shown only in this answer: the server stores its hash" }),
+  })
   .openapi("CreatedTeamAPIKey");
 
 /** API keys of the caller's team (docs/contract/platform.md, API keys; the API key itself is the right to do this). */
@@ -34,7 +37,7 @@ export const keyRoutes = {
     security,
     summary: "Create an API key",
     request: { body: body(NewApiKey) },
-    responses: { 201: json(CreatedApiKey, "The key, this one time"), ...errors(400) },
+    responses: { 201: json(CreatedApiKey, "The key itself, which no later answer shows"), ...errors(400) },
   }),
   listKeys: createRoute({
     method: "get",
@@ -51,6 +54,6 @@ export const keyRoutes = {
     security,
     summary: "Revoke an API key",
     request: { params: z.object({ apiKeyID: z.string().openapi({ param: { name: "apiKeyID", in: "path" } }) }) },
-    responses: { 204: none("It opens nothing any more"), ...errors(400, 404) },
+    responses: { 204: none("Revoked: requests with it are refused"), ...errors(400, 404) },
   }),
 } as const;

@@ -24,14 +24,14 @@ const ERRORS: Readonly<Record<number, string>> = {
   401: "No API key, or one that is not valid",
   403: "Not allowed",
   404: "Not found",
-  409: "Not in this state",
+  409: "The sandbox or build is in a state that does not allow this",
   413: "The body is larger than this operation takes (1 MiB, or `x-max-body-bytes`)",
   422: "The idempotency key was used with another body",
-  429: "Too many; wait for Retry-After",
+  429: "A limit is reached; wait for the seconds of Retry-After",
   500: "The server failed; its log has the cause",
   501: "This server cannot do that yet",
-  503: "Busy, nothing has changed; repeat later",
-  504: "Too slow, nothing is left; repeat later",
+  503: "The server is busy, and nothing has changed; repeat later",
+  504: "It took too long and was undone; repeat later",
 };
 /** What every operation can answer; its store may be away at any time, hence 503. */
 const ALWAYS = [401, 429, 500, 503];
@@ -39,7 +39,9 @@ export const errors = (...codes: number[]) =>
   Object.fromEntries([...ALWAYS, ...codes].sort().map((code) => [code, json(ErrorBody, ERRORS[code] ?? "Error")]));
 
 export const security = [{ ApiKey: [] }];
-export const page = { "X-Next-Token": { schema: { type: "string" as const }, description: "Only when another page exists" } };
+export const page = {
+  "X-Next-Token": { schema: { type: "string" as const }, description: "Token of the next page; absent on the last page" },
+};
 
 /** A request that a client may send again: the answer is then the first one's. */
 export const IdempotencyHeaders = z.object({

@@ -55,7 +55,13 @@ export const routes = {
     responses: {
       200: {
         ...json(z.array(s.ListedSandbox), "One page"),
-        headers: { ...page, "X-Total-Running": { schema: { type: "integer" as const }, description: "When running ones were asked for" } },
+        headers: {
+          ...page,
+          "X-Total-Running": {
+            schema: { type: "integer" as const },
+            description: "Number of running sandboxes, when the request asked for running ones",
+          },
+        },
       },
       ...errors(400),
     },
@@ -67,7 +73,7 @@ export const routes = {
     security,
     summary: "Newest metrics of several sandboxes",
     request: { query: s.ManyMetricsQuery },
-    responses: { 200: json(s.SandboxesMetrics, "By sandbox id"), ...errors(400) },
+    responses: { 200: json(s.SandboxesMetrics, "Metrics, by the id of their sandbox"), ...errors(400) },
   }),
   getSandbox: createRoute({
     method: "get",
@@ -85,7 +91,7 @@ export const routes = {
     security,
     summary: "End a sandbox and remove all of it",
     request: { params: SandboxPath },
-    responses: { 204: none("Nothing of it is left"), ...errors(400, 404, 409) },
+    responses: { 204: none("The sandbox has ended and was removed"), ...errors(400, 404, 409) },
   }),
   getMetrics: createRoute({
     method: "get",
@@ -103,7 +109,11 @@ export const routes = {
     security,
     summary: "Get the access of a sandbox; its lifetime is never shortened",
     request: { params: SandboxPath, body: body(s.ConnectSandbox) },
-    responses: { 200: json(s.Sandbox, "It was running"), 201: json(s.Sandbox, "It was resumed"), ...errors(400, 404, 409, 504) },
+    responses: {
+      200: json(s.Sandbox, "The sandbox was running already"),
+      201: json(s.Sandbox, "The sandbox was paused, and has been resumed"),
+      ...errors(400, 404, 409, 504),
+    },
   }),
   connectSandboxV2: createRoute({
     method: "post",
@@ -112,7 +122,11 @@ export const routes = {
     security,
     summary: "Get the access of a sandbox (v2); the body may be absent",
     request: { params: SandboxPath, body: body(s.ConnectSandboxV2, false) },
-    responses: { 200: json(s.Sandbox, "It was running"), 201: json(s.Sandbox, "It was resumed"), ...errors(400, 404, 409, 504) },
+    responses: {
+      200: json(s.Sandbox, "The sandbox was running already"),
+      201: json(s.Sandbox, "The sandbox was paused, and has been resumed"),
+      ...errors(400, 404, 409, 504),
+    },
   }),
   resumeSandbox: createRoute({
     method: "post",
@@ -121,14 +135,14 @@ export const routes = {
     security,
     summary: "Resume a paused sandbox",
     request: { params: SandboxPath, body: body(s.ResumedSandbox, false) },
-    responses: { 201: json(s.Sandbox, "It runs"), ...errors(400, 404, 409) },
+    responses: { 201: json(s.Sandbox, "The sandbox runs again"), ...errors(400, 404, 409) },
   }),
   setTimeout: createRoute({
     method: "post",
     path: "/sandboxes/{sandboxID}/timeout",
     tags,
     security,
-    summary: "Set the end to now + timeout; may shorten",
+    summary: "Set the end of a sandbox to now + timeout; this may shorten its lifetime",
     request: { params: SandboxPath, body: body(s.SandboxTimeout) },
     responses: { 204: none("Set"), ...errors(400, 404, 409) },
   }),
@@ -137,7 +151,7 @@ export const routes = {
     path: "/sandboxes/{sandboxID}/refreshes",
     tags,
     security,
-    summary: "Move the end to at least now + duration",
+    summary: "Set the end of a sandbox to now + duration, unless it ends later already",
     request: { params: SandboxPath, body: body(s.SandboxRefresh, false) },
     responses: { 204: none("Done"), ...errors(400, 404, 409) },
   }),
@@ -146,9 +160,9 @@ export const routes = {
     path: "/sandboxes/{sandboxID}/network",
     tags,
     security,
-    summary: "Replace what may leave a running sandbox",
+    summary: "Replace the rules of a running sandbox's outgoing traffic",
     request: { params: SandboxPath, body: body(s.NetworkUpdate) },
-    responses: { 204: none("In force, for open connections too"), ...errors(400, 404, 409, 501) },
+    responses: { 204: none("The rules are in force, also for connections that are open"), ...errors(400, 404, 409, 501) },
   }),
   ...snapshotRoutes,
   ...sandboxLogRoutes,

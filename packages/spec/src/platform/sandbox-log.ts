@@ -22,10 +22,12 @@ const SandboxLogsV2 = z.object({ logs: z.array(SandboxLogEntry) }).openapi("Sand
 
 const v1Query = z.object({ start: millis.optional().openapi({ description: "Milliseconds since 1970" }), limit });
 const v2Query = z.object({
-  cursor: millis.optional().openapi({ description: "Milliseconds since 1970: from here on, or, backward, up to here" }),
+  cursor: millis
+    .optional()
+    .openapi({ description: "Milliseconds since 1970. Forward: the first time that is listed; backward: the last one" }),
   limit,
   direction: z.enum(["forward", "backward"]).default("backward"),
-  level: LogLevel.optional().openapi({ description: "The lowest" }),
+  level: LogLevel.optional().openapi({ description: "Lowest level of the entries that are listed" }),
   search: z.string().max(256, "must have at most 256 characters").optional(),
 });
 
@@ -38,7 +40,7 @@ export const sandboxLogRoutes = {
     security,
     summary: "What happened to a sandbox, oldest first",
     request: { params: SandboxPath, query: v1Query },
-    responses: { 200: json(SandboxLogs, "The same lines in two forms"), ...errors(400, 404) },
+    responses: { 200: json(SandboxLogs, "The entries, in two forms: lines and objects"), ...errors(400, 404) },
   }),
   getSandboxLogsV2: createRoute({
     method: "get",

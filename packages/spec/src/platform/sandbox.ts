@@ -5,8 +5,14 @@ import { Seconds, StringMap } from "./common.ts";
 const NetworkConfig = z
   .object({
     allowPublicTraffic: z.boolean().nullish(),
-    allowOut: z.array(z.string()).nullish().openapi({ description: "IPv4 addresses and networks, 256 at most; win over denied ones" }),
-    denyOut: z.array(z.string()).nullish().openapi({ description: "Addresses and networks, 256 at most; `0.0.0.0/0` denies all" }),
+    allowOut: z
+      .array(z.string())
+      .nullish()
+      .openapi({ description: "IPv4 addresses and networks that are allowed, 256 at most. An allowed one is used before a denied one" }),
+    denyOut: z
+      .array(z.string())
+      .nullish()
+      .openapi({ description: "Addresses and networks that are denied, 256 at most; `0.0.0.0/0` denies all" }),
     egressProxy: z.looseObject({}).nullish(),
     maskRequestHost: z.string().nullish(),
     httpsPorts: z.array(z.int()).nullish(),
@@ -92,9 +98,9 @@ export const SandboxDetail = z
     health: z
       .literal("unresponsive")
       .optional()
-      .openapi({ description: "Only when the sandbox's agent did not answer the last three times that the server asked it" }),
+      .openapi({ description: "Present only when the sandbox's agent did not answer the last three times that the server asked it" }),
     lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(["kill", "pause"]) }),
-    pauseMode: z.enum(["full", "filesystem"]).optional().openapi({ description: "What was kept; of a paused sandbox" }),
+    pauseMode: z.enum(["full", "filesystem"]).optional().openapi({ description: "What the pause stored; only of a paused sandbox" }),
   })
   .openapi("SandboxDetail");
 export type SandboxDetail = z.infer<typeof SandboxDetail>;
@@ -113,7 +119,7 @@ export const SandboxMetric = z
     health: z
       .literal("unresponsive")
       .optional()
-      .openapi({ description: "Only when the sandbox's agent did not answer then, as `health` of the sandbox says" }),
+      .openapi({ description: "Present only when the sandbox's agent did not answer at that time; see `health` of the sandbox" }),
   })
   .openapi("SandboxMetric");
 export type SandboxMetric = z.infer<typeof SandboxMetric>;
@@ -125,8 +131,8 @@ const metadataFilter = z.string().optional().openapi({ description: "`k=v&k2=v2`
 export const ListV1Query = z.object({ metadata: metadataFilter });
 export const ListV2Query = z.object({
   metadata: metadataFilter,
-  state: z.string().optional().openapi({ description: "Comma list of `running` and `paused`; both by default" }),
-  order: z.enum(["asc", "desc"]).default("desc").openapi({ description: "By start" }),
+  state: z.string().optional().openapi({ description: "List of `running` and `paused`, separated by commas; both by default" }),
+  order: z.enum(["asc", "desc"]).default("desc").openapi({ description: "Order of the sandboxes by their start" }),
   startedAfter: z.iso.datetime({ offset: true }).optional(),
   template: z.string().optional(),
   limit: z.coerce.number().int().min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(100),

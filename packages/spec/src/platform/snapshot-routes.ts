@@ -18,7 +18,9 @@ export const SandboxForkResult = z
   .object({ sandbox: Sandbox.optional(), error: z.object({ code: z.int(), message: z.string() }).optional() })
   .openapi("SandboxForkResult");
 const SandboxRollback = z
-  .object({ snapshotID: z.string().openapi({ description: "Of a snapshot of this sandbox, or of the one that it was made from" }) })
+  .object({
+    snapshotID: z.string().openapi({ description: "Id of a snapshot of this sandbox, or of the snapshot that it was created from" }),
+  })
   .openapi("SandboxRollbackRequest");
 const NewSnapshot = z.object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) }).openapi("SandboxSnapshotRequest");
 export const SnapshotInfo = z.object({ snapshotID: z.string(), names: z.array(z.string()) }).openapi("SnapshotInfo");
@@ -38,7 +40,7 @@ export const snapshotRoutes = {
     security,
     summary: "Pause a sandbox",
     request: { params: SandboxPath, body: body(SandboxPause, false) },
-    responses: { 204: none("It is paused, and can be resumed"), ...errors(400, 404, 409, 501) },
+    responses: { 204: none("The sandbox is paused"), ...errors(400, 404, 409, 501) },
   }),
   forkSandbox: createRoute({
     method: "post",
@@ -54,18 +56,18 @@ export const snapshotRoutes = {
     path: "/sandboxes/{sandboxID}/rollback",
     tags,
     security,
-    summary: "Take a sandbox back to one of its snapshots",
+    summary: "Set a sandbox back to one of its snapshots",
     request: { params: SandboxPath, body: body(SandboxRollback) },
-    responses: { 204: none("It runs as it was at the snapshot"), ...errors(400, 404, 409, 501) },
+    responses: { 204: none("The sandbox runs with the state of the snapshot"), ...errors(400, 404, 409, 501) },
   }),
   createSnapshot: createRoute({
     method: "post",
     path: "/sandboxes/{sandboxID}/snapshots",
     tags,
     security,
-    summary: "Keep the state of a running sandbox, to make others from it",
+    summary: "Make a snapshot of a running sandbox, from which sandboxes can be created",
     request: { params: SandboxPath, body: body(NewSnapshot) },
-    responses: { 201: json(SnapshotInfo, "It is kept"), ...errors(400, 404, 409, 501) },
+    responses: { 201: json(SnapshotInfo, "The snapshot was made"), ...errors(400, 404, 409, 501) },
   }),
   listSnapshots: createRoute({
     method: "get",

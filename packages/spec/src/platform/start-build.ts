@@ -19,7 +19,9 @@ export type RegistryAccess = z.infer<typeof RegistryAccess>;
 
 /** An instruction, as the configuration of an image has it. */
 const triggers = z.array(z.string().max(MAX_TRIGGER)).max(MAX_TRIGGERS, `must hold at most ${MAX_TRIGGERS} instructions`).default([]);
-const onBuildDone = triggers.openapi({ description: "Of the image's or template's ONBUILD instructions those that are among the steps" });
+const onBuildDone = triggers.openapi({
+  description: "Those ONBUILD instructions of the image or template that the client has put among the steps",
+});
 
 /** A stage of a Dockerfile: steps whose files later stages, and the template itself, copy out. */
 const BuildStage = z
@@ -52,9 +54,9 @@ export const Restrictions = z
   .strict()
   .openapi("TemplateRestrictions", {
     description:
-      "What sandboxes of the template do without. noNewPrivileges: neither set-user-id programs (sudo) nor file capabilities work; " +
+      "Restrictions of the template's sandboxes. noNewPrivileges: neither set-user-id programs (sudo) nor file capabilities work; " +
       "noPtrace: their root has no CAP_SYS_PTRACE; maxOpenFiles: files that one process may have open, no more than the server allows. " +
-      "Each that is left out: as the template has it that it is made from",
+      "A restriction that is left out is that of the template that the build begins with",
   });
 export type Restrictions = z.infer<typeof Restrictions>;
 
@@ -66,10 +68,10 @@ export const StartBuild = z
     fromArchive: z
       .string()
       .optional()
-      .openapi({ description: "OCI archive in place of an image: the hash under which it was uploaded, as files of COPY are" }),
+      .openapi({ description: "Hash of an uploaded OCI archive, in place of an image. Archives are uploaded as the files of COPY are" }),
     force: z.boolean().default(false),
     onBuild: triggers.openapi({
-      description: "Instructions of a Dockerfile for those that build on the template; `getTriggers` gives them",
+      description: "ONBUILD instructions, for templates that are built on this one; `getTriggers` returns them",
     }),
     onBuildDone,
     steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
@@ -84,13 +86,13 @@ export const StartBuild = z
     restrictions: Restrictions.optional(),
     startFromMemory: z.boolean().default(true).openapi({
       description:
-        "Sandboxes start from the memory of one in which the start command is ready, where the server can; false: each runs the start command",
+        "True: sandboxes start from the memory of a sandbox whose start command is ready, on servers that can restore memory. False: each sandbox runs the start command",
     }),
     secrets: z
       .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))
       .refine((secrets) => Object.keys(secrets).length <= MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
       .default({})
-      .openapi({ description: "For steps that ask for them; kept nowhere, and taken out of logs" }),
+      .openapi({ description: "Values of the secrets that steps name. They are not stored, and removed from logs" }),
     stages: z.array(BuildStage).max(MAX_STAGES, `must hold at most ${MAX_STAGES} stages`).default([]),
   })
   .openapi("TemplateBuildStartV2");

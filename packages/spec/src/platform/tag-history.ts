@@ -25,7 +25,7 @@ const TagGroupsQuery = z.object({
   assignmentLimit: countTo(100, 6),
   tagsLimit: countTo(100, 25),
   tagsCursor: cursor,
-  search: z.string().max(128, "is too long").optional().openapi({ description: "Only tags that have this in them" }),
+  search: z.string().max(128, "is too long").optional().openapi({ description: "Lists only tags that contain this text" }),
   sort: z.enum(["latest_desc", "latest_asc", "name_asc", "name_desc"]).default("latest_desc"),
 });
 const TagPath = TemplatePath.extend({ tag: z.string().openapi({ param: { name: "tag", in: "path" } }) });

@@ -23,14 +23,14 @@ export const templateRoutes = {
     security,
     summary: "Whether a name is taken",
     request: { params: t.AliasPath },
-    responses: { 200: json(t.TemplateAlias, "The caller's"), ...errors(400, 403, 404) },
+    responses: { 200: json(t.TemplateAlias, "The template of the caller that has this name"), ...errors(400, 403, 404) },
   }),
   assignTags: createRoute({
     method: "post",
     path: "/templates/tags",
     tags: tagTags,
     security,
-    summary: "Make tags point to the build that a tag points to",
+    summary: "Assign tags to the build that another tag points to",
     request: { body: body(t.AssignTags) },
     responses: { 201: json(t.AssignedTags, "Assigned"), ...errors(400, 403, 404) },
   }),
@@ -50,7 +50,7 @@ export const templateRoutes = {
     security,
     summary: "Tags of a template",
     request: { params: t.TemplatePath },
-    responses: { 200: json(z.array(t.TemplateTag), "All of them"), ...errors(400, 403, 404) },
+    responses: { 200: json(z.array(t.TemplateTag), "All tags of the template"), ...errors(400, 403, 404) },
   }),
   tagExists: createRoute({
     method: "get",
@@ -59,7 +59,7 @@ export const templateRoutes = {
     security,
     summary: "Whether a tag exists",
     request: { params: t.TemplatePath, query: t.TagQuery },
-    responses: { 200: json(t.TagExists, "Yes or no"), ...errors(400, 403, 404) },
+    responses: { 200: json(t.TagExists, "Whether the tag exists"), ...errors(400, 403, 404) },
   }),
   countTags: createRoute({
     method: "get",
@@ -68,7 +68,7 @@ export const templateRoutes = {
     security,
     summary: "Number of tags",
     request: { params: t.TemplatePath },
-    responses: { 200: json(t.TagCount, "The number"), ...errors(400, 403, 404) },
+    responses: { 200: json(t.TagCount, "Number of the template's tags"), ...errors(400, 403, 404) },
   }),
   listTemplates: createRoute({
     method: "get",
@@ -77,7 +77,7 @@ export const templateRoutes = {
     security,
     summary: "List templates",
     request: { query: t.TemplatesQuery },
-    responses: { 200: json(z.array(t.ListedTemplate), "All of the caller's"), ...errors(400) },
+    responses: { 200: json(z.array(t.ListedTemplate), "All templates of the caller"), ...errors(400) },
   }),
   listTemplatesV2: createRoute({
     method: "get",
@@ -94,7 +94,7 @@ export const templateRoutes = {
     tags,
     security,
     summary: "Templates that come with the server",
-    responses: { 200: json(z.array(t.ListedTemplate), "By id"), ...errors() },
+    responses: { 200: json(z.array(t.ListedTemplate), "Sorted by id"), ...errors() },
   }),
   getTemplate: createRoute({
     method: "get",
@@ -130,6 +130,6 @@ export const templateRoutes = {
     security,
     summary: "Delete a template that no sandbox uses",
     request: { params: t.TemplatePath },
-    responses: { 204: none("Gone"), ...errors(400, 403, 404) },
+    responses: { 204: none("Deleted"), ...errors(400, 403, 404) },
   }),
 } as const;

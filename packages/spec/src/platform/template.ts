@@ -20,16 +20,22 @@ export const NewTemplate = z
     name: name.optional().openapi({ description: "`[namespace/]name[:tag]`; a tag counts as one of `tags`" }),
     tags: tagList.optional().openapi({ description: "Tags of the build; `default` when there is none" }),
     alias: name.optional().openapi({ deprecated: true, description: "Use `name`" }),
-    teamID: z.string().max(256, "is too long").optional().openapi({ deprecated: true, description: "The API key decides" }),
+    teamID: z
+      .string()
+      .max(256, "is too long")
+      .optional()
+      .openapi({ deprecated: true, description: "Not used: the API key says whose templates are meant" }),
     cpuCount: atLeast(1, "CPU count")
       .optional()
-      .openapi({ description: "Of more than the server's machine has, sandboxes get what it has" }),
+      .openapi({ description: "Number of processors. With a number above the machine's, sandboxes get all of the machine's" }),
     memoryMB: atLeast(128, "Memory in MiB").optional(),
     diskSizeMB: atLeast(MIN_DISK_MB, "Disk in MiB").optional().openapi({
       description:
-        "What a sandbox may write beside the template's own files; 10240 by default. Of more than the pool has, they get what it has",
+        "What a sandbox may write beside the template's own files; 10240 by default. When this is more than the pool has, sandboxes get what the pool has",
     }),
-    minFreeDiskMb: atLeast(0, "Free disk in MiB").optional().openapi({ description: "Makes the disk at least so large; never smaller" }),
+    minFreeDiskMb: atLeast(0, "Free disk in MiB")
+      .optional()
+      .openapi({ description: "Minimum size of the disk; a smaller value does not shrink it" }),
   })
   .openapi("TemplateBuildRequestV3");
 export type NewTemplate = z.infer<typeof NewTemplate>;
@@ -66,7 +72,7 @@ const templateFields = {
   envdVersion: z.string(),
   buildStatus: BuildStatusName,
   filesMissing: z.boolean().optional().openapi({
-    description: "True: its files are lost with the storage pool that they were in; build it again. `buildStatus` is `error` then",
+    description: "True: the template's files were in a storage pool that is lost. Build the template again. `buildStatus` is `error` then",
   }),
 };
 export const ListedTemplate = z.object(templateFields).openapi("Template");
