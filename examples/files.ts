@@ -19,7 +19,7 @@ for (const entry of await sandbox.files.list("data")) console.log(`${entry.permi
 await sandbox.files.compose(["data/1.txt", "data/2.txt", "data/3.txt"], "data/all.txt");
 console.log(JSON.stringify(await sandbox.files.read("data/all.txt")));
 
-// Whoever has the link can read this one file, for a minute.
+// Everybody who has the link can read this one file, for a minute.
 const link = await sandbox.files.exists("data/all.txt").then(() => sandbox.downloadUrl("data/all.txt", { expiresInSeconds: 60 }));
 console.log(`the link gives ${(await (await fetch(link)).text()).length} bytes`);
 

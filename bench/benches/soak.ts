@@ -15,7 +15,7 @@ const SHOWN = 5;
 export const soak: Bench = {
   name: "soak",
   promises: [],
-  what: `${CLIENTS} clients create, use, pause, resume and kill sandboxes for ${SECONDS} s: what is lost, undead or left (--count: seconds)`,
+  what: `${CLIENTS} clients create, use, pause, resume and kill sandboxes for ${SECONDS} s: what is lost, not ended or left (--count: seconds)`,
   async run(platform, count = SECONDS): Promise<BenchResult> {
     const before = stateOf(platform);
     const tally = new SoakTally();
@@ -33,7 +33,7 @@ export const soak: Bench = {
       series: Object.fromEntries(Object.entries(tally.times).map(([what, times]) => [what, summarize(times)])),
       verdicts: [
         none("sandboxes lost, or their files or memory", tally.lost),
-        none("sandboxes undead", tally.undead),
+        none("sandboxes not ended", tally.notEnded),
         none("requests failed", tally.failed),
         none("sandboxes left on the machine", isEmpty ? [] : keptSandboxes(platform)),
         {

@@ -17,7 +17,7 @@ export class SoakTally {
   /** Lives in which something was not as it must be: the sandbox was gone, or its file or its memory. */
   readonly lost: string[] = [];
   /** Sandboxes that were still there after their kill had been answered. */
-  readonly undead: string[] = [];
+  readonly notEnded: string[] = [];
   /** Requests that were refused or failed, though nobody had done anything to the server. */
   readonly failed: string[] = [];
 }
@@ -74,7 +74,7 @@ export class SoakClient {
     const killed = await this.attempt("kill", () => this.platform.api({ method: "DELETE", path }));
     if (killed?.status === 404) this.tally.lost.push(`${id} was gone before its kill`);
     else if (killed?.status !== 204) this.tally.failed.push(`kill answered ${killed?.status}`);
-    else if ((await this.platform.api({ path })).status !== 404) this.tally.undead.push(id);
+    else if ((await this.platform.api({ path })).status !== 404) this.tally.notEnded.push(id);
   }
 
   private async ticks(sandbox: Sandbox): Promise<number> {

@@ -68,7 +68,7 @@ test("a create whose answer takes too long leaves no sandbox", async () => {
   expect((await platform().api({ path: "/v2/sandboxes" })).body).toEqual([]);
 });
 
-test("one that its caller has named is kept, since he may come back for it", async () => {
+test("one that its caller has named is kept, since the caller may come back for it", async () => {
   const before = keeper.kept.length;
   const controller = new AbortController();
   const named = { ...options(), idempotencyKey: `mine-${Date.now()}` };

@@ -55,7 +55,7 @@ struct order {
   size_t data_size;
 };
 
-/* What a child tells of itself, in memory that the fork server shares with it. */
+/* What a child reports, in memory that the fork server shares with it. */
 struct notice {
   int32_t failed_step; /* a place in the list, or one of enum failure */
   int32_t error;       /* 0: nothing has failed */

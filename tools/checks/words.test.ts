@@ -1,8 +1,15 @@
 import { expect, test } from "bun:test";
+import { documentFiles } from "../lib/files.ts";
 import { checkWords } from "./words.ts";
 
 test("a word of our own making is found with its line, and plain text is not", () => {
   const found = checkWords({ path: "a.ts", text: "/** Removes it. */\n/** Whoever calls must wait. */" });
   expect(found).toEqual([{ path: "a.ts", line: 2, message: expect.stringContaining("the caller") }]);
   expect(checkWords({ path: "a.ts", text: "The caller must wait." })).toEqual([]);
+});
+
+test("documents are read too, wherever they lie", () => {
+  const paths = documentFiles().map(({ path }) => path);
+  expect(paths).toEqual(expect.arrayContaining(["README.md", "docs/limitations.md", "docs/contract/agent.md"]));
+  expect(paths).not.toContain("CHANGELOG.md");
 });

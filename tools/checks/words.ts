@@ -18,6 +18,17 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\bsomebody else's\b/i, instead: "another process's, another sandbox's: name whose" },
   { pattern: /\blets? go of\b/i, instead: "release, close, forget, cancel: name what is done" },
   { pattern: /\b(?:tells|told) of\b/i, instead: "report, say, show, describe" },
+  { pattern: /(?<![-\w])(?:he|his|him|himself)\b(?!")/i, instead: "name who it is: the user, the owner, the program" },
+  { pattern: /\bundead\b/i, instead: "not ended, orphan" },
+  { pattern: /\blest\b/i, instead: "so that … does not" },
+  { pattern: /\bafresh\b/i, instead: "again, anew" },
+  { pattern: /\bunharmed\b/i, instead: "unchanged" },
+  { pattern: /\bby way of\b/i, instead: "through, by" },
+  { pattern: /\bno matter of\b/i, instead: "does not mean, is not about" },
+  { pattern: /\bcomes? round\b/i, instead: "runs again, returns" },
+  { pattern: /\bat hand\b/i, instead: "there, in memory, open: say where" },
+  { pattern: /\bno door to\b/i, instead: "does not offer, has no call for" },
+  { pattern: /\bwithout a word\b/i, instead: "silently, without an error" },
 ];
 
 export interface WordFinding {

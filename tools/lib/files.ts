@@ -15,3 +15,12 @@ export function sourceFiles(extensions: readonly string[]): { path: string; text
     .sort()
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 }
+
+/** Documents and examples outside of those directories; the change log is history. */
+export function documentFiles(): { path: string; text: string }[] {
+  return ["*.md", "docs/**/*.md", "examples/**/*.{md,ts,py,sh}"]
+    .flatMap((place) => [...new Glob(place).scanSync({ cwd: ROOT, onlyFiles: true })])
+    .filter((path) => !NOT_OURS.test(path) && path !== "CHANGELOG.md")
+    .sort()
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
+}

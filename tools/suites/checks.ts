@@ -6,7 +6,7 @@ import { longFiles, longFunctions } from "../checks/sizes.ts";
 import { checkSleeps, isTestCode } from "../checks/sleeps.ts";
 import { checkWords } from "../checks/words.ts";
 import { generators } from "../generate/index.ts";
-import { sourceFiles } from "../lib/files.ts";
+import { documentFiles, sourceFiles } from "../lib/files.ts";
 import { addTallies, bun, failedOne, npmBinary, passedOne, type Suite, tallyOf } from "../lib/suite.ts";
 import { changedFiles, readTree } from "../lib/tree.ts";
 
@@ -21,7 +21,7 @@ export const lint: Suite = {
     ]);
     const slow = sourceFiles(["ts"]).flatMap(checkPatterns);
     const lines = slow.map((found) => `${found.path}:${found.line}: ${found.message}`);
-    const words = sourceFiles(["ts", "tsx", "c", "sh", "proto", "md", "py"])
+    const words = [...sourceFiles(["ts", "tsx", "c", "h", "sh", "proto", "md", "py"]), ...documentFiles()]
       .filter(({ path }) => !path.startsWith("tools/checks/words."))
       .flatMap(checkWords)
       .map((found) => `${found.path}:${found.line}: ${found.message}`);

@@ -1,7 +1,7 @@
 """Mounts an empty FUSE directory and serves it until killed: just enough of the protocol for stat(2), statfs(2), a chmod that
-changes nothing and a watch. With the id of a user after its path it is his alone: root gets EACCES.
+changes nothing and a watch. With the id of a user after its path it belongs to that user alone: root gets EACCES.
 
-Who asks for the name `stuck` in it gets no answer and waits in the kernel, where neither a freeze nor most signals reach him; `/run/fuse-stuck` tells that he does.
+A process that asks for the name `stuck` in it gets no answer and waits in the kernel, where neither a freeze nor most signals reach it; `/run/fuse-stuck` is there while one waits.
 """
 import ctypes
 import os

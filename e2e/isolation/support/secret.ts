@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
 
-/** A text that only the machine's root can read: in a file of his, and in the environment of a process of his. */
+/** A text that only the machine's root can read: in a file of root, and in the environment of a process of root. */
 export interface Secret extends AsyncDisposable {
   readonly text: string;
   /** The file. */

@@ -20,7 +20,7 @@ export interface SystemUser {
   readonly groups: readonly number[];
 }
 
-/** Looks users up afresh: the image's own programs may have changed the files. `root` is known even where the files are missing. */
+/** Looks users up anew each time: the image's own programs may have changed the files. `root` is known even where the files are missing. */
 export interface Users {
   byName(name: string): SystemUser | undefined;
   /** Name of a uid, or its decimal text when no entry has it. */

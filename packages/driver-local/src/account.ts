@@ -11,7 +11,7 @@ export async function readAccount(
 ): Promise<ResourceStats> {
   const counted = readStats(cgroupOf(parts, id));
   const usedBytes = (await parts.storage.usage(id)).usedBytes + diskBaseBytes;
-  // The agent cannot see the disk's account from inside: hand it over while it is at hand.
+  // The agent cannot see the disk's account from inside: pass it in while it is open.
   await writeAtomically(join(parts.paths.hostFacts(id), "disk.json"), JSON.stringify({ usedBytes }), 0o644);
   return { ...counted, memoryLimitBytes: resources.memoryBytes, diskUsedBytes: usedBytes, diskLimitBytes: resources.diskBytes };
 }

@@ -9,7 +9,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => machine?.dispose(), 60_000);
 
-test("a sandbox ends quickly, though somebody does not read what it sends him", async () => {
+test("a sandbox ends quickly, though a receiver does not read what it sends", async () => {
   const handle = await machine.boot();
   const address = await machine.driver.address(handle);
   await initAgent(address);

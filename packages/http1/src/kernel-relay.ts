@@ -2,7 +2,7 @@ import { ptr } from "bun:ffi";
 import { libc } from "./libc.ts";
 
 /*
- * Bytes from one socket to another without passing through this process: splice(2) by way of a pipe. That is half of the CPU of reading
+ * Bytes from one socket to another without passing through this process: splice(2) through a pipe. That is half of the CPU of reading
  * and writing them, where most of the rest is the kernel's own work for the two connections.
  *
  * One pipe serves all, because it is empty again when a call returns. A failing call is not asked why: whatever it is, the ordinary

@@ -2,7 +2,7 @@ import { ptr } from "bun:ffi";
 import { libc } from "./libc.ts";
 
 /*
- * Peers that vanish without a word: a laptop that sleeps, a link that drops packets. The kernel gives such a connection up after a quarter of
+ * Peers that disappear without closing the connection: a laptop that sleeps, a link that drops packets. The kernel gives such a connection up after a quarter of
  * an hour, and what works for it is held that long.
  *
  * While nothing is on its way, the kernel's keep-alive asks the peer. While something is, keep-alive rests and the kernel sends again, up to

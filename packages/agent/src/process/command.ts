@@ -164,7 +164,7 @@ export class Command {
     return end;
   }
 
-  /** Output that is lost without a word would make a false result of a success. */
+  /** Output that is lost silently would make a false result of a success. */
   private withLoss(end: EndStatus): EndStatus {
     const { failure } = this.pumps.find((pump) => pump.failure !== undefined) ?? {};
     return failure === undefined ? end : { ...end, error: `${end.error ?? end.status} (a part of its output is lost: ${failure})` };

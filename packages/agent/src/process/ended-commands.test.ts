@@ -125,7 +125,7 @@ describe("EndedCommands", () => {
     expect(await ended.findByPid(1)?.subscribe().next()).toEqual({ end: END });
   });
 
-  test("none goes away under a reader; it counts again when he has gone", async () => {
+  test("none goes away under a reader; it counts again when the reader has gone", async () => {
     const { add, addMany } = make();
     const { end, reader } = add(1, { bytes: SIZE, reads: true });
     const count = Math.ceil(LIMITS.exitRetentionBytes / SIZE) + 1;

@@ -64,7 +64,7 @@ export class EndedCommands {
   /** Oldest first. One whose pid a later process has is no longer the one by that pid. */
   private readonly ends: EndedCommand[] = [];
   private readonly byPid = new Map<number, EndedCommand>();
-  /** What somebody still reads is not ours to drop, it would be lost to him without a word; it counts when he has gone. */
+  /** Output that a client still reads is not dropped, for that client would lose it without an error; it counts when the client has gone. */
   private readonly read = new Set<EndedCommand>();
   /** The others that hold output, with how much; oldest first. */
   private readonly holding = new Map<EndedCommand, number>();

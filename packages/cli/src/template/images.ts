@@ -80,7 +80,7 @@ function parsed(text: string): RegistryAccess {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && "type" in value) return value as RegistryAccess;
   } catch {
-    // Told below, without a word of what stands in the file.
+    // Reported below, without anything of what the file holds.
   }
   throw usageError('--credentials: not JSON with a "type" of registry, aws or gcp');
 }

@@ -1,7 +1,7 @@
 import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 
 /*
- * Functions of the C library that Bun has no door to. All are declared here; a package loads those that it uses.
+ * Functions of the C library that Bun does not offer. All are declared here; a package loads those that it uses.
  *
  * errno: its address is asked once and read with a plain memory read directly after the call, with no allocation in between, so that
  * nothing of the engine can set it first. The address is of this thread; each worker loads this module for itself.

@@ -39,7 +39,7 @@ test("what an earlier version left open is closed; where a link leads is left al
   expect([files.store, files.program, files.outside].map(modeOf)).toEqual(["600", "600", "644"]);
 });
 
-test.if(process.getuid?.() === 0)("a directory that another user owns is refused, for he could replace what is in it", () => {
+test.if(process.getuid?.() === 0)("a directory that another user owns is refused, for that user could replace what is in it", () => {
   mkdirSync(directory, { recursive: true });
   chownSync(directory, 65534, 65534);
   expect(() => makePrivateDirectory(directory)).toThrow(`The directory ${directory} belongs to user 65534`);

@@ -12,7 +12,7 @@ const FILE_MODE = 0o600;
  * Makes a directory that only its owner may enter, and takes from others what an earlier version left them: the directory itself and what lies
  * directly in it. Deeper entries are out of reach with that, and some of them are shown to sandboxes' users, who need their modes.
  *
- * Throws `failed_precondition`, reason `data_directory_owner`, when another user owns the directory, for he could replace what is in it.
+ * Throws `failed_precondition`, reason `data_directory_owner`, when another user owns the directory, for that user could replace what is in it.
  */
 export function makePrivateDirectory(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });

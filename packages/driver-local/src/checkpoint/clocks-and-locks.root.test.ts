@@ -22,7 +22,7 @@ setDefaultTimeout(60_000);
 const PAUSED_MS = 1_500;
 /** What may lie between the reads of two clocks, on a machine of two busy cores; less than the pause. */
 const SLACK_MS = 1_000;
-/** What a machine of two busy cores may take to come round to a process. */
+/** What a machine of two busy cores may take before a process runs again. */
 const LATE_MS = 20_000;
 const ALLOWED = "shared part-beside reads";
 

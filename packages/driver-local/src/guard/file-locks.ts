@@ -3,11 +3,11 @@ import { hasErrno } from "../sys/libc.ts";
 import { type ReadUpTo, readUpTo } from "./read-up-to.ts";
 
 /**
- * Locks on ranges of files (fcntl, F_SETLK): any user may have as many as he likes, 192 bytes each, and no cgroup holds them on any kernel. One
+ * Locks on ranges of files (fcntl, F_SETLK): any user may have any number of them, 192 bytes each, and no cgroup holds them on any kernel. One
  * process takes 200,000 of them in a second.
  */
 
-/** Below this many locks on the whole machine (32 MiB) nobody is asked for his. */
+/** Below this many locks on the whole machine (32 MiB) no sandbox is asked for its own. */
 const MANY = 175_000;
 /** Of the kernel's list so much is read: some 5,000 locks, the newest of a processor first. The rest would take as long as there are locks. */
 const LIST_BYTES = 256 << 10;

@@ -31,7 +31,7 @@ const DROP_BYTES = 256 << 20;
 const LOW = 1 / 8;
 
 /**
- * Ends a sandbox that takes the machine's memory by way of sockets or of locks on files. The kernel gives no bound for these (`uncountedBytes`, `mostLocking`), so it is done
+ * Ends a sandbox that takes the machine's memory through sockets or locks on files. The kernel gives no bound for these (`uncountedBytes`, `mostLocking`), so it is done
  * from outside: twice a second the machine's memory is looked at, which is one small file, and only when it goes, the sandboxes' sockets.
  */
 export class MemoryGuard {

@@ -7,7 +7,7 @@ import { type ReadUpTo, readUpTo } from "./read-up-to.ts";
  * a program of its own that does not read.
  */
 
-/** While fewer than this share of the number are there, nobody is asked for his. */
+/** While fewer than this share of the number are there, no sandbox is asked for its own. */
 const MANY = 1 / 2;
 /** With fewer among what is read a sandbox is no part of the matter. */
 const LEAST_SEEN = 512;

@@ -34,7 +34,7 @@ export class Forwarding {
   putBack(): void {
     const everythingForwards = readSysctl("ipv4/ip_forward") === "1";
     for (const link of this.noted()) {
-      // Somebody turned forwarding on for all links meanwhile: it is his now.
+      // Another program turned forwarding on for all links meanwhile: it stays as that program wants it.
       if (!everythingForwards) writeSysctl(`ipv4/conf/${link}/forwarding`, "0");
     }
     rmSync(this.directory, { recursive: true, force: true });

@@ -109,7 +109,7 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       // sudo works inside unless the template says otherwise; its powers end at the user namespace.
       noNewPrivileges,
       rlimits: rlimits(input, machine),
-      // Without CAP_SYS_RESOURCE nobody may go below what he inherited.
+      // Without CAP_SYS_RESOURCE no process may go below what it inherited.
       oomScoreAdj: Math.max(OOM_SCORE_ADJ, machine.oomScoreAdj),
     },
     mounts: mounts(input),

@@ -97,7 +97,7 @@ test("when others fill that disk: creates are refused, doctor says why, sandboxe
 test("a pool that takes no writes answers uploads with 507, can be released, and opened again", async () => {
   const { address, handle } = await boot();
   expect((await upload(address, "/srv/kept", 1000))[0]).toBe(200);
-  // A mount that is read-only by itself is no matter of space.
+  // A mount that is read-only by itself does not mean that space is short.
   expect((await upload(address, "/proc/sys/kernel/ostype", 10))[0]).toBe(500);
   run("mount", "-o", "remount,ro", join(machine.dataDir, "pool"));
   expect(isPoolReadOnly(machine.dataDir)).toBe(true);

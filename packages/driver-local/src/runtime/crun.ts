@@ -15,7 +15,7 @@ export const crun: Dialect = {
   seccompForm: (file) => (readFileSync(file).includes(BPF_ANNOTATION) ? "bpf" : "profile"),
 
   /**
-   * Lest a container write to its program (CVE-2019-5736), crun starts itself again from a read-only mount of it, and is linked twice: 2 ms.
+   * So that no container writes to its program (CVE-2019-5736), crun starts itself again from a read-only mount of it, and is linked twice: 2 ms.
    * It does not when it finds itself on one, which its environment must confirm. It refuses to work on a hybrid machine while the v2 root
    * lists any controller, so that list reads empty.
    */

@@ -34,7 +34,7 @@ test("a setting that this kernel does not have is passed over", () => {
   restoreKernelSettings(directory, directory);
 });
 
-test("a value that somebody else has changed since stays his", () => {
+test("a value that another program has changed since stays as it is", () => {
   raiseSettings(directory, directory);
   write("max_user_instances", 500_000);
   restoreKernelSettings(directory, directory);

@@ -251,7 +251,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   }
 }
 
-/** Marks an error as the caller's own, so that it reaches him as it is. */
+/** Marks an error as the caller's own, so that the caller gets it as it is. */
 class CallbackFailure extends Error {
   constructor(cause: unknown) {
     super("callback failed", { cause });

@@ -40,7 +40,7 @@ export type UploadData = Exclude<FileData, string>;
 /** The data to upload for what a caller gave. */
 export const uploadData = (data: FileData): UploadData => (typeof data === "string" ? new TextEncoder().encode(data) : data);
 
-/** Size in bytes of data that is at hand as a whole; undefined of a stream. */
+/** Size in bytes of data that is in memory; undefined of a stream. */
 export function sizeOf(data: UploadData): number | undefined {
   if (data instanceof ReadableStream) return undefined;
   return data instanceof Blob ? data.size : data.byteLength;

@@ -19,7 +19,7 @@ export async function undoCreate(
   create: ApiRequest<SandboxAccess>,
   kill: (api: ApiClient, sandboxId: string) => Promise<unknown>,
 ): Promise<void> {
-  // Without the caller's signal, which is aborted, and his limit, which was too short.
+  // Without the caller's signal, which is aborted, and without the caller's limit, which was too short.
   const own = new ApiClient({ ...api.config, signal: undefined, requestTimeoutMs: LIMIT_MS });
   try {
     const { sandboxId } = await own.send({ ...create, options: {} });

@@ -172,7 +172,7 @@ describe("WebSockets", () => {
 });
 
 describe("bodies", () => {
-  test("of any size go both ways unharmed", async () => {
+  test("of any size go both ways unchanged", async () => {
     const bytes = randomBytes(20 << 20);
     const reply = await fetch(`${s.url}/echo`, { method: "POST", headers: routed(), body: bytes });
     expect(Buffer.from(await reply.arrayBuffer()).equals(bytes)).toBe(true);

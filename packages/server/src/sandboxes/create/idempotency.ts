@@ -32,7 +32,7 @@ export class Idempotency {
 
   /**
    * Runs `make` under a key, or recalls what it made before. Throws `idempotency_request_mismatch` for another request under the key,
-   * `idempotency_in_progress` while the first is being worked on. What failed frees its key: its repeat works afresh.
+   * `idempotency_in_progress` while the first is being worked on. What failed frees its key: a repeat does the work again.
    */
   async run<T>({ teamId, key, request, make, recall }: Repeatable<T>): Promise<T> {
     const id = newSandboxId();
