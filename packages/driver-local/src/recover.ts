@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { isSandboxId, type SandboxId } from "@boxyard/core";
+import { AppError, isSandboxId, type SandboxId } from "@boxyard/core";
 import { Generations } from "./checkpoint/generation.ts";
+import { isAlive } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import type { DataPaths } from "./state/paths.ts";
 import { copyOf, type LocalSandboxRecord, readRecord } from "./state/record.ts";
+import { hasErrno } from "./sys/libc.ts";
 
 /**
  * Makes the sandboxes that an earlier process left known to the parts that hand things out, so that no address and no user id is given
@@ -14,7 +16,17 @@ export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): vo
   parts.figures?.adopt(records);
   parts.uidRanges.adopt(ids.flatMap((id) => uidBaseOf(parts, id) ?? []));
   // A paused one has given its address back.
-  parts.networks.adopt(records.filter((record) => !isPaused(parts, record)).map((record) => record.lease));
+  parts.networks.adopt(records.filter((record) => !mayBePaused(parts, record)).map((record) => record.lease));
+}
+
+/** Also of one that nothing runs of and whose generations cannot be read: a disk that was full does not keep the server from its start. */
+function mayBePaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
+  try {
+    return isPaused(parts, record);
+  } catch (error) {
+    if (!isUntold(error)) throw error;
+    return true;
+  }
 }
 
 /** First id of a sandbox's range; of one whose record is damaged by what is kept or runs of it, so that nobody else is given the range. */
@@ -50,9 +62,21 @@ export function isDamaged(parts: LocalParts, id: SandboxId): boolean {
   return [path, copyOf(path)].some((file) => existsSync(file)) || cgroupOf(parts, id).processes().length > 0;
 }
 
-/** A whole generation of this very incarnation is there: whatever still runs of it is a remainder. */
+/** The pool is not mounted, or a file system that could not be written does not read what it has lost. */
+const isUntold = (error: unknown) => hasErrno(error, "EIO") || (error instanceof AppError && error.reason === "pool_not_mounted");
+
+/**
+ * A whole generation of this very incarnation is there: whatever still runs of it is a remainder. Throws when that cannot be told (`isUntold`). What lives and is
+ * not frozen was not kept.
+ */
 export function isPaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
-  return new Generations(parts.storage.generationsRoot, record.sandboxId).whole()?.incarnation === record.incarnation;
+  const { sandboxId, incarnation, process } = record;
+  try {
+    return new Generations(parts.storage.generationsRoot, sandboxId).whole()?.incarnation === incarnation;
+  } catch (error) {
+    if (isUntold(error) && process && isAlive(process) && !cgroupOf(parts, sandboxId).isToBeFrozen()) return false;
+    throw error;
+  }
 }
 
 /** Ids of the sandboxes of which anything is left, wherever it is. */

@@ -48,6 +48,12 @@ export interface Dump {
   whileStill(): Promise<void>;
 }
 
+/** Before anything is made for a dump. Throws when there is no room for what the sandbox holds in memory, and where no CRIU works. */
+export function takeRoom(parts: LocalParts, { sandboxId }: Pick<LocalSandboxRecord, "sandboxId">, room: RoomClaim): void {
+  if (!parts.criu) throw noCriu();
+  room.take(readStats(cgroupOf(parts, sandboxId)).memoryUsedBytes);
+}
+
 /**
  * Writes the memory of a running sandbox to `images`. The commands may be frozen before (by the agent); while CRIU works they must not be,
  * so they are thawed once everything stands still by CRIU. When this fails the sandbox runs on.
@@ -60,7 +66,8 @@ export async function dumpMemory(
   const { criu } = parts;
   if (!criu) throw noCriu();
   const cgroup = cgroupOf(parts, record.sandboxId);
-  room.take(readStats(cgroup).memoryUsedBytes);
+  // It may hold more by now.
+  takeRoom(parts, record, room);
   const { pid } = record.process;
   const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
   const frozenGroups = cgroup.frozenBelow();

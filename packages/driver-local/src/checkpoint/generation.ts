@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { SandboxId } from "@boxyard/core";
+import { AppError, type SandboxId } from "@boxyard/core";
 import type { ProcessIdentity } from "../state/record.ts";
 import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "./marker.ts";
 
@@ -43,10 +43,12 @@ const MARKER = "generation.json";
 
 /** The generations of one sandbox, a directory each (see `KEPT`). */
 export class Generations {
+  private readonly root: string;
   private readonly directory: string;
 
-  /** `root`: the pool's directory of generations. */
+  /** `root`: the pool's directory of generations, which is there as long as the pool is mounted. */
   constructor(root: string, sandboxId: SandboxId) {
+    this.root = root;
     this.directory = join(root, sandboxId);
   }
 
@@ -62,8 +64,9 @@ export class Generations {
     return join(this.pathOf(incarnation), KEPT.disk);
   }
 
-  /** The newest whole one. */
+  /** The newest whole one. Throws `unavailable`, reason `pool_not_mounted`, while nobody can know. */
   whole(): GenerationFile | undefined {
+    this.checkMounted();
     return this.incarnations()
       .sort((a, b) => b - a)
       .map((incarnation) => readMarker<GenerationFile>(join(this.pathOf(incarnation), MARKER)))
@@ -88,11 +91,18 @@ export class Generations {
     return removeKept(this.pathOf(incarnation), MARKER);
   }
 
-  /** All of them. Repeatable. Fails with EROFS while the pool takes no writes and something is left. */
+  /** All of them. Repeatable. Fails with EROFS while the pool takes no writes and something is left, and while it is not mounted. */
   async removeAll(): Promise<void> {
+    this.checkMounted();
     if (!existsSync(this.directory)) return;
     for (const incarnation of this.incarnations()) await this.remove(incarnation);
     await rm(this.directory, { recursive: true, force: true });
+  }
+
+  /** A pool that takes no writes is unmounted for a moment to be mounted anew: what is paused there is not lost. */
+  private checkMounted(): void {
+    if (existsSync(this.root)) return;
+    throw new AppError("unavailable", "The storage pool is not mounted now; try again in a moment", { reason: "pool_not_mounted" });
   }
 
   private incarnations(): number[] {

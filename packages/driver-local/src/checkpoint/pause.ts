@@ -4,7 +4,7 @@ import { fromErrno } from "@boxyard/core/node";
 import type { Generation } from "@boxyard/driver";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
-import { dumpMemory, type Found } from "./dump.ts";
+import { dumpMemory, type Found, takeRoom } from "./dump.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
 import { memoryBytesOf } from "./image-files.ts";
 import type { RoomClaim } from "./room-for-memory.ts";
@@ -28,7 +28,8 @@ export interface PauseContext {
 /** Room for the new generation. */
 const beginGeneration: Step<PauseContext> = {
   name: "beginGeneration",
-  async run({ generations, record }, undo) {
+  async run({ parts, generations, record, memory, room }, undo) {
+    if (memory) takeRoom(parts, record, room);
     undo.add("generation", () => generations.remove(record.incarnation));
     await generations.begin(record.incarnation);
   },

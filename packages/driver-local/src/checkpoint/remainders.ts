@@ -19,7 +19,7 @@ export class Remainders {
     this.sandboxes = sandboxes;
     parts.wakeCache.open((id) => this.end(id));
     const ids = readdirSync(parts.paths.sandboxes).filter(isSandboxId);
-    this.found = Promise.all(ids.map((id) => this.end(id)));
+    this.found = Promise.all(ids.map((id) => this.end(id).catch((error: unknown) => parts.onUndoError("remainder", error))));
   }
 
   /** Resolves when none is left. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Cleanup, runSteps, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { CaptureOptions } from "@boxyard/driver";
-import { dumpMemory, type Found } from "../checkpoint/dump.ts";
+import { dumpMemory, type Found, takeRoom } from "../checkpoint/dump.ts";
 import { memoryBytesOf, remappedPaths } from "../checkpoint/image-files.ts";
 import { flush, KEPT } from "../checkpoint/marker.ts";
 import type { RoomClaim } from "../checkpoint/room-for-memory.ts";
@@ -26,8 +26,9 @@ export interface CaptureContext {
 
 const beginSnapshot: Step<CaptureContext> = {
   name: "beginSnapshot",
-  async run({ parts, files, options, record }, undo) {
+  async run({ parts, files, options, record, room }, undo) {
     const { sandboxId } = record;
+    if (options.memory) takeRoom(parts, record, room);
     undo.add("snapshot", () => files.remove(options.id));
     files.begin(options.id, { sandboxId, wasFrozen: cgroupOf(parts, sandboxId).isToBeFrozen() });
   },

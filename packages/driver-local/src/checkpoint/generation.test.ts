@@ -1,0 +1,19 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isAppError, newSandboxId } from "@boxyard/core";
+import { Generations } from "./generation.ts";
+
+const pool = mkdtempSync(join(tmpdir(), "boxyard-generations-"));
+afterAll(() => rmSync(pool, { recursive: true }));
+
+test("while the pool is not mounted nobody is told that there is none, nor that all are removed", async () => {
+  const root = join(pool, "generations");
+  const generations = new Generations(root, newSandboxId());
+  expect(() => generations.whole()).toThrow("not mounted now");
+  expect(isAppError(await generations.removeAll().catch((error: unknown) => error), "unavailable")).toBe(true);
+  mkdirSync(root);
+  expect(generations.whole()).toBeUndefined();
+  await generations.removeAll();
+});

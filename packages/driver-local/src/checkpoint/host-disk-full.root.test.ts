@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync, statfsSync } from "node:fs";
+import { join } from "node:path";
+import { isAppError } from "@boxyard/core";
+import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
+import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
+import { isPoolMounted, isPoolReadOnly } from "../pool-storage/mount.ts";
+import { exec, initAgent, startUnread } from "../testing/exec.ts";
+import { never, TestMachine } from "../testing/machine.ts";
+import { withCriu } from "../testing/other-criu.ts";
+
+/* Others fill the disk below a pool that has no blocks there ahead in the middle of a dump: its file system takes no writes from then on. */
+
+setDefaultTimeout(120_000);
+const MIB = 2 ** 20;
+const DISK_MIB = 3072;
+/** Of the memory's image, when the disk is filled. */
+const WRITTEN = 16 * MIB;
+const HOLD = "import os, time; m = os.urandom(200 << 20); open('/root/held', 'w').write('x'); time.sleep(1e6)";
+const COUNT = "n=0; while n=$((n+1)); do echo $n > /dev/shm/new; mv /dev/shm/new /dev/shm/count; sleep 0.02; done";
+
+let small: SmallDisk;
+let machine: TestMachine;
+const ballast = () => join(small.path, "ballast");
+const more = () => join(machine.dataDir, "pool/more");
+const makeRoom = () => rmSync(ballast(), { recursive: true, force: true });
+
+beforeAll(async () => {
+  small = makeSmallDisk(DISK_MIB);
+  machine = await TestMachine.make(undefined, small.path, { aheadBytes: 0 });
+}, 600_000);
+afterAll(async () => {
+  makeRoom();
+  if (machine) await eventually("all are removed", () => machine.destroyAll().then(() => true), { withinMs: 30_000 });
+  await machine?.dispose();
+  await small.remove();
+}, 60_000);
+
+async function boot(spec: SandboxSpec): Promise<SandboxHandle> {
+  const handle = await machine.boot(spec);
+  const address = await machine.driver.address(handle);
+  await initAgent(address);
+  await startUnread(address, `exec python3 -c "${HOLD}"`);
+  await startUnread(address, COUNT);
+  await eventually("it holds much", async () => (await exec(address, "cat /root/held")).output === "x");
+  return handle;
+}
+
+const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), "cat /dev/shm/count")).output);
+
+async function goesOn(handle: SandboxHandle): Promise<void> {
+  await initAgent(await machine.driver.address(handle));
+  const seen = await count(handle);
+  await eventually("it counts on", async () => (await count(handle)) > seen);
+}
+
+const pause = (handle: SandboxHandle) => machine.driver.pause(handle, { memory: true }, never);
+const resume = (spec: SandboxSpec) => machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
+
+/** CRIU, stopped in the middle of its work until nothing of the disk is left and the pool has found out. */
+const withFiller = () => `
+images=$(echo "$*" | sed 's/.*--images-dir \\([^ ]*\\).*/\\1/')
+real "$@" & criu=$!
+while kill -0 $criu; do
+  for file in "$images"/pages-*.img; do [ "$(stat -c %s "$file" 2> /dev/null || echo 0)" -ge ${WRITTEN} ] && break 2; done
+done
+kill -STOP $criu
+mkdir ${ballast()}; n=0
+for size in 1024M 256M 64M 16M 4M 1M 256K 64K 16K 4K; do
+  while fallocate -l $size ${ballast()}/$((n += 1)) 2> /dev/null; do :; done; rm -f ${ballast()}/$n
+done
+while touch ${more()} 2> /dev/null; do
+  dd if=/dev/urandom of=${more()} bs=1M count=8 oflag=append conv=notrunc 2> /dev/null; sync -f ${more()} 2> /dev/null
+done
+kill -CONT $criu; wait $criu`;
+
+test("a pause in the middle of which the host's disk is filled keeps nothing; nothing else is lost, and all works again with room", async () => {
+  const earlier = machine.spec({ memoryBytes: 512 * MIB });
+  await pause(await boot(earlier));
+  const spec = machine.spec({ memoryBytes: 512 * MIB });
+  const handle = await boot(spec);
+  await withCriu(machine, withFiller(), async () => {
+    const error = await pause(handle).catch((thrown: unknown) => thrown);
+    expect([isAppError(error), statfsSync(small.path).bavail, isPoolReadOnly(machine.dataDir)]).toEqual([true, 0, true]);
+    await goesOn(handle);
+  });
+  // Another server finds it running, and tells why it cannot be paused.
+  await goesOn(handle);
+  expect((await machine.driver.inspect(handle)).phase).toBe("running");
+  expect(isAppError(await pause(handle).catch((thrown: unknown) => thrown), "resource_exhausted")).toBe(true);
+  await goesOn(handle);
+  makeRoom();
+  // It holds the file system, which nobody can write to again before it ends.
+  await eventually("it is removed", () => machine.driver.destroy(handle).then(() => true), { withinMs: 30_000 });
+  await eventually("the pool is mounted anew", () => isPoolMounted(machine.dataDir) && !isPoolReadOnly(machine.dataDir), {
+    withinMs: 30_000,
+  });
+  expect(await machine.driver.generation(spec.sandboxId)).toBeUndefined();
+  rmSync(more(), { force: true });
+  await goesOn(await resume(earlier));
+  const next = machine.spec({ memoryBytes: 512 * MIB });
+  await pause(await boot(next));
+  await goesOn(await resume(next));
+});
