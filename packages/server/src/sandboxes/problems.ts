@@ -1,7 +1,16 @@
 import { AppError, isAppError, isRetryable } from "@boxyard/core";
 import { isTransientErrno } from "@boxyard/core/node";
+import { isStoreFault } from "../store/store-fault.ts";
 
 export { sandboxNotFound } from "@boxyard/core";
+
+/** What the driver says of a helper of the server's that ended or hung: the next try has another. */
+const HELPER = new Set(["fork_server_ended", "child_hung"]);
+const isOfHelper = (error: unknown): boolean => error instanceof AppError && HELPER.has(error.reason);
+
+/** True when the same may work a moment later: what it lacked was room, the store, or a helper of the server's. */
+export const mayWorkLater = (error: unknown): boolean =>
+  isAppError(error, "resource_exhausted") || isStoreFault(error) || isOfHelper(error);
 
 /** How a create came to its end. */
 export interface CreateEnd {
@@ -39,7 +48,7 @@ export function createFailure(error: unknown, how: CreateEnd): AppError {
     });
   }
   const retry = { details: { retryAfter: how.isRemoved ? 2 : 5 }, cause: error };
-  if (isAppError(error, "resource_exhausted") || isAppError(error, "unavailable")) {
+  if (!isOfHelper(error) && (isAppError(error, "resource_exhausted") || isAppError(error, "unavailable"))) {
     const message = `There is no room for another sandbox at the moment: ${error.message}`;
     return new AppError("unavailable", message, { reason: "sandbox_capacity_unavailable", ...retry });
   }

@@ -1,8 +1,9 @@
 import type { InitBody } from "@boxyard/agent-client";
-import { AppError, isAppError, type Step } from "@boxyard/core";
+import { AppError, type Step } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
 import { isNoRoom } from "../create/capacity-gate.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { mayWorkLater } from "../problems.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
 
 /** Much memory from a slow disk, and the agent's answer. */
@@ -78,7 +79,6 @@ function bodyOf({ parts, sandbox, memory, from }: ResumeContext): InitBody {
 export function resumeFailure(error: unknown): AppError {
   if (isNoRoom(error)) return error;
   if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
-  const full = isAppError(error, "resource_exhausted");
   const message = `The sandbox could not be resumed and stays paused: ${error instanceof AppError ? error.message : "the server's log says why"}`;
-  return new AppError("unavailable", message, { reason: "resume_failed", details: { shouldRetry: full }, cause: error });
+  return new AppError("unavailable", message, { reason: "resume_failed", details: { shouldRetry: mayWorkLater(error) }, cause: error });
 }
