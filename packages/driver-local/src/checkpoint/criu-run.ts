@@ -4,6 +4,7 @@ import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
 import { close, O, pipe, syscall, trySyscall } from "../sys/libc.ts";
 import type { Criu } from "./criu.ts";
 import { markOf, newRun, signalRun } from "./criu-processes.ts";
+import { sentenceFor } from "./criu-sentences.ts";
 
 const POLL_MS = 1;
 const LONGEST_POLL_MS = 3;
@@ -16,7 +17,7 @@ const LAST_CHANCE_MS = 5_000;
 const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Moments at which CRIU waits for us; the rest it does by itself. */
-export type CriuMoment = "network-lock" | "post-dump" | "post-restore" | "pre-resume";
+export type CriuMoment = "network-lock" | "post-dump" | "post-setup-namespaces" | "post-restore" | "pre-resume";
 
 export interface CriuRun {
   readonly criu: Criu;
@@ -54,7 +55,7 @@ read -r answer <"$BOXYARD_ANSWERS" && [ "$answer" = ok ]
 /**
  * Runs CRIU to its end. In a session of its own, so that the end of the server does not take it along: a CRIU that is ended while it has
  * seized a sandbox's processes may leave them broken. Failures are `internal`, reason `checkpoint_failed` or `restore_failed`, with the end
- * of its log; `deadline_exceeded` for one that hung. After a failure nothing that CRIU has started is there.
+ * of its log; `failed_precondition`, reason `checkpoint_refused`, for what a sandbox holds that cannot be kept; `deadline_exceeded` for one that hung. After a failure nothing that CRIU has started is there.
  */
 export async function runCriu(run: CriuRun): Promise<void> {
   const name = newRun(run.server);
@@ -206,6 +207,8 @@ function failed({ verb, log }: CriuRun, code: number): AppError {
   const errors = text.split("\n").filter((line) => line.includes("Error") && !line.includes("RLIMIT_NOFILE"));
   const lines = errors.slice(-LOG_LINES);
   const why = lines.length > 0 ? lines.join("; ") : "it said nothing";
+  const refusal = verb === "checkpoint" ? sentenceFor(errors) : undefined;
+  if (refusal !== undefined) return new AppError("failed_precondition", refusal, { reason: "checkpoint_refused", details: { said: why } });
   // CRIU tells it in its log alone, and then what failed because of it.
   const isFull = FULL.some((said) => errors.some((line) => line.includes(said)));
   return new AppError(isFull ? "resource_exhausted" : "internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, {

@@ -10,7 +10,9 @@ import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
+import { mendOpenFiles } from "./open-files.ts";
 import { checkLocksIn } from "./posix-locks.ts";
+import { checkPrograms } from "./programs.ts";
 import type { RoomClaim } from "./room-for-memory.ts";
 import { watchedPaths } from "./watches.ts";
 import { writeEarly } from "./write-early.ts";
@@ -29,7 +31,7 @@ export const COMMON_OPTIONS = [
 /** Files that a program has deleted and still has open go into the image up to this size, which is more than a disk of a sandbox holds. */
 const GHOST_LIMIT = "1000G";
 /** An image without one of these is none, whatever CRIU says. */
-const ESSENTIAL = ["inventory.img", "pstree.img", "pagemap-1.img"];
+const ESSENTIAL = ["inventory.img", "pstree.img", "pagemap-1.img", "files.img"];
 
 /** What a dump finds out beside the images. */
 export type Found = Pick<GenerationFile, "mounts" | "frozenGroups" | "needsKeptDisk">;
@@ -102,6 +104,8 @@ export async function dumpMemory(
   const missing = ESSENTIAL.find((name) => !existsSync(join(images, name)));
   if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
   checkLocksIn(images);
+  checkPrograms(images);
+  mendOpenFiles(images);
   // A restore reads them as the root of a sandbox; nobody else can walk to them.
   chmodSync(images, 0o755);
   for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { fieldsIn, messagesIn, numberIn } from "./image-messages.ts";
 
 /*
  * Locks of fcntl (F_SETLK) in CRIU's images (criu/images/file-lock.proto). CRIU sets them before it maps files, and the kernel drops all
@@ -21,8 +22,6 @@ export interface PosixLock {
 const FILE = "filelocks.img";
 /** Some thirty thousand locks: a resume reads them at once and sets each. What a sandbox holds must not keep the server for long. */
 const MAX_BYTES = 2 ** 20;
-/** Two numbers that name the kind of image. */
-const HEAD_BYTES = 8;
 const FIELD = { flag: 1, type: 2, pid: 3, fd: 4, start: 5, length: 6 } as const;
 /** The kernel's FL_POSIX; the others (flock, open file descriptions) are not dropped. */
 const FL_POSIX = 1n;
@@ -41,46 +40,16 @@ export function posixLocksIn(images: string): PosixLock[] {
   return existsSync(path) ? posixLocks(readFileSync(path)) : [];
 }
 
-/** The same, of the bytes of the image: messages, each with its length in 32 bits before it. */
+/** The same, of the bytes of the image. */
 export function posixLocks(image: Buffer): PosixLock[] {
-  const locks: PosixLock[] = [];
-  for (let at = HEAD_BYTES; at < image.length; ) {
-    if (at + 4 > image.length) throw damaged();
-    const end = at + 4 + image.readUInt32LE(at);
-    if (end > image.length) throw damaged();
-    const field = numbersIn(image.subarray(at + 4, end));
+  return messagesIn(image).flatMap((message) => {
+    const fields = fieldsIn(message);
+    if (fields.some(({ value }) => value === undefined)) throw damaged();
+    const field = (number: number) => BigInt.asIntN(64, numberIn(fields, number));
     const type = TYPES[Number(field(FIELD.type))];
-    if (field(FIELD.flag) === FL_POSIX && type !== undefined) {
-      const [pid, fd] = [Number(field(FIELD.pid)), Number(field(FIELD.fd))];
-      locks.push({ pid, fd, type, start: field(FIELD.start), length: field(FIELD.length) });
-    }
-    at = end;
-  }
-  return locks;
-}
-
-/** The fields of a message that has nothing but numbers. */
-function numbersIn(message: Buffer): (field: number) => bigint {
-  const values = new Map<number, bigint>();
-  for (let at = 0; at < message.length; ) {
-    const tag = varintAt(message, at);
-    const value = varintAt(message, tag.end);
-    // The low three bits are the wire type; 0 is a number.
-    if ((tag.value & 7n) !== 0n) throw damaged();
-    values.set(Number(tag.value >> 3n), BigInt.asIntN(64, value.value));
-    at = value.end;
-  }
-  return (field) => values.get(field) ?? 0n;
-}
-
-function varintAt(bytes: Buffer, start: number): { readonly value: bigint; readonly end: number } {
-  let value = 0n;
-  for (let at = start, shift = 0n; ; at++, shift += 7n) {
-    const byte = bytes[at];
-    if (byte === undefined || shift > 63n) throw damaged();
-    value |= BigInt(byte & 127) << shift;
-    if (byte < 128) return { value, end: at + 1 };
-  }
+    if (field(FIELD.flag) !== FL_POSIX || type === undefined) return [];
+    return { pid: Number(field(FIELD.pid)), fd: Number(field(FIELD.fd)), type, start: field(FIELD.start), length: field(FIELD.length) };
+  });
 }
 
 const damaged = () => new AppError("data_loss", "The image of a sandbox's locks is damaged", { reason: "bad_snapshot" });

@@ -30,15 +30,16 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
   const { parts, record, volume, cgroup } = ctx;
   parts.figures?.make(record.sandboxId, record.resources, figuresIn(source.mounts));
   const isOther = source.uidBaseOfImages !== undefined;
+  const withInit = (init: number) => ({ ...ctx, record: withProcess(record, init) });
   const pid = await restoreMemory(parts, record, {
     ...{ ...source, volume, work: parts.paths.sandbox(record.sandboxId), layers: record.layers ?? [] },
+    addressOfImages: source.names.address,
+    plugIn: (init) => network.run(withInit(init), undo, signal),
     beforeRun: async (init) => {
       cgroup.setFrozenBelow(["user", "pty", ...source.frozenGroups], true);
       if (isOther) cgroup.give(record.uidBase);
       if (isOther) handInitKey(parts, record);
-      const restored = { ...ctx, record: withProcess(record, init) };
-      await limits.run(restored, undo, signal);
-      await network.run(restored, undo, signal);
+      await limits.run(withInit(init), undo, signal);
       if (isOther && record.hostname !== undefined) await setHostname(parts.forkServer, init, record.hostname);
       changeNames(`/proc/${init}/root`, source.names, { address: record.lease.address, hostname: record.hostname });
     },

@@ -13,6 +13,7 @@ import type { ExternalMount } from "./generation.ts";
 import { rebaseUserNamespace, userNamespaceImage } from "./image-files.ts";
 import { addKernelFacts, addRunDirectory, CRIU_RUN_DIRECTORY, keepKernelFacts } from "./kernel-facts.ts";
 import { sourcePath } from "./mounts.ts";
+import { moveSockets, OPEN_FILES } from "./open-files.ts";
 import { posixLocksIn } from "./posix-locks.ts";
 import { canSetLocks, setLocks } from "./set-locks.ts";
 
@@ -45,6 +46,10 @@ export interface Restore {
   readonly guest: string;
   /** A directory for CRIU's log. */
   readonly work: string;
+  /** The sandbox's own address when the images were made: sockets that have it get today's. */
+  readonly addressOfImages: string;
+  /** Once the network namespace is there, before the first socket is: a socket that is connected needs a way to where it is. `pid`: its init. */
+  plugIn(pid: number): Promise<void>;
   /** Before the first of the restored processes runs. `pid`: its init. */
   beforeRun(pid: number): Promise<void>;
 }
@@ -71,8 +76,9 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
       ...(restore.uidBaseOfImages === undefined ? [] : cgroupRootOptions(parts.cgroups, places.cgroup.pathInside)),
       ...restore.mounts.flatMap(({ target, source }) => ["--external", `mnt[${target}]:${sourcePath(source, places)}`]),
     ],
-    moments: [...(locks.length > 0 ? ["post-restore" as const] : []), "pre-resume"],
+    moments: ["post-setup-namespaces", ...(locks.length > 0 ? ["post-restore" as const] : []), "pre-resume"],
     async at(moment, pid) {
+      if (moment === "post-setup-namespaces") return restore.plugIn(pid);
       if (moment === "post-restore") {
         await parts.observer.before?.(SET_LOCKS);
         await setLocks(locks, { forkServer: parts.forkServer, processes: places.cgroup.processes(), limitMs: parts.criuLimitMs });
@@ -105,6 +111,7 @@ function addStage(program: ChildProgram, parts: LocalParts, record: LocalSandbox
   addOverlay(program, overlay, AT.root);
   bindReadOnly(program, from.images, AT.images);
   if (from.uidBaseOfImages !== undefined) addRebased(program, from, { from: from.uidBaseOfImages, to: record.uidBase });
+  addMovedSockets(program, from, record.lease.address);
   addGuest(program, { ...overlay, guest: from.guest }, AT.guest);
   addDevices(program, AT.devices);
   addEmpty(program, AT.empty);
@@ -122,4 +129,10 @@ function addRebased(program: ChildProgram, { images, work }: Restore, range: { r
   const copy = join(work, name);
   rebaseUserNamespace(join(images, name), range.from, range.to, copy);
   bindReadOnly(program, copy, join(AT.images, name));
+}
+
+/** The same of the image that names the sandbox's own address, where a socket is bound to it. */
+function addMovedSockets(program: ChildProgram, { images, work, addressOfImages }: Restore, address: string): void {
+  const copy = join(work, OPEN_FILES);
+  if (moveSockets(images, addressOfImages, address, copy)) bindReadOnly(program, copy, join(AT.images, OPEN_FILES));
 }
