@@ -36,6 +36,18 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   "packages/sdk/README.md ts": ["e2e/sdk/tasks.test.ts"],
 };
 
+/** `packages/sdk` of a file in it; the root of any other. */
+const packageOf = (path: string) => /^packages\/[^/]+/.exec(path)?.[0] ?? "";
+
+/**
+ * Whether a citation can only mean a document of this repository: one below docs/, or one in capitals at its root. Tests and builders of
+ * templates name other documents of their own making.
+ */
+function isOfThisRepository(file: string, citedIn: string): boolean {
+  if (file.startsWith("docs/") || /^[A-Z]+\.md$/.test(file)) return true;
+  return !citedIn.includes(".test.ts") && file.includes("/") && !file.startsWith("..");
+}
+
 describe("the real documents", () => {
   test("are found", () => {
     expect(documents).toEqual(
@@ -51,12 +63,16 @@ describe("the real documents", () => {
   });
 
   test("every document that code and documents cite is in the repository, with the heading that they name", () => {
-    const cited = [...sourceFiles(["ts", "tsx", "c", "h", "proto", "py", "sh"]), ...documents.map((path) => ({ path, text: read(path) }))];
+    const sources = sourceFiles(["ts", "tsx", "c", "h", "proto", "py", "sh"]).filter(
+      ({ path }) => path !== "tools/checks/documents.test.ts",
+    );
+    const cited = [...sources, ...documents.map((path) => ({ path, text: read(path) }))];
     const wrong = cited.flatMap(({ path, text }) =>
       citations(text).flatMap(({ file, heading }) => {
-        const found = [file, `docs/${file}`, join(dirname(path), file)].find((candidate) => existsSync(join(ROOT, candidate)));
-        // Tests and builders of templates name documents of their own making.
-        if (!found) return path.includes(".test.ts") || !file.includes("/") || file.startsWith("..") ? [] : [`${path}: ${file}`];
+        const found = [file, `docs/${file}`, join(dirname(path), file), join(packageOf(path), file)].find((candidate) =>
+          existsSync(join(ROOT, candidate)),
+        );
+        if (!found) return isOfThisRepository(file, path) ? [`${path}: ${file}`] : [];
         if (!heading || !/^docs\/(contract\/|decisions)/.test(found)) return [];
         return headings(read(found)).some((title) => heading.startsWith(title)) ? [] : [`${path}: ${file}, ${heading}`];
       }),
@@ -138,6 +154,12 @@ describe("the checks themselves", () => {
   test("moves are drawn in columns", () => {
     expect(drawMoves({ on: ["off"], off: [] })).toBe("on  → off\noff →");
   });
+});
+
+test("a document that is cited must be there where it can only be one of ours", () => {
+  const cases = ["docs/gone.md", "GONE.md", "a/gone.md", "notes.md", "../gone.md"].map((file) => isOfThisRepository(file, "packages/a.ts"));
+  expect(cases).toEqual([true, true, true, false, false]);
+  expect(["docs/gone.md", "GONE.md", "a/gone.md"].map((file) => isOfThisRepository(file, "a.test.ts"))).toEqual([true, true, false]);
 });
 
 test("a citation has its file and, after a comma, its heading", () => {
