@@ -127,6 +127,9 @@ test("a registry that knows no ranges is asked anew", async () => {
     return new Response(piece);
   };
   await pull();
+  const asked = script.requests.filter(({ path }) => path.endsWith(digestOf(tar)));
+  expect(asked.map(({ range }) => range)).toEqual([null, "bytes=100000-"]);
+  expect(readdirSync(directory)).toEqual([]);
 }, 20_000);
 
 test("a registry on this machine is reached past the machine's proxy", async () => {
