@@ -18,6 +18,7 @@ import {
   Reach,
   Transport,
 } from "@boxyard/server/registry";
+import { PREPARED_POOL } from "../../packages/driver-local/src/testing/config.ts";
 import { NO_SETTINGS } from "../../packages/server/src/registry/testing/no-settings.ts";
 import { startRegistry, type TestRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
 
@@ -33,7 +34,7 @@ let registry: TestRegistry;
 let base: ImageRef;
 
 beforeAll(async () => {
-  directory = await makeTestDataDir();
+  directory = await makeTestDataDir(PREPARED_POOL === undefined ? {} : { prepared: PREPARED_POOL });
   driver = await openLocalDriver({ dataDir: directory.dataDir, logger: silentLogger });
   base = (JSON.parse(readFileSync(join(directory.dataDir, "templates/base.json"), "utf8")) as { image: ImageRef }).image;
   registry = await startRegistry();
