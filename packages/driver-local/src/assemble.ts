@@ -65,7 +65,7 @@ export function assembleDriver(
   }
   const runtime = chooseRuntime(config.runtime);
   const paths = new DataPaths(config.dataDir);
-  for (const directory of [paths.sandboxes, paths.runtime, paths.layersMount]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const directory of [paths.sandboxes, paths.layersMount]) mkdirSync(directory, { recursive: true, mode: 0o700 });
   writeFileSync(paths.criuScript, MOMENT_SCRIPT, { mode: 0o755 });
   const cgroups = instanceCgroups(config, instance, storage.root);
   cgroups.prepare();

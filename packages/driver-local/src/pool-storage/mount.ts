@@ -1,10 +1,12 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
+import { mountRuntimeState, unmountRuntimeState } from "../runtime/state-mount.ts";
 import { enableQuota, filesystemId } from "../sys/btrfs.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { close, hasErrno, MS, mount, umount2 } from "../sys/libc.ts";
 import { attachLoop, findLoop } from "../sys/loop.ts";
+import { isMountPoint } from "../sys/mount-points.ts";
 import { isHeldBySandboxes } from "./holders.ts";
 import { poolPaths } from "./paths.ts";
 
@@ -45,15 +47,8 @@ export function isReadOnly(root: string): boolean {
   }
 }
 
-/** True when something is mounted exactly at `path`. */
-export function isMountPoint(path: string): boolean {
-  // The kernel writes blanks, tabs, newlines and backslashes of a path in octal.
-  const escaped = path.replace(/[ \t\n\\]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`);
-  return readFileSync("/proc/self/mountinfo", "utf8").includes(` ${escaped} `);
-}
-
 /**
- * Mounts the pool unless it is mounted, and makes sure of its quotas, of its directories, and that the mount is a shared one (mounts below it
+ * Mounts the pool unless it is mounted, and beside it what the runtimes keep for the boot (`mountRuntimeState`), and makes sure of its quotas, of its directories, and that the mount is a shared one (mounts below it
  * must reach the mount namespace that crun lives in on hybrid machines). Repeatable, and safe beside another process that does the same.
  */
 export async function mountPool(dataDir: string): Promise<void> {
@@ -68,6 +63,7 @@ export async function mountPool(dataDir: string): Promise<void> {
     // Held by sandboxes it would not come back: the kernel mounts what it has given up only when nobody uses it any more.
     if (hasFile && isPoolReadOnly(dataDir) && !isHeldBySandboxes(dataDir)) tryUnmount(paths.root);
     if (!isPoolMounted(dataDir)) await mountOnceFree(paths.image, paths.root);
+    mountRuntimeState(dataDir);
     // The disk below it is still full, or sandboxes hold it: what can be done without writing (ending them, releasing it) goes on.
     if (isPoolReadOnly(dataDir)) return;
     // The rest repairs what a process killed right after the mount, or an older version, has left undone.
@@ -155,10 +151,10 @@ export function quotaMode(root: string): "simple" | "full" | undefined {
 /** How long to wait for another process's mount namespace that has a copy of our mount (a container that is just starting, say). */
 const LOOP_GONE_MS = 2000;
 
-/** Unmounts the pool; its loop device closes the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
+/** Unmounts the pool and what was mounted with it; its loop device closes the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
 export async function unmountPool(dataDir: string): Promise<void> {
   const { image, lock: lockPath, root } = poolPaths(dataDir);
-  if (!isPoolMounted(dataDir)) return;
+  if (!isPoolMounted(dataDir)) return unmountRuntimeState(dataDir);
   const lock = await lockFile(lockPath);
   try {
     // Something may have the pool open for a moment (a scanner, a command that ends just now).
@@ -170,6 +166,7 @@ export async function unmountPool(dataDir: string): Promise<void> {
         await Bun.sleep(100);
       }
     }
+    unmountRuntimeState(dataDir);
     for (let waited = 0; waited < LOOP_GONE_MS && findLoop(image) !== undefined; waited += 20) await Bun.sleep(20);
   } catch (error) {
     if (!hasErrno(error, "EBUSY")) throw fromErrno(`unmount the storage pool ${root}`, error);

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, unlinkSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, type Clock } from "@boxyard/core";
 import { addRootMounts, type RootMounts } from "../rootfs/mounts.ts";
@@ -16,7 +16,7 @@ const LOG_BYTES = 2_000;
 export interface CreateOptions {
   /** Name of the container. */
   readonly id: string;
-  /** Directory with config.json. */
+  /** Directory with config.json, `<root>/<id>`. */
   readonly bundle: string;
   /** Cgroups to start in, the v2 one first; every process of the sandbox is born in them. */
   readonly cgroups: readonly string[];
@@ -73,7 +73,8 @@ export class OciRuntime {
     const { child } = options;
     const code = await (child ? child.goOn(program, top, CREATE_MS) : this.forkServer.run(program, { cgroup: top, limitMs: CREATE_MS }));
     if (code !== 0) throw failure("create", code, logFile);
-    return Number(await readFile(pidFile, "utf8"));
+    // From memory (`mountRuntimeState`): a thread to wait for it takes more.
+    return Number(readFileSync(pidFile, "utf8"));
   }
 
   /** True while a created container waits for its start. */
@@ -91,9 +92,9 @@ export class OciRuntime {
     unlinkSync(fifo);
   }
 
-  /** Forgets the container: only files, for its processes end with their cgroup. Repeatable. */
+  /** Forgets the container and its bundle: only files, for its processes end with their cgroup. Repeatable. */
   async forget(id: string): Promise<void> {
-    await rm(join(this.root, containerName(id)), { recursive: true, force: true });
+    for (const name of [containerName(id), id]) await rm(join(this.root, name), { recursive: true, force: true });
   }
 
   private fifo(id: string): string {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
+import { runtimeStateIn } from "../runtime/state-mount.ts";
 
 /** Where this driver keeps things below the data directory. The only place that spells these names. */
 export class DataPaths {
@@ -32,13 +33,13 @@ export class DataPaths {
     return join(this.hostFacts(id), "init-key");
   }
 
-  /** State of the OCI runtime (`--root`). */
+  /** State of the OCI runtime (`--root`), which ends with the boot. */
   get runtime(): string {
-    return join(this.root, "run", "runtime");
+    return runtimeStateIn(this.root);
   }
 
-  /** The runtime's own directory of one sandbox. */
-  runtimeOf(id: SandboxId): string {
+  /** What the runtime reads of one sandbox, and what it answers. */
+  bundle(id: SandboxId): string {
     return join(this.runtime, id);
   }
 

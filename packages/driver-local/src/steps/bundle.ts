@@ -4,7 +4,7 @@ import type { Step } from "@boxyard/core";
 import { bundleConfig } from "../oci/config.ts";
 import type { CreateContext } from "../sandbox.ts";
 
-/** What the runtime reads (config.json) and what the agent reads (host/). All of it lies in the sandbox's directory, which has its own undo. */
+/** What the runtime reads (config.json) and what the agent reads (host/). Both go with the sandbox, whose removal is registered. */
 export const bundle: Step<CreateContext> = {
   name: "bundle",
   async run({ parts, spec, cgroup, record }) {
@@ -21,7 +21,9 @@ export const bundle: Step<CreateContext> = {
       },
       parts.machine,
     );
-    writeFileSync(join(parts.paths.sandbox(spec.sandboxId), "config.json"), JSON.stringify(config), { mode: 0o600 });
+    const directory = parts.paths.bundle(spec.sandboxId);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writeFileSync(join(directory, "config.json"), JSON.stringify(config), { mode: 0o600 });
     const limits = join(facts, "limits.json");
     // A boot hands the key over by itself.
     rmSync(parts.paths.initKey(spec.sandboxId), { force: true });

@@ -13,7 +13,7 @@ export const create: Step<CreateContext> = {
     const { parts, spec, cgroup, record } = ctx;
     const pid = await parts.runtime.create({
       id: spec.sandboxId,
-      bundle: parts.paths.sandbox(spec.sandboxId),
+      bundle: parts.paths.bundle(spec.sandboxId),
       cgroups: cgroup.directories,
       ...(ctx.child && { child: ctx.child }),
       input: `${JSON.stringify({ initKey: spec.agent.initKey })}\n`,
