@@ -121,8 +121,8 @@ async function killOne(text: string, target: ConnectionOptions): Promise<boolean
   }
 }
 
-/** A hundred copies, or much memory, on a slow disk. */
-export const FORK_MS = 600_000;
+/** How long a pause, a resume, a fork and the like may take: a hundred copies, or much memory, on a slow disk. */
+export const KEEP_MS = 600_000;
 
 export interface ForkOptions {
   readonly count: number;
@@ -131,20 +131,22 @@ export interface ForkOptions {
 
 export async function pause(text: string, options: { memory: boolean }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  const paused = await Sandbox.pause(id, { ...target, ...(options.memory ? {} : { keepMemory: false }) });
+  const pausing = Sandbox.pause(id, { ...target, ...(options.memory ? {} : { keepMemory: false }), requestTimeoutMs: KEEP_MS });
+  const paused = await whileShown(`pausing ${id}`, pausing);
   context.output.note(paused ? `sandbox ${id} is paused` : `sandbox ${id} was paused already`);
 }
 
 export async function resume(text: string, options: { timeout: number }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  await Sandbox.connect(id, { ...target, timeoutMs: options.timeout * 1000 });
+  const resuming = Sandbox.connect(id, { ...target, timeoutMs: options.timeout * 1000, requestTimeoutMs: KEEP_MS });
+  await whileShown(`resuming ${id}`, resuming);
   context.output.note(`sandbox ${id} runs`);
 }
 
 export async function fork(text: string, options: ForkOptions, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
   const { count, timeout: seconds } = options;
-  const forking = Sandbox.fork(id, { ...target, count, timeoutMs: seconds * 1000, requestTimeoutMs: FORK_MS });
+  const forking = Sandbox.fork(id, { ...target, count, timeoutMs: seconds * 1000, requestTimeoutMs: KEEP_MS });
   for (const { sandbox: copy, error } of await whileShown(`forking ${id}`, forking)) {
     if (copy) await context.output.line(copy.sandboxId);
     else {
@@ -156,7 +158,7 @@ export async function fork(text: string, options: ForkOptions, context: CliConte
 
 export async function rollback(text: string, snapshotId: string, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  await whileShown(`rolling ${id} back`, Sandbox.rollback(id, snapshotId, { ...target, requestTimeoutMs: FORK_MS }));
+  await whileShown(`rolling ${id} back`, Sandbox.rollback(id, snapshotId, { ...target, requestTimeoutMs: KEEP_MS }));
   context.output.note(`sandbox ${id} goes on from ${snapshotId}`);
 }
 

@@ -7,7 +7,7 @@ import { EXIT } from "../errors.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
-import { FORK_MS } from "./sandbox-actions.ts";
+import { KEEP_MS } from "./sandbox-actions.ts";
 
 interface CreateOptions {
   readonly name?: string;
@@ -50,7 +50,7 @@ async function create(text: string, { name, memory }: CreateOptions, context: Cl
   const target = await connection(context);
   const id = await resolveSandbox(text, target);
   const wish = { ...(name !== undefined && { name }), ...(memory ? {} : { keepMemory: false }) };
-  const making = Sandbox.createSnapshot(id, { ...target, ...wish, requestTimeoutMs: FORK_MS });
+  const making = Sandbox.createSnapshot(id, { ...target, ...wish, requestTimeoutMs: KEEP_MS });
   await context.output.line((await whileShown(`keeping the state of ${id}`, making)).snapshotId);
 }
 
