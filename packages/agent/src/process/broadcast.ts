@@ -177,7 +177,11 @@ export class Broadcast<End> {
 }
 
 function lagged(): AppError {
-  return new AppError("aborted", "this reader took the output too slowly and was let go; the process goes on", { reason: "reader_lagged" });
+  return new AppError(
+    "aborted",
+    "this client read the output too slowly, so its stream was ended; the process goes on, and can be connected to again",
+    { reason: "reader_lagged" },
+  );
 }
 
 /** One reader's place. `next` is asked again only when what it gave has been taken; that is what counts as received. */
@@ -199,7 +203,7 @@ export class Reader<End> {
     this.offset = offset;
   }
 
-  /** The next delivery; undefined after the end. Rejects when the reader was let go for being too slow. */
+  /** The next delivery; undefined after the end. Rejects when the stream was ended because its reader was too slow. */
   async next(): Promise<Delivery<End> | undefined> {
     if (this.given > 0) {
       this.offset += this.given;

@@ -19,7 +19,7 @@ import { close, hasErrno, O, open } from "../sys/libc.ts";
 import type { SnapshotSource } from "./snapshot-files.ts";
 
 function sourceOf({ from }: { readonly from?: SnapshotSource | undefined }): SnapshotSource {
-  if (!from) throw new AppError("internal", "a start from a snapshot without one");
+  if (!from) throw new AppError("internal", "the spec of a start from a snapshot names no snapshot");
   return from;
 }
 

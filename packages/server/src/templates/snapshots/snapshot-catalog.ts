@@ -81,7 +81,8 @@ export class SnapshotCatalog {
     });
     await templates.load();
     const made = templates.get(templateId)?.versions.find((version) => version.buildId === buildId);
-    if (!made) throw new AppError("aborted", "The snapshot was deleted at once", { reason: "snapshot_not_found" });
+    if (!made)
+      throw new AppError("aborted", "The snapshot was deleted while it was being made; make another", { reason: "snapshot_not_found" });
     return listed([made]);
   }
 
