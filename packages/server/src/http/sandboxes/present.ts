@@ -1,5 +1,6 @@
 import { ENVD_VERSION } from "@boxyard/spec";
 import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
+import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
 import type { SandboxServices } from "./services.ts";
@@ -27,8 +28,11 @@ export function presentSandbox(record: SandboxRecord, { tokens, config }: Sandbo
   };
 }
 
+/** Throws `not_found` for a sandbox that clients cannot see. */
 export function presentListed(record: SandboxRecord): ListedSandbox {
   const { facts, settings } = record;
+  const state = visibleState(record.state);
+  if (state === undefined) throw sandboxNotFound(record.id);
   return {
     templateID: record.templateId,
     sandboxID: record.id,
@@ -40,8 +44,7 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
     memoryMB: Math.round(facts.resources.memoryBytes / 2 ** 20),
     diskSizeMB: Math.round(facts.resources.diskBytes / 2 ** 20),
     metadata: settings.metadata,
-    // Nothing that clients cannot see gets here; the one exception is a repeated create of a sandbox that has ended since.
-    state: visibleState(record.state) ?? "running",
+    state,
     envdVersion: ENVD_VERSION,
   };
 }
@@ -62,6 +65,6 @@ export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     // How it was paused is known once it is.
-    ...(visibleState(record.state) === "paused" && record.state !== "pausing" && settings.pauseMode && { pauseMode: settings.pauseMode }),
+    ...(record.state !== "pausing" && visibleState(record.state) === "paused" && settings.pauseMode && { pauseMode: settings.pauseMode }),
   };
 }
