@@ -20,6 +20,9 @@ const WAYS: Readonly<Record<Kept, { readonly first?: (ask: Ask) => Promise<ApiRe
   pause: { ask: (ask) => ask("pause") },
   resume: { first: pauseToDisk, ask: (ask) => ask("resume") },
   snapshot: { ask: (ask) => ask("snapshots") },
+  setEgress: {
+    ask: () => platform().api({ method: "PUT", path: `/sandboxes/${sandbox.id}/network`, body: { allow_internet_access: false } }),
+  },
 };
 
 /** So that the next resume reads the image. */

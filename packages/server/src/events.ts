@@ -70,6 +70,9 @@ export class Events {
   snapshotNotRemoved(snapshot: string, error: unknown): void {
     this.logger.error({ snapshot, err: error }, "snapshot could not be removed; it will be tried again");
   }
+  egressFailed(of: Subject, error: unknown): void {
+    this.logger.warn({ ...named(of), err: error }, "rules of what may leave the sandbox not changed; they are as before");
+  }
   ended(of: Subject, cause: EndCause): void {
     this.logger.info({ ...named(of), cause }, "sandbox ended");
   }

@@ -43,6 +43,10 @@ test("what cannot be done is 501 with the reason, and the sandbox stays as it wa
     expect([verb, status, answer.message]).toEqual([verb, 501, message]);
   }
   expect((await s.call("GET", path)).body).toEqual(before);
+  for (const verb of ["snapshots", "fork"]) {
+    expect([verb, (await s.call("POST", `${path}/${verb}`, {})).status]).toEqual([verb, 501]);
+    expect((await s.call("GET", path)).body).toEqual(before);
+  }
 });
 
 test("the policy of a create reaches the driver anyway", async () => {

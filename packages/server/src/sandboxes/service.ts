@@ -25,6 +25,7 @@ import { removalFailure, sandboxNotFound } from "./problems.ts";
 import type { CreateTemplate } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
 import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
+import { setEgress } from "./transitions/set-egress.ts";
 import type { Liveness } from "./upkeep/liveness.ts";
 import type { Sampler } from "./upkeep/sampler.ts";
 import { visibleState } from "./visible-state.ts";
@@ -101,9 +102,7 @@ export class SandboxService {
 
   /** A sandbox that clients can see. Throws `not_found`. */
   get(teamId: TeamId, id: SandboxId): SandboxRecord {
-    const { record } = this.own(teamId, id);
-    if (visibleState(record.state) === undefined) throw sandboxNotFound(id);
-    return record;
+    return this.visible(teamId, id).record;
   }
 
   /** True when the sandbox runs and its agent no longer answers. */
@@ -140,8 +139,7 @@ export class SandboxService {
   /** Resumes a paused sandbox. One that runs: `aborted`, reason `already_running`. */
   async resume(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<SandboxRecord> {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
-    const sandbox = this.own(teamId, id);
-    if (visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    const sandbox = this.visible(teamId, id);
     try {
       return await this.runResume(sandbox, { timeoutMs: seconds * 1000, memory });
     } catch (error) {
@@ -152,8 +150,7 @@ export class SandboxService {
 
   /** Keeps a running sandbox and ends what runs of it. When that fails the sandbox runs on: `unavailable`, reason `pause_failed`. */
   async pause(teamId: TeamId, id: SandboxId, memory: boolean): Promise<void> {
-    const sandbox = this.own(teamId, id);
-    if (visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    const sandbox = this.visible(teamId, id);
     if (this.parts.driver.capabilities.checkpoint === "none")
       throw cannotHere("Sandboxes cannot be paused on this server", "no_checkpoint");
     try {
@@ -198,23 +195,13 @@ export class SandboxService {
   }
 
   /**
-   * Replaces the rules of what may leave a running sandbox, at once. The store is written first: should this server die here, the next one
-   * enforces what is written when it adopts the sandbox.
+   * Replaces the rules of what may leave a running sandbox, at once. When that fails, they are as before. Throws `not_found`.
    */
   async setEgress(teamId: TeamId, id: SandboxId, egress: EgressPolicy): Promise<void> {
     const { engine, driver } = this.parts;
     if (!driver.capabilities.network)
       throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");
-    await this.whileRunning(teamId, id, async (sandbox) => {
-      const before = sandbox.record.settings;
-      await engine.change(sandbox, { settings: { ...before, egress } });
-      try {
-        await driver.setNetwork(sandbox.handle, egress);
-      } catch (error) {
-        await engine.change(sandbox, { settings: before });
-        throw error;
-      }
-    });
+    await engine.run(this.visible(teamId, id), setEgress, { egress });
   }
 
   /** Log lines of a sandbox, also of one that has ended. */
@@ -260,9 +247,13 @@ export class SandboxService {
 
   /** Works on a running sandbox in its turn: nothing else happens to it meanwhile. Throws `not_found`. */
   private async whileRunning<T>(teamId: TeamId, id: SandboxId, work: (sandbox: Sandbox) => Promise<T>): Promise<T> {
-    const sandbox = this.own(teamId, id);
-    if (visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    const sandbox = this.visible(teamId, id);
     return this.parts.engine.whileRunning(sandbox, () => work(sandbox));
+  }
+
+  /** One that clients can see. */
+  private visible(teamId: TeamId, id: SandboxId): Sandbox {
+    return this.parts.engine.sandboxes.visibleOf(teamId, id);
   }
 
   private own(teamId: TeamId, id: SandboxId): Sandbox {

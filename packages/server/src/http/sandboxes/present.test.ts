@@ -3,8 +3,8 @@ import type { SandboxState } from "@boxyard/core";
 import { sampleRecord } from "../../store/sample-record.ts";
 import { presentListed } from "./present.ts";
 
-/** What clients are told of each state; of one that they cannot see, that there is no such sandbox. */
-const TOLD = {
+/** What clients see of each state; where they cannot see the sandbox, the error is that there is none. */
+const SHOWN = {
   creating: "sandbox_not_found",
   running: "running",
   snapshotting: "running",
@@ -16,7 +16,7 @@ const TOLD = {
   dead: "sandbox_not_found",
 } as const satisfies Readonly<Record<SandboxState, string>>;
 
-function told(state: SandboxState): string {
+function shown(state: SandboxState): string {
   try {
     return presentListed(sampleRecord({ state })).state;
   } catch (error) {
@@ -24,7 +24,7 @@ function told(state: SandboxState): string {
   }
 }
 
-test("each state is told as it is", () => {
-  const states = Object.keys(TOLD) as SandboxState[];
-  expect(Object.fromEntries(states.map((state) => [state, told(state)]))).toEqual(TOLD);
+test("each state is shown as it is", () => {
+  const states = Object.keys(SHOWN) as SandboxState[];
+  expect(Object.fromEntries(states.map((state) => [state, shown(state)]))).toEqual(SHOWN);
 });

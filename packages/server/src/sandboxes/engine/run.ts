@@ -1,4 +1,4 @@
-import { Cleanup, runSteps, type Step, type StepObserver } from "@boxyard/core";
+import { Cleanup, runSteps, type SandboxState, type Step, type StepObserver } from "@boxyard/core";
 import type { SandboxChange } from "../../store/index.ts";
 import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -58,7 +58,7 @@ function intentOf<Input, Context extends TransitionContext>(transition: Transiti
   return {
     name: INTENT,
     async run(context) {
-      await write(context.sandbox, { ...transition.intent?.(context), state: via }, { first: "memory", ignoresStore });
+      await write(context.sandbox, { ...transition.intent?.(context), ...moveTo(context, via) }, { first: "memory", ignoresStore });
       transition.begun?.(context);
     },
   };
@@ -67,9 +67,15 @@ function intentOf<Input, Context extends TransitionContext>(transition: Transiti
 function resultOf<Input, Context extends TransitionContext>(transition: Transition<Input, Context>, write: Write): Step<Context> {
   return {
     name: RESULT,
-    run: (context) => write(context.sandbox, { ...transition.result?.(context), state: transition.to }, { first: "store" }),
+    async run(context) {
+      const change = { ...transition.result?.(context), ...moveTo(context, transition.to) };
+      if (Object.keys(change).length > 0) await write(context.sandbox, change, { first: "store" });
+    },
   };
 }
+
+/** A transition that stays in a state changes the record alone: that is no move. */
+const moveTo = ({ sandbox }: { readonly sandbox: Sandbox }, state: SandboxState) => (sandbox.state === state ? {} : { state });
 
 /** The deed is done, and only the store does not know: a restart finds `via` until it is told, and finishes. */
 function goOn(sandbox: Sandbox, change: SandboxChange, write: Write): Promise<void> {
@@ -79,7 +85,7 @@ function goOn(sandbox: Sandbox, change: SandboxChange, write: Write): Promise<vo
 /** The record as it was before the intent. A store that does not take it is told again with the next change; a restart finds `via` until then. */
 async function goBack(sandbox: Sandbox, before: Sandbox["record"], write: Write): Promise<void> {
   const { state, endAt, incarnation, settings } = before;
-  await write(sandbox, { state, endAt, incarnation, settings }, { first: "memory", ignoresStore: true });
+  await write(sandbox, { ...moveTo({ sandbox }, state), endAt, incarnation, settings }, { first: "memory", ignoresStore: true });
 }
 
 /** A removal is never given up; anything else ends with its caller, its limit, or the sandbox's removal. */

@@ -22,7 +22,8 @@ export type OnFailure = "return" | "remove" | "retry";
 
 /**
  * One way in which a sandbox changes its state: `from` → `via` → `to`. The engine writes `via` to the store before the first step and `to`
- * after the last one, so that a restarted server knows what was going on (`transitions/adopt.ts` has its answer for each `via`).
+ * after the last one, so that a restarted server knows what was going on (`transitions/adopt.ts` has its answer for each `via`). Where all three are the
+ * same state it changes the record alone: `intent` gives what is written before the first step.
  */
 export interface Transition<Input, Context extends TransitionContext> {
   readonly name: string;

@@ -3,10 +3,11 @@ import { createTransition } from "./create.ts";
 import { kill } from "./kill.ts";
 import { pause } from "./pause.ts";
 import { resume } from "./resume.ts";
+import { setEgress } from "./set-egress.ts";
 import { snapshot } from "./snapshot.ts";
 
 /** Every transition there is: the table that the fault suite, the crash suite and the check of the legal moves run over. */
-export const TRANSITIONS = { create: createTransition, kill, pause, resume, snapshot } as const satisfies Readonly<
+export const TRANSITIONS = { create: createTransition, kill, pause, resume, setEgress, snapshot } as const satisfies Readonly<
   Record<string, AnyTransition>
 >;
 
