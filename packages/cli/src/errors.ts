@@ -29,14 +29,24 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",
   sandbox_ended: "It was killed or its time was up; `--timeout` of `sandbox create` gives it longer.",
   sandbox_not_running: "`boxyard sandbox list` shows the sandboxes there are.",
-  not_enough_space: "Remove files in the sandbox, its disk is full; or build its template with a larger --disk.",
+  not_enough_space:
+    "Remove files in the sandbox, or build its template with a larger --disk; if its disk is not full, the server's machine is short of disk (`boxyard doctor`).",
 };
 
 /** Lines to print for an error: what failed, and what to do about it. Errors of the SDK and of our own have a `reason`. */
 export function explain(error: unknown): string[] {
   const lines = [error instanceof Error ? error.message : String(error)];
-  const { reason, requestId, details } = error as { reason?: unknown; requestId?: unknown; details?: { hint?: unknown } };
-  const hint = details?.hint ?? (typeof reason === "string" ? NEXT_STEP[reason] : undefined);
+  const { reason, requestId, details, code } = error as {
+    reason?: unknown;
+    requestId?: unknown;
+    details?: { hint?: unknown };
+    code?: unknown;
+  };
+  const ours =
+    code === "ENOSPC" || code === "EDQUOT"
+      ? "The disk of this machine that it was to be written to is full: make room there, then try again."
+      : undefined;
+  const hint = details?.hint ?? (typeof reason === "string" ? NEXT_STEP[reason] : ours);
   if (typeof hint === "string") lines.push(hint);
   if (typeof requestId === "string") lines.push(`(request ${requestId})`);
   return lines;

@@ -13,7 +13,7 @@ import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
-import { storeFault } from "./store-fault.ts";
+import { isDiskFull, storeFault } from "./store-fault.ts";
 import { finishPutBack, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
@@ -78,7 +78,7 @@ export class SqlStore implements Store {
       if (hadPlain && "file" in place) await forgetOldPages(sql);
     } catch (error) {
       await sql.close().catch(() => {});
-      throw storeFault(error, nameOf(place)) ?? error;
+      throw storeFault(error, nameOf(place), "file" in place && place.file !== ":memory:" && isDiskFull(place.file)) ?? error;
     }
     const health = new StoreHealth();
     if ("url" in place) return new SqlStore(new PostgresSession(sql, health), health, place, node, secrets);

@@ -1,3 +1,5 @@
+import { statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import { AppError, isAppError } from "@boxyard/core";
 
 /** Codes of what keeps a store from working, in SQLite and in PostgreSQL (its documentation, appendix A). */
@@ -11,18 +13,27 @@ interface DatabaseError {
   readonly errno?: unknown;
 }
 
+/** SQLite needs more than this for anything that it writes. */
+const LEAST_FREE_BYTES = 64 * 1024;
+
+/** True when the disk of a store's file is full: SQLite then calls most of what fails an error of input and output. */
+export function isDiskFull(file: string): boolean {
+  const { bavail, bsize } = statfsSync(dirname(file));
+  return bavail * bsize < LEAST_FREE_BYTES;
+}
+
 /**
  * What an error of the database means to the operator, and what to do; undefined if it is about one statement, not about the store.
- * `where` names the store.
+ * `where` names the store; `isFull`: there is no room on its disk.
  */
-export function storeFault(error: unknown, where = "The server's store"): AppError | undefined {
+export function storeFault(error: unknown, where = "The server's store", isFull = false): AppError | undefined {
   const { code, errno } = error as DatabaseError;
   const codes = [code, errno].filter((value): value is string => typeof value === "string");
   const is = (pattern: RegExp) => codes.some((value) => pattern.test(value));
   const said = error instanceof Error ? error.message : String(error);
   const fault = (reason: string, message: string, kind: "unavailable" | "data_loss" = "unavailable") =>
     new AppError(kind, message, { reason, cause: error });
-  if (is(FULL)) return fault("store_full", `${where} has no room left on its disk; make some`);
+  if (is(FULL) || (isFull && is(AWAY))) return fault("store_full", `${where} has no room left on its disk; make some`);
   if (is(BROKEN))
     return fault(
       "store_broken",

@@ -126,7 +126,9 @@ export class CapacityGate {
     const { memoryBytes, diskBytes, processes } = this.sumWith(wanted);
     if (memoryBytes > capacity.memoryFreeBytes) throw refusal("memory", "BOXYARD_RESERVE_MEMORY");
     if (processes > capacity.processesFree) throw refusal("processes", "BOXYARD_RESERVE_PROCESSES");
-    if (diskBytes > capacity.diskFreeBytes) throw refusal("disk space of the pool", "BOXYARD_RESERVE_POOL and BOXYARD_RESERVE_DISK");
+    if (diskBytes > capacity.diskFreeBytes) {
+      throw refusal("disk space of the pool", "BOXYARD_RESERVE_POOL and BOXYARD_RESERVE_DISK", OR_MAKE_ROOM);
+    }
   }
 }
 
@@ -142,10 +144,13 @@ export function isNoRoom(error: unknown): error is AppError {
   return error instanceof AppError && error.reason === "sandbox_capacity_unavailable";
 }
 
-function refusal(what: string, settings: string): AppError {
+/** Others may have filled it. */
+const OR_MAKE_ROOM = ", or make room on the machine's disk ('boxyard doctor' says which is short)";
+
+function refusal(what: string, settings: string, more = ""): AppError {
   return new AppError(
     "unavailable",
-    `There is no room for another sandbox: the ${what} would not suffice; end some (limits: ${settings})`,
+    `There is no room for another sandbox: the ${what} would not suffice; end some${more} (limits: ${settings})`,
     {
       reason: "sandbox_capacity_unavailable",
       details: { retryAfter: RETRY_AFTER_S },

@@ -5,7 +5,7 @@ import type { TemplateVersion } from "../../store/index.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { Engine, RunInTurn } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
-import { mayWorkLater } from "../problems.ts";
+import { failedVerb } from "../failed-verb.ts";
 import { pause } from "../transitions/pause.ts";
 import { resume } from "../transitions/resume.ts";
 
@@ -71,8 +71,5 @@ function failure({ id, state }: Sandbox, error: unknown): AppError {
   }
   if (error instanceof AppError && ["not_found", "aborted", "canceled", "unimplemented"].includes(error.code)) return error;
   const how = state === "running" ? "runs on as it was" : "is paused as it was";
-  const why = error instanceof AppError ? error.message : "the server's log says why";
-  const shouldRetry = mayWorkLater(error);
-  const message = `The sandbox could not be rolled back and ${how}: ${why}`;
-  return new AppError("unavailable", message, { reason: "rollback_failed", details: { shouldRetry }, cause: error });
+  return failedVerb(`The sandbox could not be rolled back and ${how}`, "rollback_failed", error);
 }

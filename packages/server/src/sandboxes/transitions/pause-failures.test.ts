@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { AppError } from "@boxyard/core";
+import { storeFault } from "../../store/store-fault.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
 /** An agent may stand still before it is asked to stop its commands, or after it has stopped them. */
@@ -43,4 +44,14 @@ test("a pause for which there is no room says so, and may be sent again", async 
   expect([status, headers.get("should-retry")]).toEqual([503, "true"]);
   expect(body.message).toBe("The sandbox could not be paused and runs on: the storage pool has room for 3 MiB");
   expect((await s.call("GET", `/sandboxes/${id}`)).body.state).toBe("running");
+});
+
+test.each(["pause", "snapshots", "fork"])("with a store that is full, '%s' says so by its code, and may be sent again", async (verb) => {
+  await using s = await TestServer.start();
+  const id = (await s.create()).sandboxID;
+  const full = storeFault(Object.assign(new Error("full"), { code: "SQLITE_FULL" }));
+  s.server.context.store.updateSandbox = () => Promise.reject(full);
+  const { status, headers, body } = await s.call("POST", `/sandboxes/${id}/${verb}`, {});
+  expect([status, headers.get("should-retry"), headers.get("retry-after"), body.error_code]).toEqual([503, "true", "1", "store_full"]);
+  expect(body.message).toContain("has no room left on its disk; make some");
 });

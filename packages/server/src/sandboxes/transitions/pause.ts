@@ -2,7 +2,7 @@ import { AppError, type SandboxState, type Step } from "@boxyard/core";
 import type { PauseMode } from "../../store/index.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
-import { mayWorkLater } from "../problems.ts";
+import { failedVerb } from "../failed-verb.ts";
 
 /** From the freeze to the last byte on the disk, with much memory on a slow one. */
 const PAUSE_MS = 10 * 60_000;
@@ -81,8 +81,5 @@ export function pauseFailure(error: unknown, state: SandboxState): AppError {
   if (state === "paused") {
     return new AppError("internal", "The sandbox is paused, but the store did not take it", { reason: "pause_not_stored", cause: error });
   }
-  const shouldRetry = mayWorkLater(error);
-  const why = error instanceof AppError ? error.message : "the server's log says why";
-  const message = `The sandbox could not be paused and runs on: ${why}`;
-  return new AppError("unavailable", message, { reason: "pause_failed", details: { shouldRetry }, cause: error });
+  return failedVerb("The sandbox could not be paused and runs on", "pause_failed", error);
 }

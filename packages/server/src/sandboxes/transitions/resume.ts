@@ -3,7 +3,7 @@ import { AppError, type Step } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
 import { isNoRoom } from "../create/capacity-gate.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
-import { mayWorkLater } from "../problems.ts";
+import { failedVerb } from "../failed-verb.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
 
 /** Much memory from a slow disk, and the agent's answer. */
@@ -79,6 +79,5 @@ function bodyOf({ parts, sandbox, memory, from }: ResumeContext): InitBody {
 export function resumeFailure(error: unknown): AppError {
   if (isNoRoom(error)) return error;
   if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
-  const message = `The sandbox could not be resumed and stays paused: ${error instanceof AppError ? error.message : "the server's log says why"}`;
-  return new AppError("unavailable", message, { reason: "resume_failed", details: { shouldRetry: mayWorkLater(error) }, cause: error });
+  return failedVerb("The sandbox could not be resumed and stays paused", "resume_failed", error);
 }

@@ -2,7 +2,7 @@ import { AppError, isAppError, type Step } from "@boxyard/core";
 import type { CaptureOptions } from "@boxyard/driver";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
-import { mayWorkLater } from "../problems.ts";
+import { failedVerb } from "../failed-verb.ts";
 
 /** Much memory, on a slow disk. */
 const SNAPSHOT_MS = 10 * 60_000;
@@ -51,8 +51,5 @@ export function captureFailure(what: "forked" | "snapshotted", id: string, error
     return new AppError("aborted", message, { reason: "not_running", cause: error });
   }
   if (error instanceof AppError && ["not_found", "aborted", "canceled", "unimplemented"].includes(error.code)) return error;
-  const shouldRetry = mayWorkLater(error);
-  const why = error instanceof AppError ? error.message : "the server's log says why";
-  const message = `The sandbox could not be ${what} and runs on: ${why}`;
-  return new AppError("unavailable", message, { reason: "snapshot_failed", details: { shouldRetry }, cause: error });
+  return failedVerb(`The sandbox could not be ${what} and runs on`, "snapshot_failed", error);
 }
