@@ -1,17 +1,33 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 
-/** Writes a file so that a reader, or we after a crash, see the old content or the new one, never a part. */
+/**
+ * Writes a file so that a reader, or we after a crash, see the old content or the new one, never a part. One that has this content and mode is left
+ * alone: a machine whose disk is full can still be set up again. A failure leaves nothing.
+ */
 export function writeWhole(path: string, text: string, mode = 0o644): void {
+  if (isWritten(path, text, mode)) return;
   const aside = `${path}.new`;
-  const fd = openSync(aside, "w", mode);
   try {
-    writeSync(fd, text);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
+    const fd = openSync(aside, "w", mode);
+    try {
+      writeSync(fd, text);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    chmodSync(aside, mode);
+    renameSync(aside, path);
+  } catch (error) {
+    rmSync(aside, { force: true });
+    throw error;
   }
-  chmodSync(aside, mode);
-  renameSync(aside, path);
+}
+
+const PERMISSIONS = 0o7777;
+
+function isWritten(path: string, text: string, mode: number): boolean {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() === true && (stat.mode & PERMISSIONS) === mode && readFileSync(path, "utf8") === text;
 }
 
 /** A JSON file that we wrote earlier; undefined when it is missing or not of this version, which means: make it again. */

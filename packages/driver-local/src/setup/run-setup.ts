@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { AppError, wrapError } from "@boxyard/core";
-import { makePrivateDirectory } from "@boxyard/core/node";
+import { errnoOf, makePrivateDirectory } from "@boxyard/core/node";
 import { lockFile } from "../sys/file-lock.ts";
 import { setupStages } from "./stages/index.ts";
 import { readDone, writeDone } from "./stamp.ts";
@@ -54,9 +54,14 @@ async function runStage(stage: Stage, config: SetupConfig, reporter: Reporter): 
     writeDone(config, stage.name, key);
   } catch (error) {
     reporter.end(stage, performance.now() - startedAt, error);
-    throw wrapError(`setup of ${stage.title}`, error);
+    throw wrapError(`setup of ${stage.title}`, errnoOf(error) === "ENOSPC" ? diskFull(config.dataDir, error) : error);
   }
   reporter.end(stage, performance.now() - startedAt);
+}
+
+function diskFull(dataDir: string, cause: unknown): AppError {
+  const message = `there is no room left on the disk of ${dataDir}: make some, then run 'boxyard up -d' (or 'boxyard setup') again; it goes on from here`;
+  return new AppError("resource_exhausted", message, { reason: "disk_full", cause });
 }
 
 /** Root's alone: sandboxes get what they need of it by mounts that are made as root. */
