@@ -75,6 +75,7 @@ describe("refused is", () => {
     const theirs = (await s.call("POST", `/sandboxes/${other}/snapshots`, {})).body.snapshotID;
     expect([(await rollback(theirs)).status, (await rollback("base")).status, (await rollback("absent")).status]).toEqual([400, 400, 404]);
     expect((await rollback("", id)).status).toBe(400);
+    expect((await rollback("absent")).body.message).toBe("snapshot 'absent' not found");
     expect((await rollback(snapshotID, newSandboxId())).status).toBe(404);
     expect([work(), (await detail()).state]).toEqual(["bad", "running"]);
   });

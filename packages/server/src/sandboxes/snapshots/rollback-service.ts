@@ -34,7 +34,7 @@ export class RollbackService {
   async rollback(teamId: TeamId, id: SandboxId, snapshotId: string): Promise<void> {
     const { engine, templates, events } = this.parts;
     const sandbox = engine.sandboxes.visibleOf(teamId, id);
-    const from = refOf(sandbox, templates.resolve(teamId, snapshotId, "snapshotID"));
+    const from = refOf(sandbox, versionOf(templates, teamId, snapshotId));
     await engine.inTurn(sandbox, (run) => this.goBack(sandbox, from, run));
     events.rolledBack(sandbox.record, from.snapshot);
   }
@@ -52,6 +52,16 @@ export class RollbackService {
       if (hasRoom && sandbox.state === "paused") await run(resume, { timeoutMs, memory }, { hasRoom }).catch(() => {});
       throw failure(sandbox, error);
     }
+  }
+}
+
+function versionOf(templates: Templates, teamId: TeamId, snapshotId: string): TemplateVersion {
+  try {
+    return templates.resolve(teamId, snapshotId, "snapshotID");
+  } catch (error) {
+    if (!(error instanceof AppError && error.reason === "template_not_found")) throw error;
+    const message = `snapshot '${snapshotId.slice(0, 200)}' not found`;
+    throw new AppError("not_found", message, { reason: "snapshot_not_found", cause: error });
   }
 }
 
