@@ -11,6 +11,7 @@ import type { GenerationFile } from "./generation.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf } from "./mounts.ts";
 import { mendOpenFiles } from "./open-files.ts";
+import { checkPagesIn } from "./page-images.ts";
 import { checkLocksIn } from "./posix-locks.ts";
 import { checkPrograms } from "./programs.ts";
 import type { RoomClaim } from "./room-for-memory.ts";
@@ -103,6 +104,7 @@ export async function dumpMemory(
   await Promise.all([ended, writeEarly(images, parts.forkServer, ended)]);
   const missing = ESSENTIAL.find((name) => !existsSync(join(images, name)));
   if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
+  checkPagesIn(images);
   checkLocksIn(images);
   checkPrograms(images);
   mendOpenFiles(images);

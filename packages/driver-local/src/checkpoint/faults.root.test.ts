@@ -163,10 +163,11 @@ describe("a pause or a resume that is cut off", () => {
       await goesOn(await counting());
     });
 
+    const IMAGES = 'echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/"';
     /** Does it to CRIU itself, and to nothing that CRIU has started, when every process of the sandbox stands still by CRIU. */
-    const whileSeized = (deed: string) => `
+    const whileSeized = (deed: string, moment = "network-lock") => `
 echo '#!/bin/sh
-[ $CRTOOLS_SCRIPT_ACTION != network-lock ] || ${deed} $PPID' >"$0.script"
+[ $CRTOOLS_SCRIPT_ACTION != ${moment} ] || ${deed} $PPID' >"$0.script"
 chmod +x "$0.script"
 sleep 1000 &
 real "$@" --action-script "$0.script"`;
@@ -191,6 +192,7 @@ real "$@" --action-script "$0.script"`;
       ["lies", "exit 0"],
       ["hangs before it does anything", "exec sleep 1000"],
       ["is killed early", 'real "$@" & sleep 0.02; kill -9 0'],
+      ["lies about an image that is cut off", `(real "$@"); truncate -s 4096 "$(${IMAGES})"/pages-2.img; exit 0`],
       ["writes half an image", '(real "$@"); rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
     ])("%s: a pause fails, and the sandbox runs on", async (_how, text) => {
       const handle = await counting();
@@ -203,6 +205,9 @@ real "$@" --action-script "$0.script"`;
       ["lies", "exit 0"],
       ["hangs", "exec sleep 1000"],
       ["is killed", 'real "$@" & sleep 0.15; kill -9 0'],
+      ["is killed when the processes are there", whileSeized("kill -KILL", "post-restore")],
+      ["is stopped when the processes are there", whileSeized("kill -STOP", "post-restore")],
+      ["says that all is well and has left no process", '(real "$@" --pidfile "$0.pid"); kill -9 $(cat "$0.pid"); exit 0'],
     ])("%s: a resume fails, and the sandbox stays paused", async (_how, text) => {
       const handle = await counting();
       await pause(handle);

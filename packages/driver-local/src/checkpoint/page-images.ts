@@ -1,0 +1,71 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "@boxyard/core";
+
+/*
+ * CRIU's images of memory: a `pagemap` says which pages a `pages` file holds (criu/images/pagemap.proto). A pause whose pages are not all there could
+ * never be resumed, whatever CRIU has said.
+ */
+
+/** The smallest page of any machine: a file that holds less than so much for each page was cut off. */
+const PAGE_BYTES = 4_096;
+/** Two numbers that name the kind of image. */
+const HEAD_BYTES = 8;
+/** A map of more than a hundred thousand pieces is not read: the server would do nothing else meanwhile. */
+const MAX_BYTES = 2 ** 21;
+const HEAD_FIELD = { pagesId: 1 } as const;
+const FIELD = { fewPages: 2, flags: 4, pages: 5 } as const;
+/** The pages are in the file, and not in a parent's. */
+const PRESENT = 4;
+
+/** Throws `internal`, reason `checkpoint_failed`, when a file of pages is shorter than its map says, or a map is cut off. */
+export function checkPagesIn(images: string): void {
+  for (const name of readdirSync(images).filter((file) => /^pagemap-.*\.img$/.test(file))) {
+    const path = join(images, name);
+    if (statSync(path).size > MAX_BYTES) continue;
+    const { pagesId, pages } = readPagemap(readFileSync(path), name);
+    if (pages > 0 && sizeOf(join(images, `pages-${pagesId}.img`)) < pages * PAGE_BYTES) throw cutOff(`pages-${pagesId}.img`);
+  }
+}
+
+/** Which file the pages are in, and how many. `name`: of the map, for errors. */
+export function readPagemap(image: Buffer, name: string): { readonly pagesId: number; readonly pages: number } {
+  let pagesId: number | undefined;
+  let pages = 0;
+  for (let at = HEAD_BYTES; at < image.length; ) {
+    if (at + 4 > image.length) throw cutOff(name);
+    const end = at + 4 + image.readUInt32LE(at);
+    if (end > image.length) throw cutOff(name);
+    const fields = numbersIn(image, at + 4, end);
+    if (pagesId === undefined) pagesId = fields[HEAD_FIELD.pagesId];
+    else if (((fields[FIELD.flags] ?? PRESENT) & PRESENT) !== 0) pages += fields[FIELD.pages] ?? fields[FIELD.fewPages] ?? 0;
+    at = end;
+  }
+  if (pagesId === undefined) throw cutOff(name);
+  return { pagesId, pages };
+}
+
+const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0);
+
+/** Fields of a message that holds nothing but numbers, by their numbers. Addresses have fewer than 53 bits. */
+function numbersIn(bytes: Buffer, start: number, end: number): (number | undefined)[] {
+  const fields: (number | undefined)[] = [];
+  let at = start;
+  const next = () => {
+    let value = 0;
+    for (let scale = 1; at < end; scale *= 128) {
+      const byte = bytes[at++] as number;
+      value += (byte & 127) * scale;
+      if (byte < 128) break;
+    }
+    return value;
+  };
+  while (at < end) {
+    const tag = next();
+    fields[tag >> 3] = next();
+  }
+  return fields;
+}
+
+const cutOff = (name: string) =>
+  new AppError("internal", `CRIU has not written all of ${name}, whatever it says`, { reason: "checkpoint_failed" });
