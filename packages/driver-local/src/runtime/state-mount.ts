@@ -7,7 +7,7 @@ const OPTIONS = "mode=700,size=1g";
 
 /**
  * Where the runtimes of a data directory have what ends with the boot anyway: bundles and their own state. A file system in memory, because a
- * create makes twelve files there that the removal takes away again, and ext4 looks at each number of a file removed in the last minutes before
+ * create makes eight files and more there that the removal takes away again, and ext4 looks at each number of a file removed in the last minutes before
  * it takes a free one: with sandboxes coming and going that was a third of crun's CPU.
  */
 export const runtimeStateIn = (dataDir: string): string => `${dataDir}/run/runtime`;
