@@ -106,8 +106,7 @@ export async function dumpMemory(
   if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
   checkPagesIn(images);
   checkLocksIn(images);
-  checkPrograms(images);
-  mendOpenFiles(images);
+  checkPrograms(images, mendOpenFiles(images));
   // A restore reads them as the root of a sandbox; nobody else can walk to them.
   chmodSync(images, 0o755);
   for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);

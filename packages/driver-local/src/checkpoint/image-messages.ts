@@ -41,8 +41,11 @@ export function withMessages(image: Buffer, messages: readonly Buffer[]): Buffer
   return Buffer.concat([image.subarray(0, HEAD_BYTES), ...parts]);
 }
 
-/** The fields of a message, in order; repeated ones repeat. Throws `data_loss` when it is damaged. */
-export function fieldsIn(message: Buffer): Field[] {
+/** The fields of an image's first message, up to the first of number `last`. No more than those need be in `start`, the image's begin. */
+export const firstFieldsIn = (start: Buffer, last: number): Field[] => fieldsIn(start.subarray(HEAD_BYTES + LENGTH_BYTES), last);
+
+/** The fields of a message, in order, up to the first of number `last`; repeated ones repeat. Throws `data_loss` when it is damaged. */
+export function fieldsIn(message: Buffer, last?: number): Field[] {
   const fields: Field[] = [];
   for (let at = 0; at < message.length; ) {
     const tag = varintAt(message, at);
@@ -56,6 +59,7 @@ export function fieldsIn(message: Buffer): Field[] {
     const raw = message.subarray(at, end);
     if (wire === WIRE.bytes) fields.push({ number, bytes: message.subarray(bodyAt, end), raw });
     else fields.push({ number, ...(value && { value: value.value }), raw });
+    if (number === last) break;
     at = end;
   }
   return fields;

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bytesField, bytesIn, fieldsIn, messagesIn, numberField, withMessages } from "./image-messages.ts";
-import { memoryFiles, mendOpenFiles, moveSockets, OPEN_FILES } from "./open-files.ts";
+import { mendOpenFiles, moveSockets, OPEN_FILES } from "./open-files.ts";
 
 const images = mkdtempSync(join(tmpdir(), "boxyard-open-files-"));
 afterAll(() => rmSync(images, { recursive: true }));
@@ -25,17 +25,17 @@ const write = (...files: Buffer[]) => writeFileSync(path, withMessages(HEAD, fil
 const [TIMER, REGULAR, SOCKET, MEMORY] = [12, 3, 4, 20];
 const bodiesIn = (at: string, kind: number) => messagesIn(readFileSync(at)).flatMap((message) => bytesIn(fieldsIn(message), kind) ?? []);
 
-const timer = (seconds: number, nanoseconds: number, everySeconds: number, everyNanoseconds: number) =>
+const timer = (seconds: number, nanoseconds: number, everySeconds: number, everyNanoseconds: number, ticks = 1) =>
   numbers([
-    [5, 1],
+    [5, ticks],
     [7, seconds],
     [8, nanoseconds],
     [9, everySeconds],
     [10, everyNanoseconds],
   ]);
 
-test("a timer that repeats and has no time left goes on; others stay as they are", () => {
-  const others = [timer(0, 0, 0, 0), timer(3, 0, 1, 0), timer(0, 70, 0, 50)];
+test("a timer that repeats and has run out unread goes on; others stay as they are, and so those that the program has stopped", () => {
+  const others = [timer(0, 0, 0, 0), timer(3, 0, 1, 0), timer(0, 70, 0, 50), timer(0, 0, 5, 0, 0)];
   write(...[timer(0, 0, 0, 50_000_000), timer(0, 0, 2, 0), ...others].map((body, i) => file(i, TIMER, body)));
   mendOpenFiles(images);
   expect(bodiesIn(path, TIMER)).toEqual([timer(0, 1, 0, 50_000_000), timer(0, 1, 2, 0), ...others]);
@@ -78,7 +78,17 @@ test("sockets get the new address where they have the old one, and nothing else 
 
 test("files that are memory alone are found", () => {
   write(file(300, MEMORY, numbers([[1, 300]])), file(2, REGULAR, numbers([[1, 2]])));
-  expect(memoryFiles(images)).toEqual(new Set([300n]));
+  expect(mendOpenFiles(images)).toEqual(new Set([300n]));
+});
+
+test("more open files than the server reads at once are refused", () => {
+  // One message of nothing but a field that nobody knows, of 2 MiB in all.
+  const most = 2 ** 21;
+  write(bytesField(100, Buffer.alloc(most - HEAD.length - 4 - 5)));
+  expect(readFileSync(path)).toHaveLength(most);
+  mendOpenFiles(images);
+  truncateSync(path, most + 1);
+  expect(() => mendOpenFiles(images)).toThrow("too many files open");
 });
 
 test.each([
