@@ -19,7 +19,7 @@
  *   failed STEP ERRNO  the step that could not be made, or one of enum failure; the child has ended
  *
  * Each order to run or park has one answer of the last two, which is its last. Nothing here waits for one child. Children hold nothing of the fork server's open, and outlive it, but for parked ones. When the server has gone, the
- * fork server leaves.
+ * fork server leaves, or the kernel ends it (PR_SET_PDEATHSIG, which follows the thread that started it: the server's first).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -230,6 +230,8 @@ static int prepare(void) {
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);
   prctl(PR_SET_NAME, "fork-server");
+  /* Also of one that is stopped, and does not read that the server has gone. A server that has gone before this is seen by its socket. */
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid(); /* fails where it leads a session already */
   umask(022);
   if (chdir("/")) return -1;

@@ -12,7 +12,7 @@ const RETRY_MS = 1;
 
 type Socket = Awaited<ReturnType<typeof Bun.connect>>;
 
-/** One running fork server: its process and the socket to it. It ends when the socket is closed. */
+/** One running fork server: its process and the socket to it. It ends when the socket is closed, or this process ends. */
 export class Connection {
   private readonly fd: number;
   private readonly reader = new AnswerReader();
@@ -64,15 +64,11 @@ export class Connection {
     else this.socket?.unref();
   }
 
+  /** Ends the fork server, also one that does not read its socket any more. Programs that it has started go on. */
   close(): void {
+    this.child.kill("SIGKILL");
     if (this.socket) this.socket.end();
     this.leave();
-  }
-
-  /** Ends a fork server that does not read its socket any more. */
-  kill(): void {
-    this.child.kill("SIGKILL");
-    this.close();
   }
 
   private listen(): void {

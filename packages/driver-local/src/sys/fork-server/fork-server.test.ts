@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
@@ -242,8 +242,10 @@ test("the helper ignores signals, leads a session of its own, and keeps the serv
   expect(readFileSync(`/proc/${pid}/environ`, "utf8")).toBe("");
 });
 
-test("the helper ends with the server, parked children too, and holds nothing of the server's", async () => {
-  const script = `
+test.each(["runs", "is stopped"])(
+  "a helper that %s ends with the server, parked children too, and holds nothing of the server's",
+  async (how) => {
+    const script = `
     import { ChildProgram, ForkServer } from ${JSON.stringify(join(import.meta.dir, "index.ts"))};
     const listening = Bun.serve({ port: 0, fetch: () => new Response() });
     const server = new ForkServer(${JSON.stringify(BUILDS.plain)});
@@ -251,19 +253,21 @@ test("the helper ends with the server, parked children too, and holds nothing of
     while (!parked.isReady()) await Bun.sleep(1);
     console.log(server.pid);
     await new Promise(() => {});`;
-  const parent = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stdin: "ignore" });
-  const reader = parent.stdout.getReader();
-  const { value } = await reader.read();
-  const pid = Number(new TextDecoder().decode(value));
-  const [parked] = childrenOf(pid) as [number];
-  const links = (of: number) => readdirSync(`/proc/${of}/fd`).map((fd) => readlinkSync(`/proc/${of}/fd/${fd}`).replace(/\d+/, ""));
-  const nothing = ["/dev/null", "/dev/null", "/dev/null"];
-  expect(links(pid).sort()).toEqual([...nothing, "anon_inode:[signalfd]", "socket:[]", "socket:[]"]);
-  expect(links(parked).sort()).toEqual([...nothing, "socket:[]"]);
-  parent.kill("SIGKILL");
-  await parent.exited;
-  await eventually("the end of both", () => hasEnded(pid) && hasEnded(parked));
-});
+    const parent = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stdin: "ignore" });
+    const reader = parent.stdout.getReader();
+    const { value } = await reader.read();
+    const pid = Number(new TextDecoder().decode(value));
+    const [parked] = childrenOf(pid) as [number];
+    const links = (of: number) => readdirSync(`/proc/${of}/fd`).map((fd) => readlinkSync(`/proc/${of}/fd/${fd}`).replace(/\d+/, ""));
+    const nothing = ["/dev/null", "/dev/null", "/dev/null"];
+    expect(links(pid).sort()).toEqual([...nothing, "anon_inode:[signalfd]", "socket:[]", "socket:[]"]);
+    expect(links(parked).sort()).toEqual([...nothing, "socket:[]"]);
+    if (how === "is stopped") process.kill(pid, "SIGSTOP");
+    parent.kill("SIGKILL");
+    await parent.exited;
+    await eventually("the end of both", () => hasEnded(pid) && hasEnded(parked));
+  },
+);
 
 test("what children take of processors is told", async () => {
   const server = fresh();
@@ -272,12 +276,20 @@ test("what children take of processors is told", async () => {
   expect(server.cpuMs() - before).toBeGreaterThan(1);
 });
 
-test("a closed one takes no orders, and one that is not there says what to do", async () => {
+test("a closed one has ended though it was stopped, programs go on, and it takes no orders; one that is not there says what to do", async () => {
   const server = fresh();
   const { pid } = server;
+  const file = join(work, "goes-on");
+  const running = server.run(shell(`echo $$ >${file}; exec sleep 100`)).catch((e: unknown) => e);
+  await eventually("the program", () => existsSync(file) && readFileSync(file, "utf8").endsWith("\n"));
+  const program = Number(readFileSync(file, "utf8"));
+  process.kill(pid as number, "SIGSTOP");
   server.close();
   server.close();
   await eventually("the end of the helper", () => hasEnded(pid as number));
+  expect(await running).toMatchObject({ reason: "fork_server_ended" });
+  expect(hasEnded(program)).toBe(false);
+  process.kill(program, "SIGKILL");
   expect(await server.run(shell("exit 0")).catch((e: unknown) => e)).toMatchObject({ reason: "driver_closed" });
   expect(() => new ForkServer(join(work, "none"))).toThrow("run 'boxyard setup'");
 });

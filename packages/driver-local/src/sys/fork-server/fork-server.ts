@@ -55,7 +55,7 @@ export class ForkServer {
       () => this.ask(),
       () => {
         this.isHung = true;
-        this.connection?.kill();
+        this.connection?.close();
       },
       lookMs,
     );
@@ -125,7 +125,7 @@ export class ForkServer {
     });
   }
 
-  /** Ends the helper, and parked children with it. Repeatable. */
+  /** Ends the helper, and parked children with it; programs that run go on. Repeatable. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
