@@ -19,7 +19,7 @@ export class Remainders {
     this.sandboxes = sandboxes;
     parts.wakeCache.open((id) => this.end(id));
     const ids = readdirSync(parts.paths.sandboxes).filter(isSandboxId);
-    this.found = Promise.all(ids.map((id) => this.end(id).catch((error: unknown) => parts.onUndoError("remainder", error))));
+    this.found = Promise.all(ids.map((id) => this.end(id)));
   }
 
   /** Resolves when none is left. */
@@ -27,14 +27,21 @@ export class Remainders {
     await Promise.all([this.parts.wakeCache.close(), this.found]);
   }
 
-  /** What still stands of a paused sandbox goes, unless it is kept for a quick wake. */
-  private end(sandboxId: SandboxId): Promise<void> {
+  /**
+   * What still stands of a paused sandbox goes, unless it is kept for a quick wake. Never fails: nobody waits for it, and the next call that touches the
+   * sandbox tries again.
+   */
+  private async end(sandboxId: SandboxId): Promise<void> {
+    const { onUndoError } = this.parts;
+    await this.endInTurn(sandboxId).catch((error: unknown) => onUndoError("remainder", error));
+  }
+
+  private endInTurn(sandboxId: SandboxId): Promise<void> {
     return this.sandboxes.inTurn(sandboxId, async () => {
       const { parts } = this;
       const record = readRecord(parts.paths.state(sandboxId));
       if (!record || !existsSync(cgroupOf(parts, sandboxId).top) || parts.wakeCache.has(sandboxId) || !isPaused(parts, record)) return;
-      // The next call that touches the sandbox tries again.
-      await freeSandbox(parts, record).catch((error: unknown) => parts.onUndoError("freeSandbox", error));
+      await freeSandbox(parts, record);
     });
   }
 }
