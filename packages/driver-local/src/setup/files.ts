@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 
 /**
  * Writes a file so that a reader, or we after a crash, see the old content or the new one, never a part. One that has this content and mode is left
@@ -10,7 +10,8 @@ export function writeWhole(path: string, text: string, mode = 0o644): void {
   try {
     const fd = openSync(aside, "w", mode);
     try {
-      writeSync(fd, text);
+      // Not `writeSync`: a disk that is nearly full takes a part of it, and says no more than how much.
+      writeFileSync(fd, text);
       fsyncSync(fd);
     } finally {
       closeSync(fd);
