@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import { mountRuntimeState, unmountRuntimeState } from "../runtime/state-mount.ts";
+import { mountRuntimeState, runtimeStateIn } from "../runtime/state-mount.ts";
 import { enableQuota, filesystemId } from "../sys/btrfs.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { close, hasErrno, MS, mount, umount2 } from "../sys/libc.ts";
@@ -154,27 +154,31 @@ const LOOP_GONE_MS = 2000;
 /** Unmounts the pool and what was mounted with it; its loop device closes the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
 export async function unmountPool(dataDir: string): Promise<void> {
   const { image, lock: lockPath, root } = poolPaths(dataDir);
-  if (!isPoolMounted(dataDir)) return unmountRuntimeState(dataDir);
+  const runtimeState = runtimeStateIn(dataDir);
+  if (!isPoolMounted(dataDir) && !isMountPoint(runtimeState)) return;
   const lock = await lockFile(lockPath);
   try {
-    // Something may have the pool open for a moment (a scanner, a command that ends just now).
-    for (let attempt = 0; isPoolMounted(dataDir); attempt++) {
-      try {
-        umount2(root);
-      } catch (error) {
-        if (!hasErrno(error, "EBUSY") || attempt === 20) throw error;
-        await Bun.sleep(100);
-      }
-    }
-    unmountRuntimeState(dataDir);
+    // The pool last: by that others tell whether there is something to release.
+    await unmountOnceFree(runtimeState, () => isMountPoint(runtimeState));
+    await unmountOnceFree(root, () => isPoolMounted(dataDir));
     for (let waited = 0; waited < LOOP_GONE_MS && findLoop(image) !== undefined; waited += 20) await Bun.sleep(20);
-  } catch (error) {
-    if (!hasErrno(error, "EBUSY")) throw fromErrno(`unmount the storage pool ${root}`, error);
-    throw new AppError("failed_precondition", `the storage pool ${root} is in use: find the holder with 'fuser -vm ${root}'`, {
-      reason: "pool_busy",
-      cause: error,
-    });
   } finally {
     lock.release();
   }
 }
+
+/** Something may have it open for a moment (a scanner, a command that ends just now). */
+async function unmountOnceFree(path: string, isMounted: () => boolean): Promise<void> {
+  for (let attempt = 0; isMounted(); attempt++) {
+    try {
+      umount2(path);
+    } catch (error) {
+      if (!hasErrno(error, "EBUSY")) throw fromErrno(`unmount ${path}`, error);
+      if (attempt === 20) throw busy(path, error);
+      await Bun.sleep(100);
+    }
+  }
+}
+
+const busy = (path: string, cause: unknown) =>
+  new AppError("failed_precondition", `${path} is in use: find the holder with 'fuser -vm ${path}'`, { reason: "pool_busy", cause });

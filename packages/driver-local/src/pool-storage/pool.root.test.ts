@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
 import { LayerStore } from "../images/index.ts";
 import type { PoolStorage } from "../parts.ts";
+import { runtimeStateIn } from "../runtime/state-mount.ts";
 import { createSubvolume, filesystemId, subvolumeId } from "../sys/btrfs.ts";
 import { getxattr, mount, umount2 } from "../sys/libc.ts";
 import { findLoop } from "../sys/loop.ts";
@@ -200,13 +201,17 @@ test("users of the machine come near neither layers nor sandboxes, and no set-us
   expect(mount?.split(" ")[5]).toContain("nosuid");
 });
 
-test("release refuses while the pool is in use and leaves it mounted", async () => {
-  const fd = openSync(paths.root, "r");
-  try {
-    await expect(pool.release()).rejects.toMatchObject({ reason: "pool_busy" });
-    expect(isPoolMounted(dataDir)).toBe(true);
-    expect(existsSync(`${paths.root}/layers`)).toBe(true);
-  } finally {
-    closeSync(fd);
-  }
-}, 15_000);
+test.each([runtimeStateIn(dataDir), paths.root])(
+  "release refuses while %s is in use, which it names, and leaves the pool mounted",
+  async (inUse) => {
+    const fd = openSync(inUse, "r");
+    try {
+      await expect(pool.release()).rejects.toMatchObject({ reason: "pool_busy", message: expect.stringContaining(`'fuser -vm ${inUse}'`) });
+      expect(isPoolMounted(dataDir)).toBe(true);
+      expect(existsSync(`${paths.root}/layers`)).toBe(true);
+    } finally {
+      closeSync(fd);
+    }
+  },
+  15_000,
+);

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isPoolMounted, unmountPool } from "../pool-storage/index.ts";
+import { unmountPool } from "../pool-storage/index.ts";
 import { readSetupConfig } from "./config.ts";
 import { copyPreparedPool } from "./prepared-pool.ts";
 import { silentReporter } from "./reporter.ts";
@@ -38,7 +38,7 @@ export async function makeTestDataDir({ cacheDir, parent = tmpdir(), prepared }:
     ...(ours.network !== undefined && { network: ours.network }),
   };
   const remove = async () => {
-    if (isPoolMounted(dataDir)) await unmountPool(dataDir);
+    await unmountPool(dataDir);
     rmSync(dataDir, { recursive: true, force: true });
   };
   try {

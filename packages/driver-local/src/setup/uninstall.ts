@@ -2,6 +2,7 @@ import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { RUN_DIRECTORY } from "../network/index.ts";
 import { isPoolMounted, poolPaths } from "../pool-storage/index.ts";
+import { unmountRuntimeState } from "../runtime/state-mount.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { readInstance } from "./instance-file.ts";
 import { restoreKernelSettings } from "./kernel-settings.ts";
@@ -36,6 +37,8 @@ export function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): st
     for (const directory of [runDirectory, dataDir]) restoreKernelSettings(directory);
     if (existsSync(runDirectory)) removeEmpty(runDirectory);
   } else kept.push(`The kernel's settings stay as they are: ${others.length} other Boxyard server(s) on this machine need them.`);
+  // Where the pool was unmounted by hand, no driver has released it.
+  unmountRuntimeState(dataDir);
   for (const name of readdirSync(dataDir)) if (OURS.test(name)) rmSync(`${dataDir}/${name}`, { recursive: true, force: true });
   for (const name of LAST) rmSync(`${dataDir}/${name}`, { force: true });
   if (!removeEmpty(dataDir)) kept.push(`Not ours, and left: ${readdirSync(dataDir).join(", ")} in ${dataDir}.`);
