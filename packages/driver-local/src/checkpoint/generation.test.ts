@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAppError, newSandboxId } from "@boxyard/core";
@@ -12,7 +12,10 @@ test("while the pool is not mounted nobody is told that there is none, nor that 
   const root = join(pool, "generations");
   const generations = new Generations(root, newSandboxId());
   expect(() => generations.whole()).toThrow("not mounted now");
-  expect(isAppError(await generations.removeAll().catch((error: unknown) => error), "unavailable")).toBe(true);
+  for (const work of [() => generations.removeAll(), () => generations.begin(1)]) {
+    expect(isAppError(await work().catch((error: unknown) => error), "unavailable")).toBe(true);
+  }
+  expect(readdirSync(pool)).toEqual([]);
   mkdirSync(root);
   expect(generations.whole()).toBeUndefined();
   await generations.removeAll();

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, type SandboxId } from "@boxyard/core";
+import type { SandboxId } from "@boxyard/core";
+import { checkMounted } from "../pool-storage/mounted.ts";
 import type { ProcessIdentity } from "../state/record.ts";
 import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "./marker.ts";
 
@@ -66,7 +67,7 @@ export class Generations {
 
   /** The newest whole one. Throws `unavailable`, reason `pool_not_mounted`, while nobody can know. */
   whole(): GenerationFile | undefined {
-    this.checkMounted();
+    checkMounted(this.root);
     return this.incarnations()
       .sort((a, b) => b - a)
       .map((incarnation) => readMarker<GenerationFile>(join(this.pathOf(incarnation), MARKER)))
@@ -75,6 +76,7 @@ export class Generations {
 
   /** Makes the directory of a new one, empty; what an attempt that was cut off has left there goes. */
   async begin(incarnation: number): Promise<void> {
+    checkMounted(this.root);
     await this.remove(incarnation);
     makeImages(this.imagesOf(incarnation));
   }
@@ -93,16 +95,10 @@ export class Generations {
 
   /** All of them. Repeatable. Fails with EROFS while the pool takes no writes and something is left, and while it is not mounted. */
   async removeAll(): Promise<void> {
-    this.checkMounted();
+    checkMounted(this.root);
     if (!existsSync(this.directory)) return;
     for (const incarnation of this.incarnations()) await this.remove(incarnation);
     await rm(this.directory, { recursive: true, force: true });
-  }
-
-  /** A pool that takes no writes is unmounted for a moment to be mounted anew: what is paused there is not lost. */
-  private checkMounted(): void {
-    if (existsSync(this.root)) return;
-    throw new AppError("unavailable", "The storage pool is not mounted now; try again in a moment", { reason: "pool_not_mounted" });
   }
 
   private incarnations(): number[] {

@@ -9,6 +9,7 @@ import {
   type MakeLayerOptions,
 } from "@boxyard/driver";
 import { InodeSeeds, MAX_SEED, seedAbove } from "../pool-storage/inode-seeds.ts";
+import { checkMounted } from "../pool-storage/mounted.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
 import { Making, takeAway } from "./making.ts";
 import { FILES, type Job, type LayerFacts } from "./worker/jobs.ts";
@@ -33,7 +34,7 @@ const FILE_SYSTEM_BYTES = 64 << 20;
 
 type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "directory" | "maxBytes" | "maxEntries"> : never;
 
-/** The layers of a mounted pool. Knows nothing of sandboxes. */
+/** The layers of a pool. Knows nothing of sandboxes. While the pool is not mounted what is asked of it throws (see `checkMounted`). */
 export class LayerStore {
   private readonly dataDir: string;
   private readonly quotaOf: ((maxBytes: number) => Promise<number>) | undefined;
@@ -48,6 +49,7 @@ export class LayerStore {
   }
 
   has(digest: string): boolean {
+    checkMounted(poolPaths(this.dataDir).layers);
     return existsSync(this.treeOf(digest));
   }
 
@@ -58,7 +60,9 @@ export class LayerStore {
   }
 
   list(): LayerInfo[] {
-    const names = readdirSync(poolPaths(this.dataDir).layers).filter((name) => /^[0-9a-f]{64}$/.test(name));
+    const { layers } = poolPaths(this.dataDir);
+    checkMounted(layers);
+    const names = readdirSync(layers).filter((name) => /^[0-9a-f]{64}$/.test(name));
     return names.flatMap((hex) => {
       const digest = `sha256:${hex}`;
       const facts = this.readFacts(digest);

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { isPoolReadOnly } from "../pool-storage/mount.ts";
+import { checkMounted } from "../pool-storage/mounted.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
 import { destroySubvolume, removeQgroup, subvolumeId } from "../sys/btrfs.ts";
 import { type FileLock, lockFile, tryLockFile } from "../sys/file-lock.ts";
@@ -28,6 +29,7 @@ export class Making {
     // Directory and lock come together, or a sweep could take the one without the other for a leftover.
     const global = await lockFile(paths.layersLock);
     try {
+      checkMounted(paths.layers);
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       const lock = tryLockFile(`${directory}/lock`);
       if (!lock) throw new Error(`${directory} is locked already`);
@@ -78,6 +80,7 @@ export function removeVolume(parent: string, name: string): void {
 /** Takes a layer out of sight at once and for ever; removing what it holds is `finish`'s. Undefined when there is no such layer. */
 export function takeAway(dataDir: string, digest: string): (() => void) | undefined {
   const paths = poolPaths(dataDir);
+  checkMounted(paths.layers);
   const hex = digestHex(digest);
   const gone = `${GONE}${hex}-${crypto.randomUUID()}`;
   try {

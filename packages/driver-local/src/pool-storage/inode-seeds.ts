@@ -3,6 +3,7 @@ import { statFd, unlinkAt } from "../sys/at.ts";
 import { createSubvolume, destroySubvolume, snapshotSubvolume, subvolumeId } from "../sys/btrfs.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { close, hasErrno, O, open } from "../sys/libc.ts";
+import { checkMounted } from "./mounted.ts";
 import { poolPaths } from "./paths.ts";
 
 /*
@@ -30,11 +31,14 @@ export function seedAbove(ends: readonly bigint[]): number {
 /** The seeds of one pool. They are made when they are first needed, and stay. */
 export class InodeSeeds {
   private readonly directory: string;
+  private readonly layers: string;
   /** First free numbers of finished layers by the numbers of their subvolumes, which are never given twice. */
   private readonly ends = new Map<bigint, bigint>();
 
   constructor(dataDir: string) {
-    this.directory = poolPaths(dataDir).inodeSeeds;
+    const { inodeSeeds, layers } = poolPaths(dataDir);
+    this.directory = inodeSeeds;
+    this.layers = layers;
   }
 
   /** The first number that no file in this subvolume has. It must not change any more. */
@@ -51,6 +55,7 @@ export class InodeSeeds {
   async get(seed: number): Promise<string> {
     const path = this.pathOf(seed);
     if (existsSync(path)) return path;
+    checkMounted(this.layers);
     makeDirectory(this.directory);
     const lock = await lockFile(`${this.directory}/lock`);
     try {

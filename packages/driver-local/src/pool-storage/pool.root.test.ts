@@ -22,7 +22,7 @@ import { createSubvolume, filesystemId, subvolumeId } from "../sys/btrfs.ts";
 import { getxattr, mount, umount2 } from "../sys/libc.ts";
 import { findLoop } from "../sys/loop.ts";
 import { runCommand } from "../sys/run.ts";
-import { digestOfFile, importLayer, isPoolMounted, makePoolImage, openPool, poolPaths, quotaMode } from "./index.ts";
+import { digestOfFile, importLayer, isPoolMounted, makePoolImage, mountPool, openPool, poolPaths, quotaMode } from "./index.ts";
 import { InodeSeeds, SEED_STEP } from "./inode-seeds.ts";
 
 const MIB = 1024 ** 2;
@@ -215,3 +215,15 @@ test.each([runtimeStateIn(dataDir), paths.root])(
   },
   15_000,
 );
+
+test("while somebody has unmounted it nobody is told that it holds nothing", async () => {
+  umount2(paths.root);
+  try {
+    const unmounted = { code: "unavailable", reason: "pool_not_mounted" };
+    const digest = `sha256:${"a".repeat(64)}`;
+    expect(await (async () => pool.hasLayer(digest))().catch((error: unknown) => error)).toMatchObject(unmounted);
+    expect(await pool.listVolumes().catch((error: unknown) => error)).toMatchObject(unmounted);
+  } finally {
+    await mountPool(dataDir);
+  }
+});

@@ -18,6 +18,7 @@ import { AllocateAhead } from "./allocate-ahead.ts";
 import { GrowthGuard } from "./growth-guard.ts";
 import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { isPoolReadOnly, isReadOnly, mountPool, unmountPool } from "./mount.ts";
+import { checkMounted } from "./mounted.ts";
 import { digestHex, poolPaths, volumeName } from "./paths.ts";
 import { ReadyVolumes, snapshotAside } from "./ready-volumes.ts";
 import { growthIn, roomIn } from "./room.ts";
@@ -182,11 +183,13 @@ class BtrfsPool implements PoolStorage {
   }
 
   async listVolumes(): Promise<readonly string[]> {
+    checkMounted(this.volumesRoot);
     if (isReadOnly(this.root)) return [];
     return readdirSync(this.volumesRoot).sort();
   }
 
   hasLayer(digest: string): boolean {
+    checkMounted(this.layersRoot);
     return existsSync(this.layerPath(digest));
   }
 

@@ -4,6 +4,7 @@ import { AppError, type SandboxId } from "@boxyard/core";
 import { type SnapshotInfo, snapshotNotFound } from "@boxyard/driver";
 import type { GenerationFile } from "../checkpoint/generation.ts";
 import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "../checkpoint/marker.ts";
+import { checkMounted } from "../pool-storage/mounted.ts";
 
 /** What is known of a snapshot beside its disk and its images; written last, so where it is, the snapshot is whole. */
 export interface SnapshotFile extends SnapshotInfo, Pick<GenerationFile, "guest" | "mounts" | "frozenGroups"> {
@@ -39,10 +40,11 @@ const ATTEMPT = "attempt.json";
 const MARKER = "snapshot.json";
 const ID = /^[a-z0-9-]{1,64}$/;
 
-/** The snapshots of a pool, a directory each (see `KEPT`). */
+/** The snapshots of a pool, a directory each (see `KEPT`). While the pool is not mounted what is asked of them throws (see `checkMounted`). */
 export class SnapshotFiles {
   private readonly root: string;
 
+  /** `root`: the pool's directory of snapshots, which is there as long as the pool is mounted. */
   constructor(root: string) {
     this.root = root;
   }
@@ -62,7 +64,9 @@ export class SnapshotFiles {
 
   /** Undefined when there is none that is whole. */
   find(id: string): SnapshotFile | undefined {
-    return ID.test(id) ? readMarker<SnapshotFile>(join(this.pathOf(id), MARKER)) : undefined;
+    if (!ID.test(id)) return undefined;
+    checkMounted(this.root);
+    return readMarker<SnapshotFile>(join(this.pathOf(id), MARKER));
   }
 
   get(id: string): SnapshotFile {
@@ -82,6 +86,7 @@ export class SnapshotFiles {
 
   /** Before anything stands still. */
   begin(id: string, attempt: CaptureAttempt): void {
+    checkMounted(this.root);
     makeImages(this.imagesOf(id));
     writeFileSync(join(this.pathOf(id), ATTEMPT), JSON.stringify(attempt), { mode: 0o600 });
   }
@@ -100,16 +105,19 @@ export class SnapshotFiles {
   }
 
   /** Repeatable. From its begin on the snapshot is not found. */
-  remove(id: string): Promise<void> {
-    return removeKept(this.pathOf(id), MARKER);
+  async remove(id: string): Promise<void> {
+    checkMounted(this.root);
+    await removeKept(this.pathOf(id), MARKER);
   }
 
   /** Takes it out of sight, at once and for ever; `remove` does the rest. */
   hide(id: string): void {
+    checkMounted(this.root);
     rmSync(join(this.pathOf(id), MARKER), { force: true });
   }
 
   private ids(): string[] {
-    return existsSync(this.root) ? readdirSync(this.root).filter((id) => ID.test(id)) : [];
+    checkMounted(this.root);
+    return readdirSync(this.root).filter((id) => ID.test(id));
   }
 }
