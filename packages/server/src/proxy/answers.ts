@@ -92,7 +92,10 @@ export const problems = {
     status: 409,
     retryAfter: 1,
     body: { ...ids(id), message: CHANGING_MESSAGE, code: 409 },
-    page: { title: "Sandbox being paused", text: `The sandbox ${id} is being paused. Once it is, resume it with a client.` },
+    page: {
+      title: "Sandbox changing",
+      text: `The sandbox ${id} is being paused or resumed. Try again in a moment, or resume it with a client.`,
+    },
   }),
   /** `refusal` says what is short, which is for those who have a key: the sandbox's visitors learn only that they may come again. */
   noRoom: (id: string, { reason, details }: AppError): ProxyProblem => ({

@@ -26,11 +26,12 @@ import type { ExchangeEdit } from "./exchange-edit.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { editByPath } from "./path-form.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
-import { refusal, refusalToWake } from "./refusal.ts";
+import { refusal, refusalMeanwhile, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 import { WakingExchange } from "./waking-exchange.ts";
+import { Wakings } from "./wakings.ts";
 
 /** Connections of clients at once; each may need a second descriptor towards a sandbox. */
 const MAX_CLIENTS = 8000;
@@ -64,6 +65,7 @@ export class Front implements ClientHost {
   private readonly options: FrontOptions;
   private readonly pool: UpstreamPool;
   private readonly clients: ClientTable;
+  private readonly wakings = new Wakings();
   private readonly listener: Bun.TCPSocketListener<Connection>;
   private readonly sweeper: Timer;
   private readonly peerLimitMs: number;
@@ -185,7 +187,7 @@ export class Front implements ClientHost {
     const route = routes.find(sandboxId);
     const sleeper = route && !route.isPausing ? undefined : routes.findSleeper(sandboxId);
     if (!sleeper) return this.toSandbox(request, client, route, sandboxId, port, edit);
-    const problem = refusalToWake(request, sleeper, port);
+    const problem = refusalToWake(request, sleeper, port, this.wakings.count(sandboxId));
     if (problem) return this.refuse(request, client, problem);
     client.trust();
     const exchange = new WakingExchange(client);
@@ -193,7 +195,7 @@ export class Front implements ClientHost {
       noRoom
         ? this.refuse(request, client, problems.noRoom(sandboxId, noRoom))
         : this.toSandbox(request, client, routes.find(sandboxId), sandboxId, port, edit);
-    exchange.start(sleeper.wake().then((noRoom) => () => goOn(noRoom)));
+    exchange.start(this.wakings, sleeper, goOn);
     return exchange;
   }
 
@@ -205,7 +207,10 @@ export class Front implements ClientHost {
     port: number,
     edit?: ExchangeEdit,
   ): Exchange {
-    if (!route) return this.refuse(request, client, problems.sandboxNotFound(id));
+    if (!route) {
+      const changing = this.options.routes.findChanging(id);
+      return this.refuse(request, client, changing ? refusalMeanwhile(request, changing, port) : problems.sandboxNotFound(id));
+    }
     const problem = refusal(request, route, port);
     if (problem) return this.refuse(request, client, problem);
     client.trust();

@@ -23,8 +23,11 @@ export interface Route {
   isPausing: boolean;
 }
 
+/** What a request for a sandbox's own ports is held against. */
+export type Guarded = Pick<Route, "sandboxId" | "trafficToken">;
+
 /** A sandbox that is paused, or is being paused, and that a request resumes. */
-export interface Sleeper extends Pick<Route, "sandboxId" | "accessToken" | "trafficToken"> {
+export interface Sleeper extends Guarded, Pick<Route, "accessToken"> {
   /** Resolves when it runs, or when it cannot be resumed, with the refusal if the machine has no room for it; never rejects. */
   wake(): Promise<AppError | undefined>;
 }
@@ -40,6 +43,7 @@ export type RouteFacts = Omit<Route, "flights" | "agentAnswers" | "isPausing">;
 export class RouteTable {
   private readonly routes = new Map<string, Route>();
   private readonly sleepers = new Map<string, Sleeper>();
+  private readonly changing = new Map<string, Guarded>();
   private readonly onRemoved: (route: Route) => void;
 
   constructor(onRemoved: (route: Route) => void = () => {}) {
@@ -53,6 +57,7 @@ export class RouteTable {
   add(facts: RouteFacts): void {
     this.remove(facts.sandboxId);
     this.sleepers.delete(facts.sandboxId);
+    this.changing.delete(facts.sandboxId);
     this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0, isPausing: false });
   }
 
@@ -77,6 +82,19 @@ export class RouteTable {
 
   removeSleeper(sandboxId: string): void {
     this.sleepers.delete(sandboxId);
+  }
+
+  /** It is being resumed, and has no route yet; until it has one, or `removeChanging`. */
+  addChanging(sandbox: Guarded): void {
+    this.changing.set(sandbox.sandboxId, sandbox);
+  }
+
+  findChanging(sandboxId: string): Guarded | undefined {
+    return this.changing.get(sandboxId);
+  }
+
+  removeChanging(sandboxId: string): void {
+    this.changing.delete(sandboxId);
   }
 
   all(): IterableIterator<Route> {

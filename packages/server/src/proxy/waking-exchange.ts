@@ -1,4 +1,7 @@
+import type { AppError } from "@boxyard/core";
 import type { ClientConnection, Connection, Exchange } from "@boxyard/http1";
+import type { Sleeper } from "./route-table.ts";
+import type { Wakings } from "./wakings.ts";
 
 /**
  * A request for a sandbox that is being resumed because of it: it waits, with what has come of its body, and then goes on as if the sandbox
@@ -8,17 +11,17 @@ export class WakingExchange implements Exchange {
   private readonly client: ClientConnection;
   private readonly early: Buffer[] = [];
   private isBodyEnded = false;
-  private isGone = false;
+  private giveUp: (() => void) | undefined;
   private exchange: Exchange | undefined;
 
   constructor(client: ClientConnection) {
     this.client = client;
   }
 
-  /** `waking` must not reject: it gives what makes the exchange that the request goes on as, which may be a refusal. */
-  start(waking: Promise<() => Exchange>): void {
+  /** `goOn` makes the exchange that the request goes on as, which may be a refusal. */
+  start(wakings: Wakings, sleeper: Sleeper, goOn: (noRoom: AppError | undefined) => Exchange): void {
     this.client.pauseBody();
-    void waking.then((goOn) => this.awake(goOn));
+    this.giveUp = wakings.wait(sleeper, (noRoom) => this.awake(() => goOn(noRoom)));
   }
 
   get bodyTarget(): Connection | undefined {
@@ -47,14 +50,14 @@ export class WakingExchange implements Exchange {
     this.exchange?.onClientEnd?.();
   }
 
+  /** The sandbox is resumed anyway: the next request finds it. Nothing holds this one any more. */
   onClientClosed(): void {
-    this.isGone = true;
+    this.giveUp?.();
+    this.early.length = 0;
     this.exchange?.onClientClosed();
   }
 
   private awake(goOn: () => Exchange): void {
-    // The sandbox runs anyway: the next request finds it.
-    if (this.isGone) return;
     this.client.resumeBody();
     const exchange = goOn();
     this.exchange = exchange;

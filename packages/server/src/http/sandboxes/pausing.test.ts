@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { eventually, staysTrueFor } from "@boxyard/testkit";
+import type { Sandbox } from "../../sandboxes/engine/sandbox.ts";
+import { pause } from "../../sandboxes/transitions/pause.ts";
+import { resume } from "../../sandboxes/transitions/resume.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
 /* What everybody is answered while a pause is under way: it is held before the driver keeps anything. */
@@ -170,10 +173,42 @@ describe("a request to the sandbox while a pause is under way", () => {
     expect((await ask(AGENT, await token())).status).toBe(200);
   });
 
+  test("that would wake it boots nothing when it is its turn and the sandbox was paused without its memory meanwhile", async () => {
+    const { paused } = await pausing(WAKES);
+    const { engine, routes } = s.server;
+    const sandbox = engine.sandboxes.find(id as never) as Sandbox;
+    const sleeper = routes.findSleeper(id);
+    const turns = [engine.run(sandbox, resume, { timeoutMs: 60_000, memory: true }), engine.run(sandbox, pause, { memory: false })];
+    const woken = sleeper?.wake();
+    gate.resolve();
+    expect((await paused).status).toBe(204);
+    await Promise.all([...turns, woken]);
+    expect([stateOf(), s.world.faults.calls.filter((call) => call === "resume").length]).toEqual(["paused", 1]);
+    expect((await ask(AGENT, await token())).status).toBe(502);
+  });
+
   test("that would wake it is looked at at once", async () => {
     const { paused } = await pausing({ ...WAKES, network: { allowPublicTraffic: false } });
     expect((await Promise.all([ask(AGENT), ask(8000)])).map(({ status }) => status)).toEqual([403, 403]);
     gate.resolve();
     expect([(await paused).status, stateOf()]).toEqual([204, "paused"]);
   });
+});
+
+test("a request that does not wake it is 409 while it is resumed for somebody else, and reaches it then", async () => {
+  const resuming = Promise.withResolvers<void>();
+  const before = (point: string) => (point === "resume bringBack" ? resuming.promise : undefined);
+  await using server = await TestServer.start({ observer: { before } });
+  const { sandboxID, envdAccessToken } = await server.create();
+  expect((await server.call("POST", `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+  const headers = { "Svc-Sandbox-Id": sandboxID, "Svc-Sandbox-Port": String(AGENT), "X-Access-Token": envdAccessToken };
+  const health = async () => (await fetch(`${server.url}/health`, { headers })).status;
+  expect(await health()).toBe(502);
+  const resumed = server.call("POST", `/sandboxes/${sandboxID}/connect`, { timeout: 60 });
+  const state = () => server.server.engine.sandboxes.find(sandboxID as never)?.state;
+  await eventually("the resume is under way", () => state() === "resuming");
+  expect(await health()).toBe(409);
+  resuming.resolve();
+  expect((await resumed).status).toBe(201);
+  expect(await health()).toBe(204);
 });

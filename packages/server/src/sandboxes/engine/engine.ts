@@ -9,7 +9,7 @@ import { pause } from "../transitions/pause.ts";
 import { resume } from "../transitions/resume.ts";
 import { LivingSandboxes } from "./living.ts";
 import type { EngineParts } from "./parts.ts";
-import { Reach } from "./reach.ts";
+import { mayWake, Reach } from "./reach.ts";
 import { type RunOptions, runTransition, type WriteHow } from "./run.ts";
 import { type Incarnation, Sandbox } from "./sandbox.ts";
 import type { Transition, TransitionContext } from "./transition.ts";
@@ -183,10 +183,13 @@ export class Engine {
     await this.pauseAtEnd(sandbox, pauseAs === "full");
   }
 
-  /** One resume for all who wait: the others find it running when it is their turn. Gives the refusal when there is no room for it. */
+  /**
+   * Resumes a paused sandbox for a request. Gives the refusal when there is no room for it. Does nothing when it runs by the time of its turn, or was
+   * paused without its memory meanwhile.
+   */
   private wake(sandbox: Sandbox): Promise<AppError | undefined> {
     return sandbox.queue.run(async () => {
-      if (sandbox.state !== "paused" || this.isClosed) return;
+      if (sandbox.state !== "paused" || !mayWake(sandbox.record) || this.isClosed) return;
       const timeoutMs = Math.max(sandbox.record.facts.timeoutMs, LEAST_WAKE_MS);
       try {
         await this.perform(sandbox, resume, { timeoutMs, memory: true }, {});

@@ -1,6 +1,7 @@
 import { type AppError, isAppError, type SandboxId } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 import { actAs, SERVER } from "../../actor.ts";
+import type { Guarded } from "../../proxy/route-table.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import { Evictor } from "../upkeep/evictor.ts";
 import type { EngineParts } from "./parts.ts";
@@ -40,7 +41,7 @@ export class Reach {
   /**
    * Brings deadline, incarnation, route and watch in line with the record; called after every change of it. A sandbox keeps its route while
    * it pauses or is snapshotted: if that fails, open connections have lost nothing. New requests wait for the end of a pause if they may wake it,
-   * else they are refused.
+   * else they are refused, as they are during a resume.
    */
   follow(sandbox: Sandbox): void {
     const { state, record } = sandbox;
@@ -51,6 +52,7 @@ export class Reach {
       sandbox.incarnation = new Incarnation(sandbox.handle);
     if (state === "running") this.open(sandbox);
     this.parts.routes.markPausing(sandbox.id, state === "pausing");
+    if (state === "resuming" && record.owner.kind === "user") this.parts.routes.addChanging(this.guardOf(record));
     if ((state === "paused" || state === "pausing") && mayWake(record)) this.sleep(sandbox);
     else if (state === "running") this.parts.routes.removeSleeper(sandbox.id);
   }
@@ -75,12 +77,11 @@ export class Reach {
     const { routes, tokens, driver } = this.parts;
     const { id, settings } = sandbox.record;
     routes.add({
-      sandboxId: id,
+      ...this.guardOf(sandbox.record),
       incarnation: handle.incarnation,
       host,
       agentPort,
       accessToken: tokens.access(id),
-      ...(settings.allowPublicTraffic ? {} : { trafficToken: tokens.traffic(id) }),
       ...(settings.maskRequestHost === undefined ? {} : { maskHost: settings.maskRequestHost }),
       ...(driver.capabilities.loopback && {
         inside: (port: number, signal: AbortSignal) => driver.connectInside(handle, port, signal),
@@ -89,15 +90,18 @@ export class Reach {
   }
 
   private sleep(sandbox: Sandbox): void {
-    const { routes, tokens } = this.parts;
-    const { id, settings } = sandbox.record;
-    const trafficToken = settings.allowPublicTraffic ? {} : { trafficToken: tokens.traffic(id) };
-    routes.addSleeper({ sandboxId: id, accessToken: tokens.access(id), ...trafficToken, wake: () => this.events.wanted(sandbox) });
+    const accessToken = this.parts.tokens.access(sandbox.id);
+    this.parts.routes.addSleeper({ ...this.guardOf(sandbox.record), accessToken, wake: () => this.events.wanted(sandbox) });
+  }
+
+  private guardOf({ id, settings }: SandboxRecord): Guarded {
+    return { sandboxId: id, ...(settings.allowPublicTraffic ? {} : { trafficToken: this.parts.tokens.traffic(id) }) };
   }
 
   private drop(sandbox: Sandbox): void {
     this.parts.routes.remove(sandbox.id);
     this.parts.routes.removeSleeper(sandbox.id);
+    this.parts.routes.removeChanging(sandbox.id);
     sandbox.incarnation?.end();
     sandbox.incarnation = undefined;
   }
@@ -124,4 +128,5 @@ export class Reach {
 }
 
 /** One without its memory would boot, which a request does not ask for. */
-const mayWake = ({ settings }: SandboxRecord): boolean => (settings.lifecycle?.wakes ?? false) && settings.pauseMode !== "filesystem";
+export const mayWake = ({ settings }: SandboxRecord): boolean =>
+  (settings.lifecycle?.wakes ?? false) && settings.pauseMode !== "filesystem";
