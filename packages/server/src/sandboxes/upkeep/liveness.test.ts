@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
+import type { Sandbox } from "../engine/sandbox.ts";
 import { MISSES } from "./liveness.ts";
 
 // No round of its own: the tests make them.
@@ -68,8 +70,8 @@ test("with the policy kill the sandbox is removed", async () => {
   const { sandboxID } = await strict.create();
   strict.world.sandboxes.get(sandboxID)?.agent?.freeze();
   await rounds(strict, MISSES);
+  await eventually("it is removed", () => strict.world.sandboxes.size === 0);
   expect((await strict.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
-  expect(strict.world.sandboxes.size).toBe(0);
 });
 
 describe("with the policy restart", () => {
@@ -83,6 +85,20 @@ describe("with the policy restart", () => {
   const detailOf = async (id: string) => (await strict.call("GET", `/sandboxes/${id}`)).body;
   const lastEvents = async (id: string) =>
     (await strict.call("GET", `/sandboxes/${id}/logs`)).body.logEntries.map(({ fields }: { fields: { event: string } }) => fields.event);
+  /** Waits until the last line of its log is about this. */
+  const lastEvent = (id: string, event: string) =>
+    eventually(`the last line is ${event}`, async () => (await lastEvents(id)).at(-1) === event);
+  const engineOf = (id: string) => {
+    const { engine } = strict.server;
+    return { engine, sandbox: engine.sandboxes.find(id as never) as Sandbox };
+  };
+  /** Holds the sandbox's turn until the promise is kept. */
+  const holdTurn = (id: string) => {
+    const { engine, sandbox } = engineOf(id);
+    const gate = Promise.withResolvers<void>();
+    void engine.inTurn(sandbox, () => gate.promise);
+    return gate;
+  };
   const agentStatus = async (id: string, token: string) =>
     (await fetch(`${strict.url}/metrics`, { headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": "49983", "X-Access-Token": token } }))
       .status;
@@ -95,6 +111,7 @@ describe("with the policy restart", () => {
     const agent = sandboxOf(id)?.agent;
     agent?.freeze();
     await rounds(strict, MISSES);
+    await lastEvent(id, "booted_anew");
     const { startedAt, endAt, ...same } = before;
     const after = await detailOf(id);
     expect(after).toMatchObject(same);
@@ -114,10 +131,10 @@ describe("with the policy restart", () => {
     sandboxOf(id)?.agent?.freeze();
     strict.world.faults.add("pause", { kind: "fail" });
     await rounds(strict, MISSES);
+    await lastEvent(id, "boot_anew_failed");
     expect(await detailOf(id)).toMatchObject({ state: "running", health: "unresponsive" });
-    expect((await lastEvents(id)).at(-1)).toBe("boot_anew_failed");
     await rounds(strict, MISSES);
-    expect((await lastEvents(id)).at(-1)).toBe("booted_anew");
+    await lastEvent(id, "booted_anew");
     expect((await lastEvents(id)).filter((event: string) => event === "unresponsive")).toHaveLength(1);
   });
 
@@ -126,8 +143,8 @@ describe("with the policy restart", () => {
     sandboxOf(id)?.agent?.freeze();
     for (const _ of [1, 2]) strict.world.faults.add("resume", { kind: "fail" });
     await rounds(strict, MISSES);
+    await lastEvent(id, "boot_anew_failed");
     expect((await detailOf(id)).state).toBe("paused");
-    expect((await lastEvents(id)).at(-1)).toBe("boot_anew_failed");
     expect((await strict.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 })).status).toBe(201);
     expect((await detailOf(id)).state).toBe("running");
   });
@@ -137,7 +154,52 @@ describe("with the policy restart", () => {
     sandboxOf(id)?.agent?.freeze();
     strict.world.faults.add("resume", { kind: "fail" });
     await rounds(strict, MISSES);
+    await lastEvent(id, "booted_anew");
     expect((await detailOf(id)).state).toBe("running");
-    expect((await lastEvents(id)).at(-1)).toBe("booted_anew");
+  });
+
+  test("one that takes long holds up neither the rounds nor the server's end, after which no second boot is tried", async () => {
+    const [{ sandboxID: id }, { sandboxID: other }] = [await strict.create(), await strict.create()];
+    sandboxOf(id)?.agent?.freeze();
+    strict.world.faults.add("resume", { kind: "hang" });
+    await rounds(strict, MISSES);
+    await eventually("it boots", () => strict.world.faults.calls.includes("resume"));
+    // Requests come again meanwhile, and do not take it for gone.
+    const { envdAccessToken } = await detailOf(id);
+    expect(await agentStatus(id, envdAccessToken)).toBe(409);
+    strict.world.faults.add("pause", { kind: "fail" });
+    sandboxOf(other)?.agent?.freeze();
+    await rounds(strict, MISSES);
+    await lastEvent(other, "boot_anew_failed");
+    await strict.stop();
+    strict.world.faults.clear();
+    const { engine, sandbox } = engineOf(id);
+    await engine.inTurn(sandbox, async () => {});
+    expect(strict.world.faults.calls.filter((call) => call === "resume")).toHaveLength(1);
+  });
+
+  test("one whose agent answers again before its turn is left alone", async () => {
+    const { sandboxID: id } = await strict.create();
+    const agent = sandboxOf(id)?.agent;
+    const turn = holdTurn(id);
+    agent?.freeze();
+    await rounds(strict, MISSES);
+    expect((await detailOf(id)).health).toBe("unresponsive");
+    agent?.thaw();
+    turn.resolve();
+    const { engine, sandbox } = engineOf(id);
+    await engine.inTurn(sandbox, async () => {});
+    expect([sandbox.state, sandboxOf(id)?.handle.incarnation, strict.world.faults.calls.includes("pause")]).toEqual(["running", 1, false]);
+  });
+
+  test("none begins once the server ends", async () => {
+    const { sandboxID: id } = await strict.create();
+    const turn = holdTurn(id);
+    sandboxOf(id)?.agent?.freeze();
+    await rounds(strict, MISSES);
+    const stopped = strict.server.liveness.stop();
+    turn.resolve();
+    await stopped;
+    expect([engineOf(id).sandbox.state, strict.world.faults.calls.includes("pause")]).toEqual(["running", false]);
   });
 });

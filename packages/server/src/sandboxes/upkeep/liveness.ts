@@ -1,5 +1,5 @@
 import type { AgentClient } from "@boxyard/agent-client";
-import { atOnce, type Clock, Rounds } from "@boxyard/core";
+import { atOnce, type Clock, Rounds, Semaphore } from "@boxyard/core";
 import type { ServerConfig } from "../../config.ts";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
@@ -12,6 +12,8 @@ export const MISSES = 3;
 /** An agent of a busy machine that is asked at the same moment as others still answers within this time. */
 const ANSWER_MS = 5000;
 const AT_ONCE = 16;
+/** How long a removal or a boot that has begun may go on when the server ends. One that takes longer is for the next server to finish. */
+const STOP_MS = 5000;
 /** An agent that cannot be asked has missed its answer: no round fails. */
 const NEVER = () => {};
 
@@ -57,6 +59,9 @@ export class Liveness {
   private readonly settings: LivenessSettings;
   private readonly observations = new WeakMap<Incarnation, Observation>();
   private readonly rounds: Rounds;
+  private readonly places = new Semaphore(AT_ONCE);
+  /** What is being done about sandboxes that do not answer. */
+  private readonly acts = new Map<Incarnation, Promise<void>>();
 
   constructor(parts: LivenessParts, settings: LivenessSettings) {
     this.parts = parts;
@@ -68,8 +73,13 @@ export class Liveness {
     if (this.settings.everyMs > 0) this.rounds.start();
   }
 
-  stop(): Promise<void> {
-    return this.rounds.stop();
+  /** Nothing begins any more; what has begun has five seconds. Repeatable. */
+  async stop(): Promise<void> {
+    await this.rounds.stop();
+    const done = new AbortController();
+    const late = this.parts.clock.sleep(STOP_MS, done.signal).catch(NEVER);
+    await Promise.race([Promise.all(this.acts.values()), late]);
+    done.abort();
   }
 
   /** True when the agent of the sandbox did not answer the last questions. */
@@ -99,13 +109,26 @@ export class Liveness {
     this.observations.set(incarnation, { answers, misses });
     if (lives && before.misses >= MISSES) this.parts.events.responsive(sandbox.id);
     if (misses === MISSES) this.parts.events.unresponsive(sandbox.id, this.settings.policy);
-    if (misses > 0 && misses % MISSES === 0) await this.act(sandbox, incarnation, misses === MISSES);
+    if (misses > 0 && misses % MISSES === 0) this.begin(sandbox, incarnation, misses === MISSES);
+  }
+
+  /** Beside the rounds, which are for all sandboxes: it waits for the sandbox's turn, and a boot may take minutes. */
+  private begin(sandbox: Sandbox, incarnation: Incarnation, isFirst: boolean): void {
+    if (this.acts.has(incarnation)) return;
+    const signal = AbortSignal.any([incarnation.signal, this.rounds.signal]);
+    const act = this.places
+      .run(signal, () => this.act(sandbox, incarnation, isFirst))
+      .catch(NEVER)
+      .finally(() => this.acts.delete(incarnation));
+    this.acts.set(incarnation, act);
   }
 
   private async act(sandbox: Sandbox, incarnation: Incarnation, isFirst: boolean): Promise<void> {
     const { policy } = this.settings;
     // The sweep tries a removal again that fails here; a restart that left it running is tried again after as many misses.
     if (policy === "kill" && isFirst) await this.parts.engine.end(sandbox, "unresponsive", incarnation).catch(() => {});
-    if (policy === "restart" && sandbox.record.owner.kind === "user") await bootAnew(this.parts, sandbox, incarnation);
+    if (policy === "restart" && sandbox.record.owner.kind === "user") {
+      await bootAnew(this.parts, sandbox, incarnation, { answerMs: this.settings.answerMs, signal: this.rounds.signal });
+    }
   }
 }
