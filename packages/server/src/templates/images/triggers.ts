@@ -6,28 +6,38 @@ import type { Templates } from "../templates.ts";
 
 /** A registry that does not answer is the build's to report, which asks it for the image itself. */
 const ASK_LIMIT_MS = 30_000;
-/** Registries that are asked at once. Further requests wait for their turn. */
+/** Requests to registries at once. Further ones wait for their turn. */
 const MAX_ASKED_AT_ONCE = 16;
+/** Of these, for one team: its requests to a registry that hangs leave places for others. */
+const MAX_ASKED_PER_TEAM = 4;
 /** Requests of one team that are asked or wait. One more is refused. */
 const MAX_PER_TEAM = 32;
 
 export interface TriggersDeps {
   readonly templates: Templates;
   readonly images: Pick<ImageSource, "triggers">;
+  /** How long a request may take, its wait for a place included; 30 s by default. */
+  readonly limitMs?: number;
+}
+
+/** A team that asks. */
+interface Asking {
+  requests: number;
+  readonly places: Semaphore;
 }
 
 /** What Dockerfiles that begin with an image or a template do first. */
 export class Triggers {
   private readonly deps: TriggersDeps;
   private readonly places = new Semaphore(MAX_ASKED_AT_ONCE);
-  private readonly asking = new Map<TeamId, number>();
+  private readonly asking = new Map<TeamId, Asking>();
 
   constructor(deps: TriggersDeps) {
     this.deps = deps;
   }
 
   /**
-   * Instructions as their texts; none where they can't be read, since the build then says why. Throws `resource_exhausted`, reason
+   * Instructions as their texts; none where they can't be read in 30 s, since the build then says why. Throws `resource_exhausted`, reason
    * `too_many_triggers`, when 32 requests of the team ask registries already or wait to do so.
    */
   async of(teamId: TeamId, request: TriggersOf, signal: AbortSignal): Promise<string[]> {
@@ -40,26 +50,29 @@ export class Triggers {
       throw error;
     }
     if (fromImage === undefined || fromImage === "scratch") return [];
-    const asking = this.asking.get(teamId) ?? 0;
-    if (asking >= MAX_PER_TEAM) {
+    const team = this.asking.get(teamId) ?? { requests: 0, places: new Semaphore(MAX_ASKED_PER_TEAM) };
+    if (team.requests >= MAX_PER_TEAM) {
       throw new AppError("resource_exhausted", `${MAX_PER_TEAM} images are looked at already; try again in a moment`, {
         reason: "too_many_triggers",
         details: { retryAfter: 1 },
       });
     }
-    this.asking.set(teamId, asking + 1);
+    this.asking.set(teamId, team);
+    team.requests += 1;
     try {
-      return await this.places.run(signal, () => this.ask(fromImage, request, signal));
+      return await this.ask(fromImage, request, team.places, signal);
     } finally {
-      const left = (this.asking.get(teamId) ?? 1) - 1;
-      if (left > 0) this.asking.set(teamId, left);
-      else this.asking.delete(teamId);
+      team.requests -= 1;
+      if (team.requests === 0) this.asking.delete(teamId);
     }
   }
 
-  private async ask(image: string, { fromImageRegistry: access }: TriggersOf, signal: AbortSignal): Promise<string[]> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
+  private async ask(image: string, { fromImageRegistry: access }: TriggersOf, ofTeam: Semaphore, signal: AbortSignal): Promise<string[]> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.deps.limitMs ?? ASK_LIMIT_MS)]);
     try {
+      // First the team's own place: a place of all is for who can ask at once.
+      using _ofTeam = await ofTeam.enter(limit);
+      using _ofAll = await this.places.enter(limit);
       return [...(await this.deps.images.triggers(image, { signal: limit, ...(access ? { access } : {}) }))];
     } catch (error) {
       signal.throwIfAborted();
