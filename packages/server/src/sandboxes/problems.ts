@@ -1,6 +1,6 @@
 import { AppError, isAppError, isRetryable } from "@boxyard/core";
 import { isTransientErrno } from "@boxyard/core/node";
-import { isStoreFault } from "../store/store-fault.ts";
+import { isStoreAway } from "../store/store-fault.ts";
 
 export { sandboxNotFound } from "@boxyard/core";
 
@@ -9,8 +9,7 @@ const HELPER = new Set(["fork_server_ended", "child_hung"]);
 const isOfHelper = (error: unknown): boolean => error instanceof AppError && HELPER.has(error.reason);
 
 /** True when the same may work a moment later: what it lacked was room, the store, or a helper of the server's. */
-export const mayWorkLater = (error: unknown): boolean =>
-  isAppError(error, "resource_exhausted") || isStoreFault(error) || isOfHelper(error);
+export const mayWorkLater = (error: unknown): boolean => isAppError(error, "resource_exhausted") || isStoreAway(error) || isOfHelper(error);
 
 /** How a create came to its end. */
 export interface CreateEnd {

@@ -6,6 +6,8 @@ import { AppError, isAppError } from "@boxyard/core";
 const FULL = /^(SQLITE_FULL|53100)$/;
 const BROKEN = /^(SQLITE_CORRUPT.*|SQLITE_NOTADB|XX00[12])$/;
 const DENIED = /^(28...|3D000|42501|SQLITE_PERM|SQLITE_READONLY.*|SQLITE_CANTOPEN.*|ERR_POSTGRES_(INVALID|UNSUPPORTED|UNKNOWN)_AUTH.*)$/;
+/** What a full disk comes to beside that. */
+const UNWRITTEN = /^SQLITE_IOERR.*$/;
 const AWAY = /^(SQLITE_IOERR.*|SQLITE_BUSY.*|SQLITE_LOCKED.*|08...|53...|57P0.|ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME).*)$/;
 
 interface DatabaseError {
@@ -16,10 +18,16 @@ interface DatabaseError {
 /** SQLite needs more than this for anything that it writes. */
 const LEAST_FREE_BYTES = 64 * 1024;
 
-/** True when the disk of a store's file is full: SQLite then calls most of what fails an error of input and output. */
+/** True when the disk of a store's file is known to be full: SQLite then calls most of what fails an error of input and output. */
 export function isDiskFull(file: string): boolean {
-  const { bavail, bsize } = statfsSync(dirname(file));
-  return bavail * bsize < LEAST_FREE_BYTES;
+  try {
+    const { bavail, bfree, bsize } = statfsSync(dirname(file));
+    // What is reserved for root is free for root.
+    return (process.getuid?.() === 0 ? bfree : bavail) * bsize < LEAST_FREE_BYTES;
+  } catch {
+    // The error of the store says more than that its disk can't be looked at.
+    return false;
+  }
 }
 
 /**
@@ -33,7 +41,7 @@ export function storeFault(error: unknown, where = "The server's store", isFull 
   const said = error instanceof Error ? error.message : String(error);
   const fault = (reason: string, message: string, kind: "unavailable" | "data_loss" = "unavailable") =>
     new AppError(kind, message, { reason, cause: error });
-  if (is(FULL) || (isFull && is(AWAY))) return fault("store_full", `${where} has no room left on its disk; make some`);
+  if (is(FULL) || (isFull && is(UNWRITTEN))) return fault("store_full", `${where} has no room left on its disk; make some`);
   if (is(BROKEN))
     return fault(
       "store_broken",
@@ -49,4 +57,9 @@ export function storeFault(error: unknown, where = "The server's store", isFull 
 /** True for what `storeFault` makes, for a database that does not answer in time, and for a file that was deleted. */
 export function isStoreFault(error: unknown): boolean {
   return isAppError(error) && /^store_(full|broken|denied|lost|unavailable)$/.test(error.reason ?? "");
+}
+
+/** True for those that may pass by themselves or by what an operator does: not for a store that is damaged. */
+export function isStoreAway(error: unknown): boolean {
+  return isStoreFault(error) && isAppError(error, "unavailable");
 }

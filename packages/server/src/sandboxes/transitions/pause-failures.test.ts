@@ -55,3 +55,23 @@ test.each(["pause", "snapshots", "fork"])("with a store that is full, '%s' says 
   expect([status, headers.get("should-retry"), headers.get("retry-after"), body.error_code]).toEqual([503, "true", "1", "store_full"]);
   expect(body.message).toContain("has no room left on its disk; make some");
 });
+
+test.each(["pause", "snapshots", "fork", "connect"])(
+  "with a store that is damaged, '%s' is not to be sent again, as a create",
+  async (verb) => {
+    await using s = await TestServer.start();
+    const id = (await s.create()).sandboxID;
+    if (verb === "connect") expect((await s.call("POST", `/sandboxes/${id}/pause`, {})).status).toBe(204);
+    const broken = storeFault(Object.assign(new Error("malformed"), { code: "SQLITE_CORRUPT" }));
+    s.server.context.store.updateSandbox = () => Promise.reject(broken);
+    s.server.context.store.insertSandbox = () => Promise.reject(broken);
+    const answers = await Promise.all([
+      s.call("POST", `/sandboxes/${id}/${verb}`, verb === "connect" ? { timeout: 60 } : {}),
+      s.call("POST", "/v2/sandboxes", { templateID: "base" }),
+    ]);
+    for (const { status, headers, body } of answers) {
+      expect([status, headers.get("should-retry"), headers.get("retry-after")]).toEqual([500, null, null]);
+      expect(body.message).toContain("is damaged, or no store at all (malformed); move it away");
+    }
+  },
+);
