@@ -39,6 +39,8 @@ import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/stage/
 import { Templates } from "./templates/templates.ts";
 
 const CREATE_WAIT_MS = 30_000;
+const KEPT_STORE =
+  "the store's file had been deleted and written anew by the server before; another file was in its place, so that one is kept here";
 
 /** The services of a running server. */
 export interface ServerContext extends ApiServices {
@@ -154,6 +156,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     sdkPackage,
   };
 
+  if (store.health.keptAs !== undefined) logger.warn({ file: store.health.keptAs }, KEPT_STORE);
   store.health.onChange((trouble) => events.storeChanged(trouble));
   const restart = { engine, store, driver, events, quarantine: quarantineOf(config, { driver, clock, events }) };
   sandboxLogs.start();

@@ -11,7 +11,7 @@ import type { SetupConfig } from "./types.ts";
 
 /** Everything that set-up, server and command line write into a data directory, by its name there. What else lies in it is not ours to remove. */
 const OURS =
-  /^(api-key|bin|boxyard\.db(\.copy|\.part)?(-wal|-shm|-journal)?|build-files|cache|criu|downloads|guest|kernel\.json|layers\.lock|network|node-id|orphans\.json|pool|pool\.img|pool\.lock|run|run-caches|sandboxes|sdk|(test-)?server\.(json|lock|log)(\.new|\.\d+)?|supervisor\.json(\.new)?|(setup|instance|kernel)\.json\.new|setup\.json|start\.lock(-journal)?|store-(id|key)|templates)$/;
+  /^(api-key|bin|boxyard\.db(\.copy|\.part|\.whole|\.kept-\d+)?(-wal|-shm|-journal)?|build-files|cache|criu|downloads|guest|kernel\.json|layers\.lock|network|node-id|orphans\.json|pool|pool\.img|pool\.lock|run|run-caches|sandboxes|sdk|(test-)?server\.(json|lock|log)(\.new|\.\d+)?|supervisor\.json(\.new)?|(setup|instance|kernel)\.json\.new|setup\.json|start\.lock(-journal)?|store-(id|key)|templates)$/;
 /** What tells that a directory is a data directory of this machine, and the lock that set-up takes there: last, so that a second try finds them. */
 const LAST = ["setup.lock", "instance.json"] as const;
 

@@ -60,7 +60,7 @@ export class SqlStore implements Store {
    */
   static async open(place: StorePlace, node: string, sealer?: Sealer): Promise<SqlStore> {
     const secrets = new Secrets(sealer);
-    if ("file" in place) makePrivate(place.file);
+    const keptAs = "file" in place ? makePrivate(place.file) : undefined;
     const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
     try {
       if ("file" in place) {
@@ -81,6 +81,7 @@ export class SqlStore implements Store {
       throw storeFault(error, nameOf(place), "file" in place && place.file !== ":memory:" && isDiskFull(place.file)) ?? error;
     }
     const health = new StoreHealth();
+    health.keptAs = keptAs;
     if ("url" in place) return new SqlStore(new PostgresSession(sql, health), health, place, node, secrets);
     const session = new SqliteSession(sql, health);
     if (place.file !== ":memory:") health.file = new StoreFile(place.file, session);
@@ -269,13 +270,17 @@ export class SqlStore implements Store {
   }
 }
 
-/** SQLite lets everybody read a file that it makes, and gives what it makes beside that the same mode. Where it can't be made, SQLite says why. */
-function makePrivate(file: string): void {
-  if (file === ":memory:") return;
-  finishPutBack(file);
+/**
+ * SQLite lets everybody read a file that it makes, and gives what it makes beside that the same mode. Where it can't be made, SQLite says why. Returns
+ * what `finishPutBack` has kept.
+ */
+function makePrivate(file: string): string | undefined {
+  if (file === ":memory:") return undefined;
+  const keptAs = finishPutBack(file);
   try {
     closeSync(openSync(file, "a", 0o600));
   } catch {}
+  return keptAs;
 }
 
 /** Secrets that were plain may stand in free pages and in the log. */

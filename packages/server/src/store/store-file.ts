@@ -43,7 +43,8 @@ export class StoreFile {
 
   /**
    * Writes the store anew where its file was deleted, for the next server: nothing is lost, also when the process is killed on the way
-   * (`finishPutBack`). Repeatable; never replaces a file.
+   * (`finishPutBack`). Repeatable; never replaces a file. Throws `unavailable`, reason `store_lost`, where what is written can't get its name, as on a
+   * file system without hard links: it gets that at the next start.
    */
   async putBack(): Promise<void> {
     if (identityOf(this.path) !== undefined) return;
@@ -53,12 +54,19 @@ export class StoreFile {
     try {
       await this.database.copyTo(part);
       fsyncSync(fd);
-      renameSync(part, copyOf(this.path));
+      renameSync(part, wholeOf(this.path));
       this.isLogRemoved = true;
-      finishPutBack(this.path);
     } finally {
       closeSync(fd);
       rmSync(part, { force: true });
+    }
+    try {
+      if (identityOf(this.path) === undefined) removeLog(this.path);
+      // Not `rename`, which would replace a file that somebody has put there meanwhile.
+      linkSync(wholeOf(this.path), this.path);
+      rmSync(wholeOf(this.path));
+    } catch (cause) {
+      throw unfinished(this.path, cause);
     }
   }
 
@@ -67,26 +75,55 @@ export class StoreFile {
     if (!this.isLogRemoved || identityOf(this.path) !== this.opened) return;
     await this.database.renewLog();
     this.isLogRemoved = false;
+    // Older than what is there, if `putBack` came no further.
+    rmSync(wholeOf(this.path), { force: true });
   }
 }
 
-/** A store that is being written anew, and one that is whole and has not got its name yet. */
+/** A store that is being written anew, and one that is whole and has not got its name yet. (Earlier versions had half ones as `.copy`.) */
 const partOf = (path: string) => `${path}.part`;
-const copyOf = (path: string) => `${path}.copy`;
+const wholeOf = (path: string) => `${path}.whole`;
+
+/** The log of the deleted file would be read into the new one. */
+function removeLog(path: string): void {
+  for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
+}
 
 /**
- * Gives the store of an earlier `putBack` its name, if that has written all of it and then came no further. To be called before the store is opened,
- * which must not go on when this throws: an empty store would take its place.
+ * Gives the store of an earlier `putBack` its name, if that has written all of it and then came no further. Where another file has the name by now, it
+ * keeps what was written under a name of its own, and returns that. To be called before the store is opened, which must not go on when this throws
+ * (`unavailable`, reason `store_lost`): an empty store would take its place.
  */
-export function finishPutBack(path: string): void {
-  const copy = copyOf(path);
-  if (existsSync(copy) && identityOf(path) === undefined) {
-    // The log of the deleted file would be read into the new one.
-    for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
-    linkSync(copy, path);
+export function finishPutBack(path: string): string | undefined {
+  const whole = wholeOf(path);
+  try {
+    // On a disk that is read-only even the removal of nothing fails.
+    if (existsSync(partOf(path))) rmSync(partOf(path));
+    const written = identityOf(whole);
+    const named = identityOf(path);
+    if (written === undefined) return undefined;
+    if (named === undefined) {
+      removeLog(path);
+      renameSync(whole, path);
+      return undefined;
+    }
+    if (named === written) {
+      rmSync(whole);
+      return undefined;
+    }
+    const kept = `${path}.kept-${Math.trunc(statSync(whole).mtimeMs)}`;
+    renameSync(whole, kept);
+    return kept;
+  } catch (cause) {
+    throw unfinished(path, cause);
   }
-  // On a disk that is read-only even the removal of nothing fails.
-  for (const file of [copy, partOf(path)]) if (existsSync(file)) rmSync(file, { force: true });
+}
+
+function unfinished(path: string, cause: unknown): AppError {
+  const message =
+    `The store ${path} was deleted, and what a server has written in its place can't get its name ` +
+    `(${errnoOf(cause) ?? String(cause)}): if there is a file ${wholeOf(path)}, it is all of the store; rename it to ${path}`;
+  return new AppError("unavailable", message, { reason: "store_lost", cause });
 }
 
 /** What it needs of the database. */

@@ -19,6 +19,8 @@ export interface StoreTrouble {
 export class StoreHealth {
   /** Of a store that is one file. */
   file: StoreFile | undefined;
+  /** Where a store is kept that an earlier server had written anew, and whose name another file had by the start of this one. */
+  keptAs: string | undefined;
   private current: StoreTrouble | undefined;
   private readonly listeners = new Set<(trouble: StoreTrouble | undefined) => void>();
 
