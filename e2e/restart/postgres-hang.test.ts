@@ -50,11 +50,12 @@ test("while the database hangs each verb is answered in time, and nothing is los
       call("POST", `/sandboxes/${captured.id}/snapshots`, {}),
       call("POST", `/sandboxes/${forked.id}/fork`, { count: 1 }),
       call("POST", `/sandboxes/${used.id}/timeout`, { timeout: 600 }),
+      call("PUT", `/sandboxes/${captured.id}/network`, { denyOut: ["192.0.2.1"] }),
       call("POST", "/v3/templates", { name: "hang" }),
       call("POST", "/api-keys", { name: "hang" }),
     ]);
     const again = "503, again";
-    expect(answers).toEqual([200, 200, "on\n", again, again, again, again, again, again, again, again]);
+    expect(answers).toEqual([200, 200, "on\n", again, again, again, again, again, again, again, again, again]);
     expect([await stateOf(paused), await stateOf(pausing)]).toEqual(["paused", "running"]);
   } finally {
     postgres.proceed();

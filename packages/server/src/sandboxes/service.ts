@@ -195,7 +195,8 @@ export class SandboxService {
   }
 
   /**
-   * Replaces the rules of what may leave a running sandbox, at once. When that fails, they are as before. Throws `not_found`.
+   * Replaces the rules of what may leave a running sandbox, at once. When that fails, they are as before; but if the store's answer was lost, a server
+   * that adopts the sandbox may find the new ones written, and enforce those. Throws `not_found`.
    */
   async setEgress(teamId: TeamId, id: SandboxId, egress: EgressPolicy): Promise<void> {
     const { engine, driver } = this.parts;

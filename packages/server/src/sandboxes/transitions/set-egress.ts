@@ -22,7 +22,7 @@ const enforce: Step<EgressContext> = {
 
 /**
  * Replaces the rules of what may leave a running sandbox, which stays in its state. When a step fails, the rules are as before; a server that
- * adopts the sandbox enforces what is written.
+ * adopts the sandbox enforces what is written, which after a write whose answer was lost may be the new ones.
  */
 export const setEgress: Transition<EgressInput, EgressContext> = {
   name: "setEgress",
