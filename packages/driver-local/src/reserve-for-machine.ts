@@ -46,9 +46,9 @@ export function diskReserve(diskBytes: number, { diskBytes: wanted }: Reserve = 
   return Math.min(wanted ?? Math.min(Math.max(diskBytes / 50, 512 * MIB), 8 * GIB), diskBytes / 2);
 }
 
-/** What the pool's file has on the disk below it beyond what it holds. 0: nothing is allocated ahead. */
+/** What the pool's file has on the disk below it beyond what it holds: a chunk for each size class of extents at least, for btrfs begins one for each. 0: nothing is allocated ahead. */
 export function poolAhead(diskBytes: number, reserve: Reserve = {}): number {
-  return reserve.aheadBytes ?? Math.min(Math.max(diskReserve(diskBytes, reserve) / 2, 256 * MIB), GIB);
+  return reserve.aheadBytes ?? Math.min(Math.max(diskReserve(diskBytes, reserve) / 2, 768 * MIB), GIB);
 }
 
 function nothingLeft(setting: string, has: string): AppError {

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { isAppError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { diskReserve, poolAhead, type Reserve } from "../reserve-for-machine.ts";
@@ -31,11 +32,14 @@ export class AllocateAhead {
   private readonly dataDir: string;
   private readonly reserve: Reserve;
   private readonly logger: Logger;
+  private readonly stop = new AbortController();
+  /** As the mount's option for discards says; undefined when that is not known. */
   private isShort: boolean | undefined;
   /** What there was when everything was allocated; undefined when it was not. */
   private complete: string | undefined;
   private isLacking = false;
   private isImpossible = false;
+  private keeping: Promise<void> | undefined;
   private flushing: Promise<unknown> = Promise.resolve();
 
   constructor(dataDir: string, reserve: Reserve, logger: Logger) {
@@ -44,16 +48,31 @@ export class AllocateAhead {
     this.logger = logger;
   }
 
-  /** Allocates what is missing. Never fails: what it can't do is in the log. */
-  async keep(): Promise<void> {
+  /** Allocates what is missing; one at a time. Never fails: what it can't do is in the log. */
+  keep(): Promise<void> {
+    this.keeping ??= this.keepOnce().finally(() => {
+      this.keeping = undefined;
+    });
+    return this.keeping;
+  }
+
+  private async keepOnce(): Promise<void> {
     try {
       await this.look();
     } catch (error) {
-      this.logger.error({ err: error }, "could not allocate blocks for the pool ahead");
+      if (!this.stop.signal.aborted) this.logger.error({ err: error }, "could not allocate blocks for the pool ahead");
     }
   }
 
+  /** To be told when the pool was mounted anew: what was set for that mount is gone. */
+  forgetMount(): void {
+    this.isShort = undefined;
+    this.complete = undefined;
+  }
+
   async close(): Promise<void> {
+    this.stop.abort();
+    await this.keeping;
     await this.flushing;
   }
 
@@ -63,62 +82,79 @@ export class AllocateAhead {
     const space = spaceOf(image, `/sys/fs/btrfs/${filesystemId(root)}`);
     const aheadBytes = poolAhead(space.hostBytes, this.reserve);
     if (aheadBytes === 0 || isAllocated(space)) return;
-    const wasShort = this.isShort;
     const reserveBytes = diskReserve(space.hostBytes, this.reserve);
-    this.isShort = space.hostFreeBytes < reserveBytes * (wasShort ? ENOUGH : SHORT);
-    await this.allocate(space, aheadBytes, reserveBytes);
-    if (this.isShort !== wasShort) await this.changeDiscards(this.isShort, allocatedAhead(space) > MOST_FREE_IN_CHUNKS * aheadBytes);
+    const isShort = space.hostFreeBytes < reserveBytes * (this.isShort ? ENOUGH : SHORT);
+    await this.allocate(space, aheadBytes, reserveBytes, isShort);
+    if (isShort === this.isShort) return;
+    await this.changeDiscards(isShort, allocatedAhead(space) > MOST_FREE_IN_CHUNKS * aheadBytes);
+    this.isShort = isShort;
   }
 
-  private async allocate(space: PoolSpace, aheadBytes: number, reserveBytes: number): Promise<void> {
-    const state = (at: PoolSpace) => `${at.allocatedBytes} ${at.data.totalBytes} ${at.treesBytes} ${this.isShort}`;
+  private async allocate(space: PoolSpace, aheadBytes: number, reserveBytes: number, isShort: boolean): Promise<void> {
+    const state = (at: PoolSpace) => `${at.allocatedBytes} ${at.data.totalBytes} ${at.treesBytes} ${isShort}`;
     if (this.complete === state(space) || (this.isLacking && space.hostFreeBytes < LEAST_BYTES)) return;
     this.complete = undefined;
     const { image, root } = poolPaths(this.dataDir);
-    if (!(await this.allocatePieces(image, this.wanted(space, aheadBytes, reserveBytes)))) return;
+    if (!(await this.allocatePieces(image, this.wanted(space, aheadBytes, reserveBytes, isShort)))) return;
     this.complete = state(spaceOf(image, `/sys/fs/btrfs/${filesystemId(root)}`));
     if (this.isLacking) this.logger.info("the pool has its blocks on the disk below it again");
     this.isLacking = false;
   }
 
   /** Data directory, store and log are on the same disk mostly: the pool must not take the last of it from them. */
-  private wanted(space: PoolSpace, aheadBytes: number, reserveBytes: number): Piece[] {
+  private wanted(space: PoolSpace, aheadBytes: number, reserveBytes: number, isShort: boolean): Piece[] {
     const layout = { chunks: chunksOf(poolPaths(this.dataDir).root), sizeBytes: space.imageBytes };
     const gapBytes = Math.min(aheadBytes, Math.max(0, space.hostFreeBytes - reserveBytes));
     const pieces = piecesToAllocate(layout, gapBytes, true);
     const lacking = pieces.reduce((sum, { bytes }) => sum + bytes, -space.allocatedBytes);
     const isMuchFree = space.data.totalBytes - space.data.takenBytes > MOST_FREE_IN_CHUNKS * aheadBytes;
-    const withData = (this.isShort || !isMuchFree) && space.hostFreeBytes - lacking >= reserveBytes * LEFT;
+    const withData = (isShort || !isMuchFree) && space.hostFreeBytes - lacking >= reserveBytes * LEFT;
     return withData ? pieces : piecesToAllocate(layout, gapBytes, false);
   }
 
   /** In a process of its own: on a busy disk this waits. */
   private async allocatePieces(image: string, pieces: readonly Piece[]): Promise<boolean> {
+    // By descriptor: a file that was deleted a moment ago must not be made again by its name.
+    const fd = openSync(image, "r+");
     try {
+      const file = `/proc/${process.pid}/fd/${fd}`;
       for (const { start, bytes } of pieces) {
-        await runCommand(["fallocate", "--keep-size", "--offset", `${start}`, "--length", `${bytes}`, image]);
+        await this.run(["fallocate", "--keep-size", "--offset", `${start}`, "--length", `${bytes}`, file]);
       }
       return true;
     } catch (error) {
-      const text = isAppError(error) ? String(error.details?.output ?? "") : "";
-      if (!text.includes("No space left")) {
-        this.isImpossible = true;
-        this.logger.warn({ err: error }, "the disk below the pool allocates no blocks ahead: if others fill it, writes may be lost");
-        return false;
-      }
-      if (!this.isLacking) {
-        const message = "the disk below the pool has no room for all that the pool may write next: what sandboxes write may be lost";
-        this.logger.warn({ reason: "host_disk_full" }, message);
-      }
-      this.isLacking = true;
+      if (!this.stop.signal.aborted) this.tellLack(error);
       return false;
+    } finally {
+      closeSync(fd);
     }
+  }
+
+  private tellLack(error: unknown): void {
+    const text = isAppError(error) ? String(error.details?.output ?? "") : "";
+    if (text.includes("not supported")) {
+      this.isImpossible = true;
+      this.logger.warn({ err: error }, "the disk below the pool allocates no blocks ahead: if others fill it, writes may be lost");
+    } else if (!this.isLacking) {
+      const message = "the pool did not get the blocks on the disk below it that it may write next: what sandboxes write may be lost";
+      this.logger.warn(text.includes("No space left") ? { reason: "host_disk_full" } : { err: error }, message);
+    }
+    this.isLacking = true;
   }
 
   private async changeDiscards(isShort: boolean, isMuchFree: boolean): Promise<void> {
     const { root } = poolPaths(this.dataDir);
-    await runCommand(["mount", "-o", isShort ? "remount,nodiscard" : "remount,discard=async", root]);
+    await this.run(["mount", "-o", isShort ? "remount,nodiscard" : "remount,discard=async", root]);
     const rest: [string, ...string[]] | undefined = isShort ? ["sync", "--file-system", root] : isMuchFree ? ["fstrim", root] : undefined;
-    if (rest) this.flushing = runCommand(rest).catch((err) => this.logger.warn({ err }, "could not flush or trim the pool"));
+    if (!rest) return;
+    const flushed = this.run(rest).catch((err) => {
+      if (!this.stop.signal.aborted) this.logger.warn({ err }, "could not flush or trim the pool");
+    });
+    this.flushing = Promise.all([this.flushing, flushed]);
+  }
+
+  /** Messages are read, so they must be in English. */
+  private run(command: [string, ...string[]]): Promise<string> {
+    return runCommand(["env", "LC_ALL=C", ...command], { name: command[0], signal: this.stop.signal });
   }
 }

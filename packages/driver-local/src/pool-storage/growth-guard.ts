@@ -108,9 +108,9 @@ export class GrowthGuard {
       if (signal.aborted) return;
       try {
         if (this.parts.growth().what === "pool_read_only") await this.parts.recover();
-        const allocated = this.parts.allocateAhead();
+        // Limits must not wait for it: on a busy disk it takes seconds.
+        void this.parts.allocateAhead();
         next = this.look();
-        await allocated;
       } catch (error) {
         logger.error({ err: error }, "could not look after the growth of the pool");
         next = LOOK_MS.most;

@@ -161,14 +161,16 @@ class BtrfsPool implements PoolStorage {
       ...readdirSync(this.volumesRoot).map((name) => ({ path: `${this.volumesRoot}/${name}`, limitBytes: () => limitOf(name) })),
       ...treesInTheMaking(this.making).map((path) => ({ path, limitBytes: () => DEFAULT_MAX_LAYER_BYTES })),
     ];
+    const ahead = new AllocateAhead(this.dataDir, this.reserve, logger);
+    this.ahead = ahead;
     const recover = async () => {
       // Leaves a pool that sandboxes hold as it is; those that are paused hold nothing.
       await mountPool(this.dataDir);
-      if (!isPoolReadOnly(this.dataDir)) await this.tidy();
+      if (isPoolReadOnly(this.dataDir)) return;
+      ahead.forgetMount();
+      await this.tidy();
     };
     const growth = () => growthIn(this.dataDir, this.reserve);
-    const ahead = new AllocateAhead(this.dataDir, this.reserve, logger);
-    this.ahead = ahead;
     const allocateAhead = () => ahead.keep();
     this.guard = new GrowthGuard({ root: this.root, qgroups: this.qgroups, growth, growers, recover, allocateAhead, clock, logger });
     this.guard.start();

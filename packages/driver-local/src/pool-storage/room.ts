@@ -46,7 +46,8 @@ export function growthIn(dataDir: string, reserve: Reserve): Growth {
 /** What is free there, and what the pool has of it already: sandboxes may fill that although others have filled the disk. */
 function usableOfDisk(space: PoolSpace, reserveBytes: number, aheadBytes: number): number {
   if (aheadBytes === 0) return space.hostFreeBytes;
-  const ahead = allocatedAhead(space);
+  // Blocks that lie elsewhere in the file, left from earlier, are no room for what is written next.
+  const ahead = Math.min(allocatedAhead(space), space.data.totalBytes - space.data.takenBytes + aheadBytes);
   const usable = space.hostFreeBytes + ahead;
   const isAllAllocated = ahead >= space.data.totalBytes - space.data.takenBytes;
   // Where btrfs writes next may be a place that still takes blocks from the disk.

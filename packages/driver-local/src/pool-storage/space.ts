@@ -7,8 +7,8 @@ const ALLOCATED = 0.98;
 /** Share of the disk's reserve that the pool leaves to the disk's other users, whatever it has of that disk already. */
 export const LEFT = 0.25;
 
-/** What btrfs has given to one kind of content, bytes. */
-interface Kind {
+/** What btrfs has given to data, bytes. */
+interface DataSpace {
   readonly totalBytes: number;
   /** Written, being written, freed but not given back before the next commit, or promised to what is in memory. */
   readonly takenBytes: number;
@@ -24,7 +24,7 @@ export interface PoolSpace {
   readonly imageBytes: number;
   /** Blocks of the pool's file that are on that disk. */
   readonly allocatedBytes: number;
-  readonly data: Kind;
+  readonly data: DataSpace;
   /** What btrfs keeps its own trees in. */
   readonly treesBytes: number;
 }
@@ -34,14 +34,13 @@ export function spaceOf(image: string, filesystem: string): PoolSpace {
   const { bavail, blocks, bsize } = statfsSync(dirname(image));
   // Deleted while it is mounted: its figures cannot be read, and it gets no blocks ahead, for that would make another file of its name.
   const { size, blocks: sectors } = statSync(image, { throwIfNoEntry: false }) ?? { size: 0, blocks: 1 };
-  const [metadata, system] = [kindOf(filesystem, "metadata"), kindOf(filesystem, "system")];
   return {
     hostFreeBytes: bavail * bsize,
     hostBytes: blocks * bsize,
     imageBytes: size,
     allocatedBytes: sectors * SECTOR,
-    data: kindOf(filesystem, "data"),
-    treesBytes: metadata.totalBytes + system.totalBytes,
+    data: dataIn(filesystem),
+    treesBytes: bytesOf(filesystem, "metadata", "total_bytes") + bytesOf(filesystem, "system", "total_bytes"),
   };
 }
 
@@ -55,12 +54,14 @@ export function allocatedAhead({ allocatedBytes, data, treesBytes }: PoolSpace):
   return Math.max(0, allocatedBytes - treesBytes - data.takenBytes);
 }
 
-function kindOf(filesystem: string, kind: "data" | "metadata" | "system"): Kind {
-  const number = (name: string) => {
-    const file = `${filesystem}/allocation/${kind}/${name}`;
-    return existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
-  };
-  const promisedBytes = number("bytes_may_use");
-  const takenBytes = number("bytes_used") + number("bytes_reserved") + number("bytes_pinned") + promisedBytes;
-  return { totalBytes: number("total_bytes"), takenBytes, promisedBytes };
+function dataIn(filesystem: string): DataSpace {
+  const promisedBytes = bytesOf(filesystem, "data", "bytes_may_use");
+  const taken = ["bytes_used", "bytes_reserved", "bytes_pinned"].map((name) => bytesOf(filesystem, "data", name));
+  const takenBytes = taken.reduce((sum, bytes) => sum + bytes, promisedBytes);
+  return { totalBytes: bytesOf(filesystem, "data", "total_bytes"), takenBytes, promisedBytes };
+}
+
+function bytesOf(filesystem: string, kind: "data" | "metadata" | "system", name: string): number {
+  const file = `${filesystem}/allocation/${kind}/${name}`;
+  return existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
 }

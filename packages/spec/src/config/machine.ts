@@ -63,7 +63,7 @@ export const MACHINE_SETTINGS = [
     name: "BOXYARD_POOL_AHEAD",
     form: "size",
     usedBy: "server",
-    default: "half of BOXYARD_RESERVE_DISK, 256M to 1G",
+    default: "half of BOXYARD_RESERVE_DISK, 768M to 1G",
     meaning: "What the pool's file has of its disk before it needs it, so that nothing is lost when others fill that disk; 0: nothing.",
   },
   {
