@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
+import { processesOf } from "../support/agent-process.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 
@@ -21,10 +22,14 @@ test("a sandbox whose agent is stopped boots anew from its disk: its client goes
   const before = await get();
   const bootId = async () => (await sandbox.asRoot("cat /proc/sys/kernel/random/boot_id; cut -d' ' -f22 /proc/1/stat")).stdout;
   const firstBoot = await bootId();
+  await sandbox.asRoot("sleep 1000 >/dev/null 2>&1 &");
+  const sleepers = "pgrep -c '^sleep$'";
+  await eventually("it sleeps", async () => (await sandbox.asRoot(sleepers)).stdout === "1\n");
   // Written last of all, and by nobody's sync.
-  await sandbox.asRoot("(sleep 0.5; echo kept > /root/last; kill -STOP $(pgrep -o -f '^/.boxyard/agent'); sleep 1000) >/dev/null 2>&1 &");
+  await sandbox.asRoot("echo kept > /root/last");
+  process.kill(processesOf(platform(), sandbox.id).agent, "SIGSTOP");
   await eventually("it was booted anew", async () => (await events()).includes("booted_anew"), { withinMs: 60_000 });
-  expect((await sandbox.asRoot("cat /root/last; echo $MINE; pgrep -c '^sleep$'")).stdout).toBe("kept\n1\n0\n");
+  expect((await sandbox.asRoot(`cat /root/last; echo $MINE; ${sleepers}`)).stdout).toBe("kept\n1\n0\n");
   expect(await bootId()).not.toBe(firstBoot);
   const after = await get();
   expect([after.state, after.metadata]).toEqual(["running", before.metadata]);
