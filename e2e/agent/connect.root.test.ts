@@ -105,6 +105,7 @@ describe("Connect", () => {
   });
 
   test("after the end: start, what nobody received, end; by pid and by tag", async () => {
+    // Time alone: its client has left when it speaks.
     const open = await start(agent, { ...shell("sleep 0.2; echo unseen; exit 4"), tag: "ended" });
     const pid = await firstPid(open);
     open.leave();
@@ -196,6 +197,7 @@ describe("readers", () => {
   });
 
   test("without any reader the process runs to its end", async () => {
+    // Time alone: its client has left when it writes.
     const open = await start(agent, shell("sleep 0.2; head -c 50000000 /dev/zero; touch ~/ran-alone"));
     await firstPid(open);
     open.leave();

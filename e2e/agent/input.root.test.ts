@@ -82,6 +82,7 @@ describe("SendInput and CloseStdin", () => {
   });
 
   test("large input arrives whole and in order; the answer comes when the process has taken it", async () => {
+    // Time alone: it takes nothing at first, and its pipe holds 64 KiB.
     const open = await start(agent, { process: { cmd: "sh", args: ["-c", "sleep 0.5; sha256sum"] } });
     const pid = await firstPid(open);
     const bytes = crypto.getRandomValues(new Uint8Array(60_000));

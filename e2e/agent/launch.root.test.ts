@@ -129,6 +129,7 @@ describe("launch", () => {
 
   test("many commands at once, each with its own end; a slow one holds up none", async () => {
     const many = Array.from({ length: 200 }, (_, i) => [String(i + 1), ...order(["sh", "-c", `exit ${i % 100}`]).slice(1)]);
+    // Time alone: the others end meanwhile.
     const slow = ["slow", ...order(["sh", "-c", "sleep 0.5; exit 3"]).slice(1)];
     const results = await give({ texts: slow }, ...many.map((texts) => ({ texts })));
     expect(results[0]?.report.at(-1)).toBe(`ended ${3 << 8}`);
@@ -199,6 +200,7 @@ describe("launch and the agent", () => {
   test("orders wait for a launch that is behind", async () => {
     const agent = await startAgent();
     try {
+      // Time alone: the launch has answered for it before, and stands still while the orders come.
       const stopper = await start(agent, shell("sleep 0.1; kill -STOP $PPID; echo stopped; sleep 0.5; kill -CONT $PPID"), { user: "root" });
       await readUntil(stopper, ({ stdout }) => stdout === "stopped\n");
       const envs = { LONG: "x".repeat(30_000) };
@@ -212,6 +214,7 @@ describe("launch and the agent", () => {
   test("a command that a stopped launch does not start has its deadline anyway, and does not outlive it", async () => {
     const agent = await startAgent();
     try {
+      // Time alone: the launch has answered for it before.
       const script = "sleep 0.1; kill -STOP $PPID; echo stopped; until [ -e go ]; do sleep 0.02; done; kill -CONT $PPID";
       const stopper = await start(agent, shell(script, { cwd: "/home/user" }), { user: "root" });
       await readUntil(stopper, ({ stdout }) => stdout === "stopped\n");

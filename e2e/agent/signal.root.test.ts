@@ -121,6 +121,7 @@ describe("Start's Connect-Timeout-Ms", () => {
   });
 
   test("0 and absent mean none; longer than the end of the process changes nothing", async () => {
+    // Time alone: longer than a limit of 0 lets it be.
     expect((await run(agent, "sleep 0.3; echo ok", { headers: { "Connect-Timeout-Ms": "0" } })).stdout).toBe("ok\n");
     expect((await run(agent, "echo ok", { timeoutMs: 9_999_999_999 })).end.status).toBe("exit status 0");
   });

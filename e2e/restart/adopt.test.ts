@@ -163,6 +163,7 @@ test("a sandbox whose time ran out while the server was away ends when it is bac
 
 test("a sandbox that died while the server was away is gone when it is back", async () => {
   const sandbox = await createSandbox(platform());
+  // Time alone: the server is away by then.
   await sandbox.client.commands.run("sleep 1; kill -9 -1", { background: true, user: "root", timeoutMs: 0 });
   await platform().kill9();
   // Time alone: as above.

@@ -10,6 +10,7 @@ import { usePlatform } from "../support/platform.ts";
 const platform = usePlatform();
 const options = () => ({ apiUrl: platform().apiUrl, apiKey: platform().apiKey });
 const unique = () => crypto.randomUUID().slice(0, 8);
+// Time alone: a service that takes its time.
 const SLOW_SERVICE = `: ${unique()}; sleep 1; exec python3 -m http.server 8123`;
 
 /** Builds, and gives the log. */

@@ -21,6 +21,16 @@ test("takes a reason, and what only looks like a sleep", () => {
   expect(linesOf("  await Bun.sleep(0);\n  await clock.sleep(5);\n  time.sleep(5)\n  commands.run('sleep 60')")).toEqual([]);
 });
 
+test("finds them in the text of a shell too, but not the pause of its loops, nor what nobody waits for", () => {
+  expect(linesOf('  run("(sleep 0.5; kill -STOP 1) &");')).toEqual([1]);
+  expect(linesOf('  run("while :; do look; done; sleep 2 && go");')).toEqual([1]);
+  expect(linesOf('  // Time alone: its client leaves meanwhile.\n  run("sleep .2; echo late");')).toEqual([]);
+  expect(linesOf('  run("until [ -e go ]; do sleep 0.1; done; echo on");\n  run("for i in 1 2; do sleep 0.1; echo $i; done");')).toEqual(
+    [],
+  );
+  expect(linesOf('  run("sleep 100; echo never");\n  run("sleep 1000");')).toEqual([]);
+});
+
 test("takes the deadline of a wait for something else", () => {
   expect(linesOf("  await Promise.race([ended, Bun.sleep(500)]);\n  const late = Bun.sleep(5).then(() => fail());")).toEqual([]);
 });

@@ -3,12 +3,18 @@
  * right on one machine is wrong on a slower one, and too long on every other. Where nothing but time can be waited for, a comment says why.
  */
 const SLEEP = /(?<![\w.])(?:Bun\.sleep|sleep)\((?!0\))|\bsetTimeout\((?:resolve|done)\b(?!, 0\))/;
+/** In the text of a shell, with something after it; a long one is not waited for. */
+const SHELL_SLEEP = /\bsleep (?:\d|\d?\.\d+) ?(?:;|&&)(?! ?(?:fi; ?)?done)/g;
+const SHELL_LOOP = /\b(?:while|until|for|done)\b/g;
 /** The end of a wait for something else. */
 const DEADLINE = /Promise\.race\(|\bsleep\([^)]*\)\.then\(|=> sleep|sleep = |const timer = /;
 /** A stream that is pulled from is a loop too. */
 const LOOP = /^\s*(?:\}? ?(?:for|while) ?(?:await )?\(|do \{|async pull\()/;
 /** On the line of the sleep or on the one above it. */
 const REASON = /\/\/ Time alone: \w/;
+
+const MESSAGE =
+  "a fixed time: wait for a state with `eventually`, prove with `staysTrueFor` that it stays, or say why in a comment `// Time alone: …`";
 
 export interface SleepFinding {
   readonly path: string;
@@ -22,13 +28,21 @@ export const isTestCode = (path: string): boolean => /\.test\.tsx?$|^e2e\/.*\.ts
 export function checkSleeps({ path, text }: { readonly path: string; readonly text: string }): SleepFinding[] {
   const lines = text.split("\n");
   return lines.flatMap((line, index) => {
+    if (isReasoned(lines, index)) return [];
+    if (hasShellSleep(line)) return [{ path, line: index + 1, message: MESSAGE }];
     if (!SLEEP.test(line) || DEADLINE.test(line) || /\b(?:for|while) \(/.test(line) || isInLoop(lines, index)) return [];
-    if (REASON.test(line) || REASON.test(lines[index - 1] ?? "")) return [];
-    const message =
-      "a fixed time: wait for a state with `eventually`, prove with `staysTrueFor` that it stays, or say why in a comment `// Time alone: …`";
-    return [{ path, line: index + 1, message }];
+    return [{ path, line: index + 1, message: MESSAGE }];
   });
 }
+
+const isReasoned = (lines: readonly string[], index: number) => [lines[index], lines[index - 1]].some((line) => REASON.test(line ?? ""));
+
+/** True when one stands in no loop of the shell's. */
+const hasShellSleep = (line: string) =>
+  [...line.matchAll(SHELL_SLEEP)].some(({ index }) => {
+    const last = [...line.slice(0, index).matchAll(SHELL_LOOP)].at(-1)?.[0] ?? "done";
+    return last === "done";
+  });
 
 const indentOf = (line: string) => line.length - line.trimStart().length;
 

@@ -67,6 +67,7 @@ export const OPTIONS: readonly Case[] = [
       const { sdk, sandbox } = subject;
       const { pid } = await sandbox.commands.run("cat", { background: true, stdin: true });
       // Root of the sandbox may stop the agent.
+      // Time alone: its start is answered by then.
       await sandbox.commands.run("sleep 0.2; pkill -STOP -f ^/.boxyard/agent", { background: true, user: "root" });
       const isStopped = () =>
         sandbox.commands.list({ requestTimeoutMs: 300 }).then(

@@ -107,6 +107,7 @@ describe("limits hold", () => {
 
   for (const user of ["user", "root"]) {
     test(`processes: a fork bomb of ${user}'s goes no further than the limit, and the agent survives it`, async () => {
+      // Time alone: the bomb forks meanwhile.
       const bomb = attack("bomb() { bomb | bomb & }; bomb; sleep 3; echo over", user);
       await Bun.sleep(1_500);
       expect((await machine.driver.stats(greedy.handle)).processes).toBeLessThanOrEqual(PROCESSES + 64);

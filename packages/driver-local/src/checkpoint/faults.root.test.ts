@@ -150,7 +150,9 @@ describe("a pause or a resume that is cut off", () => {
     };
 
     test.each([
+      // Time alone: CRIU is at work then.
       ["while it writes", 'real "$@" & sleep 0.07; kill -9 0'],
+      // Time alone: as above.
       ["late", 'real "$@" & sleep 0.12; kill -9 0'],
     ])("is killed %s, perhaps within a process: a pause fails and keeps nothing, and the sandbox can be removed", async (_how, text) => {
       const handle = await counting();
@@ -191,6 +193,7 @@ real "$@" --action-script "$0.script"`;
       ["fails at once", "exit 1"],
       ["lies", "exit 0"],
       ["hangs before it does anything", "exec sleep 1000"],
+      // Time alone: CRIU has begun then.
       ["is killed early", 'real "$@" & sleep 0.02; kill -9 0'],
       ["lies about an image that is cut off", `(real "$@"); truncate -s 4096 "$(${IMAGES})"/pages-2.img; exit 0`],
       ["writes half an image", '(real "$@"); rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
@@ -204,6 +207,7 @@ real "$@" --action-script "$0.script"`;
       ["fails at once", "exit 1"],
       ["lies", "exit 0"],
       ["hangs", "exec sleep 1000"],
+      // Time alone: CRIU is at work then.
       ["is killed", 'real "$@" & sleep 0.15; kill -9 0'],
       ["is killed when the processes are there", whileSeized("kill -KILL", "post-restore")],
       ["is stopped when the processes are there", whileSeized("kill -STOP", "post-restore")],

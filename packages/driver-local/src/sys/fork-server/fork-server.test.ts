@@ -218,6 +218,7 @@ test("the failure of an order whose child was made known waits for that child's 
   const server = fresh();
   const started = Promise.withResolvers<void>();
   const file = join(work, "known");
+  // Time alone: the helper is killed meanwhile.
   const running = server.run(shell(`sleep 0.3; echo done >${file}`), { onStarted: () => started.resolve() }).catch((e: unknown) => e);
   await started.promise;
   process.kill(server.pid as number, "SIGKILL");
