@@ -1,4 +1,4 @@
-import { afterAll, afterEach, expect, test } from "bun:test";
+import { afterAll, afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,17 +7,26 @@ import { eventually } from "@boxyard/testkit";
 import { buildHelper } from "../../testing/build-helper.ts";
 import { ChildProgram, ForkServer, type ForkServerEnd } from "./index.ts";
 
-const LOOK_MS = 20;
+setDefaultTimeout(30_000);
+/** A helper that works has 2 s for a sign of life then, also on a machine that is busy. */
+const LOOK_MS = 200;
+/** For a helper that says nothing any more while somebody waits for it. */
+const SHORT_LOOK_MS = 20;
+/** Without a sign of life a helper is given up at this look. */
+const LAST_LOOK = 11;
 const path = buildHelper("fork-server");
 const work = mkdtempSync(join(tmpdir(), "boxyard-hang-"));
 const open: ForkServer[] = [];
+const stopped: number[] = [];
 afterEach(() => {
   for (const server of open.splice(0)) server.close();
+  // One that nobody has given up does not see that.
+  for (const pid of stopped.splice(0)) if (processStat(pid)?.state === "T") process.kill(pid, "SIGKILL");
 });
 afterAll(() => rmSync(work, { recursive: true }));
 
-function fresh(onEnd: (why: ForkServerEnd) => void = () => {}): ForkServer {
-  const server = new ForkServer(path, onEnd, LOOK_MS);
+function fresh({ lookMs = LOOK_MS, onEnd }: { lookMs?: number; onEnd?: (why: ForkServerEnd) => void } = {}): ForkServer {
+  const server = new ForkServer(path, onEnd, lookMs);
   open.push(server);
   return server;
 }
@@ -28,16 +37,23 @@ function shell(script: string): ChildProgram {
   return program;
 }
 
+/** Stops the helper that runs now. */
+function stop(server: ForkServer): number {
+  const pid = server.pid as number;
+  stopped.push(pid);
+  process.kill(pid, "SIGSTOP");
+  return pid;
+}
+
 const failureOf = (work: Promise<unknown>) => work.then(() => undefined).catch((error: unknown) => error);
 
 test("a helper that is stopped is killed: what waits for it fails, and the next order starts another", async () => {
   const ends: ForkServerEnd[] = [];
-  const server = fresh((why) => ends.push(why));
+  const server = fresh({ onEnd: (why) => ends.push(why) });
   expect(await server.run(shell("exit 3"))).toBe(3);
   const parked = server.park(new ChildProgram());
   await eventually("a parked child", () => parked.isReady());
-  const pid = server.pid as number;
-  process.kill(pid, "SIGSTOP");
+  const pid = stop(server);
   expect(await failureOf(server.run(shell("exit 4")))).toMatchObject({ code: "unavailable", reason: "fork_server_ended" });
   expect(ends).toEqual(["hung"]);
   await eventually("its end", () => processStat(pid) === undefined);
@@ -46,10 +62,11 @@ test("a helper that is stopped is killed: what waits for it fails, and the next 
 });
 
 test("a parked child of a helper that is stopped can be discarded", async () => {
-  const server = fresh();
+  // Nobody waits for it before it is stopped.
+  const server = fresh({ lookMs: SHORT_LOOK_MS });
   const parked = server.park(new ChildProgram());
   await eventually("a parked child", () => parked.isReady());
-  process.kill(server.pid as number, "SIGSTOP");
+  stop(server);
   await parked.discard();
   expect(parked.isGone()).toBe(true);
 });
@@ -59,8 +76,8 @@ test("a program may take much longer than a helper may be silent", async () => {
   const { pid } = server;
   const file = join(work, "go");
   const long = server.run(shell(`while [ ! -e ${file} ]; do sleep 0.01; done; exit 6`));
-  // Time alone: several times as long as a helper may be silent.
-  await Bun.sleep(40 * LOOK_MS);
+  // Time alone: longer than a helper may be silent.
+  await Bun.sleep((LAST_LOOK + 2) * LOOK_MS);
   expect(existsSync(file)).toBe(false);
   await Bun.write(file, "");
   expect([await long, server.pid]).toEqual([6, pid]);
