@@ -32,8 +32,12 @@ async function orphansOfDoctor(): Promise<Check | undefined> {
 }
 
 test("directories in the place of state files, and damaged locks, stop neither up nor doctor nor down --sandboxes", async () => {
-  await boxyard("up", "-d");
-  const create = async () => (await boxyard("sandbox", "create")).stdout.trim();
+  expect((await boxyard("up", "-d")).exitCode).toBe(0);
+  const create = async () => {
+    const { exitCode, stdout, stderr } = await boxyard("sandbox", "create");
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    return stdout.trim();
+  };
   const [one, both] = [await create(), await create()];
   putDirectory(one, "state.json");
   for (const name of ["state.json", "state.copy.json"]) putDirectory(both, name);

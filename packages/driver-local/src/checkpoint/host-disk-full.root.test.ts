@@ -81,7 +81,9 @@ test("a pause in the middle of which the host's disk is filled keeps nothing; no
   const handle = await boot(spec);
   await withCriu(machine, withFiller(), async () => {
     const error = await pause(handle).catch((thrown: unknown) => thrown);
-    expect([isAppError(error), statfsSync(small.path).bavail, isPoolReadOnly(machine.dataDir)]).toEqual([true, 0, true]);
+    const { bavail, bsize } = statfsSync(small.path);
+    // A block may be given back meanwhile, which helps nobody.
+    expect([isAppError(error), bavail * bsize < MIB, isPoolReadOnly(machine.dataDir)]).toEqual([true, true, true]);
     await goesOn(handle);
   });
   // Another server finds it running, and tells why it cannot be paused.

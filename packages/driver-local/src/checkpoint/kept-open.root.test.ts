@@ -43,13 +43,14 @@ while True:
     time.sleep(0.01)
 `;
 
-/** What cannot be kept: a program that holds it, and what the refusal says. */
-const REFUSED: readonly (readonly [what: string, program: string, reason: string, says: RegExp])[] = [
+/** What cannot be kept: a program that holds it, what the refusal says, and a command that succeeds once it holds it (default: once it has made /root/ready). */
+const REFUSED: readonly (readonly [what: string, program: string, reason: string, says: RegExp, holds?: string])[] = [
   [
     "a program in memory alone",
-    `import os; f = os.memfd_create("e"); os.write(f, open("/bin/sleep", "rb").read()); open("/root/ready", "w"); os.execve(f, ["sleep", "1000"], {})`,
+    `import os; f = os.memfd_create("e"); os.write(f, open("/bin/sleep", "rb").read()); os.execve(f, ["sleep", "1000"], {})`,
     "program_in_memory",
     /^process \d+ in it \(.+\) runs a program that is in memory alone/,
+    "readlink /proc/[0-9]*/exe | grep -q memfd:",
   ],
   [
     "a POSIX message queue",
@@ -112,18 +113,21 @@ describe("what processes have open", () => {
     expect(await told(copy)).toBe("all there");
   });
 
-  test.each(REFUSED)("%s keeps a sandbox from being paused, by name, and it runs on", async (_what, program, reason, says) => {
-    const { driver } = machine;
-    const handle = await machine.boot(machine.spec());
-    const address = await driver.address(handle);
-    await start(address, program);
-    await eventually("it holds it", async () => (await exec(address, "test -e /root/ready")).exitCode === 0);
-    const refusal = await driver.pause(handle, { memory: true }, never).catch((error: unknown) => error);
-    if (!isAppError(refusal, "failed_precondition")) throw new Error("not refused", { cause: refusal });
-    expect(refusal.reason).toBe(reason);
-    expect(refusal.message).toMatch(says);
-    expect((await driver.inspect(handle)).phase).toBe("running");
-    expect((await exec(address, "echo on")).output).toBe("on\n");
-    expect(await driver.generation(handle.sandboxId)).toBeUndefined();
-  });
+  test.each(REFUSED)(
+    "%s keeps a sandbox from being paused, by name, and it runs on",
+    async (_what, program, reason, says, holds = "test -e /root/ready") => {
+      const { driver } = machine;
+      const handle = await machine.boot(machine.spec());
+      const address = await driver.address(handle);
+      await start(address, program);
+      await eventually("it holds it", async () => (await exec(address, holds)).exitCode === 0);
+      const refusal = await driver.pause(handle, { memory: true }, never).catch((error: unknown) => error);
+      if (!isAppError(refusal, "failed_precondition")) throw new Error("not refused", { cause: refusal });
+      expect(refusal.reason).toBe(reason);
+      expect(refusal.message).toMatch(says);
+      expect((await driver.inspect(handle)).phase).toBe("running");
+      expect((await exec(address, "echo on")).output).toBe("on\n");
+      expect(await driver.generation(handle.sandboxId)).toBeUndefined();
+    },
+  );
 });
