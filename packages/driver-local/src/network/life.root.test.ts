@@ -378,6 +378,7 @@ test("doctor sees a firewall that drops what is forwarded, and that it was told 
 
 test("kill -9 at any line leaves only what the next opening and release mend", async () => {
   const directory = lab.directory;
+  greeters.push(await greet(MACHINE, PORT));
   for (let round = 0; round < 20; round++) {
     const victim = await lab.sandbox();
     const child = Bun.spawn([process.execPath, `${import.meta.dir}/lab/churn.ts`, directory, String(victim.pid)], { stdout: "pipe" });
@@ -389,7 +390,14 @@ test("kill -9 at any line leaves only what the next opening and release mend", a
     const networks = await openOne({ instance: "0000dddd", network: "10.219.0.0/16" });
     const { standIn } = await plugIn(networks, `round${round}`);
     // An nft that the victim had started ends its work after it: what that takes away, the next look at the machine puts back.
-    await eventually(`round ${round} reaches the outside`, () => reachesOutside(standIn), { withinMs: 20_000 });
+    const looks: string[] = [];
+    const reaches = async () => {
+      looks.push(await standIn.inside(() => tryTcp(MACHINE, PORT)));
+      return reachesOutside(standIn);
+    };
+    await eventually(`round ${round} reaches the outside`, reaches, { withinMs: 20_000 });
+    // The router's rules hold meanwhile.
+    expect([...new Set(looks)]).toEqual(["refused"]);
     await standIn.end();
     await victim.end();
     await networks.close();
