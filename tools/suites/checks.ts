@@ -60,7 +60,7 @@ export const sizes: Suite = {
   proves: "no file and no function is longer than agreed",
   limitMs: 60_000,
   run: async ({ command }) => {
-    const tooLong = longFiles(sourceFiles(["ts", "tsx", "c", "sh", "proto"]));
+    const tooLong = longFiles(sourceFiles(["ts", "tsx", "c", "h", "sh", "proto", "py"]));
     const directories = ["packages", "tools", "e2e", "bench", "images"];
     const rule = "--only=complexity/noExcessiveLinesPerFunction";
     const biome = await command([npmBinary("biome"), "lint", rule, "--max-diagnostics=none", "--reporter=json", ...directories]);
