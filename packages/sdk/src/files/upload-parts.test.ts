@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { RequestScope } from "../connection/request-scope.ts";
-import { ConnectionError } from "../errors.ts";
+import { ConnectionError, NotEnoughSpaceError, TimeoutError } from "../errors.ts";
 import { PartSize } from "./part-size.ts";
 import { type PartTarget, uploadInParts } from "./upload-parts.ts";
 
@@ -54,6 +54,23 @@ test("a part that was given up and arrives after the removal does not stay", asy
   }));
   await upload();
   expect([[...files], late]).toEqual([[], []]);
+});
+
+test.each([
+  ["which was answered, is not waited for", new NotEnoughSpaceError("full", { code: "resource_exhausted" }), 1],
+  ["of which no answer came, may still arrive", new TimeoutError("no answer", { code: "deadline_exceeded" }), 2],
+] as const)("a part that failed, %s", async (_what, failure, expected) => {
+  let removals = 0;
+  const { upload } = sandbox(() => ({
+    put: async () => {
+      throw failure;
+    },
+    remove: async () => {
+      removals++;
+    },
+  }));
+  await expect(upload()).rejects.toBe(failure);
+  expect(removals).toBe(expected);
 });
 
 test("a failure is told as it was, also when the directory cannot be removed", async () => {

@@ -1,6 +1,6 @@
 import { sleep } from "../connection/api-client.ts";
 import type { RequestScope } from "../connection/request-scope.ts";
-import { ConnectionError, NotFoundError } from "../errors.ts";
+import { AbortError, ConnectionError, NotFoundError, TimeoutError } from "../errors.ts";
 import type { FileData, WriteInfo } from "./file-types.ts";
 import type { PartSize } from "./part-size.ts";
 
@@ -177,6 +177,10 @@ async function cleanUp(target: PartTarget, directory: string): Promise<boolean> 
   }
 }
 
+/** True when the request may still be worked on; any other error is an answer. */
+const isGivenUp = (error: unknown): boolean =>
+  error instanceof ConnectionError || error instanceof TimeoutError || error instanceof AbortError;
+
 /** Each try has a name of its own: an earlier one may still be arriving. */
 async function putRepeatedly(target: PartTarget, path: string, data: Part, scope: RequestScope, onGivenUp: () => void): Promise<string> {
   for (let attempt = 0; ; attempt++) {
@@ -185,7 +189,7 @@ async function putRepeatedly(target: PartTarget, path: string, data: Part, scope
       await target.put(name, data, scope.signal);
       return name;
     } catch (error) {
-      onGivenUp();
+      if (isGivenUp(error)) onGivenUp();
       if (!(error instanceof ConnectionError) || attempt + 1 >= TRIES) throw error;
       await sleep(FIRST_WAIT_MS * 2 ** attempt, scope.signal);
     }
