@@ -54,6 +54,22 @@ test.each([
   expect(error).rejects.toThrow(setting);
 });
 
+test("a machine that refuses to tell what is free has no room at the moment; any other failure is passed on", async () => {
+  const failing = (cause: Error) =>
+    new CapacityGate({
+      driver: { capacity: () => Promise.reject(cause), reclaim: async () => false },
+      overcommit: { memory: 2, disk: 2 },
+      limits: () => [],
+      clock: new FakeClock(),
+    });
+  const full = Object.assign(new Error("EMFILE: too many open files, open '/proc/meminfo'"), { code: "EMFILE" });
+  for (const way of ["run", "start"] as const) {
+    await expect(failing(full)[way](WANTED, made)).rejects.toMatchObject({ ...refused, cause: full });
+    const other = new Error("no such field");
+    await expect(failing(other)[way](WANTED, made)).rejects.toBe(other);
+  }
+});
+
 test("limits of all sandboxes together stay within the over-commit", async () => {
   const memory = gateOver({}, { memory: 2, disk: 100 }, 15);
   expect(await memory.gate.run(WANTED, made)).toBe("made");

@@ -1,4 +1,5 @@
 import { AppError, type Clock } from "@boxyard/core";
+import { errnoOf, isTransientErrno } from "@boxyard/core/node";
 import type { Capacity, ResourceLimits, SandboxDriver } from "@boxyard/driver";
 
 /** How often all sandboxes' limits together may exceed what there is of a resource; at least 1. */
@@ -91,7 +92,7 @@ export class CapacityGate {
   private async look(): Promise<Capacity> {
     const { driver, clock } = this.parts;
     if (this.known && clock.monotonic() - this.known.at < FRESH_MS) return this.known.capacity;
-    const capacity = await driver.capacity();
+    const capacity = await driver.capacity().catch((error: unknown) => Promise.reject(unknownRoom(error)));
     this.known = { capacity, at: clock.monotonic() };
     for (const claim of this.claims) if (claim.isDone) this.claims.delete(claim);
     return capacity;
@@ -142,6 +143,17 @@ const claimOf = (wanted: ResourceLimits, takenBytes = 0): Claim => ({
 /** True for a refusal of this gate. */
 export function isNoRoom(error: unknown): error is AppError {
   return error instanceof AppError && error.reason === "sandbox_capacity_unavailable";
+}
+
+/** A machine that cannot even be asked what is free (no descriptors are left, say) has no room at the moment. */
+function unknownRoom(error: unknown): unknown {
+  if (!isTransientErrno(error)) return error;
+  const message = `There is no room for another sandbox at the moment: the machine refused to tell what is free (${errnoOf(error)}); try again`;
+  return new AppError("unavailable", message, {
+    reason: "sandbox_capacity_unavailable",
+    details: { retryAfter: RETRY_AFTER_S },
+    cause: error,
+  });
 }
 
 /** Others may have filled it. */
