@@ -171,11 +171,11 @@ describe("with the policy restart", () => {
     sandboxOf(other)?.agent?.freeze();
     await rounds(strict, MISSES);
     await lastEvent(other, "boot_anew_failed");
-    await strict.stop();
+    await strict.server.liveness.stop();
     strict.world.faults.clear();
     const { engine, sandbox } = engineOf(id);
     await engine.inTurn(sandbox, async () => {});
-    expect(strict.world.faults.calls.filter((call) => call === "resume")).toHaveLength(1);
+    expect([sandbox.state, strict.world.faults.calls.filter((call) => call === "resume").length]).toEqual(["paused", 1]);
   });
 
   test("one whose agent answers again before its turn is left alone", async () => {
