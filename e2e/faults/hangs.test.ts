@@ -1,9 +1,10 @@
-import { expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { afterEach, expect, test } from "bun:test";
+import { processStat } from "@boxyard/core/node";
 import { type ApiReply, eventually } from "@boxyard/testkit";
 import { processesOf } from "../support/agent-process.ts";
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
+import { childrenOf, ofProcess } from "../support/processes.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 import { withFault } from "./injector.ts";
 
@@ -16,6 +17,16 @@ import { withFault } from "./injector.ts";
 // Paused sandboxes keep no processes, so that a resume needs all that a resume can need.
 const platform = usePlatform({ own: true, env: { BOXYARD_WAKE_CACHE_SECONDS: "0" } });
 const LIMIT_MS = 40_000;
+const stopped: number[] = [];
+afterEach(() => {
+  for (const pid of stopped.splice(0)) if (processStat(pid)?.state === "T") process.kill(pid, "SIGKILL");
+});
+
+/** What is still stopped at the end of the test, is killed. */
+function stop(pid: number): void {
+  stopped.push(pid);
+  process.kill(pid, "SIGSTOP");
+}
 
 const inTime = <T>(work: Promise<T>): Promise<T | "no answer"> =>
   Promise.race([work, new Promise<"no answer">((resolve) => setTimeout(resolve, LIMIT_MS, "no answer").unref())]);
@@ -27,12 +38,9 @@ const call = (method: string, path: string, body?: object) => status(platform().
 const stateOf = async ({ id }: HeldSandbox) => ((await platform().api({ path: `/sandboxes/${id}` })).body as { state: string }).state;
 const output = async (sandbox: HeldSandbox) => (await sandbox.asRoot("cat /root/mine")).stdout;
 
-function childrenOf(pid: number): number[] {
-  const lines = readdirSync(`/proc/${pid}/task`).map((task) => readFileSync(`/proc/${pid}/task/${task}/children`, "utf8"));
-  return lines.flatMap((line) => line.split(" ").filter(Boolean).map(Number));
-}
-
-const forkServer = () => childrenOf(platform().pid).find((pid) => readFileSync(`/proc/${pid}/comm`, "utf8") === "fork-server\n") as number;
+/** The helper that runs now, another one than `before`. */
+const forkServer = (before?: number): Promise<number> =>
+  eventually("a helper runs", () => childrenOf(platform().pid).find((pid) => pid !== before && ofProcess(pid, "comm") === "fork-server\n"));
 
 async function sandboxes(count: number): Promise<HeldSandbox[]> {
   const made = await Promise.all(Array.from({ length: count }, () => createSandbox(platform())));
@@ -58,8 +66,8 @@ test("with a helper for system calls that is stopped", async () => {
     HeldSandbox,
   ];
   expect(await paused.client.pause()).toBe(true);
-  const helper = forkServer();
-  process.kill(helper, "SIGSTOP");
+  const helper = await forkServer();
+  stop(helper);
   const answers = await Promise.all([
     call("POST", "/v2/sandboxes", { templateID: "base" }),
     call("POST", `/v2/sandboxes/${paused.id}/connect`, { timeout: 300 }),
@@ -73,9 +81,10 @@ test("with a helper for system calls that is stopped", async () => {
   expect(answers).toEqual([AGAIN, AGAIN, AGAIN, AGAIN, AGAIN, 204, 204, "on\n"]);
   const lives = all.filter((sandbox) => sandbox !== killed);
   await onlyLeft(lives);
-  expect(forkServer()).not.toBe(helper);
   expect([await stateOf(paused), await stateOf(pausing)]).toEqual(["paused", "running"]);
   for (const sandbox of [pausing, captured, forked]) expect(await sandbox.client.pause()).toBe(true);
+  // The first of these pauses has started it.
+  await forkServer(helper);
   for (const sandbox of lives) {
     await sandbox.client.connect();
     expect(await output(sandbox)).toBe(`${all.indexOf(sandbox)}\n`);
@@ -85,11 +94,14 @@ test("with a helper for system calls that is stopped", async () => {
 
 test("with a runtime that stops in the middle of a create", async () => {
   const [other] = (await sandboxes(1)) as [HeldSandbox];
-  const helper = forkServer();
+  const helper = await forkServer();
   // A child calls it just before it becomes the runtime.
   // Children that wait for a create are there already.
-  const asked = await withFault([helper, ...childrenOf(helper)], { calls: "setsid", answer: { signal: "SIGSTOP" } }, () =>
-    Promise.all([call("POST", "/v2/sandboxes", { templateID: "base" }), inTime(other.asRoot("echo on").then(({ stdout }) => stdout))]),
+  const asked = await withFault(
+    () => [helper, ...childrenOf(helper)],
+    { calls: "setsid", answer: { signal: "SIGSTOP" } },
+    () =>
+      Promise.all([call("POST", "/v2/sandboxes", { templateID: "base" }), inTime(other.asRoot("echo on").then(({ stdout }) => stdout))]),
   );
   expect(asked).toEqual([AGAIN, "on\n"]);
   await onlyLeft([other]);
@@ -100,7 +112,7 @@ test("with a runtime that stops in the middle of a create", async () => {
 test("with an agent that is stopped", async () => {
   const [sandbox] = (await sandboxes(1)) as [HeldSandbox];
   const { agent } = processesOf(platform(), sandbox.id);
-  process.kill(agent, "SIGSTOP");
+  stop(agent);
   const path = `/sandboxes/${sandbox.id}`;
   const command = inTime(
     sandbox.client.commands

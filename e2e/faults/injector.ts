@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { eventually } from "@boxyard/testkit";
+import { ofProcess } from "../support/processes.ts";
 
 /** What the kernel answers to some calls: an error, or nothing for a time; or a signal that comes with the answer. */
 export interface KernelFault {
@@ -20,42 +20,44 @@ function effectOf(answer: KernelFault["answer"]): string {
 
 /**
  * Does `work` while every such call of these processes, their threads and the processes that they start is answered by the fault instead of the kernel, by
- * strace's fault injection. Afterwards they are as before.
+ * strace's fault injection. Afterwards they are as before. `of` as a function: those that are there when the fault is put in place; some may end.
  */
-export async function withFault<T>(of: number | readonly number[], { calls, answer }: KernelFault, work: () => Promise<T>): Promise<T> {
-  const pids = typeof of === "number" ? [of] : of;
-  const effect = effectOf(answer);
-  const argv = [
-    "strace",
-    "-f",
-    "-qq",
-    "-o",
-    "/dev/null",
-    "-e",
-    `trace=${calls}`,
-    "-e",
-    `inject=${calls}:${effect}`,
-    ...pids.flatMap((pid) => ["-p", String(pid)]),
-  ];
-  const tracer = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+export async function withFault<T>(of: number | (() => readonly number[]), fault: KernelFault, work: () => Promise<T>): Promise<T> {
+  const list = typeof of === "number" ? () => [of] : of;
+  // One that is started between the list and the tracer's hold of its parent has no tracer: then all begins anew.
+  const { tracer, pids } = await eventually("the fault is in place", () => putInPlace(list, fault), { withinMs: 30_000 });
   try {
-    await eventually("the fault is in place", () => {
-      if (tracer.exitCode !== null) throw new Error(`strace ended with exit code ${tracer.exitCode}`);
-      return pids.every((pid) => tracerOf(pid) === tracer.pid);
-    });
     return await work();
   } finally {
-    tracer.kill("SIGINT");
-    await tracer.exited;
-    await eventually("the fault is gone", () => pids.every((pid) => tracerOf(pid) === 0));
+    await takeAway(tracer, pids);
   }
 }
 
-/** 0: nobody traces it, or it has ended. */
-function tracerOf(pid: number): number {
-  try {
-    return Number(/^TracerPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
-  } catch {
-    return 0;
-  }
+async function putInPlace(
+  list: () => readonly number[],
+  { calls, answer }: KernelFault,
+): Promise<{ tracer: Bun.Subprocess; pids: readonly number[] } | undefined> {
+  const pids = list();
+  const options = ["-f", "-qq", "-o", "/dev/null", "-e", `trace=${calls}`, "-e", `inject=${calls}:${effectOf(answer)}`];
+  const argv = ["strace", ...options, ...pids.flatMap((pid) => ["-p", String(pid)])];
+  const tracer = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+  const areTraced = (all: readonly number[]) => all.every((pid) => [tracer.pid, undefined].includes(tracerOf(pid)));
+  const hasBegun = () => tracer.exitCode === null && pids.some((pid) => tracerOf(pid) === tracer.pid) && areTraced(pids);
+  const isInPlace = await eventually("strace has them", () => tracer.exitCode !== null || hasBegun()).then(hasBegun, () => false);
+  if (isInPlace && areTraced(list())) return { tracer, pids };
+  await takeAway(tracer, pids);
+  if (!isInPlace) throw new Error(`strace ended with exit code ${tracer.exitCode}`);
+  return undefined;
+}
+
+async function takeAway(tracer: Bun.Subprocess, pids: readonly number[]): Promise<void> {
+  tracer.kill("SIGINT");
+  await tracer.exited;
+  await eventually("the fault is gone", () => pids.every((pid) => !tracerOf(pid)));
+}
+
+/** 0: nobody traces it; undefined: it has ended. */
+function tracerOf(pid: number): number | undefined {
+  const status = ofProcess(pid, "status");
+  return /^State:\s+[ZX]/m.test(status) || status === "" ? undefined : Number(/^TracerPid:\s+(\d+)/m.exec(status)?.[1]);
 }

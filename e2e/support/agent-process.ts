@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Platform } from "@boxyard/testkit";
+import { ofProcess } from "./processes.ts";
 
 /** The agent of a sandbox as the machine numbers it, and the cgroup of its commands. */
 export function processesOf(platform: Platform, id: string): { agent: number; user: string } {
@@ -9,7 +10,7 @@ export function processesOf(platform: Platform, id: string): { agent: number; us
   const top = tops.find((at) => existsSync(join(at, "cgroup.procs"))) as string;
   const groups = [top, ...readdirSync(top).map((name) => join(top, name))].filter((at) => existsSync(join(at, "cgroup.procs")));
   const pids = groups.flatMap((at) => readFileSync(join(at, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number));
-  const agent = pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("/.boxyard/agent"));
+  const agent = pids.find((pid) => ofProcess(pid, "cmdline").startsWith("/.boxyard/agent"));
   if (agent === undefined) throw new Error(`${id} has no agent`);
   return { agent, user: join(top, "user") };
 }
