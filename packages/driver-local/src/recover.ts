@@ -86,6 +86,14 @@ export async function sandboxesOnMachine({ cgroups, paths, storage }: LocalParts
   return [...ids].sort();
 }
 
+/**
+ * True when nothing but a volume is left of a sandbox: it was destroyed while the pool took no writes, which is mounted anew since. Whatever else of
+ * it there is goes after that.
+ */
+export function isVolumeAlone({ cgroups, paths }: LocalParts, id: SandboxId): boolean {
+  return ![paths.sandbox(id), ...cgroups.directoriesOf(id)].some((directory) => existsSync(directory));
+}
+
 /** Ids of the sandboxes that stand on a layer. One whose record does not say what it stands on may stand on any. */
 export function sandboxesOn(paths: DataPaths, digest: string): SandboxId[] {
   return readdirSync(paths.sandboxes)

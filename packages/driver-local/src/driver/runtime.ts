@@ -20,7 +20,7 @@ import { waitUntilEnded } from "../cgroup/ended.ts";
 import { useOfInstance } from "../cgroup/instance-limits.ts";
 import { readOomKills } from "../cgroup/stats.ts";
 import type { Remainders } from "../checkpoint/remainders.ts";
-import { isDamaged, sandboxesOnMachine } from "../recover.ts";
+import { isDamaged, isVolumeAlone, sandboxesOnMachine } from "../recover.ts";
 import { reserve } from "../reserve.ts";
 import { isAlive, openProcess } from "../runtime/process.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
@@ -238,10 +238,12 @@ export class LocalRuntime implements RuntimeDriver {
   }
 
   async release(): Promise<void> {
-    const left = await this.list();
+    const all = await this.list();
+    const left = all.filter(({ sandboxId }) => !isVolumeAlone(this.parts, sandboxId));
     if (left.length > 0) {
       throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
     }
+    for (const volume of all) await this.destroy(volume);
     this.parts.guard.close();
     this.parts.figures?.close();
     await this.parts.spareChildren.close();

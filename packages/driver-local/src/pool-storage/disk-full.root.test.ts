@@ -107,8 +107,12 @@ test("a pool that takes no writes answers uploads with 507, can be released, and
   // As 'down --sandboxes' does, in a process of its own.
   await machine.reopen();
   await machine.driver.destroy(handle);
+  // Its volume could not be removed, and is there again.
+  await eventually("the pool is mounted anew", isWritable, { withinMs: 30_000 });
+  expect(await machine.driver.list()).toEqual([handle]);
   await machine.driver.release();
   await machine.reopen();
+  expect(await machine.driver.list()).toEqual([]);
   await machine.destroyAll();
   const again = await boot();
   expect((await exec(again.address, "echo works")).output).toBe("works\n");
