@@ -12,7 +12,7 @@ export interface ToolsConfig {
   readonly dataDir: string;
   /** The test platform's data directory. */
   readonly testDataDir: string;
-  /** How many files of the suite `e2e` run at once, each on a platform of its own. */
+  /** How many files of the suites `root`, `agent` and `e2e` run at once, each on a platform of its own. */
   readonly lanes: number;
   /** Built images and bundles, kept from run to run. */
   readonly cacheDir: string;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, testDataDirs } from "../config.ts";
-import { bunTestEach, bunTestTogether, testFiles } from "../lib/bun-test.ts";
+import { type BunTestOptions, bunTestEach, bunTestTogether, testFiles } from "../lib/bun-test.ts";
 import { addTallies, bun, failedOne, SERVER, type Suite, type SuiteContext, type Tally, tallyOf } from "../lib/suite.ts";
 
 const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
@@ -15,19 +15,21 @@ async function together(context: SuiteContext, files: readonly string[], testLim
   return files.length > 0 ? bunTestTogether(context, files, { testLimitMs, onPlatform }) : noTest();
 }
 
-async function oneByOne(context: SuiteContext, files: readonly string[], testLimitMs: number, fileLimitMs: number): Promise<Tally> {
-  return files.length > 0
-    ? addTallies(await bunTestEach(context, files, { testLimitMs, limitMs: fileLimitMs, onPlatform: true }))
-    : noTest();
-}
+type Limits = Pick<BunTestOptions, "testLimitMs" | "limitMs" | "env">;
 
 const mentions = (file: string, word: string): boolean => readFileSync(join(ROOT, file), "utf8").includes(word);
-/** What compares the whole machine before and after must be alone on it. */
-const isAlone = (file: string): boolean => mentions(file, "takeSnapshot");
+/** What compares the whole machine before and after, or sets one up from nothing, must be alone on it. */
+const ALONE = ["takeSnapshot", "runSetup"];
+const isAlone = (file: string): boolean => ALONE.some((word) => mentions(file, word));
 /** Building or importing the code interpreter takes a minute or two on each platform: one lane has it. */
 const hasCodeInterpreter = (file: string): boolean => mentions(file, "ensureCodeInterpreter");
-/** The longest files of e2e, the longest first: one that began last would keep a single lane busy. A name that is gone does no harm. */
+/** The longest files of each suite, the longest first: one that began last would keep a single lane busy. A name that is gone does no harm. */
 const LONGEST = [
+  "checkpoint/faults.root",
+  "pool-storage/growth-guard.root",
+  "checkpoint/pause.root",
+  "snapshots/faults.root",
+  "agent/files-fuzz.root",
   "front-door/walk",
   "clients/e2b-python",
   "dockerfiles/dockerfiles",
@@ -45,10 +47,12 @@ function longestFirst(files: readonly string[]): string[] {
 const WORTH_LANES = 6;
 
 /** Several files at once, each lane with a platform of its own; then what must be alone. */
-async function inLanes(context: SuiteContext, files: readonly string[], testLimitMs: number, fileLimitMs: number): Promise<Tally> {
+async function inLanes(context: SuiteContext, files: readonly string[], limits: Limits): Promise<Tally> {
+  const options = { ...limits, onPlatform: true };
   const alone = files.filter(isAlone);
   const beside = files.filter((file) => !alone.includes(file));
-  if (beside.length < WORTH_LANES) return oneByOne(context, files, testLimitMs, fileLimitMs);
+  if (files.length === 0) return noTest();
+  if (beside.length < WORTH_LANES) return addTallies(await bunTestEach(context, files, options));
   const lanes: Record<string, string>[] = [{}];
   for (const dataDir of testDataDirs(context.config).slice(1)) {
     const lane = { BOXYARD_DATA: dataDir };
@@ -56,7 +60,6 @@ async function inLanes(context: SuiteContext, files: readonly string[], testLimi
     if (setUp.failed > 0) return setUp;
     lanes.push(lane);
   }
-  const options = { testLimitMs, limitMs: fileLimitMs, onPlatform: true };
   const tallies = await bunTestEach(context, longestFirst(beside), { ...options, lanes, together: hasCodeInterpreter });
   return addTallies([...tallies, ...(await bunTestEach(context, alone, options))]);
 }
@@ -89,7 +92,7 @@ export const root: FileSuite = {
   limitMs: 1_800_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
-  run: (context) => oneByOne(context, root.files(context.only), 60_000, 600_000),
+  run: (context) => inLanes(context, root.files(context.only), { testLimitMs: 60_000, limitMs: 600_000 }),
 };
 
 /** Tests of the agent as users meet it: compiled, in a sandbox of the default template, behind the server. The others start agents of their own. */
@@ -104,11 +107,12 @@ export const agent: FileSuite = {
   files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only, /\.hostile\.test\.ts$/),
   run: async (context) => {
     const files = agent.files(context.only);
-    const alone = await oneByOne(context, files, 60_000, 240_000);
+    const limits = { testLimitMs: 60_000, limitMs: 240_000 };
+    const alone = await inLanes(context, files, limits);
     const again = files.filter((file) => IN_SANDBOX.test(file));
-    if (again.length > 0) context.say("  the same in sandboxes of the default template:");
-    const env = { BOXYARD_TEST_AGENT: "sandbox" };
-    return addTallies([alone, ...(await bunTestEach(context, again, { testLimitMs: 60_000, limitMs: 240_000, env, onPlatform: true }))]);
+    if (again.length === 0) return alone;
+    context.say("  the same in sandboxes of the default template:");
+    return addTallies([alone, await inLanes(context, again, { ...limits, env: { BOXYARD_TEST_AGENT: "sandbox" } })]);
   },
 };
 
@@ -118,7 +122,7 @@ export const e2e: FileSuite = {
   limitMs: 2_700_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
-  run: (context) => inLanes(context, e2e.files(context.only), 60_000, 600_000),
+  run: (context) => inLanes(context, e2e.files(context.only), { testLimitMs: 60_000, limitMs: 600_000 }),
 };
 
 export const hostile: FileSuite = {
