@@ -33,7 +33,9 @@ afterAll(async () => {
 });
 
 function boxyard(...args: string[]): Promise<ProgramResult> {
-  const own = { BOXYARD_DATA: data, BOXYARD_CACHE: config.cacheDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_POOL_SIZE: "4G" };
+  // Little ahead, so that the pool is short as soon as the disk is full.
+  const pool = { BOXYARD_POOL_SIZE: "4G", BOXYARD_POOL_AHEAD: "256M" };
+  const own = { BOXYARD_DATA: data, BOXYARD_CACHE: config.cacheDir, BOXYARD_LISTEN: "127.0.0.1:0", ...pool };
   return runProgram([join(CHECKOUT, "boxyard"), ...args], { env: { ...config.env, ...own }, limitMs: 200_000 });
 }
 

@@ -21,9 +21,9 @@ const LEAST_FREE_BYTES = 64 * 1024;
 /** True when the disk of a store's file is known to be full: SQLite then calls most of what fails an error of input and output. */
 export function isDiskFull(file: string): boolean {
   try {
-    const { bavail, bfree, bsize } = statfsSync(dirname(file));
-    // What is reserved for root is free for root.
-    return (process.getuid?.() === 0 ? bfree : bavail) * bsize < LEAST_FREE_BYTES;
+    // Not `bfree`, though root may have some of the difference: ext4 counts blocks there that nobody gets.
+    const { bavail, bsize } = statfsSync(dirname(file));
+    return bavail * bsize < LEAST_FREE_BYTES;
   } catch {
     // The error of the store says more than that its disk can't be looked at.
     return false;
