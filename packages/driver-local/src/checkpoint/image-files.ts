@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { varint } from "./image-messages.ts";
 
 /* What we read and change in CRIU's images, which are protobuf messages (criu/images/*.proto). */
 
@@ -22,7 +23,7 @@ const MAPS = 2;
 
 /** Writes a copy of the user namespace's image to `target`, with the range of ids at `to` in place of that at `from`. */
 export function rebaseUserNamespace(image: string, from: number, to: number, target: string): void {
-  const [old, fresh] = [varint(from), varint(to)];
+  const [old, fresh] = [varint(BigInt(from)), varint(BigInt(to))];
   const parts = splitAt(readFileSync(image), old);
   if (parts.length !== MAPS + 1 || old.length !== fresh.length) {
     throw new AppError("data_loss", "The image of a sandbox maps other ids than its own", { reason: "bad_snapshot" });
@@ -33,13 +34,6 @@ export function rebaseUserNamespace(image: string, from: number, to: number, tar
 function splitAt(bytes: Buffer, separator: Buffer): Buffer[] {
   const at = bytes.indexOf(separator);
   return at < 0 ? [bytes] : [bytes.subarray(0, at), ...splitAt(bytes.subarray(at + separator.length), separator)];
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let left = value;
-  for (; left > 127; left = Math.floor(left / 128)) bytes.push((left % 128) | 128);
-  return Buffer.from([...bytes, left]);
 }
 
 /** Tag of `name` in `reg_file_entry`: field 6, a string. */

@@ -18,13 +18,13 @@ export interface Field {
   readonly raw: Buffer;
 }
 
-/** The messages of an image, in order. Throws `data_loss` when it is damaged. */
-export function messagesIn(image: Buffer): Buffer[] {
+/** The messages of an image, in order. Throws what `damaged` makes when it is damaged, `data_loss` by default. */
+export function messagesIn(image: Buffer, damaged: () => AppError = damagedImage): Buffer[] {
   const messages: Buffer[] = [];
   for (let at = HEAD_BYTES; at < image.length; ) {
-    if (at + LENGTH_BYTES > image.length) throw damagedImage();
+    if (at + LENGTH_BYTES > image.length) throw damaged();
     const end = at + LENGTH_BYTES + image.readUInt32LE(at);
-    if (end > image.length) throw damagedImage();
+    if (end > image.length) throw damaged();
     messages.push(image.subarray(at + LENGTH_BYTES, end));
     at = end;
   }
@@ -89,7 +89,8 @@ function varintAt(bytes: Buffer, start: number): { readonly value: bigint; reado
   }
 }
 
-function varint(value: bigint): Buffer {
+/** A number as protobuf writes it: seven bits in a byte, the lowest first. */
+export function varint(value: bigint): Buffer {
   const bytes: number[] = [];
   let left = value;
   for (; left > 127n; left >>= 7n) bytes.push(Number(left & 127n) | 128);

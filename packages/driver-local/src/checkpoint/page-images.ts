@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { messagesIn } from "./image-messages.ts";
 
 /*
  * CRIU's images of memory: a `pagemap` says which pages a `pages` file holds (criu/images/pagemap.proto). A pause whose pages are not all there could
@@ -9,8 +10,6 @@ import { AppError } from "@boxyard/core";
 
 /** The smallest page of any machine: a file that holds less than so much for each page was cut off. */
 const PAGE_BYTES = 4_096;
-/** Two numbers that name the kind of image. */
-const HEAD_BYTES = 8;
 /** A map of more than a hundred thousand pieces is not read: the server would do nothing else meanwhile. */
 const MAX_BYTES = 2 ** 21;
 const HEAD_FIELD = { pagesId: 1 } as const;
@@ -32,14 +31,10 @@ export function checkPagesIn(images: string): void {
 export function readPagemap(image: Buffer, name: string): { readonly pagesId: number; readonly pages: number } {
   let pagesId: number | undefined;
   let pages = 0;
-  for (let at = HEAD_BYTES; at < image.length; ) {
-    if (at + 4 > image.length) throw cutOff(name);
-    const end = at + 4 + image.readUInt32LE(at);
-    if (end > image.length) throw cutOff(name);
-    const fields = numbersIn(image, at + 4, end);
+  for (const message of messagesIn(image, () => cutOff(name))) {
+    const fields = numbersIn(message);
     if (pagesId === undefined) pagesId = fields[HEAD_FIELD.pagesId];
     else if (((fields[FIELD.flags] ?? PRESENT) & PRESENT) !== 0) pages += fields[FIELD.pages] ?? fields[FIELD.fewPages] ?? 0;
-    at = end;
   }
   if (pagesId === undefined) throw cutOff(name);
   return { pagesId, pages };
@@ -47,20 +42,23 @@ export function readPagemap(image: Buffer, name: string): { readonly pagesId: nu
 
 const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0);
 
-/** Fields of a message that holds nothing but numbers, by their numbers. Addresses have fewer than 53 bits. */
-function numbersIn(bytes: Buffer, start: number, end: number): (number | undefined)[] {
+/**
+ * Fields of a message that holds nothing but numbers, by their numbers. Addresses have fewer than 53 bits. A map has a hundred thousand messages, for
+ * which `fieldsIn` with its big integers takes too long.
+ */
+function numbersIn(bytes: Buffer): (number | undefined)[] {
   const fields: (number | undefined)[] = [];
-  let at = start;
+  let at = 0;
   const next = () => {
     let value = 0;
-    for (let scale = 1; at < end; scale *= 128) {
+    for (let scale = 1; at < bytes.length; scale *= 128) {
       const byte = bytes[at++] as number;
       value += (byte & 127) * scale;
       if (byte < 128) break;
     }
     return value;
   };
-  while (at < end) {
+  while (at < bytes.length) {
     const tag = next();
     fields[tag >> 3] = next();
   }
