@@ -69,7 +69,8 @@ async function runSuite(suite: Suite, common: Common, runId: string, broken: rea
     : await suite.run({ ...common, command }).catch((error: unknown) => failedOne(Bun.inspect(error)));
   const seconds = `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
   const counts = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`;
-  console.log(`${tally.failed > 0 ? "✗" : "✓"} ${suite.name.padEnd(11)} ${counts.padEnd(36)} ${seconds.padStart(8)}`);
+  const cpu = tally.cpuMs === undefined ? "" : `  CPU ${(tally.cpuMs / 1000).toFixed(1)} s`;
+  console.log(`${tally.failed > 0 ? "✗" : "✓"} ${suite.name.padEnd(11)} ${counts.padEnd(36)} ${seconds.padStart(8)}${cpu}`);
   for (const skip of tally.skipped) console.log(`  skipped ${skip.name}: ${skip.reason}`);
   if (tally.output && (tally.failed > 0 || common.verbose)) console.log(tally.output.trimEnd().replace(/^/gm, "    "));
   return tally;

@@ -5,14 +5,14 @@ import { bunTestEach, bunTestTogether, tallyReport } from "./bun-test.ts";
 import type { TestCase } from "./junit.ts";
 import type { SuiteContext } from "./suite.ts";
 
-const ended = (exitCode: number, timedOut = false) => ({ exitCode, timedOut, output: "text", ms: 2_000 });
+const ended = (exitCode: number, timedOut = false) => ({ exitCode, timedOut, output: "text", ms: 2_000, cpuMs: 500 });
 const passed: TestCase = { file: "a.test.ts", name: "works", outcome: "passed" };
 const skipped: TestCase = { file: "a.test.ts", name: "is not listed anywhere", outcome: "skipped" };
 const here = { config: readConfig({}) };
 const onCi = { config: readConfig({ CI: "true" }) };
 
 test("counts what the report says", () => {
-  expect(tallyReport(ended(0), [passed, passed], here)).toEqual({ passed: 2, failed: 0, skipped: [], output: "" });
+  expect(tallyReport(ended(0), [passed, passed], here)).toEqual({ passed: 2, failed: 0, skipped: [], output: "", cpuMs: 500 });
 });
 
 test("a crash after passing tests is a failure", () => {

@@ -102,7 +102,8 @@ async function oneFile(context: SuiteContext, file: string, options: BunTestOpti
   let tally = await bunTest(context, [file], options);
   if (tally.failed > 0) tally = await again(context, [file], options, tally);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  context.say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed  ${seconds} s`);
+  const cpu = ((tally.cpuMs ?? 0) / 1000).toFixed(1);
+  context.say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed  ${seconds} s, CPU ${cpu} s`);
   return tally;
 }
 
@@ -152,6 +153,7 @@ export function tallyReport(result: RunResult, cases: readonly TestCase[], conte
   return {
     passed: count("passed"),
     failed,
+    cpuMs: result.cpuMs,
     skipped: skips.map((name) => ({ name, reason: reasonFor(name, allowed) ?? "not listed in docs/skips.md" })),
     output: [failed > 0 ? withoutPasses(result.output) : "", ...notes].filter(Boolean).join("\n"),
   };

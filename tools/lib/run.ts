@@ -23,6 +23,8 @@ export interface RunResult {
   /** Standard output and error as they came. */
   readonly output: string;
   readonly ms: number;
+  /** Time of the CPU that the command and those of its descendants used that somebody waited for. */
+  readonly cpuMs: number;
 }
 
 /**
@@ -50,7 +52,8 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     // A test file that broke may have left a server, which would hold the data directory that the next file needs.
     if (exitCode !== 0) killLeft(options.marker);
     const output = readFileSync(join(directory, "output"), "utf8");
-    return { exitCode, timedOut, output, ms: performance.now() - startedAt };
+    const cpuMs = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
+    return { exitCode, timedOut, output, ms: performance.now() - startedAt, cpuMs };
   } finally {
     closeSync(log);
     rmSync(directory, { recursive: true, force: true });

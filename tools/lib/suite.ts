@@ -17,6 +17,8 @@ export interface Tally {
   readonly output: string;
   /** Test files that failed and passed when they were tried once more. */
   readonly unstable?: readonly string[];
+  /** Time of the CPU that the commands of the suite used, with that of their descendants; left out by what starts no command. */
+  readonly cpuMs?: number;
 }
 
 /** What a suite is given. */
@@ -62,9 +64,10 @@ export const failedOne = (output: string): Tally => ({ passed: 0, failed: 1, ski
 
 /** A command that passes when it exits with 0. */
 export function tallyOf(result: RunResult): Tally {
-  if (result.exitCode === 0 && !result.timedOut) return passedOne(result.output);
+  const { cpuMs } = result;
+  if (result.exitCode === 0 && !result.timedOut) return { ...passedOne(result.output), cpuMs };
   const why = result.timedOut ? `did not end within its time limit (${Math.round(result.ms / 1000)} s)` : `exit code ${result.exitCode}`;
-  return failedOne(`${result.output.trimEnd()}\n${why}`);
+  return { ...failedOne(`${result.output.trimEnd()}\n${why}`), cpuMs };
 }
 
 export function addTallies(tallies: readonly Tally[]): Tally {
@@ -72,6 +75,7 @@ export function addTallies(tallies: readonly Tally[]): Tally {
     passed: tallies.reduce((sum, tally) => sum + tally.passed, 0),
     failed: tallies.reduce((sum, tally) => sum + tally.failed, 0),
     skipped: tallies.flatMap((tally) => tally.skipped),
+    cpuMs: tallies.reduce((sum, tally) => sum + (tally.cpuMs ?? 0), 0),
     unstable: tallies.flatMap((tally) => tally.unstable ?? []),
     output: tallies
       .map((tally) => tally.output.trimEnd())

@@ -22,7 +22,7 @@ test.each([
   const calls: string[] = [];
   const command = async (argv: readonly string[], { env }: { env: Record<string, string> }) => {
     calls.push(`${argv[2]} of ${env.BOXYARD_DATA === own ? "its own" : env.BOXYARD_DATA}`);
-    return { exitCode: 1, timedOut: false, output: "", ms: 1 };
+    return { exitCode: 1, timedOut: false, output: "", ms: 1, cpuMs: 1 };
   };
   const context = { config: withTemporaryDirectory(readConfig({}), directory), command } as unknown as SuiteContext;
   await tidyUp(context, { BOXYARD_DATA: "the lane" }, isOnly);
