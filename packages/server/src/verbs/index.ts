@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import { errnoOf, PRIVATE_UMASK } from "@boxyard/core/node";
-import { printable, readConfig } from "../config.ts";
+import { printable, readConfig, type ServerConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { baseArchive } from "./base-archive.ts";
 import { doctor } from "./doctor.ts";
@@ -10,12 +10,54 @@ import { setup } from "./setup.ts";
 import { superviseServer } from "./supervise-server.ts";
 import { uninstall } from "./uninstall.ts";
 
-const USAGE =
-  "usage: main.ts serve [--adopt-orphans | --remove-orphans] | supervise [as serve] | setup | doctor [--json] | release [--sandboxes] | base-archive PATH | uninstall; --print-config shows the settings";
+interface Verb {
+  /** The arguments, as the usage line shows them. */
+  readonly args: string;
+  readonly summary: string;
+  /** Resolves with the exit code. */
+  run(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number>;
+}
+
+const ORPHANS = "[--adopt-orphans | --remove-orphans]";
+
+/** Every verb of the server's program. */
+export const VERBS: Readonly<Record<string, Verb>> = {
+  serve: { args: ORPHANS, summary: "run the server until SIGTERM or SIGINT", run: serve },
+  supervise: { args: ORPHANS, summary: "run the server, and start it again after a crash", run: superviseServer },
+  setup: { args: "[--tune]", summary: "set this machine up, and make the first API key", run: setup },
+  doctor: { args: "[--json]", summary: "say what this machine can do", run: doctor },
+  release: { args: "[--sandboxes]", summary: "release what the machine holds; with --sandboxes end every sandbox first", run: release },
+  "base-archive": {
+    args: "PATH",
+    summary: "build the base template again and write it to PATH as an archive",
+    run: async (_config, machine, [path]) => (path === undefined ? refuse() : baseArchive(machine, path)),
+  },
+  uninstall: { args: "", summary: "end every sandbox and undo what setup did", run: uninstall },
+};
+
+const ANYWHERE = `  ${"--print-config".padEnd(48)}show the settings as JSON, and do nothing
+  ${"-h, --help".padEnd(48)}show help, and do nothing`;
+
+/** The usage of one verb, or of all. */
+function usage(names: readonly string[]): string {
+  const lines = names.map((name) => `  ${`${name} ${VERBS[name]?.args}`.padEnd(48)}${VERBS[name]?.summary}`);
+  return `Usage: main.ts VERB [options]\n\n${lines.join("\n")}\n\nWith every verb:\n${ANYWHERE}`;
+}
+
+/** Prints the usage as an error; the exit code of a wrong command line. */
+function refuse(): number {
+  console.error(usage(Object.keys(VERBS)));
+  return 2;
+}
 
 /** Does what the command line asks for and returns the exit code. */
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
-  const [verb, ...args] = argv;
+  const [name = "", ...args] = argv;
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+  if (argv.some((arg) => arg === "--help" || arg === "-h")) {
+    console.log(usage(verb ? [name] : Object.keys(VERBS)));
+    return 0;
+  }
   // Before anything is written: keys, the store and logs are root's alone.
   process.umask(PRIVATE_UMASK);
   try {
@@ -24,29 +66,9 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
       console.log(JSON.stringify(printable(config), null, 2));
       return 0;
     }
-    switch (verb) {
-      case "serve":
-        return await serve(config, machine, args);
-      case "supervise":
-        return await superviseServer(config, machine, args);
-      case "setup":
-        return await setup(config, machine, args);
-      case "doctor":
-        return await doctor(config, machine, args);
-      case "release":
-        return await release(config, machine, args);
-      case "base-archive":
-        if (args[0] !== undefined) return await baseArchive(machine, args[0]);
-        console.error(USAGE);
-        return 2;
-      case "uninstall":
-        return await uninstall(config, machine);
-      default:
-        console.error(USAGE);
-        return 2;
-    }
+    return verb ? await verb.run(config, machine, args) : refuse();
   } catch (error) {
-    console.error(`boxyard ${verb ?? ""}: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`boxyard ${name}: ${error instanceof Error ? error.message : String(error)}`);
     // What the kernel refuses (a full disk, a directory that may not be written) says enough by itself.
     if (!(error instanceof AppError) && errnoOf(error) === undefined) console.error(error);
     return 1;
