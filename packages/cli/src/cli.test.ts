@@ -121,6 +121,20 @@ test("sandboxes: create, list, look at, set the timeout, kill", async () => {
   expect((await boxyard(["sandbox", "info", id])).stderr).toContain("`boxyard sandbox list` shows the sandboxes");
 });
 
+test("sandbox create --on-timeout says what happens at the end of the lifetime", async () => {
+  const createdWith = async (...options: string[]) => {
+    const { stdout } = await boxyard(["sandbox", "create", ...options]);
+    platform.sandboxes.delete(stdout.trim());
+    return JSON.parse(platform.seen.findLast(({ method, path }) => method === "POST" && path === "/v2/sandboxes")?.body ?? "{}").autoPause;
+  };
+  expect(await createdWith("--on-timeout", "pause")).toBe(true);
+  expect(await createdWith("--on-timeout", "kill")).toBe(false);
+  expect(await createdWith()).toBeUndefined();
+  const wrong = await boxyard(["sandbox", "create", "--on-timeout", "sleep"]);
+  expect([wrong.exitCode, wrong.stdout]).toEqual([2, ""]);
+  expect(wrong.stderr).toContain("Allowed choices are kill, pause.");
+});
+
 test("logs and keys", async () => {
   const id = (await boxyard(["sandbox", "create"])).stdout.trim();
   const line = "2026-01-01T00:00:00.000Z INFO  Sandbox started\n";

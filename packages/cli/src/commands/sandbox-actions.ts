@@ -1,5 +1,5 @@
 import { atOnce } from "@boxyard/core";
-import { type ConnectionOptions, Sandbox, type SandboxInfo } from "@boxyard/sdk";
+import { type ConnectionOptions, type LifecycleOptions, Sandbox, type SandboxInfo } from "@boxyard/sdk";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
@@ -13,6 +13,7 @@ export interface CreateOptions {
   readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
   readonly name?: string;
+  readonly onTimeout?: LifecycleOptions["onTimeout"];
   readonly internet: boolean;
   readonly json?: boolean;
 }
@@ -43,6 +44,7 @@ export async function create(template: string | undefined, options: CreateOption
     timeoutMs: options.timeout * 1000,
     envs: options.env,
     metadata: { ...options.metadata, ...named },
+    ...(options.onTimeout && { lifecycle: { onTimeout: options.onTimeout } }),
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
   if (options.json) return context.output.json(await sandbox.getInfo());

@@ -7,6 +7,15 @@ import * as actions from "./sandbox-actions.ts";
 import { agentLogs, LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
 
 const STATES = ["running", "paused"] as const;
+const ON_TIMEOUT = ["kill", "pause"] as const;
+
+const CREATE_HELP = `
+A sandbox that is paused at the end of its lifetime keeps its files, its processes and their memory; \`boxyard sandbox resume\` continues it.
+
+Examples:
+  $ boxyard sandbox create
+  $ boxyard sandbox create base --timeout 1h --metadata task=42
+  $ boxyard sandbox create --timeout 15m --on-timeout pause`;
 
 export function configure(command: Command, context: CliContext): void {
   command.description("Create, list, look at and end sandboxes.");
@@ -86,12 +95,13 @@ function configureCreate(command: Command, context: CliContext): void {
     .command("create [template]")
     .description("Create a sandbox and print its id.")
     .option("--timeout <seconds>", "lifetime: seconds, or 15m, 2h", parseSeconds, 300)
+    .addOption(new Option("--on-timeout <action>", "what happens at the end of the lifetime (default: kill)").choices(ON_TIMEOUT))
     .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
     .option("--name <name>", "a name to find it by, kept in its metadata")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)
     .option("--no-internet", "no way out of the sandbox")
     .option("--json", "print what the server says of it as JSON")
-    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox create\n  $ boxyard sandbox create base --timeout 1h --metadata task=42")
+    .addHelpText("after", CREATE_HELP)
     .action((template: string | undefined, options: actions.CreateOptions) => actions.create(template, options, context));
 }
 
