@@ -21,6 +21,7 @@ import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
+import { pageOf, type SandboxPage, type SandboxQuery } from "./listing.ts";
 import { removalFailure, sandboxNotFound } from "./problems.ts";
 import type { CreateTemplate } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
@@ -111,9 +112,10 @@ export class SandboxService {
     return liveness.isUnresponsive(engine.sandboxes.find(id));
   }
 
-  /** Sandboxes of a team that clients see in one of these states, in no order. */
-  list(teamId: TeamId, states: ReadonlySet<string>): SandboxRecord[] {
-    return this.parts.engine.sandboxes.ofTeam(teamId).filter(({ state }) => states.has(visibleState(state) ?? ""));
+  /** A page of a team's sandboxes that match `query`. */
+  list(teamId: TeamId, query: SandboxQuery): SandboxPage {
+    const { engine, templates } = this.parts;
+    return pageOf(engine.sandboxes.ofTeam(teamId), query, (template) => templates.idsFor(template));
   }
 
   /**

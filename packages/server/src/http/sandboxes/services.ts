@@ -4,7 +4,6 @@ import type { ForkService } from "../../sandboxes/snapshots/fork-service.ts";
 import type { RollbackService } from "../../sandboxes/snapshots/rollback-service.ts";
 import type { SnapshotService } from "../../sandboxes/snapshots/snapshot-service.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
-import type { Templates } from "../../templates/templates.ts";
 import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 
 /** What the handlers of sandboxes use. */
@@ -13,7 +12,6 @@ export interface SandboxServices {
   readonly snapshots: SnapshotService;
   readonly forks: ForkService;
   readonly rollbacks: RollbackService;
-  readonly templates: Pick<Templates, "idsFor">;
   readonly tokens: Tokens;
   readonly config: Pick<ServerConfig, "domain">;
 }
