@@ -137,7 +137,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     settings: buildSettings,
     ...(observer ? { observer } : {}),
   });
-  const liveness = new Liveness({ engine, routes, agent, events, clock }, livenessSettings(config, agentLimitMs));
+  const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler(engine.sandboxes, driver, clock, liveness);
   const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events };
   const sandboxes = new SandboxService({ ...serving, sampler, liveness, logs: sandboxLogs });

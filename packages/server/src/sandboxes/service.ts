@@ -164,12 +164,12 @@ export class SandboxService {
   }
 
   private async runResume(sandbox: Sandbox, input: ResumeInput): Promise<SandboxRecord> {
-    if (sandbox.state === "paused") this.parts.admission.checkPlace();
-    try {
-      return await this.parts.engine.run(sandbox, resume, input);
-    } catch (error) {
-      throw error instanceof AppError && error.reason === "wrong_state" ? error : resumeFailure(error);
-    }
+    const { admission, engine } = this.parts;
+    return admission.holdPlace(sandbox, () =>
+      engine.run(sandbox, resume, input).catch((error: unknown) => {
+        throw error instanceof AppError && error.reason === "wrong_state" ? error : resumeFailure(error);
+      }),
+    );
   }
 
   /** Moves the end to now + `seconds`; it may come closer. Negative counts as 0. */

@@ -3,6 +3,7 @@ import type { SandboxDriver, SnapshotRef } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { TemplateVersion } from "../../store/index.ts";
 import type { Templates } from "../../templates/templates.ts";
+import type { Admission } from "../create/admission.ts";
 import type { Engine, RunInTurn } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import { failedVerb } from "../failed-verb.ts";
@@ -11,6 +12,7 @@ import { resume } from "../transitions/resume.ts";
 
 export interface RollbackServiceParts {
   readonly engine: Engine;
+  readonly admission: Pick<Admission, "holdPlace">;
   readonly templates: Templates;
   readonly driver: Pick<SandboxDriver, "capabilities">;
   readonly events: Events;
@@ -29,13 +31,14 @@ export class RollbackService {
    * The same sandbox goes on from a snapshot that was made of it, or that it was made from: with its id, token, metadata, network and the time
    * that it has left; a paused one runs then. It is paused first, and what that keeps is the way back: when the rollback fails it goes on as it
    * was. A server that dies in between leaves it paused, as it was before.
-   * Throws `not_found`; `invalid_argument` for a snapshot of another sandbox; `aborted` while the sandbox changes; `unavailable`.
+   * Throws `not_found`; `invalid_argument` for a snapshot of another sandbox; `aborted` while the sandbox changes; `resource_exhausted`
+   * when it is paused and there is no place for it; `unavailable`.
    */
   async rollback(teamId: TeamId, id: SandboxId, snapshotId: string): Promise<void> {
-    const { engine, templates, events } = this.parts;
+    const { engine, admission, templates, events } = this.parts;
     const sandbox = engine.sandboxes.visibleOf(teamId, id);
     const from = refOf(sandbox, versionOf(templates, teamId, snapshotId));
-    await engine.inTurn(sandbox, (run) => this.goBack(sandbox, from, run));
+    await engine.inTurn(sandbox, (run) => admission.holdPlace(sandbox, () => this.goBack(sandbox, from, run)));
     events.rolledBack(sandbox.record, from.snapshot);
   }
 

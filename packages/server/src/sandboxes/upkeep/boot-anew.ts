@@ -1,6 +1,7 @@
 import type { AgentClient } from "@boxyard/agent-client";
 import type { Clock } from "@boxyard/core";
 import type { Events } from "../../events.ts";
+import type { Admission } from "../create/admission.ts";
 import type { Engine, RunInTurn } from "../engine/engine.ts";
 import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
 import { pause } from "../transitions/pause.ts";
@@ -8,6 +9,7 @@ import { resume } from "../transitions/resume.ts";
 
 export interface BootAnewParts {
   readonly engine: Pick<Engine, "inTurn">;
+  readonly admission: Pick<Admission, "holdPlace">;
   readonly agent: Pick<AgentClient, "isHealthy">;
   readonly events: Pick<Events, "bootedAnew" | "notBootedAnew">;
   readonly clock: Pick<Clock, "now">;
@@ -39,8 +41,10 @@ export async function bootAnew(parts: BootAnewParts, sandbox: Sandbox, incarnati
       if (incarnation.address && (await parts.agent.isHealthy(incarnation.address, answerMs, signal))) return false;
       if (signal.aborted) return false;
       const { endAt } = sandbox.record;
-      await run(pause, { memory: false, isAgentSilent: true }, { signal });
-      await boot(run, () => endAt - parts.clock.now(), signal);
+      await parts.admission.holdPlace(sandbox, async () => {
+        await run(pause, { memory: false, isAgentSilent: true }, { signal });
+        await boot(run, () => endAt - parts.clock.now(), signal);
+      });
       return true;
     });
     if (isDone) events.bootedAnew(sandbox.record);

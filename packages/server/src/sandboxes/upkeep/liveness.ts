@@ -3,6 +3,7 @@ import { atOnce, type Clock, Rounds, Semaphore } from "@boxyard/core";
 import type { ServerConfig } from "../../config.ts";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
+import type { Admission } from "../create/admission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
 import { bootAnew } from "./boot-anew.ts";
@@ -25,6 +26,7 @@ export type UnresponsivePolicy = "none" | "kill" | "restart";
 
 export interface LivenessParts {
   readonly engine: Pick<Engine, "sandboxes" | "end" | "inTurn">;
+  readonly admission: Pick<Admission, "holdPlace">;
   readonly routes: RouteTable;
   readonly agent: Pick<AgentClient, "isHealthy">;
   readonly events: Pick<Events, "unresponsive" | "responsive" | "bootedAnew" | "notBootedAnew">;
