@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AppError, newSandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
+import { pointsOf } from "../../sandboxes/engine/transition.ts";
+import { TRANSITIONS } from "../../sandboxes/transitions/index.ts";
 import { holdAt, Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
@@ -170,8 +172,8 @@ test("a pause during a fork waits for the capture alone, and a fork during a pau
   expect([(await fork({})).status, (await pausing).status]).toEqual([409, 204]);
 });
 
-test.each(["create create", "create start", "create init"])(
-  "what a server left that was killed in the middle of copies (%s) the next one removes",
+test.each([...pointsOf(TRANSITIONS.snapshot), ...pointsOf(TRANSITIONS.create)])(
+  "a server that is killed during a fork (before %s) leaves what the next one removes",
   async (point) => {
     await using place = new Place();
     const first = await place.boot();
