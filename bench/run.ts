@@ -18,12 +18,12 @@ Measure what SPECIFICATION.md promises, on the test platform (./boxyard test pla
 Options:
   --list      the benches, and what each measures
   --json      the figures as JSON
-  --count N   other numbers of sandboxes, where a bench makes many
+  --count N   number of sandboxes, rounds or seconds, for benches whose text in --list names --count
   --trace     where time and CPU of a create and of a command go, step by step, instead of promises
   -h, --help  show help
 
 Examples:
-  $ ./boxyard bench create
+  $ ./boxyard bench create-cold
   $ ./boxyard bench create-100 --count 50 --json`;
 
 interface Options {
@@ -44,15 +44,15 @@ async function main(argv: readonly string[]): Promise<number> {
       count: { type: "string" },
     },
   });
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
   const options = { json: values.json ?? false, trace: values.trace ?? false, count: countOf(values.count) };
   const unknown = names.find((name) => !benches.some((bench) => bench.name === name));
   if (unknown) {
     console.error(`No bench is named ${unknown}; there are: ${benches.map((bench) => bench.name).join(", ")}`);
     return 2;
-  }
-  if (values.help) {
-    console.log(HELP);
-    return 0;
   }
   if (values.list) {
     list();
@@ -60,7 +60,8 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const chosen = benches.filter(({ name, trace }) => (names.length === 0 || names.includes(name)) && (trace || !options.trace));
   if (chosen.length === 0) {
-    console.error(`Nothing to trace in ${names.join(", ")}; there is: ${benches.filter(({ trace }) => trace).map(({ name }) => name)}`);
+    const traced = benches.filter(({ trace }) => trace).map(({ name }) => name);
+    console.error(`${names.join(", ")} cannot be traced; benches that can: ${traced.join(", ")}`);
     return 2;
   }
   // At this level the server measures and logs every step of a create.
@@ -71,13 +72,13 @@ async function main(argv: readonly string[]): Promise<number> {
 function countOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const count = Number(text);
-  if (!Number.isInteger(count) || count < 1) throw new RangeError(`--count must be a number from 1 on, not '${text}'`);
+  if (!Number.isInteger(count) || count < 1) throw new RangeError(`--count must be a whole number of at least 1, not '${text}'`);
   return count;
 }
 
 function list(): void {
-  for (const { name, promises, what } of benches) console.log(`${name.padEnd(14)} promise ${promises.join(", ").padEnd(5)} ${what}`);
-  for (const [promise, why] of Object.entries(UNMEASURED)) console.log(`${"-".padEnd(14)} promise ${promise.padEnd(5)} ${why}`);
+  for (const { name, promises, what } of benches) console.log(`${name.padEnd(18)} promise ${promises.join(", ").padEnd(5)} ${what}`);
+  for (const [promise, why] of Object.entries(UNMEASURED)) console.log(`${"-".padEnd(18)} promise ${promise.padEnd(5)} ${why}`);
 }
 
 async function runAll(chosen: readonly Bench[], platform: Platform, { json, count }: Options): Promise<number> {

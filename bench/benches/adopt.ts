@@ -6,15 +6,15 @@ import { inParallel, Many } from "../lib/many.ts";
 import { summarize } from "../lib/stats.ts";
 
 const ROUNDS = 3;
-/** Counts for ever, into its output, once nobody listens any more: so the whole output is there for who comes next. Forks nothing meanwhile. */
+/** Counts without end from the moment /tmp/go exists, when no client reads the output: so the agent keeps the whole output for the next client. Starts no process. */
 const COUNT = "until [ -e /tmp/go ]; do sleep 0.05; done; exec 3<> <(:); i=0; while :; do i=$((i+1)); echo $i; read -t 0.5 -u 3; done";
-/** As many numbers show that it goes on. */
+/** So many numbers show that the command still runs. */
 const ENOUGH = 8;
 
 export const adopt: Bench = {
   name: "adopt",
   promises: [11],
-  what: "server killed and started again with 100 sandboxes, in each a command that goes on (--count)",
+  what: "server killed and started again with 100 sandboxes, in each a command that keeps running (--count)",
   async run(platform, count = 100): Promise<BenchResult> {
     await using many = await Many.create(platform, count);
     const commands = await inParallel(count, (index) => counting(many.sandboxes[index] as Sandbox));
@@ -42,7 +42,7 @@ export const adopt: Bench = {
         { promise: `${count} adopted`, measured: String(adopted), kept: adopted === count },
         {
           promise: "no running command disturbed",
-          measured: `${undisturbed} of ${count} go on, no line missing`,
+          measured: `${undisturbed} of ${count} keep running, no line missing`,
           kept: undisturbed === count,
         },
       ],

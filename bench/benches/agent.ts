@@ -16,7 +16,7 @@ const STARTS = 10;
 const ROUNDS = 200;
 const IDLE_ROUNDS = 50;
 const IDLE_MS = 100;
-/** Until nothing of its start goes on any more. */
+/** Time for the agent to finish all the work of its start. */
 const SETTLE_MS = 500;
 const AGENT = "agent";
 const FLOOR = "fork, exec and wait by a shell there";
@@ -24,11 +24,11 @@ const AGENT_IDLE = "agent, after 100 ms of idling";
 const FLOOR_IDLE = "the shell, after 100 ms of idling";
 const TRUE: StartMessage = { process: { cmd: "/bin/true" }, stdin: false };
 
-/** At the agent itself, compiled and in namespaces of its own: no proxy, no SDK, no server. */
+/** Measures the compiled agent by itself, in namespaces of its own: no proxy, no SDK, no server. */
 export const agent: Bench = {
   name: "agent",
   promises: [3, 5],
-  what: "the agent alone: CPU until it listens and answers, private memory, a command beside fork and exec of the same in the same place",
+  what: "the agent alone: CPU until it listens and answers, private memory, a command compared with fork and exec of the same program in the same namespaces",
   async run(): Promise<BenchResult> {
     const directory = mkdtempSync(join(tmpdir(), "boxyard-bench-agent-"));
     try {
@@ -109,11 +109,11 @@ async function measureCommands(running: AgentUnderTest): Promise<Record<string, 
   }
 }
 
-/** The floor, in the same namespaces: a shell starts the same program over and over, each time after `pause`, and says how long it took. */
+/** The floor, in the same namespaces: a shell starts the same program `rounds` times, each time after `pause`, and prints how long each start took. */
 async function byShell(running: AgentUnderTest, rounds: number, pause: string): Promise<Summary> {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
   const round = `${pause}; s=$EPOCHREALTIME; /bin/true; e=$EPOCHREALTIME; echo $((${"${e/./} - ${s/./}"}))`;
-  // A pipe that nobody writes to, to wait at without starting anything.
+  // A pipe without a writer: `read -t` on it waits without starting a process.
   const text = await asRoot(running, `bash -c 'exec 3<> <(:); for i in $(seq ${rounds}); do ${round}; done'`);
   return summarize(
     text

@@ -35,7 +35,7 @@ export const codeInterpreter: Bench = {
   },
 };
 
-/** As clients do (docs/contract/code-interpreter.md): the answer is a stream of JSON objects, one a line. */
+/** Runs a cell as clients do (docs/contract/code-interpreter.md): the answer is a stream of JSON objects, one a line. */
 async function runCell(sandbox: Sandbox): Promise<void> {
   const body = JSON.stringify({ code: CELL });
   const headers = { "Content-Type": "application/json" };

@@ -1,6 +1,6 @@
 import { Sandbox } from "@boxyard/sdk";
 import { atMost, type Bench, type BenchResult, timesFaster, type Verdict } from "../lib/bench.ts";
-import { EngineRoom } from "../lib/engine-room.ts";
+import { EngineNamespaces } from "../lib/engine-namespaces.ts";
 import { baseTree, hasPodman, NO_PODMAN, podmanHold } from "../lib/podman.ts";
 import { repeat, type Summary, summarize } from "../lib/stats.ts";
 import { traceCommands } from "../lib/trace/command.ts";
@@ -28,8 +28,8 @@ export const command: Bench = {
     const verdicts: Verdict[] = [atMost("commands.run p50", shell.p50, 5), atMost("direct process start p50", direct.p50, 2.5)];
     const notes: string[] = [];
     if (hasPodman()) {
-      await using room = await EngineRoom.open();
-      await using held = await podmanHold(room, await baseTree(platform), `boxyard-bench-${process.pid}`);
+      await using namespaces = await EngineNamespaces.open();
+      await using held = await podmanHold(namespaces, await baseTree(platform), `boxyard-bench-${process.pid}`);
       const podman = await repeat(8, () => held.exec(["bash", "-l", "-c", "true"]), 1);
       series["podman exec: bash -l -c true"] = podman;
       verdicts.push(timesFaster("faster than podman exec", shell.p50, podman.p50, 25));
@@ -38,7 +38,7 @@ export const command: Bench = {
   },
 };
 
-/** What bash and the template's profile take by themselves: the shell inside starts it again and again, and says how long each took. */
+/** The time of bash and the template's profile alone: a shell inside starts `bash -l` 100 times and prints how long each start took. */
 async function bashInside(sandbox: Sandbox): Promise<Summary> {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
   const script = "for i in $(seq 100); do s=$EPOCHREALTIME; bash -l -c true; e=$EPOCHREALTIME; echo $((${e/./} - ${s/./})); done";

@@ -17,7 +17,7 @@ async function shellMs(agent: AgentUnderTest, command: string): Promise<number> 
   return Number(await asRoot(agent, `s=$(date +%s%N); ${command}; e=$(date +%s%N); echo $(( (e - s) / 1000 ))`)) / 1000;
 }
 
-/** At the agent itself, on a btrfs loop file below an overlay as in a sandbox: so nothing else writes to the file system whose blocks are counted. */
+/** Measures the agent by itself, on a btrfs loop file below an overlay as in a sandbox: so nothing else writes to the file system whose blocks are counted. */
 export const compose: Bench = {
   name: "compose",
   promises: [8],

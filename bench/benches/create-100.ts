@@ -8,13 +8,13 @@ import { Usage } from "../lib/trace/usage.ts";
 const COMMAND = ["node", "-v"] as const;
 const ROUNDS = 3;
 
-/** The public comparisons' way: all at once, each with a first command that does something real. */
+/** Measures as public comparisons do: all creates at once, each with a first command that does real work. */
 export const create100: Bench = {
   name: "create-100",
   promises: [4],
   what: "100 creates at once, each followed by node -v, beside as many bwrap … node -v (--count)",
   async run(platform, count = 100): Promise<BenchResult> {
-    // Pools and connections that stay come into being.
+    // Warm-up: makes the pools and connections that stay.
     await burst(platform, 4, true);
     const before = takeSnapshot();
     const usage = new Usage(platform);
@@ -38,11 +38,11 @@ export const create100: Bench = {
       { promise: "CPU for each create (server, runtime, sandbox) ≤ 20 ms", measured: `${cpu} ms`, kept: cpu <= 20 },
       { promise: "nothing leaks", measured: left.length === 0 ? "nothing" : JSON.stringify(left), kept: left.length === 0 },
     ];
-    return { ...(await beside(platform, count, ours, verdicts)) };
+    return await besideBwrap(platform, count, ours, verdicts);
   },
 };
 
-async function beside(platform: Platform, count: number, ours: Summary, verdicts: Verdict[]): Promise<BenchResult> {
+async function besideBwrap(platform: Platform, count: number, ours: Summary, verdicts: Verdict[]): Promise<BenchResult> {
   const series: Record<string, Summary> = { [`${count} creates, each with ${COMMAND.join(" ")}`]: ours };
   if (!hasBwrap()) return { series, verdicts, notes: [NO_BWRAP] };
   const tree = await baseTree(platform);
@@ -58,7 +58,7 @@ async function beside(platform: Platform, count: number, ours: Summary, verdicts
   return { series, verdicts: [...verdicts, { promise: "total ≤ 1.5 × bwrap's", measured: `${ratio} ×`, kept: ratio <= 1.5 }], notes: [] };
 }
 
-/** All at once; the time is that of the last command's result, the removal is not in it. */
+/** Creates all at once. The time ends with the last command's result; the removal is not measured. */
 async function burst(
   { apiUrl, apiKey }: Platform,
   count: number,

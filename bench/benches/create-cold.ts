@@ -2,7 +2,7 @@ import { Sandbox } from "@boxyard/sdk";
 import type { Platform } from "@boxyard/testkit";
 import { atMost, type Bench, type BenchResult, timesFaster, type Verdict } from "../lib/bench.ts";
 import { machineCpuMs } from "../lib/cpu.ts";
-import { EngineRoom } from "../lib/engine-room.ts";
+import { EngineNamespaces } from "../lib/engine-namespaces.ts";
 import { baseTree, bwrapRun, hasBwrap, hasPodman, NO_BWRAP, NO_PODMAN, podmanRun } from "../lib/podman.ts";
 import { repeat, type Summary } from "../lib/stats.ts";
 import { traceCreate } from "../lib/trace/create.ts";
@@ -36,8 +36,8 @@ export const createCold: Bench = {
     ];
     const tree = await baseTree(platform);
     if (hasPodman()) {
-      await using room = await EngineRoom.open();
-      const podman = await repeat(8, () => podmanRun(room, tree, "bridge", ["true"]), 1);
+      await using namespaces = await EngineNamespaces.open();
+      const podman = await repeat(8, () => podmanRun(namespaces, tree, "bridge", ["true"]), 1);
       series["podman run --rm, with network"] = podman;
       verdicts.push(timesFaster("faster than podman run with network", ours.p50, podman.p50, 8));
     } else notes.push(NO_PODMAN);

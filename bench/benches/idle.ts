@@ -6,7 +6,7 @@ import { privateBytes } from "../lib/memory.ts";
 import { repeat, summarize } from "../lib/stats.ts";
 import { Usage } from "../lib/trace/usage.ts";
 
-/** What fits in two minutes; the promise is about 1,000. */
+/** As many as fit in two minutes; the promise is about 1,000. */
 const COUNT = 100;
 const SETTLE_MS = 2_000;
 const COMMANDS = 100;
@@ -14,7 +14,7 @@ const COMMANDS = 100;
 export const idle: Bench = {
   name: "idle",
   promises: [5],
-  what: `private memory of idle sandboxes, and what ${COUNT} of them do to a command elsewhere (--count 1000 for the promise)`,
+  what: `private memory of idle sandboxes, and how much ${COUNT} of them slow a command of another sandbox (--count 1000 for the promise)`,
   async run(platform, count = COUNT): Promise<BenchResult> {
     const { apiUrl, apiKey } = platform;
     await using sandbox = await Sandbox.create({ apiUrl, apiKey, timeoutMs: 3_600_000 });
@@ -40,7 +40,7 @@ export const idle: Bench = {
   },
 };
 
-/** Of all that runs in a sandbox: its init and its agent. */
+/** Private memory in MB of each sandbox: of its init and its agent together. */
 function memoryOf(platform: Platform, { sandboxes }: Many): number[] {
   const usage = new Usage(platform);
   return sandboxes.map(({ sandboxId }) => usage.pidsOf(sandboxId).reduce((sum, pid) => sum + privateBytes(pid), 0) / 1e6);

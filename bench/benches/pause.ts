@@ -6,7 +6,7 @@ import { type Summary, summarize } from "../lib/stats.ts";
 const ROUNDS = 10;
 const LARGE_ROUNDS = 3;
 const TOUCHED_MIB = 512;
-/** Touches memory that no page of is like another, and says when it is done. */
+/** Fills memory with random pages, no two of them equal, then makes a file as the sign that it is done. */
 const TOUCH = `exec python3 -c 'import os, time; m = os.urandom(${TOUCHED_MIB} << 20); open("/tmp/touched", "w"); time.sleep(1e6)'`;
 
 interface Times {
@@ -81,7 +81,7 @@ async function timesOf(platform: Platform, rounds: number, prepare: (sandbox: Sa
   return { pause: summarize(paused), resume: summarize(resumed), first: summarize(first) };
 }
 
-/** When it was done. */
+/** Does `work` and returns the time at which it was done. */
 async function timed(work: () => Promise<unknown>): Promise<number> {
   await work();
   return performance.now();

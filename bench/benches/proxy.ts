@@ -17,11 +17,11 @@ interface Server {
   readonly pid: number;
 }
 
-/** The front alone, so that nothing but it is measured: no sandbox, no store. */
+/** Measures the front by itself: no sandbox, no store. */
 export const proxy: Bench = {
   name: "proxy",
   promises: [10],
-  what: "what the proxy adds to a small request, how many it takes beside nginx, and what a busy stream leaves the API",
+  what: "what the proxy adds to a small request, its request rate compared with nginx, and the API's latency beside a busy stream",
   async run(): Promise<BenchResult> {
     await using upstream = await program(script("upstream.ts"));
     await using front = await program(script("front.ts"), String(upstream.port));
@@ -40,7 +40,7 @@ export const proxy: Bench = {
       verdicts.push({ promise: "request rate ≥ 70 % of nginx's", measured: same.text, kept: same.share >= 0.7 });
       let count = 0;
       const distinct = await pairs(front, compared, { path: () => `/item/${count++}` });
-      notes.push(`every request another one: ${distinct.text}`);
+      notes.push(`each request with a path of its own: ${distinct.text}`);
     } else notes.push("nginx is not installed: not compared");
     const beside = await besideStream(front);
     series["API, one connection, beside streams of 1 GiB"] = beside;
@@ -49,22 +49,22 @@ export const proxy: Bench = {
   },
 };
 
-/** Rounds of both, one after the other, so that what else the machine does strikes both; the middle of the pairs' ratios counts. */
+/** Measures both in turns, so that other load of the machine affects both; the result is the median of the pairs' ratios. */
 async function pairs(ours: Server, theirs: Server, options: LoadOptions): Promise<{ share: number; text: string }> {
   const shares: number[] = [];
   const cpu: { ours: number[]; theirs: number[] } = { ours: [], theirs: [] };
   let rate = 0;
   for (let round = -1; round < ROUNDS; round++) {
     const [a, b] = [await measured(ours, options), await measured(theirs, options)];
-    // The first one warms both up.
+    // The first round is a warm-up.
     if (round < 0) continue;
     shares.push(a.rate / b.rate);
     cpu.ours.push(a.cpuUs);
     cpu.theirs.push(b.cpuUs);
     rate = Math.max(rate, a.rate);
   }
-  const share = middle(shares);
-  const cpuText = `CPU per request ${middle(cpu.ours).toFixed(1)} µs, nginx ${middle(cpu.theirs).toFixed(1)} µs`;
+  const share = median(shares);
+  const cpuText = `CPU per request ${median(cpu.ours).toFixed(1)} µs, nginx ${median(cpu.theirs).toFixed(1)} µs`;
   return { share, text: `${Math.round(share * 100)} % (at best ${rate} requests/s; ${cpuText})` };
 }
 
@@ -74,7 +74,7 @@ async function measured({ port, pid }: Server, options: LoadOptions): Promise<{ 
   return { rate: requestsPerSecond, cpuUs: (processCpuUs(pid) - before) / REQUESTS };
 }
 
-const middle = (values: readonly number[]) =>
+const median = (values: readonly number[]) =>
   percentile(
     [...values].sort((a, b) => a - b),
     0.5,

@@ -4,7 +4,7 @@ import { repeat, type Summary } from "../lib/stats.ts";
 
 const KEY = new TextEncoder().encode("x");
 
-/** From the key to its echo in the client, as a person at a terminal feels it. The floor is a terminal of this machine. */
+/** Measures from the key to its echo in the client, as a person at a terminal perceives it. The floor is a terminal of this machine. */
 export const ptyEcho: Bench = {
   name: "pty-echo",
   promises: [6],

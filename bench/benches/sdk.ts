@@ -2,10 +2,10 @@ import { Sandbox } from "@boxyard/sdk";
 import { atMost, type Bench, type BenchResult } from "../lib/bench.ts";
 import { repeat } from "../lib/stats.ts";
 
-/** The SDK may cost so much on top of a request made by hand; measured, it is about half of this. */
+/** The SDK may add so much to a request made by hand; the measured value is about half of this. */
 const LIMIT_MS = 1;
 
-/** What the SDK adds to a request that somebody writes by hand: the same command and the same file, both ways. */
+/** Sends the same command and reads the same file, through the SDK and by hand. */
 export const sdk: Bench = {
   name: "sdk",
   promises: [],
@@ -15,10 +15,10 @@ export const sdk: Bench = {
     await using sandbox = await Sandbox.create({ apiUrl, apiKey });
     const hand = await byHand(apiUrl, apiKey, sandbox.sandboxId);
     await sandbox.files.write("small", "x".repeat(1000));
-    // In turns, so that both meet the same machine.
+    // In turns, so that other load of the machine affects both.
     const rounds = 4;
     const measured = { handRun: [] as number[], sdkRun: [] as number[], handRead: [] as number[], sdkRead: [] as number[] };
-    // Time of our own processor, which other work on the machine does not change.
+    // CPU time of this process, which other work on the machine does not change.
     const cpu: typeof measured = { handRun: [], sdkRun: [], handRead: [], sdkRead: [] };
     const take = async (what: keyof typeof measured, times: number, call: () => Promise<unknown>) => {
       const before = process.cpuUsage();
@@ -49,7 +49,7 @@ export const sdk: Bench = {
   },
 };
 
-/** As little as does it: one fetch, and of the stream of events only its end is looked for. */
+/** The least code that does the work: one fetch, and a search for the end event in the stream. */
 async function byHand(apiUrl: string, apiKey: string, sandboxId: string) {
   const detail = await fetch(`${apiUrl}/sandboxes/${sandboxId}`, { headers: { "X-API-Key": apiKey } });
   const { envdAccessToken } = (await detail.json()) as { envdAccessToken: string };
@@ -68,7 +68,7 @@ async function byHand(apiUrl: string, apiKey: string, sandboxId: string) {
     },
     async read(path: string): Promise<void> {
       const response = await fetch(`${apiUrl}/files?path=${path}`, { headers: routing });
-      if ((await response.text()).length !== 1000) throw new Error("this is not the file");
+      if ((await response.text()).length !== 1000) throw new Error("the file that came has another length");
     },
   };
 }

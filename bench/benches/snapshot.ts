@@ -3,7 +3,7 @@ import { atMost, type Bench, type BenchResult } from "../lib/bench.ts";
 import { summarize } from "../lib/stats.ts";
 
 const ROUNDS = 10;
-/** Looks at the clock all the time, and writes down how long it was not let look: the longest time since it was last told to begin anew. */
+/** Reads the clock every 2 ms and keeps the longest gap between two reads. The file /tmp/begin resets the gap; /tmp/ask makes it write the gap to /tmp/answer. */
 const WATCH = `exec python3 -uc '
 import os, time
 longest, last = 0, time.monotonic()
@@ -58,7 +58,7 @@ export const snapshot: Bench = {
   },
 };
 
-/** Milliseconds for which nothing inside ran, at the longest, while `work` went on. */
+/** The longest time in milliseconds for which no process inside ran while `work` was under way. */
 async function longestGap(sandbox: Sandbox, work: () => Promise<unknown>): Promise<number> {
   await sandbox.files.write("/tmp/begin", "");
   while (await sandbox.files.exists("/tmp/begin")) await Bun.sleep(5);

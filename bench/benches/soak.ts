@@ -7,9 +7,9 @@ import { summarize } from "../lib/stats.ts";
 
 const SECONDS = 60;
 const CLIENTS = 8;
-/** Descriptors that the server may hold more of afterwards: connections that it keeps for the next request. */
+/** How many more descriptors the server may hold afterwards: it keeps connections for later requests. */
 const MORE_DESCRIPTORS = 20;
-/** Of failures that many are shown. */
+/** How many failures of a kind are shown. */
 const SHOWN = 5;
 
 export const soak: Bench = {

@@ -36,7 +36,7 @@ export const templateMemory: Bench = {
   },
 };
 
-/** Makes the kernel forget the highest memory so far; gives what there is now, in MiB. */
+/** Resets the kernel's record of the peak memory; returns the memory in use, in MiB. */
 function peakFromNow(pid: number): number {
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
   return memoryMiB(pid, "VmRSS") ?? Number.NaN;
@@ -51,7 +51,7 @@ function memoryMiB(pid: number, field: string): number | undefined {
   }
 }
 
-/** Looks at the server's children now and then. */
+/** Keeps the peak memory of the server's children, read every LOOK_MS. */
 function watchWorkers(pid: number): AsyncDisposable & { peakMiB: number } {
   const watch = { peakMiB: 0, [Symbol.asyncDispose]: async () => clearInterval(timer) };
   const timer = setInterval(() => {

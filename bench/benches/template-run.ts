@@ -5,7 +5,7 @@ import { repeat, summarize } from "../lib/stats.ts";
 
 const ROUNDS = 20;
 
-/** A sandbox, the command, a commit, and the end of the build with its sandbox. */
+/** Measures a sandbox, the command, a commit, and the end of the build with its sandbox. */
 export const templateRun: Bench = {
   name: "template-run",
   promises: [14],

@@ -44,7 +44,7 @@ export const templateUnpack: Bench = {
   },
 };
 
-/** Both deeds once a round, each its own time; they give the milliseconds. The first round warms up. */
+/** Runs both once a round, in alternating order; each returns its milliseconds. The first round is a warm-up and does not count. */
 async function inTurns(one: () => Promise<number>, other: () => Promise<number>): Promise<[Summary, Summary]> {
   const samples: [number[], number[]] = [[], []];
   for (let round = 0; round <= ROUNDS; round++) {

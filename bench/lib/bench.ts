@@ -13,7 +13,7 @@ export interface BenchResult {
   /** What was measured, by name. */
   readonly series: Readonly<Record<string, Summary>>;
   readonly verdicts: readonly Verdict[];
-  /** What could not be measured here, and why. */
+  /** What could not be measured here and why, and figures without a promise. */
   readonly notes: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface Bench {
   /** Rows of SPECIFICATION.md. */
   readonly promises: readonly number[];
   readonly what: string;
-  /** `count`: of what it counts (`--count`), where somebody wants another number than usual. */
+  /** `count` (`--count`) replaces the bench's own number of sandboxes, rounds or seconds. */
   run(platform: Platform, count?: number): Promise<BenchResult>;
   /** Where time and CPU go, step by step, of `count` runs. The platform logs at the level `trace`. */
   trace?(platform: Platform, count?: number): Promise<readonly Trace[]>;

@@ -9,7 +9,7 @@ export async function peakMemoryMiB(pid: number): Promise<number> {
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
-/** curl reads and writes; it is the quickest client that there is. Milliseconds. */
+/** Runs curl, the fastest client there is, and returns the milliseconds that it took. */
 export async function curl(args: readonly string[]): Promise<number> {
   const startedAt = performance.now();
   const child = Bun.spawn(["curl", "-sSf", "-o", "/dev/null", ...args], { stdin: "ignore", stdout: "ignore", stderr: "inherit" });

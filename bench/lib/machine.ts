@@ -1,6 +1,6 @@
 import { cpus, release, totalmem } from "node:os";
 
-/** What a number is worth only with. */
+/** The machine that figures were measured on: a figure means nothing without it. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;

@@ -1,10 +1,10 @@
 import { Sandbox } from "@boxyard/sdk";
 import type { Platform } from "@boxyard/testkit";
 
-/** How many requests of a bench are under way at once, where it is not about that. */
+/** Requests under way at once in a bench that does not measure concurrency. */
 const AT_ONCE = 16;
 
-/** Does `work` for 0 to `count` - 1, some at once. */
+/** Does `work` for the indices 0 to `count` - 1, `atOnce` of them at a time; results are in the order of the indices. */
 export async function inParallel<T>(count: number, work: (index: number) => Promise<T>, atOnce = AT_ONCE): Promise<T[]> {
   const results: T[] = [];
   let next = 0;

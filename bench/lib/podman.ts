@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Platform, runProgram } from "@boxyard/testkit";
-import type { EngineRoom } from "./engine-room.ts";
+import type { EngineNamespaces } from "./engine-namespaces.ts";
 
 /** For machines where root has no CAP_SYS_RESOURCE, and where crun refuses the hybrid cgroups (SPECIFICATION.md). */
 const SETTINGS = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"];
@@ -17,25 +17,30 @@ export async function baseTree(platform: Platform): Promise<string> {
 }
 
 export const hasPodman = (): boolean => existsSync("/usr/bin/podman");
-/** The bench installs nothing: who wants the comparison installs the packages, and removes them again. */
+/** The bench installs nothing: for the comparison a user installs the packages. */
 export const NO_PODMAN = "podman is not installed (Debian packages podman and runc): not compared";
 export const NO_BWRAP = "bwrap is not installed (Debian package bubblewrap): not compared";
 export const hasBwrap = (): boolean => existsSync("/usr/bin/bwrap");
 
 /** `podman run --rm` of a command in the tree; `network` is podman's own word. */
-export function podmanRun(room: EngineRoom, tree: string, network: "none" | "bridge", command: readonly string[]): Promise<void> {
-  return room.run([...PODMAN, "run", "--rm", ...SETTINGS, `--network=${network}`, "--rootfs", `${tree}:O`, ...command]);
+export function podmanRun(
+  namespaces: EngineNamespaces,
+  tree: string,
+  network: "none" | "bridge",
+  command: readonly string[],
+): Promise<void> {
+  return namespaces.run([...PODMAN, "run", "--rm", ...SETTINGS, `--network=${network}`, "--rootfs", `${tree}:O`, ...command]);
 }
 
 export async function podmanHold(
-  room: EngineRoom,
+  namespaces: EngineNamespaces,
   tree: string,
   name: string,
 ): Promise<AsyncDisposable & { exec(command: readonly string[]): Promise<void> }> {
-  await room.run([...PODMAN, "run", "-d", "--name", name, ...SETTINGS, "--network=none", "--rootfs", `${tree}:O`, "sleep", "600"]);
+  await namespaces.run([...PODMAN, "run", "-d", "--name", name, ...SETTINGS, "--network=none", "--rootfs", `${tree}:O`, "sleep", "600"]);
   return {
-    exec: (command) => room.run([...PODMAN, "exec", name, ...command]),
-    [Symbol.asyncDispose]: () => room.run([...PODMAN, "rm", "-f", "-t", "0", name]),
+    exec: (command) => namespaces.run([...PODMAN, "exec", name, ...command]),
+    [Symbol.asyncDispose]: () => namespaces.run([...PODMAN, "rm", "-f", "-t", "0", name]),
   };
 }
 

@@ -4,7 +4,7 @@ import type { StartMessage } from "../../e2e/agent/support/run.ts";
 
 const END_OF_BODY = "0\r\n\r\n";
 
-/** One kept connection that gives the same order to an agent over and over. What the client does is next to nothing, so it hides nothing. */
+/** One kept connection that sends the same Start request to an agent repeatedly. The client does almost no work, so the measured time is the agent's. */
 export class RawStarts {
   private readonly socket: Bun.Socket<undefined>;
   private readonly request: Uint8Array;

@@ -14,15 +14,15 @@ export class SoakTally {
   pauses = 0;
   /** Milliseconds of each create, pause, resume and kill. */
   readonly times: Record<"create" | "pause" | "resume" | "kill", number[]> = { create: [], pause: [], resume: [], kill: [] };
-  /** Lives in which something was not as it must be: the sandbox was gone, or its file or its memory. */
+  /** Sandboxes that were gone, or whose file or memory was. */
   readonly lost: string[] = [];
   /** Sandboxes that were still there after their kill had been answered. */
   readonly notEnded: string[] = [];
-  /** Requests that were refused or failed, though nobody had done anything to the server. */
+  /** Requests that were refused or failed, although nothing disturbed the server. */
   readonly failed: string[] = [];
 }
 
-/** Creates a sandbox, uses it, pauses and resumes it, kills it, over and over, and looks each time whether all is as it must be. */
+/** Creates a sandbox, uses it, pauses and resumes it, and kills it, repeatedly, and checks each time that nothing was lost. */
 export class SoakClient {
   private readonly connection: { apiUrl: string; apiKey: string; requestTimeoutMs: number };
   private readonly platform: Platform;

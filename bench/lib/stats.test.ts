@@ -7,7 +7,7 @@ test("percentiles are values that occurred", () => {
   expect(percentile([7], 0.5)).toBe(7);
 });
 
-test("a summary sorts what it is given and leaves it alone", () => {
+test("a summary does not change the samples that it is given", () => {
   const samples = [3, 1, 2];
   expect(summarize(samples)).toEqual({ samples: 3, p50: 2, p90: 3, p99: 3, min: 1, max: 3 });
   expect(samples).toEqual([3, 1, 2]);

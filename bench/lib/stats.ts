@@ -1,4 +1,4 @@
-/** Samples of one repeated deed, summed up: durations in milliseconds unless `unit` says otherwise. */
+/** Summary of the samples of one repeated action: durations in milliseconds unless `unit` says otherwise. */
 export interface Summary {
   readonly unit?: string;
   readonly samples: number;

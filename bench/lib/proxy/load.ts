@@ -4,7 +4,7 @@ export const BENCH_SANDBOX = "i00000000000000000000";
 export const ROUTING = { "Svc-Sandbox-Id": BENCH_SANDBOX, "Svc-Sandbox-Port": "49983" };
 
 export interface LoadOptions {
-  /** What follows the method; a function makes every request another one. */
+  /** Path of the requests; a function is called for the path of each request. */
   readonly path?: string | (() => string);
   /** Routing headers of the bench's sandbox by default. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export interface LoadResult {
   readonly samplesMs: readonly number[];
 }
 
-/** Small GET requests over `connections` kept connections, each sending its next one when it has its answer. */
+/** Sends small GET requests over `connections` kept connections; each connection sends its next request when it has the last answer. */
 export async function load(port: number, connections: number, requests: number, options: LoadOptions = {}): Promise<LoadResult> {
   const { path = "/", headers = ROUTING } = options;
   const next = requestMaker(port, path, headers);

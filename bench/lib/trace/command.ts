@@ -14,7 +14,7 @@ const COVERS = {
 const IDLE_MS = 100;
 const ARGV = { shell: ["/bin/bash", "-l", "-c", "true"], direct: ["/bin/true"], output: ["/bin/echo", "x"] } as const;
 
-/** Commands of one sandbox, one after the other; and the first of a fresh sandbox, over and over. */
+/** Commands of one sandbox, one after the other; and the first command of several new sandboxes. */
 export async function traceCommands(platform: Platform, count: number): Promise<Trace[]> {
   const usage = new Usage(platform);
   const traces: Trace[] = [];

@@ -2,7 +2,7 @@ import { type Trace, WHOLE } from "./steps.ts";
 
 const cell = (value: number | undefined): string => (value === undefined ? "" : value.toFixed(2)).padStart(10);
 
-/** A trace as a table: time at the median and nine in ten, then CPU at the median, by who. */
+/** A trace as a table: time at the median and the 90th percentile, then the median of the CPU time of each party. */
 export function printTrace({ what, covers, runs, of, steps }: Trace): void {
   const columns = Object.keys(covers);
   console.log(`${what} (${runs} of ${of} runs; milliseconds)`);

@@ -29,7 +29,7 @@ describe("a create", () => {
     expect(steps.map(({ step }) => step)).toEqual(["server record", "driver create", "driver awaitAgent", "server init", OUTSIDE, WHOLE]);
   });
 
-  test("counts every millisecond and everybody's CPU once", () => {
+  test("counts every millisecond and the CPU time of each party once", () => {
     const parts = steps.slice(0, -1);
     const whole = steps.at(-1);
     expect(parts.reduce((sum, { ms }) => sum + ms, 0)).toBe(25);
@@ -39,13 +39,13 @@ describe("a create", () => {
     expect(whole?.cpuMs).toEqual({ client: 1, server: 3.5, children: 6, sandbox: 10, tracing: 0.5 });
   });
 
-  test("gives the agent's work after the driver's last look to init, and the server's outside of its steps to the rest", () => {
+  test("counts the agent's work after the driver's last reading to init, and the server's work outside of its steps to the rest", () => {
     expect(steps.find(({ step }) => step === "server init")?.cpuMs).toEqual({ server: 0.5, sandbox: 1.75 });
     expect(steps.find(({ step }) => step === OUTSIDE)).toEqual({ step: OUTSIDE, ms: 6, cpuMs: { client: 1, server: 1 } });
   });
 });
 
-test("a command: from mark to mark, the ways there and back around them", () => {
+test("a command: the time from mark to mark, and the ways to the agent and back", () => {
   const marks = [
     { name: "received", at: 101, cpuMs: 50 },
     { name: "parsed", at: 101.5, cpuMs: 50.25 },
@@ -63,7 +63,7 @@ test("a command: from mark to mark, the ways there and back around them", () => 
   ]);
 });
 
-test("runs are summed up step by step, those that went the usual way", () => {
+test("runs are summed up step by step, those with the most frequent order of steps", () => {
   const run = (ms: number, server: number) => [{ step: "a", ms, cpuMs: { server } }];
   const odd = [{ step: "b", ms: 100, cpuMs: {} }];
   const trace = summarizeRuns("x", { server: "the server" }, [odd, run(1, 0.1), run(3, 0.3), run(2, 0.2)]);

@@ -1,7 +1,7 @@
 import { type CpuMs, used } from "@boxyard/core";
 import { type Summary, summarize } from "../stats.ts";
 
-/** A moment, and what everybody had used of the processors by then. */
+/** A moment, and the CPU time that each party had used by then. */
 export interface Reading {
   /** Milliseconds since 1970, with fractions. */
   readonly at: number;
@@ -19,11 +19,11 @@ export interface TracedStep {
 export interface TraceRow {
   readonly step: string;
   readonly time: Summary;
-  /** Medians, by who. */
+  /** Medians, by party. */
   readonly cpuMs: CpuMs;
 }
 
-/** Where the time and the processors of one deed go, step after step. */
+/** Where the time and the CPU time of one action go, step by step. */
 export interface Trace {
   readonly what: string;
   /** What the figures of each column count. */
@@ -38,7 +38,7 @@ export interface Trace {
 export const WHOLE = "the whole";
 export const OUTSIDE = "outside of these: SDK, HTTP, gaps";
 
-/** A step as the server's log tells it. */
+/** A step as the server logs it. */
 export interface LoggedStep {
   readonly by: "driver" | "server";
   readonly step: string;
@@ -47,14 +47,14 @@ export interface LoggedStep {
   readonly cpuMs: CpuMs;
 }
 
-/** Steps of the server's that consist of the driver's. */
+/** Steps of the server that consist of steps of the driver. */
 const COMPOSED = ["server create", "server start"];
-/** In which the agent works while the driver does not look. */
+/** The step in which the agent works while the driver takes no readings. */
 const AGENT_WORKS = "server init";
 
 /**
- * The steps of one create, and what its caller saw. What nobody's step counts is the difference to the whole: the client's work, requests
- * and answers; and what the sandbox's processes did after the driver's last step, which is the agent's part of `init`.
+ * The steps of one create, then what no step counts (the client's work, requests and answers), then the whole as the caller measured it.
+ * What the sandbox's processes did after the driver's last step is counted to `init`, in which the agent works.
  */
 export function assembleCreate(logged: readonly LoggedStep[], begin: Reading, end: Reading): TracedStep[] {
   const all = logged.map((event) => ({ ...event, step: `${event.by} ${event.step}` }));
@@ -82,14 +82,14 @@ export function assembleCreate(logged: readonly LoggedStep[], begin: Reading, en
   return [...withAgent, outside, whole];
 }
 
-/** A moment that the agent took note of, with its own CPU by then. */
+/** A moment that the agent noted, with the CPU time that it had used by then. */
 export interface AgentMark {
   readonly name: string;
   readonly at: number;
   readonly cpuMs: number;
 }
 
-/** What lies before each mark of the agent's. */
+/** What happens before each mark of the agent. */
 const BEFORE_MARK: Readonly<Record<string, string>> = {
   received: "SDK → proxy → agent",
   parsed: "agent: read and parse the request",
@@ -118,7 +118,7 @@ export function assembleCommand(marks: readonly AgentMark[], begin: Reading, end
 
 const orderOf = (run: readonly TracedStep[]) => run.map(({ step }) => step).join();
 
-/** Runs of the same deed, summed up step by step: those whose steps came in the most frequent order. */
+/** Summary, step by step, of runs of the same action: of those whose steps came in the most frequent order. */
 export function summarizeRuns(what: string, covers: Trace["covers"], runs: readonly (readonly TracedStep[])[]): Trace {
   const orders = Map.groupBy(runs, orderOf);
   const kept = [...orders.values()].sort((a, b) => b.length - a.length)[0] ?? [];

@@ -31,7 +31,7 @@ export class TracedTransport implements Transport {
     const headers = new Headers(header);
     headers.set(NAME, "1");
     const last = Promise.withResolvers<AgentMark[]>();
-    // A call that nobody asks about must not end the bench.
+    // A rejection that no caller awaits must not end the bench.
     last.promise.catch(() => {});
     this.last = last;
     const response = await this.inner.stream(method, signal, timeoutMs, headers, input, context);

@@ -4,7 +4,7 @@ import { ownCpuMs, pidsBelow, processCpuMs } from "@boxyard/core/node";
 import type { Platform } from "@boxyard/testkit";
 import type { Reading } from "./steps.ts";
 
-/** Reads who has used how much CPU by now, from outside. With one sandbox at a time the figures are that sandbox's. */
+/** Reads from outside how much CPU time each party has used. With one sandbox at a time the figures are that sandbox's. */
 export class Usage {
   private readonly platform: Platform;
   private readonly group: string;

@@ -1,14 +1,14 @@
 import { runProgram } from "@boxyard/testkit";
-import { withoutEngineTraces } from "./engine-traces.ts";
+import { withoutEngineLeftovers } from "./engine-leftovers.ts";
 
 /** Longest that entering the namespaces may take. */
 const START_MS = 10_000;
 
 /**
- * Network and mount namespaces for a container engine to work in: bridges, rules, forwarding and mounts that it makes are nobody else's, and
- * are gone with it. A program enters them in about a millisecond, which is in what is measured.
+ * Network and mount namespaces for a container engine to work in: only the engine sees the bridges, rules, forwarding and mounts
+ * that it makes, and they end with the namespaces. A program enters them in about a millisecond, which the measured times include.
  */
-export class EngineRoom implements AsyncDisposable {
+export class EngineNamespaces implements AsyncDisposable {
   private readonly holder: Bun.Subprocess;
   private readonly machine: AsyncDisposable;
 
@@ -17,8 +17,8 @@ export class EngineRoom implements AsyncDisposable {
     this.machine = machine;
   }
 
-  static async open(): Promise<EngineRoom> {
-    const machine = await withoutEngineTraces();
+  static async open(): Promise<EngineNamespaces> {
+    const machine = await withoutEngineLeftovers();
     const script = "ip link set lo up && echo ready && exec sleep infinity";
     const holder = Bun.spawn(
       ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", script],
@@ -32,10 +32,10 @@ export class EngineRoom implements AsyncDisposable {
     clearTimeout(timer);
     reader.releaseLock();
     if (done) throw new Error("no namespaces for podman: see above");
-    return new EngineRoom(holder, machine);
+    return new EngineNamespaces(holder, machine);
   }
 
-  /** Runs a program in there; throws when it fails. */
+  /** Runs a program in the namespaces; throws when it fails. */
   async run(argv: readonly string[]): Promise<void> {
     const ended = await runProgram(["nsenter", "-t", String(this.holder.pid), "--net", "--mount", ...argv]);
     if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")}: ${ended.stderr.trim()}`);

@@ -5,11 +5,11 @@ import { eventually, runProgram } from "@boxyard/testkit";
 /*
  * What podman leaves on a machine after its last container has gone: the mount of its storage, a bridge, tables of rules, empty cgroups,
  * and forwarding switched on. A bench must not change the machine it measures: podman runs in namespaces that end with the bench
- * (engine-room.ts), what reaches past them is taken away, and then nothing may be left.
+ * (engine-namespaces.ts), what it leaves outside of them is removed, and then nothing may be left.
  */
 
 /** Names of things on the machine that podman and its network plugins make. */
-export interface EngineTraces {
+export interface EngineLeftovers {
   readonly mounts: readonly string[];
   readonly links: readonly string[];
   readonly tables: readonly string[];
@@ -20,12 +20,12 @@ export interface EngineTraces {
 
 const STORAGE = "/var/lib/containers/storage/";
 const LINK = /^(cni-)?podman\d+$/;
-/** What the plugins' rules stand in; a machine may have some of them for other reasons. */
+/** Tables that hold the plugins' rules; a machine may have some of them for other reasons. */
 const TABLES = ["ip nat", "ip filter", "ip mangle", "ip6 nat", "ip6 filter", "ip6 mangle", "inet netavark"];
 const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
 const CGROUPS = "/sys/fs/cgroup";
 
-export async function engineTraces(): Promise<EngineTraces> {
+export async function engineLeftovers(): Promise<EngineLeftovers> {
   const mounted = readFileSync("/proc/self/mounts", "utf8").split("\n");
   const { stdout } = await runProgram(["nft", "list", "tables"]);
   return {
@@ -47,7 +47,7 @@ function below(directory: string): string[] {
 }
 
 /** What `now` has and `before` had not. */
-export function newTraces(before: EngineTraces, now: EngineTraces): EngineTraces {
+export function newLeftovers(before: EngineLeftovers, now: EngineLeftovers): EngineLeftovers {
   const added = (kind: "mounts" | "links" | "tables" | "cgroups") => now[kind].filter((name) => !before[kind].includes(name));
   return {
     mounts: added("mounts"),
@@ -58,17 +58,17 @@ export function newTraces(before: EngineTraces, now: EngineTraces): EngineTraces
   };
 }
 
-const isEmpty = ({ forwarding, ...lists }: EngineTraces) => forwarding === "" && Object.values(lists).every((list) => list.length === 0);
+const isEmpty = ({ forwarding, ...lists }: EngineLeftovers) => forwarding === "" && Object.values(lists).every((list) => list.length === 0);
 
 /** When it is disposed of, cgroups that came meanwhile are removed; throws when anything of podman's is on the machine that was not before. */
-export async function withoutEngineTraces(): Promise<AsyncDisposable> {
-  const before = await engineTraces();
+export async function withoutEngineLeftovers(): Promise<AsyncDisposable> {
+  const before = await engineLeftovers();
   return {
     async [Symbol.asyncDispose]() {
-      // Its last helpers end a moment after it.
+      // Podman's last helpers end a moment after podman.
       await eventually("nothing of podman's is left on this machine", async () => {
-        for (const cgroup of newTraces(before, await engineTraces()).cgroups) rmdirSync(cgroup);
-        const left = newTraces(before, await engineTraces());
+        for (const cgroup of newLeftovers(before, await engineLeftovers()).cgroups) rmdirSync(cgroup);
+        const left = newLeftovers(before, await engineLeftovers());
         if (!isEmpty(left)) throw new Error(JSON.stringify(left));
         return true;
       });
