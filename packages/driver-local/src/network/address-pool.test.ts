@@ -26,7 +26,7 @@ function randomFrom(seed: number): (below: number) => number {
   };
 }
 
-test("gives every address once, then says that there is none", () => {
+test("gives every address once, then throws that there is none", () => {
   const { pool } = makePool(300);
   const given = new Set(Array.from({ length: 300 }, () => pool.take()));
   expect([given.size, Math.min(...given), Math.max(...given)]).toEqual([300, 100, 399]);
@@ -40,11 +40,11 @@ test("never gives an address that is in use, or freed less than the quarantine a
     const { pool, clock } = makePool(size, { cursor: random(100) });
     const used = new Set<number>();
     const freedAt = new Map<number, number>();
-    const rests = (address: number) => clock.now() - (freedAt.get(address) ?? Number.NEGATIVE_INFINITY) < QUARANTINE_MS;
+    const isQuarantined = (address: number) => clock.now() - (freedAt.get(address) ?? Number.NEGATIVE_INFINITY) < QUARANTINE_MS;
     for (let step = 0; step < 400; step++) {
       const choice = random(10);
       if (choice < 5) {
-        const free = Array.from({ length: size }, (_, i) => 100 + i).filter((a) => !used.has(a) && !rests(a));
+        const free = Array.from({ length: size }, (_, i) => 100 + i).filter((a) => !used.has(a) && !isQuarantined(a));
         if (free.length === 0) {
           expect(() => pool.take()).toThrow();
           continue;
@@ -67,7 +67,7 @@ test("never gives an address that is in use, or freed less than the quarantine a
   }
 });
 
-test("comes back to an address as late as it can", () => {
+test("gives a freed address again only after all others", () => {
   const { pool } = makePool(1000);
   const first = pool.take();
   pool.release(first);
@@ -75,7 +75,7 @@ test("comes back to an address as late as it can", () => {
   expect(next).not.toContain(first);
 });
 
-test("goes on beyond what an earlier pool gave out, wherever that ended", () => {
+test("goes on beyond the addresses that an earlier pool gave out, wherever that pool ended", () => {
   for (const count of [0, 1, 255, 256, 257, 700]) {
     const saves: number[] = [];
     const { pool } = makePool(5000, { saveCursor: (offset) => saves.push(offset) });
@@ -86,6 +86,6 @@ test("goes on beyond what an earlier pool gave out, wherever that ended", () => 
   }
 });
 
-test("takes any nonsense for a cursor", () => {
+test("accepts any number as a cursor", () => {
   for (const cursor of [Number.NaN, -1, 1.5, 1e300, 12345678]) expect(makePool(10, { cursor }).pool.take()).toBeGreaterThanOrEqual(100);
 });

@@ -4,12 +4,12 @@ import type { Address } from "./addresses.ts";
 export interface AddressPoolOptions {
   readonly first: Address;
   readonly last: Address;
-  /** How long a freed address is left alone, so that nothing late meant for its last holder reaches the next; milliseconds. */
+  /** How long a freed address stays unused, so that a late packet for its last holder does not reach the next one; milliseconds. */
   readonly quarantineMs: number;
   readonly clock: Clock;
-  /** Where an earlier pool stopped: offset from `first`. A number beyond the range is folded into it. */
+  /** Where an earlier pool stopped: offset from `first`, modulo the size of the range. Anything but a natural number means 0. */
   readonly cursor: number;
-  /** Called with an offset that no address was given out beyond; rarely (every `STRIDE` addresses). */
+  /** Called every `STRIDE` addresses, with an offset at or beyond which no address has been given out yet. */
   readonly saveCursor: (offset: number) => void;
 }
 
@@ -17,15 +17,15 @@ export interface AddressPoolOptions {
 const STRIDE = 256;
 
 /**
- * Addresses for leases. They are given out in a circle, so that one comes back as late as can be; after a restart the circle goes on
- * beyond the last one given out, without a write for each.
+ * Addresses for leases. They are given out in a circle, so that each is used again as late as possible. After a restart the circle goes on
+ * beyond the last address given out; the pool does not write to the disk for each address.
  */
 export class AddressPool {
   private readonly options: AddressPoolOptions;
   private readonly size: number;
   private readonly used = new Set<Address>();
-  /** Freed addresses and when they may be used again, in that order. */
-  private readonly resting = new Map<Address, number>();
+  /** Freed addresses and when each may be used again, in the order of these times. */
+  private readonly quarantined = new Map<Address, number>();
   private next: number;
   private untilSave = 0;
 
@@ -36,34 +36,34 @@ export class AddressPool {
     this.next = Number.isSafeInteger(cursor) && cursor >= 0 ? cursor % this.size : 0;
   }
 
-  /** A fresh address. `resource_exhausted`, reason `no_addresses`, when every one is in use or resting. */
+  /** A free address. `resource_exhausted`, reason `no_addresses`, when every address is in use or in quarantine. */
   take(): Address {
-    this.wakeRested();
-    if (this.used.size + this.resting.size >= this.size) {
+    this.endQuarantines();
+    if (this.used.size + this.quarantined.size >= this.size) {
       const message = `All ${this.size} sandbox addresses are in use or were just freed: end sandboxes, or set a larger BOXYARD_NETWORK`;
       throw new AppError("resource_exhausted", message, { reason: "no_addresses" });
     }
     for (;;) {
       const address = this.options.first + this.next;
       this.advance();
-      if (this.used.has(address) || this.resting.has(address)) continue;
+      if (this.used.has(address) || this.quarantined.has(address)) continue;
       this.used.add(address);
       return address;
     }
   }
 
-  /** Marks an address as in use, also one that rests. False when it is outside the range. */
+  /** Marks an address as in use, also one in quarantine. False when it is outside the range. */
   reserve(address: Address): boolean {
     if (!this.covers(address)) return false;
-    this.resting.delete(address);
+    this.quarantined.delete(address);
     this.used.add(address);
     return true;
   }
 
-  /** Frees an address; it rests first. Nothing happens when it is not in use. */
+  /** Frees an address; its quarantine begins. Nothing happens when it is not in use. */
   release(address: Address): void {
     if (!this.used.delete(address)) return;
-    this.resting.set(address, this.options.clock.monotonic() + this.options.quarantineMs);
+    this.quarantined.set(address, this.options.clock.monotonic() + this.options.quarantineMs);
   }
 
   covers(address: Address): boolean {
@@ -74,17 +74,17 @@ export class AddressPool {
     return this.used.size;
   }
 
-  private wakeRested(): void {
+  private endQuarantines(): void {
     const now = this.options.clock.monotonic();
-    for (const [address, at] of this.resting) {
+    for (const [address, at] of this.quarantined) {
       if (at > now) return;
-      this.resting.delete(address);
+      this.quarantined.delete(address);
     }
   }
 
   private advance(): void {
     if (this.untilSave === 0) {
-      // Saved ahead: a death right after this line wastes addresses, it never repeats them.
+      // Saved before the addresses are given out: a server that dies after this line skips addresses, but never repeats one.
       this.options.saveCursor((this.next + STRIDE) % this.size);
       this.untilSave = STRIDE;
     }

@@ -3,7 +3,7 @@ import { contains, formatAddress, formatNetwork, overlaps, parseAddress, parseNe
 import { candidateRanges } from "./machine.ts";
 import { addressOfLink, leaseIndex, leaseLink, makePlan } from "./plan.ts";
 
-test("addresses are read and written", () => {
+test("addresses are parsed and formatted", () => {
   for (const text of ["0.0.0.0", "10.208.0.1", "127.0.0.1", "255.255.255.255"]) {
     expect(formatAddress(parseAddress(text) ?? -1)).toBe(text);
   }
@@ -12,7 +12,7 @@ test("addresses are read and written", () => {
   }
 });
 
-test("networks are read; bits below the prefix are refused", () => {
+test("networks are parsed; bits below the prefix are refused", () => {
   expect(formatNetwork(parseNetwork("10.208.0.0/16"))).toBe("10.208.0.0/16");
   for (const text of ["10.208.0.1/16", "10.208.0.0", "10.208.0.0/33", "x/8", "10.0.0.0/"]) {
     expect(() => parseNetwork(text)).toThrow(expect.objectContaining({ reason: "invalid_network" }));
@@ -30,7 +30,7 @@ test("containing and overlapping agree with counting addresses", () => {
   }
 });
 
-test("a plan keeps the instance's names, and leases apart from its own addresses", () => {
+test("a plan names its instance everywhere, and leases none of its own addresses", () => {
   const plan = makePlan({ instance: "0a1b2c3d", network: "10.208.0.0/16", runDirectory: "/run/boxyard" });
   expect(plan).toMatchObject({ hostLink: "by0a1b2c3d", table: "boxyard_0a1b2c3d", namespaceFile: "/run/boxyard/boxyard-0a1b2c3d" });
   expect([plan.gateway, plan.hostAddress, plan.firstLease, plan.lastLease].map(formatAddress)).toEqual([
@@ -46,7 +46,7 @@ test("a plan keeps the instance's names, and leases apart from its own addresses
     expect(() => makePlan({ instance: "0a1b2c3d", network, runDirectory: "/run" })).toThrow();
 });
 
-test("a link's name tells its address, and indexes differ", () => {
+test("a link's name contains its address, and its index is the address's offset", () => {
   const plan = makePlan({ instance: "0a1b2c3d", network: "172.16.0.0/12", runDirectory: "/run" });
   expect(leaseLink(plan.lastLease).length).toBeLessThan(16);
   expect(addressOfLink(leaseLink(plan.lastLease))).toBe(plan.lastLease);

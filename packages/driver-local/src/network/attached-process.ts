@@ -4,7 +4,7 @@ import type { Holders } from "./unplugged.ts";
 /** A process whose network namespace a link was put into. */
 export interface AttachedProcess {
   readonly pid: number;
-  /** What /proc/<pid>/ns/net said then: a process with the same number and another namespace is another one. */
+  /** Target of /proc/<pid>/ns/net at that time: a process with the same pid and another namespace is another process. */
   readonly namespace: string;
 }
 
@@ -16,7 +16,7 @@ export function holdersOf(process: AttachedProcess | undefined): Holders {
   return namespaceOf(process.pid) === process.namespace ? "running" : "ended";
 }
 
-/** What names the network namespace of a process; undefined when it has none any more (it has ended). */
+/** The kernel's name for the network namespace of a process; undefined when the process has ended. */
 function namespaceOf(pid: number): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/ns/net`);

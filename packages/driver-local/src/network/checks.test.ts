@@ -13,7 +13,7 @@ const chain = (family: string, table: string, name: string, policy?: string, hoo
   ...(policy && { policy }),
 });
 
-test("chains that drop what is forwarded are obstacles, each with its own remedy; ours and others are none", () => {
+test("chains that drop forwarded packets are obstacles, each with its own fix; our chains and all others are not", () => {
   expect(obstacleOf(chain("ip", "filter", "FORWARD", "drop"), "byx")[0]?.fix).toContain("-i byx -j ACCEPT");
   expect(obstacleOf(chain("inet", "filter", "forward", "drop"), "byx")[0]?.fix).toStartWith(
     "nft insert rule inet filter forward iifname byx",
@@ -29,7 +29,7 @@ test("chains that drop what is forwarded are obstacles, each with its own remedy
   }
 });
 
-test("what nft prints is read, and nonsense is nothing", () => {
+test("nft's output is parsed, and other text has no chains", () => {
   const json =
     '{"nftables":[{"metainfo":{}},{"chain":{"family":"ip","table":"filter","name":"FORWARD","hook":"forward","policy":"drop"}}]}';
   expect(parseChains(json)).toHaveLength(1);
@@ -39,7 +39,7 @@ test("what nft prints is read, and nonsense is nothing", () => {
   expect(withoutOurTables(rules)).toBe("table ip filter {\n\tchain x {\n\t}\n}\n");
 });
 
-test("a ruleset's marker changes with every word of it, and only then", () => {
+test("a ruleset's marker changes with its text, and only with it", () => {
   const plan = makePlan({ instance: "0a1b2c3d", network: "10.208.0.0/16", runDirectory: "/run" });
   expect(routerRules(plan, ["192.0.2.1"], 65_536).marker).toBe(routerRules(plan, ["192.0.2.1"], 65_536).marker);
   const markers = [
@@ -52,7 +52,7 @@ test("a ruleset's marker changes with every word of it, and only then", () => {
   for (const network of BLOCKED_NETWORKS) expect(routerRules(plan, [], 65_536).text).toContain(network);
 });
 
-test("netlink messages are built as the kernel reads them, and malformed replies end the reading", () => {
+test("netlink messages are built as the kernel parses them, and parsing stops at a malformed reply", () => {
   const message = new Message("x", 16, NLM_F.CREATE)
     .bytes([1, 2, 3])
     .attrText(3, "eth0")

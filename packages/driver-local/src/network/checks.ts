@@ -12,7 +12,7 @@ export interface NetworkCheckConfig {
   readonly network?: string;
 }
 
-/** Network lines of `doctor`. Looks only; changes nothing and sends nothing. */
+/** Network lines of `doctor`. They only read: nothing is changed and nothing is sent. */
 export async function networkChecks(config: NetworkCheckConfig): Promise<FingerprintCheck[]> {
   return [await checkNftables(), checkRange(config), await checkForwardPolicy(config), checkNameServers()];
 }
@@ -59,7 +59,7 @@ interface Chain {
   readonly policy?: string;
 }
 
-/** Container engines and firewalls that drop what the machine forwards, and how each lets our link through. */
+/** Container engines and firewalls that drop forwarded packets, and the command by which each accepts our link. */
 async function checkForwardPolicy({ instance }: NetworkCheckConfig): Promise<FingerprintCheck> {
   const name = "forwarding";
   const ok: FingerprintCheck = { name, status: "ok", found: "nothing on this machine drops what sandboxes send out" };
@@ -79,11 +79,11 @@ async function nftObstacles(link: string): Promise<Obstacle[]> {
   const [list, rules] = await Promise.all([runTool(["nft", "-j", "list", "chains"]), runTool(["nft", "list", "ruleset"])]).catch(() => []);
   if (!list || !rules || list.exitCode !== 0) return [];
   const foreignRules = withoutOurTables(rules.stdout);
-  if (foreignRules.includes(`"${link}"`)) return []; // somebody has let it through
+  if (foreignRules.includes(`"${link}"`)) return []; // another program's rule accepts the link already
   return parseChains(list.stdout).flatMap((chain) => obstacleOf(chain, link));
 }
 
-/** The chains in `nft -j list chains`; none when it is not what we know. */
+/** The chains in the output of `nft -j list chains`; none when the output has another form. */
 export function parseChains(json: string): Chain[] {
   try {
     const { nftables } = JSON.parse(json) as { nftables: { chain?: Chain }[] };
@@ -93,7 +93,7 @@ export function parseChains(json: string): Chain[] {
   }
 }
 
-/** What stands between a sandbox and the outside in one chain of somebody else. */
+/** What drops the packets of sandboxes in a chain of another program. */
 export function obstacleOf(chain: Chain, link: string): Obstacle[] {
   if (chain.table.startsWith("boxyard_")) return [];
   if (chain.table === "firewalld" && chain.name === "filter_FORWARD") {
@@ -126,7 +126,7 @@ function iptablesObstacle(tool: string, link: string): Obstacle {
   };
 }
 
-/** The older iptables keep their rules where nft does not see them. */
+/** The legacy variant of iptables keeps its rules where nft does not see them. */
 async function legacyObstacles(link: string): Promise<Obstacle[]> {
   let tables = "";
   try {

@@ -10,9 +10,9 @@ const FIRST_RETRY_MS = 5;
 const LAST_RETRY_MS = 500;
 
 /**
- * A connection to what listens on a loopback address of a network namespace, where no packet from outside gets: the socket is made inside,
- * and a socket stays in the namespace it was made in, also in another process. Tries 127.0.0.1, then ::1. Returns a non-blocking descriptor, the
- * caller's to close; undefined when nothing listens.
+ * Connects to a service on a loopback address of a network namespace, which no packet from outside reaches: the socket is made inside, and a
+ * socket stays in the namespace it was made in, also in another process. Tries 127.0.0.1, then ::1. Returns a non-blocking descriptor, which the
+ * caller closes; undefined when nothing listens.
  */
 export async function connectInside(namespace: number, port: number, clock: Clock, signal: AbortSignal): Promise<number | undefined> {
   for (const [family, address] of [
@@ -54,10 +54,10 @@ function open(namespace: number, family: number): number | undefined {
   }
 }
 
-/** On loopback that is settled when connect(2) returns, unless the listener's queue is full: then the kernel tries again, and so do we. */
+/** On loopback a connection is made or refused when connect(2) returns, unless the listener's queue is full: then the kernel retries, and we wait. */
 async function becomesConnected(fd: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
   for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(LAST_RETRY_MS, 2 * waitMs)) {
-    // struct pollfd: descriptor, then what is asked for and what is so, two bytes each.
+    // struct pollfd: descriptor, then requested and returned events, two bytes each.
     const poll = new Int32Array([fd, POLLOUT]);
     if (trySyscall("ppoll", poll, 1, new BigInt64Array(2), null, 8) > 0) return (poll[1] ?? 0) >>> 16 === POLLOUT;
     await clock.sleep(waitMs, signal);

@@ -1,12 +1,10 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** The file that says where the circle of addresses goes on after a restart. */
-
-/** The noted offset; 0 when there is no note or a damaged one: the circle begins anew. */
+/** The offset in the file, at which the address pool goes on after a restart; 0 when the file is missing or damaged: the pool begins at its start. */
 export function readCursor(file: string): number {
   try {
-    return Number.parseInt(readFileSync(file, "utf8"), 10);
+    return Number.parseInt(readFileSync(file, "utf8"), 10) || 0;
   } catch {
     return 0;
   }

@@ -35,7 +35,7 @@ afterAll(async () => {
 async function plugIn(id: string): Promise<{ sandbox: StandIn; address: string }> {
   const sandbox = await lab.sandbox();
   const lease = networks.allocate(id as SandboxId, 1);
-  // Its questions are refused without a look, which keeps the test's own process from its time.
+  // Without internet access its questions are refused at once, so they cost the test's own process little time.
   await networks.attach(lease, sandbox.pid, { internetAccess: false });
   return { sandbox, address: lease.address };
 }
@@ -54,7 +54,7 @@ function flood(from: StandIn, count: number): void {
 const inRouter = (...command: readonly [string, ...string[]]) =>
   runCommand(["nsenter", `--net=${lab.directory}/run/boxyard-0000bbcc`, ...command]);
 
-/** Packets of `source` to the name server that the rules have let through since this was called first. */
+/** Counts the packets of `source` to the name server that the rules accept from now on; the returned function reads the count. */
 async function countAccepted(source: string): Promise<() => Promise<number>> {
   const chain = "{ type filter hook input priority 10; }";
   await inRouter(
@@ -64,19 +64,19 @@ async function countAccepted(source: string): Promise<() => Promise<number>> {
   return async () => Number(/counter packets (\d+)/.exec(await inRouter("nft", "list", "table", "inet", "count"))?.[1]);
 }
 
-test("however many sandboxes ask as fast as they can, one that asks now and then is heard", async () => {
+test("a sandbox that asks rarely loses no question, however many others ask as fast as they can", async () => {
   const greedy: StandIn[] = [];
   for (let i = 0; i < 24; i++) greedy.push((await plugIn(`igreedy${i}`)).sandbox);
   const { sandbox: modest, address } = await plugIn("imodest");
   const accepted = await countAccepted(address);
-  // Together more than all may ask in a second, each within what it may ask by itself.
+  // Together more than all may ask in a second; each sends no more than it alone may send.
   expect(greedy.length * 2 * DNS_RATE.perSandbox).toBeGreaterThan(2 * DNS_RATE.total);
   for (const sandbox of greedy) {
     flood(sandbox, 2 * DNS_RATE.perSandbox);
     flood(modest, 1);
   }
   expect(await accepted()).toBe(greedy.length);
-  // But a flood of its own is cut.
+  // But a flood of its own is limited.
   flood(modest, 20 * DNS_RATE.perSandbox);
   expect(await accepted()).toBeLessThan(10 * DNS_RATE.perSandbox);
 }, 60_000);

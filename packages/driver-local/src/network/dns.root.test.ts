@@ -10,7 +10,7 @@ import { type Lab, openLab, type StandIn } from "./lab/lab.ts";
 import { type NameServer, startNameServer } from "./lab/name-server.ts";
 import { openNetwork } from "./open-network.ts";
 
-/** The name server of the sandboxes, asked from inside; the machine's own one is a stand-in on a loopback address. */
+/** The name server of the sandboxes, asked from inside. A test server on a loopback address plays the machine's own name server. */
 
 const GATEWAY = "10.217.0.1";
 const UPSTREAM = "127.0.0.53";
@@ -136,7 +136,7 @@ async function resolves(from = online): Promise<boolean> {
 }
 
 describe("over UDP", () => {
-  test("answers under the asker's id, asks upstream under another from another port each time", async () => {
+  test("answers with the asker's id, and asks upstream with another id from another port each time", async () => {
     const messages = Array.from({ length: 20 }, () => question("a.example", 4711));
     const replies = await ask(online, messages, 20);
     expect(replies.map(read)).toEqual(Array.from({ length: 20 }, () => ({ rcode: "NOERROR", answers: ["192.0.2.1"], truncated: false })));
@@ -145,7 +145,7 @@ describe("over UDP", () => {
     expect(new Set(upstream.asked.map((query) => query.id)).size).toBeGreaterThan(15);
   });
 
-  test("says that an answer is too long, and gives it over TCP", async () => {
+  test("truncates an answer that is too long, and gives it whole over TCP", async () => {
     const [short] = await ask(online, [question("long.example")]);
     expect(short && read(short)).toEqual({ rcode: "NOERROR", answers: [], truncated: true });
     expect(short?.length).toBeLessThanOrEqual(512);
@@ -175,7 +175,7 @@ describe("over UDP", () => {
     expect(reply && read(reply).answers).toEqual(["192.0.2.1"]);
   });
 
-  test("says SERVFAIL in time when no server answers", async () => {
+  test("answers SERVFAIL in time when no server answers", async () => {
     upstream.silent = true;
     const startedAt = performance.now();
     const [reply] = await ask(online, [question("silent.example")], 1, 6000);
@@ -183,7 +183,7 @@ describe("over UDP", () => {
     expect(performance.now() - startedAt).toBeLessThan(5000);
   }, 10_000);
 
-  test("bounds what one sandbox has in flight, and another is still served", async () => {
+  test("bounds the questions of one sandbox in flight, and still serves another", async () => {
     upstream.silent = true;
     const messages = Array.from({ length: 150 }, (_, i) => question(`n${i}.example`, i));
     const replies = await ask(online, messages, 86, 1000);
@@ -196,12 +196,12 @@ describe("over UDP", () => {
     expect(await resolves(neighbour)).toBe(true);
     await neighbour.end();
     await networks.detach(other);
-    // Time alone: the unanswered ones run out.
+    // Time alone: the unanswered questions time out.
     await Bun.sleep(3500);
     expect(await resolves()).toBe(true);
   }, 15_000);
 
-  test("is not asked more than a few hundred times a second by one sandbox", async () => {
+  test("answers one sandbox at most a few hundred times a second", async () => {
     const many = Array.from({ length: 3000 }, (_, i) => question("many.example", i));
     const replies = await ask(online, many, many.length, 1000);
     expect(replies.length).toBeGreaterThan(100);
@@ -211,7 +211,7 @@ describe("over UDP", () => {
 });
 
 describe("hostile questions", () => {
-  test("never end the name server, and reach no other server as they came", async () => {
+  test("never end the name server, and are never forwarded unchanged", async () => {
     const good = question("seed.example", 1, 1232);
     let state = 12345;
     const random = (below: number) => {
@@ -240,7 +240,7 @@ describe("hostile questions", () => {
       socket.send(question(`gone${i}.example`));
       socket.close();
     }
-    // Time alone: answers to those that are gone are still under way.
+    // Time alone: answers to closed sockets are still under way.
     await Bun.sleep(300);
     expect(await resolves()).toBe(true);
   });
@@ -256,7 +256,7 @@ describe("over TCP", () => {
     expect(await askTcp(online, new Uint8Array([0xff, 0xff, 1, 2, 3]), 1)).toEqual({ messages: 0, closed: true });
   });
 
-  test("takes few connections of one sandbox", async () => {
+  test("accepts few connections of one sandbox", async () => {
     const open: { terminate(): void }[] = [];
     let closed = 0;
     for (let i = 0; i < 20; i++) {
@@ -272,7 +272,7 @@ describe("over TCP", () => {
   });
 });
 
-test("refuses a sandbox without internet access at once, and asks nobody", async () => {
+test("refuses a sandbox without internet access at once, and asks no other server", async () => {
   // The quickest of several: a busy machine delays any of them.
   const isQuick = async () => {
     const startedAt = performance.now();

@@ -9,7 +9,7 @@ import { greet, sendForged, tryTcp } from "./lab/traffic.ts";
 import { openNetwork } from "./open-network.ts";
 
 const PORT = 8080;
-/** Half of what the machine is said to track. */
+/** Half of the connections that the machine can track, according to `mostTracked`. */
 const MOST = 512;
 
 let lab: Lab;
@@ -33,7 +33,7 @@ async function plugIn(name: string) {
   return { standIn, lease };
 }
 
-test("all sandboxes together hold a bounded part of what the machine can track, and the machine opens what it likes", async () => {
+test("all sandboxes together hold a bounded part of the connections that the machine can track, and the machine can still connect", async () => {
   const outside = await inNetworkNamespace(lab.outside, () => greet(PUBLIC, PORT));
   const crowd = [await plugIn("one"), await plugIn("two")];
   for (let batch = 0; batch < 10; batch++) {

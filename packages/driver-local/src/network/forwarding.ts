@@ -3,11 +3,11 @@ import { hasErrno } from "../sys/libc.ts";
 import { readSysctl, writeSysctl } from "./sysctl.ts";
 
 /**
- * Forwarding on the machine: the one machine-wide thing we need. A machine that forwards already is left as it is. Else forwarding is
- * turned on for the links to the outside only, because answers come in there, and never for the machine as a whole.
+ * Forwarding on the machine: the only machine-wide setting that we change. A machine that forwards already is left as it is. Else forwarding
+ * is turned on for the links to the outside only, because answers come in there, and never for the machine as a whole.
  *
- * What was changed is noted in one file per link, machine-wide, before it is changed: instances share it, and the last one to go puts it
- * back. A note from before a reboot means nothing, since the kernel's settings began anew.
+ * Before a link is changed, a file named after it is written in a machine-wide directory. Instances share this directory, and the last
+ * instance that is released restores the settings. A file from before a reboot is ignored, since the kernel's settings were reset.
  */
 export class Forwarding {
   private readonly directory: string;
@@ -18,7 +18,7 @@ export class Forwarding {
     this.bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   }
 
-  /** Turns forwarding on where it is off. Returns the links on which it is on because of us (of any instance). */
+  /** Turns forwarding on where it is off. Returns those of `links` on which this or another instance turned it on. */
   open(links: readonly string[]): string[] {
     if (readSysctl("ipv4/ip_forward") === "1") return [];
     for (const link of links) {
@@ -30,8 +30,8 @@ export class Forwarding {
     return links.filter((link) => noted.has(link));
   }
 
-  /** Puts everything back. Only for the last instance on the machine. */
-  putBack(): void {
+  /** Restores the setting of every changed link. Only for the last instance on the machine. */
+  restore(): void {
     const everythingForwards = readSysctl("ipv4/ip_forward") === "1";
     for (const link of this.noted()) {
       // Another program turned forwarding on for all links meanwhile: it stays as that program wants it.
@@ -40,7 +40,7 @@ export class Forwarding {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Links that we opened and that were closed before. */
+  /** Links on which this or another instance turned forwarding on. */
   noted(): string[] {
     try {
       return readdirSync(this.directory).filter((link) => this.readNote(link) === this.bootId);

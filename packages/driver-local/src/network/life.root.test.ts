@@ -16,7 +16,7 @@ import { openNetwork } from "./open-network.ts";
 import { releaseNetwork } from "./release.ts";
 import { readSysctl, writeSysctl } from "./sysctl.ts";
 
-/** The life of the network: opened, used, left, taken up again, taken away; by one instance and by two. */
+/** The life of the network: opened, used, closed, opened again, released; by one instance and by two. */
 
 const PORT = 8080;
 const INTERNET = { internetAccess: true };
@@ -84,7 +84,7 @@ async function output(...command: string[]): Promise<string> {
 const routerLinks = (instance = "0000cccc"): Promise<string> =>
   output("nsenter", `--net=${lab.directory}/run/boxyard-${instance}`, "ip", "-o", "link");
 
-/** What an instance has on the machine, as seen without our code; empty when nothing is left. */
+/** What an instance has on the machine, read with the machine's own tools; empty when nothing is left. */
 async function traces(): Promise<string> {
   const found = [
     ...links().filter((name) => name.startsWith("by")),
@@ -100,7 +100,7 @@ async function traces(): Promise<string> {
 }
 
 describe("change", () => {
-  test("closes and opens the way out of a sandbox that runs, and outlives the process", async () => {
+  test("closes and opens the outside to a running sandbox, and outlives the process", async () => {
     const first = await openOne();
     const { standIn, lease } = await plugIn(first, "changing");
     const { standIn: other } = await plugIn(first, "other");
@@ -116,7 +116,7 @@ describe("change", () => {
     expect(await reachesOutside(standIn)).toBe(true);
   });
 
-  test("is refused for a lease that was taken away", async () => {
+  test("is refused for a lease that was released", async () => {
     const networks = await openOne();
     const { standIn, lease } = await plugIn(networks, "gone");
     await standIn.end();
@@ -164,7 +164,7 @@ describe("attach and detach", () => {
     await networks.detach(lease);
   });
 
-  test("a detach by an adopting process, which knows no pid, deletes what does not go by itself", async () => {
+  test("a detach by an adopting process, which knows no pid, deletes a link that does not go by itself", async () => {
     const first = await openOne();
     const { standIn, lease } = await plugIn(first, "kept");
     await first.close();
@@ -176,7 +176,7 @@ describe("attach and detach", () => {
     expect(await routerLinks()).not.toContain(lease.link);
   }, 15_000);
 
-  test("an old lease takes nothing from the one that has its address now", async () => {
+  test("the detach of an old lease changes nothing for the lease that has its address now", async () => {
     const networks = await openOne();
     const { standIn, lease } = await plugIn(networks, "new");
     await networks.detach({ ...lease, sandboxId: "iold" as SandboxId });
@@ -184,16 +184,16 @@ describe("attach and detach", () => {
     expect(await reachesOutside(standIn)).toBe(true);
   });
 
-  test("an attach that fails leaves nothing behind a detach", async () => {
+  test("an attach that fails leaves nothing after a detach", async () => {
     const networks = await openOne();
     const lease = networks.allocate("inobody" as SandboxId, 1);
-    expect(networks.attach(lease, 2 ** 22 + 1, INTERNET)).rejects.toMatchObject({ code: "not_found" });
+    await expect(networks.attach(lease, 2 ** 22 + 1, INTERNET)).rejects.toMatchObject({ code: "not_found" });
     await networks.detach(lease);
-    expect(networks.attach(lease, process.pid, INTERNET)).rejects.toMatchObject({ reason: "unknown_lease" });
+    await expect(networks.attach(lease, process.pid, INTERNET)).rejects.toMatchObject({ reason: "unknown_lease" });
     expect(await routerLinks()).not.toContain(lease.link);
   });
 
-  test("a lease is fresh each time, also after a restart", async () => {
+  test("each lease has another address, also after a restart", async () => {
     const given = new Set<string>();
     for (let round = 0; round < 3; round++) {
       const networks = await openNetwork(config());
@@ -242,7 +242,7 @@ describe("a restart", () => {
     await expect(openNetwork(config())).rejects.toMatchObject({ code: "failed_precondition", reason: "already_open" });
   });
 
-  test("mends what somebody undid: rules, link, forwarding, name server's address", async () => {
+  test("restores what another program removed: rules, link, forwarding, name server's address", async () => {
     const first = await openOne();
     const { standIn, lease } = await plugIn(first, "undone");
     await first.close();
@@ -255,7 +255,7 @@ describe("a restart", () => {
     expect(await reachesOutside(standIn)).toBe(true);
   });
 
-  test("a running server mends the machine's rules by itself; until then the router keeps the machine closed", async () => {
+  test("a running server restores the machine's rules by itself; until then the router's rules protect the machine", async () => {
     const networks = await openOne();
     const { standIn } = await plugIn(networks, "watched");
     const service = await greet(MACHINE, PORT);
@@ -263,14 +263,14 @@ describe("a restart", () => {
     await output("nft", "flush", "ruleset");
     expect(await standIn.inside(() => tryTcp(MACHINE, PORT))).toBe("refused");
     const rulesAreBack = async () => (await output("nft", "list", "tables")).includes("boxyard_0000cccc");
-    await eventually("the next look puts the rules back", rulesAreBack);
+    await eventually("the next check restores the rules", rulesAreBack);
     expect(await reachesOutside(standIn)).toBe(true);
     expect(await standIn.inside(() => tryTcp(MACHINE, PORT))).toBe("refused");
   }, 15_000);
 });
 
 describe("release", () => {
-  test("leaves nothing, with sandboxes running too, and can be repeated", async () => {
+  test("leaves nothing, also while sandboxes run, and can be repeated", async () => {
     const networks = await openNetwork(config());
     const { standIn } = await plugIn(networks, "last");
     await networks.release();
@@ -281,7 +281,7 @@ describe("release", () => {
     expect(await traces()).toBe("");
   });
 
-  test("leaves other people's rules and settings alone", async () => {
+  test("leaves the rules and settings of other programs alone", async () => {
     await output("nft", "add table inet other; add chain inet other c { type filter hook forward priority 5; policy accept; }");
     const before = await output("nft", "list", "ruleset");
     writeSysctl("ipv4/ip_forward", "1");
@@ -295,7 +295,7 @@ describe("release", () => {
     expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
   });
 
-  test("does not undo forwarding that somebody else turned on for all links meanwhile", async () => {
+  test("does not turn off forwarding that another program turned on for all links meanwhile", async () => {
     const networks = await openNetwork(config());
     expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
     writeSysctl("ipv4/ip_forward", "1");
@@ -304,7 +304,7 @@ describe("release", () => {
     expect(existsSync(`${lab.directory}/run`)).toBe(false);
   });
 
-  test("of one instance does not disturb another, and the last one closes forwarding", async () => {
+  test("of one instance does not disturb another, and the last release turns forwarding off", async () => {
     const a = await openNetwork(config({ instance: "0000aaa1", network: "10.208.0.0/16" }));
     const b = await openNetwork(config({ instance: "0000bbb2", network: "10.209.0.0/16", stateDirectory: `${lab.directory}/b` }));
     const inA = await plugIn(a, "a");
@@ -339,7 +339,7 @@ describe("the range", () => {
     const netlink = new NetlinkSocket(NETLINK_ROUTE);
     netlink.request(newAddress(parseAddress("10.218.44.1") ?? 0, 50));
     netlink.close();
-    expect(openNetwork(config())).rejects.toMatchObject({
+    await expect(openNetwork(config())).rejects.toMatchObject({
       code: "failed_precondition",
       reason: "network_overlap",
       message: expect.stringContaining("10.218.44.1/32 is an address of the machine on eth0"),
@@ -347,7 +347,7 @@ describe("the range", () => {
     expect(await traces()).toBe("");
   });
 
-  test("that overlaps later does not keep a server from its sandboxes", async () => {
+  test("that overlaps later does not stop the server, and its sandboxes go on", async () => {
     const first = await openOne();
     const { standIn, lease } = await plugIn(first, "vpn");
     await first.close();
@@ -361,7 +361,7 @@ describe("the range", () => {
   });
 });
 
-test("doctor sees a firewall that drops what is forwarded, and that it was told to let us through", async () => {
+test("doctor finds a firewall that drops forwarded packets, and sees when the firewall accepts our link", async () => {
   const forwarding = async () => (await networkChecks({ instance: "0000cccc", network: "10.218.0.0/16" }))[2];
   expect(await forwarding()).toMatchObject({ status: "ok" });
   await output("nft", "add table ip filter");
@@ -376,7 +376,7 @@ test("doctor sees a firewall that drops what is forwarded, and that it was told 
   expect(await reachesOutside(standIn)).toBe(true);
 });
 
-test("kill -9 at any line leaves only what the next opening and release mend", async () => {
+test("kill -9 at any line leaves only what the next opening and release repair", async () => {
   const directory = lab.directory;
   greeters.push(await greet(MACHINE, PORT));
   for (let round = 0; round < 20; round++) {
@@ -389,7 +389,7 @@ test("kill -9 at any line leaves only what the next opening and release mend", a
     await child.exited;
     const networks = await openOne({ instance: "0000dddd", network: "10.219.0.0/16" });
     const { standIn } = await plugIn(networks, `round${round}`);
-    // An nft that the victim had started ends its work after it: what that takes away, the next look at the machine puts back.
+    // An nft that the victim had started goes on after the kill: the next check of the machine restores what it removes.
     const looks: string[] = [];
     const reaches = async () => {
       looks.push(await standIn.inside(() => tryTcp(MACHINE, PORT)));

@@ -12,14 +12,14 @@ import { newAddress } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
 import { openNetwork } from "./open-network.ts";
 
-/** What the lists of single sandboxes close and leave open. Every refusal has its counterpart. */
+/** What the lists of single sandboxes deny and permit. Each refused attempt has a permitted counterpart. */
 
 const PORT = 8080;
 const HOST_ADDRESS = "10.220.0.2";
 const GATEWAY = "10.220.0.1";
-/** Another server of the outside that everybody may reach. */
+/** Another address of the outside that sandboxes may reach. */
 const OTHER = "198.51.100.8";
-/** For an answer: generous, since nothing here is silent. */
+/** How long to wait for an answer: long, since every attempt here is answered. */
 const WAIT_MS = 5_000;
 const OPEN = `hello ${MACHINE}`;
 
@@ -74,7 +74,7 @@ async function unplug({ standIn, lease }: Plugged): Promise<void> {
   await networks.detach(lease);
 }
 
-/** What TCP and UDP to both servers come to. */
+/** Results of TCP and UDP to PUBLIC, then to OTHER. */
 async function reached({ standIn }: Plugged): Promise<string[]> {
   const tries = [PUBLIC, OTHER].flatMap((host) => [
     standIn.inside(() => tryTcp(host, PORT, WAIT_MS)),
@@ -133,7 +133,7 @@ test("a sandbox with lists is reached by the server, and sends under its own add
   const greeter = await sandbox.standIn.inside(() => greet(sandbox.lease.address, PORT));
   expect(await tryTcp(sandbox.lease.address, PORT, WAIT_MS)).toBe(`hello ${HOST_ADDRESS}`);
   greeter.stop();
-  // The list of another sandbox is of no use: the address decides, and it is tied to the link.
+  // A sandbox cannot use the list of another one: the address selects the list, and it is tied to the link.
   const other = await plugIn({ internetAccess: false, allowOut: [OTHER] });
   await other.standIn.run("ip", "addr", "add", `${sandbox.lease.address}/32`, "dev", "eth0");
   await other.standIn.run("ip", "route", "replace", "default", "via", GATEWAY, "dev", "eth0", "src", sandbox.lease.address, "onlink");
@@ -170,7 +170,7 @@ test("a change holds for open connections, and leaves nothing of what it replace
   expect(await chainOf(sandbox)).toBeUndefined();
 });
 
-test("lists stay in force while the server restarts, also with other rules, and what nobody holds any more goes", async () => {
+test("lists stay in force while the server restarts, also with other rules, and lists of ended sandboxes are removed", async () => {
   const stays = await plugIn({ internetAccess: true, denyOut: [PUBLIC] });
   const ends = await plugIn({ internetAccess: true, denyOut: [OTHER] });
   const chain = await chainOf(stays);
@@ -188,11 +188,11 @@ test("lists stay in force while the server restarts, also with other rules, and 
   await unplug(stays);
 });
 
-test("what somebody else takes away closes the sandbox, until it is put back", async () => {
+test("a lists table that another program deletes closes its sandboxes until the server restores it", async () => {
   const sandbox = await plugIn({ internetAccess: true, denyOut: [PUBLIC] });
   const neighbour = await plugIn({ internetAccess: true });
   await inRouter("nft", "delete", "table", "inet", "boxyard_0000eeee_lists");
-  // Either the list is gone or it is back: what it denies is never open.
+  // Whether or not the list has been restored yet: a denied address is never open.
   expect((await reached(sandbox)).slice(0, 2)).toEqual(REFUSED);
   expect(await reached(neighbour)).toEqual([...REACHED, ...REACHED]);
   const isBack = async () => (await reached(sandbox)).slice(2).every((said) => said === OPEN);
@@ -201,7 +201,7 @@ test("what somebody else takes away closes the sandbox, until it is put back", a
   for (const one of [sandbox, neighbour]) await unplug(one);
 }, 60_000);
 
-test("a list that came into force unknown to the server, as of an nft that was killed after it, is replaced and taken away", async () => {
+test("a list that the server does not know, as after an nft that was killed after its commit, is replaced and removed", async () => {
   const sandbox = await plugIn({ internetAccess: true, denyOut: [PUBLIC] });
   const { lease } = sandbox;
   const [table, known, other] = ["inet boxyard_0000eeee_lists", await chainOf(sandbox), `${lease.link}_other`];
@@ -240,7 +240,7 @@ test("a list of which an element was deleted by hand closes the sandbox, and can
   await unplug(neighbour);
 });
 
-test("lists may have as many entries as they are said to, and a link that is cut off comes back with its own", async () => {
+test("lists may have the documented number of entries, and a reconnected link has its list again", async () => {
   const denyOut = Array.from({ length: MAX_EGRESS_ENTRIES - 1 }, (_, i) => `20.${i}.0.0/17`);
   const allowOut = Array.from({ length: MAX_EGRESS_ENTRIES }, (_, i) => `20.${i}.1.1`);
   const egress = { internetAccess: true, allowOut, denyOut: [...denyOut, PUBLIC] };
@@ -254,7 +254,7 @@ test("lists may have as many entries as they are said to, and a link that is cut
   expect(await inRouter("nft", "list", "table", "inet", "boxyard_0000eeee_lists")).not.toContain("elements");
 });
 
-test("changes of many sandboxes at once all hold", async () => {
+test("concurrent changes of many sandboxes all take effect", async () => {
   const sandboxes = await Promise.all(Array.from({ length: 12 }, () => plugIn({ internetAccess: true })));
   const deny = (i: number): EgressPolicy => ({ internetAccess: true, denyOut: [i % 2 ? PUBLIC : OTHER] });
   await Promise.all(sandboxes.map(({ lease }, i) => networks.change(lease, deny(i))));

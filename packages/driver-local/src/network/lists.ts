@@ -8,38 +8,38 @@ import { nft } from "./nft.ts";
 import { addressOfLink, groupFor, isListed, LISTED, leaseLink, type Plan } from "./plan.ts";
 import { PERMITTED_MARK } from "./rules.ts";
 
-/** Where a packet of a sandbox with a list is looked at: before the router's own rules, which accept it only with the mark. */
+/** Marks packets of sandboxes with a list. Runs before the router's own rules, which accept such a packet only with the mark. */
 const BASE_CHAIN = "forward";
 
 export interface ListsOptions {
   readonly plan: Plan;
-  /** A netfilter socket of the router's. */
+  /** A netfilter socket in the router's namespace. */
   readonly netlink: NetlinkSocket;
 }
 
-/** What is in force for one sandbox. `text` is unknown of what an earlier server put there. */
+/** The list in force for one sandbox. `text` is undefined for a list that an earlier server made. */
 interface InForce {
   readonly chain: string;
   readonly text?: string;
 }
 
 /**
- * What single sandboxes may reach: a set of permitted addresses for each sandbox that has a list, in a table of their own, which the
- * replacement of the router's rules leaves alone. It only marks packets. The router's rules refuse what has no mark, so a lost table closes, and
- * no list opens what those rules refuse. The name of a sandbox's chain has a hash of its text, so that the kernel itself tells what is in force.
- * Sandboxes without lists cost nothing here.
+ * The sets of permitted addresses, one for each sandbox that has a list. They are in their own nftables table, which stays when the router's
+ * rules are replaced. This table only marks packets. The router's rules refuse packets without the mark: so a lost table closes the sandbox,
+ * and no list permits what these rules refuse. The name of a sandbox's chain contains a hash of its text, so that the chains in the kernel show
+ * which list is in force. Sandboxes without a list cost nothing here.
  */
 export class Lists {
   private readonly options: ListsOptions;
   private readonly inForce = new Map<Address, InForce>();
-  /** One `nft` at a time: a transaction fails when another one comes between its beginning and its end. */
+  /** One `nft` at a time: a transaction fails when another one is committed while it runs. */
   private readonly queue = new SerialQueue();
 
   constructor(options: ListsOptions) {
     this.options = options;
   }
 
-  /** Finds what an earlier server has left, or an `nft` that failed after it was done. Repeatable. */
+  /** Finds the lists that an earlier server made, or an `nft` that failed after its commit. Repeatable. */
   open(): void {
     const { plan, netlink } = this.options;
     for (const chain of listChains(netlink, plan.listTable)) {
@@ -56,13 +56,13 @@ export class Lists {
     return this.queue.run(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
   }
 
-  /** Takes a sandbox's list away; fine when there is none. */
+  /** Removes a sandbox's list; fine when there is none. */
   drop(address: Address): Promise<void> {
     if (!this.inForce.has(address)) return Promise.resolve();
     return this.queue.run(() => this.remove([address]));
   }
 
-  /** Puts back what somebody undid, and takes away the lists of addresses that nobody has any more. */
+  /** Restores lists that another program removed, and removes the lists of addresses that are no longer in use. */
   mend(isInUse: (address: Address) => boolean): Promise<void> {
     if (this.inForce.size === 0) return Promise.resolve();
     return this.queue.run(async () => {
@@ -87,7 +87,7 @@ export class Lists {
     try {
       await nft(text, this.options.plan.namespaceFile);
     } catch (error) {
-      // One that was killed may have done it all: only the kernel knows, and what is not known here could never be replaced.
+      // An nft that was killed may have committed. Only the kernel knows, and a list that is not known here could never be replaced.
       this.open();
       throw error;
     }
@@ -97,7 +97,7 @@ export class Lists {
     return hasChain(this.options.netlink, this.options.plan.listTable, chain);
   }
 
-  /** The table with what all lists share, and without the list that the sandbox has had. All of it may be there or not. */
+  /** Makes what all lists share and removes the sandbox's previous list. Correct whether or not these exist. */
   private textFor(before: InForce | undefined, address: Address): string {
     const table = `inet ${this.options.plan.listTable}`;
     return `${this.removalText(before, address)}add table ${table}
@@ -107,7 +107,7 @@ add rule ${table} ${BASE_CHAIN} iifgroup { ${LISTED.join(", ")} } ip saddr vmap 
 `;
   }
 
-  /** Adds the element first, which changes nothing where it is there: nft refuses the whole text when somebody has deleted it by hand. */
+  /** Adds the element before it deletes it: nft would refuse the whole text if another program had deleted the element. */
   private removalText(list: InForce | undefined, address: Address): string {
     if (!list || !this.isThere(list)) return "";
     const table = `inet ${this.options.plan.listTable}`;

@@ -4,33 +4,33 @@ import { type Link, linkTowards, listAddresses, listLinks, listRoutes } from "./
 import type { NetlinkSocket } from "./netlink/socket.ts";
 import { readSysctl } from "./sysctl.ts";
 
-/** What we need to know of the machine's own network. Read through the kernel, without a process. */
+/** Facts about the machine's own network, read from the kernel without starting a process. */
 
 export interface MachineFacts {
-  /** Links that lead to where sandboxes may go: forwarding is needed there. */
+  /** Links with routes to addresses that sandboxes may reach: forwarding is needed there. */
   readonly uplinks: readonly string[];
-  /** Largest packet of the link that most traffic leaves by; 1500 on a machine without a way out. */
+  /** MTU of the link to the internet, in bytes; 1500 on a machine that has none. */
   readonly mtu: number;
   /** The machine's own addresses, without loopback and without those of `ownGroup`. */
   readonly addresses: readonly string[];
-  /** Connections that it can track. */
+  /** How many connections the machine can track. */
   readonly mostTracked: number;
 }
 
 const blocked = BLOCKED_NETWORKS.map(parseNetwork);
-/** Any address outside: the kernel is only asked for the way there. */
+/** Arbitrary addresses outside: the kernel is only asked for the route to them. */
 const OUTSIDE = ["1.1.1.1", "129.0.0.1"].map((text) => parseAddress(text) as number);
 const MIN_MTU = 576;
-/** Before anything tracks connections the kernel does not say; it makes no smaller table on a machine of 1 GiB or more. */
+/** The kernel does not report its limit before something tracks connections; on a machine of 1 GiB or more it is never smaller than this. */
 const LEAST_TRACKED = 65_536;
-/** The kernel allows nearly every character in a link's name; what would need quoting in rules and paths is left alone. */
+/** The kernel allows nearly every character in a link's name; links whose names would need quoting in rules and paths are ignored. */
 const PLAIN_NAME = /^[\w.@-]+$/;
 
 const inside = (outer: Network, inner: Network): boolean => outer.prefix <= inner.prefix && contains(outer, inner.base);
 
 /**
- * Reads the facts; links of `ownGroup` (every instance's link to its router) are left out. `mostTracked` stands in for what the kernel says
- * of connections.
+ * Reads the facts; links of `ownGroup` (every instance's link to its router) are left out. `mostTracked` replaces the kernel's limit of tracked
+ * connections.
  */
 export function readMachine(netlink: NetlinkSocket, ownGroup: number, mostTracked?: number): MachineFacts {
   const links = new Map(listLinks(netlink).map((link) => [link.index, link]));
@@ -55,7 +55,7 @@ export function readMachine(netlink: NetlinkSocket, ownGroup: number, mostTracke
   };
 }
 
-/** What stands in the way of using `network` for sandboxes, one sentence each. The link `ownLink` does not count. */
+/** What on this machine overlaps `network`, one sentence each. The link `ownLink` does not count. */
 export function findOverlaps(netlink: NetlinkSocket, network: Network, ownLink: string, nameServers: readonly string[]): string[] {
   const links = new Map(listLinks(netlink).map((link) => [link.index, link.name]));
   const found = new Set<string>();
@@ -74,7 +74,7 @@ export function findOverlaps(netlink: NetlinkSocket, network: Network, ownLink: 
   return [...found];
 }
 
-/** Throws `failed_precondition`, reason `network_overlap`, naming what is in the way and the setting. */
+/** Throws `failed_precondition`, reason `network_overlap`; the message names what overlaps, and the setting to change. */
 export function assertNoOverlap(netlink: NetlinkSocket, network: Network, ownLink: string, nameServers: readonly string[]): void {
   const found = findOverlaps(netlink, network, ownLink, nameServers);
   if (found.length === 0) return;
@@ -85,10 +85,10 @@ export function assertNoOverlap(netlink: NetlinkSocket, network: Network, ownLin
   throw new AppError("failed_precondition", message, { reason: "network_overlap", details: { found } });
 }
 
-/** The ranges tried first: rarely used by others. */
+/** The ranges that are tried first: other software rarely uses them. */
 const FIRST_CHOICES = Array.from({ length: 16 }, (_, i) => `10.${208 + i}.0.0/16`);
 
-/** Ranges tried in turn, from any of the first choices on. 198.18.0.0/15 is set aside for test networks and free on nearly every machine. */
+/** Ranges in the order in which they are tried, from one of the first choices on. 198.18.0.0/15 is reserved for tests and free on nearly every machine. */
 export function candidateRanges(start: number): string[] {
   const at = start % FIRST_CHOICES.length;
   const others = Array.from({ length: 14 }, (_, i) => `172.${31 - i}.0.0/16`);
@@ -96,8 +96,8 @@ export function candidateRanges(start: number): string[] {
 }
 
 /**
- * The first range, looked for from the `start`th on, that overlaps nothing of this machine. `failed_precondition`, reason `network_overlap`,
- * when all do.
+ * The first range of `candidateRanges(start)` that overlaps nothing on this machine. `failed_precondition`, reason `network_overlap`, when
+ * all do.
  */
 export function chooseFreeNetwork(netlink: NetlinkSocket, nameServers: readonly string[], start: number): string {
   for (const candidate of candidateRanges(start)) {

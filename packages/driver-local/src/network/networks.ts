@@ -25,22 +25,23 @@ export interface NetworksConfig {
   readonly instance: string;
   /** The sandboxes' range, `10.208.0.0/16`, from instance.json; prefix /12 to /24. */
   readonly network: string;
-  /** A directory of ours in the data directory, made if missing: where the next address is noted. */
+  /** Directory in the data directory that holds the next address to give out; made if missing. */
   readonly stateDirectory: string;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Machine-wide runtime directory; `/run/boxyard`. */
+  /** Machine-wide runtime directory; default `/run/boxyard`. */
   readonly runDirectory?: string;
-  /** `/etc/resolv.conf`. */
+  /** File with the machine's name servers; default `/etc/resolv.conf`. */
   readonly resolvConf?: string;
-  /** Connections that the machine can track; by default what its kernel says. */
+  /** How many connections the machine can track; default: the kernel's limit. */
   readonly mostTracked?: number;
 }
 
-/** A freed address is left alone for so long: most late packets and half-open connections are done by then. */
+/** How long a freed address stays unused: most late packets and half-open connections have ended by then. */
 const QUARANTINE_MS = 60_000;
-/** Pause between two looks at the machine; longer when a look takes long (a machine with very many routes). */
+/** Pause between two checks of the machine's network; longer where a check takes long (a machine with very many routes). */
 const WATCH_MS = 5000;
+/** The pause is at least so many times the duration of the last check. */
 const WATCH_SHARE = 200;
 
 interface Held {
@@ -134,7 +135,7 @@ export class Networks implements SandboxNetworks {
       const held = this.held.get(lease.address);
       if (held?.sandboxId === lease.sandboxId && held.incarnation === lease.incarnation) continue;
       if (address === undefined || !this.pool.reserve(address)) {
-        // The range was changed while the sandbox lived. Its link is of no use any more, but its record must not stop the server.
+        // The range was changed while the sandbox ran. Its link is useless now, but its record must not stop the server.
         this.parts.config.logger.warn({ sandboxId: lease.sandboxId, address: lease.address }, "a sandbox's address is outside the range");
         continue;
       }
@@ -167,7 +168,7 @@ export class Networks implements SandboxNetworks {
   disconnect(lease: NetworkLease): void {
     const address = this.addressOf(lease);
     const { kernel, plan } = this.parts;
-    // Unknown groups may send nothing; without the route nothing is sent there.
+    // The router's rules drop what links of this group send; without the route nothing is sent to the sandbox.
     kernel.router.request(deleteLinkRoute(address), setLinkGroup(leaseIndex(plan, address), GROUP.standing));
   }
 
@@ -192,7 +193,7 @@ export class Networks implements SandboxNetworks {
     const address = parseAddress(lease.address);
     if (address === undefined || !this.pool.covers(address)) return;
     const held = this.held.get(lease.address);
-    // The address belongs to somebody else by now: this lease was taken away long ago.
+    // This lease was released long ago, and the address now belongs to another lease.
     if (held && (held.sandboxId !== lease.sandboxId || held.incarnation !== lease.incarnation)) return;
     this.held.delete(lease.address);
     this.unclaimed.delete(address);
@@ -204,7 +205,7 @@ export class Networks implements SandboxNetworks {
     if (this.closed) return;
     this.closed = true;
     clearTimeout(this.timer);
-    // A look at the machine that is under way may be writing rules: they must not come after a release has taken them away.
+    // A check that is under way may be writing rules: it must not write them after a release has removed them.
     await this.watching;
     this.forwarder.close();
     this.unplugged.close();
@@ -222,7 +223,7 @@ export class Networks implements SandboxNetworks {
     const held = this.held.get(lease.address);
     const isOurs = held?.sandboxId === lease.sandboxId && held.incarnation === lease.incarnation;
     if (address === undefined || !isOurs) {
-      throw new AppError("failed_precondition", `The lease of ${lease.address} is not of ours, or was taken away`, {
+      throw new AppError("failed_precondition", `The lease of ${lease.address} is unknown, or was released`, {
         reason: "unknown_lease",
       });
     }
@@ -238,7 +239,7 @@ export class Networks implements SandboxNetworks {
     return this.lists.mend((address) => this.unclaimed.has(address) || this.held.has(formatAddress(address)));
   }
 
-  /** Every few seconds: what others undid on the machine is put right, and what they changed is taken over. */
+  /** Every few seconds: restores links and rules that other programs removed, and follows changes of the machine's own network. */
   private scheduleWatch(lastTookMs: number): void {
     if (this.closed) return;
     const look = () => {
@@ -253,7 +254,7 @@ export class Networks implements SandboxNetworks {
     try {
       await this.mend();
     } catch (error) {
-      if (!this.closed) this.parts.config.logger.error({ err: error }, "the network can't be looked after");
+      if (!this.closed) this.parts.config.logger.error({ err: error }, "the network can't be checked and repaired");
     }
     this.scheduleWatch(this.parts.clock.monotonic() - startedAt);
   }

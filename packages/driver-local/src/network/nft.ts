@@ -4,7 +4,7 @@ import { hasChain } from "./netlink/nf-tables.ts";
 import type { NetlinkSocket } from "./netlink/socket.ts";
 import type { Ruleset } from "./rules.ts";
 
-/** A fixed one: a service's PATH often lacks the sbin directories, and a caller's could name something else. */
+/** Fixed, because the PATH of a service often lacks the sbin directories, and a caller's PATH could lead to other programs. */
 const PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 const TIMEOUT_MS = 20_000;
 
@@ -14,7 +14,7 @@ export interface ToolResult {
   readonly stderr: string;
 }
 
-/** Runs a program of the machine to its end. `ENOENT` when there is none of this name; killed after 20 s. */
+/** Runs a program of the machine to its end. Throws `ENOENT` when it is not installed; kills it after 20 s. */
 export async function runTool(command: readonly string[], stdin = ""): Promise<ToolResult> {
   const program = Bun.which(command[0] ?? "", { PATH });
   if (!program) throw Object.assign(new Error(`${command[0]} is not installed`), { code: "ENOENT" });
@@ -63,7 +63,7 @@ export async function applyRules(netlink: NetlinkSocket, rules: Ruleset, namespa
   return true;
 }
 
-/** Takes a table of the machine away; fine when there is none. */
+/** Deletes a table of the machine; fine when there is none. */
 export async function deleteTable(table: string): Promise<void> {
   await nft(`table inet ${table}\ndelete table inet ${table}\n`);
 }

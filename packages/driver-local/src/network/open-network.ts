@@ -18,8 +18,9 @@ import { RUN_DIRECTORY } from "./run-directory.ts";
 const RESOLV_CONF = "/etc/resolv.conf";
 
 /**
- * Opens the network of the sandboxes: router namespace, link, rules and name server, made where missing and left alone where they are as
- * they should be (then it takes a few ms and starts no process). Sandboxes of an earlier process go on undisturbed; `adopt` names them.
+ * Opens the network of the sandboxes: router namespace, link, rules and name server. Each is made where it is missing, and not touched where
+ * it is correct (when all are, this takes a few ms and starts no process). Sandboxes of an earlier process go on undisturbed; call `adopt`
+ * with their leases.
  *
  * Errors: `failed_precondition` with reason `network_overlap` (the range is in use on the machine), `tool_missing` (no nftables) or
  * `already_open` (another server has this instance's network).
@@ -30,11 +31,11 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
   const plan = makePlan({ instance: config.instance, network: config.network, runDirectory });
   const resolvConf = new ResolvConf(config.resolvConf ?? RESOLV_CONF, () => clock.monotonic());
   const found = checkRange(plan, resolvConf.current(), config.logger);
-  // The range was changed: nothing of the old one may stay beside the new.
+  // The range was changed: nothing of the old range may stay.
   if (found === "other_range")
     await releaseNetwork({ instance: config.instance, network: config.network, logger: config.logger, runDirectory });
   const kernel = openKernel(plan);
-  // An earlier version let the machine's users read it.
+  // In an earlier version the machine's users could read this directory.
   chmodSync(runDirectory, 0o700);
   try {
     const facts = readMachine(kernel.machine, plan.hostGroup, config.mostTracked);
@@ -54,7 +55,7 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
   }
 }
 
-/** An overlap stops the first opening; later ones only warn, for there may be sandboxes that must not be lost to a new VPN. */
+/** An overlap makes the first opening fail. Later openings only warn, because sandboxes may exist, which a new VPN must not end. */
 function checkRange(plan: Plan, nameServers: readonly string[], logger: Logger): "new" | "there" | "other_range" {
   const netlink = new NetlinkSocket(NETLINK_ROUTE);
   const link = findLink(netlink, plan.hostLink);

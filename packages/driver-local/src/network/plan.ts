@@ -3,45 +3,45 @@ import { type EgressPolicy, permittedRanges } from "@boxyard/driver";
 import { type Address, type Network, networkSize, parseNetwork } from "./addresses.ts";
 
 /**
- * Every name and number that one instance uses on the machine, worked out from its name and its range. Two instances with different names
- * and ranges share nothing.
+ * Every name and number that one instance uses on the machine, derived from the instance's name and range. Two instances with different
+ * names and ranges share nothing.
  */
 export interface Plan {
   readonly instance: string;
   readonly network: Network;
   /** The router's address: gateway and DNS of every sandbox. */
   readonly gateway: Address;
-  /** The machine's end of the link to the router; sandboxes see the server under it. */
+  /** Address of the machine's end of the link to the router; the source address of the server's packets to sandboxes. */
   readonly hostAddress: Address;
   readonly firstLease: Address;
   readonly lastLease: Address;
-  /** The machine's end of the pair to the router. */
+  /** Name of the machine's end of the link to the router. */
   readonly hostLink: string;
-  /** The router's end of it. */
+  /** Name of the router's end of that link. */
   readonly routerUplink: string;
-  /** Group of every instance's `hostLink`, so that instances know each other's. */
+  /** Group of the `hostLink` of every instance, by which instances recognise each other's links. */
   readonly hostGroup: number;
   /** Name of the nftables table, on the machine and in the router. */
   readonly table: string;
-  /** Name of the router's table of sandboxes' own lists. */
+  /** Name of the router's nftables table for the lists of single sandboxes (`lists.ts`). */
   readonly listTable: string;
-  /** Where the router's network namespace is kept. */
+  /** File on which the router's network namespace is mounted. */
   readonly namespaceFile: string;
 }
 
-/** Groups of the links in the router; 0 is what every other link has. */
+/** Groups of the links in the router; every other link has group 0. */
 export const GROUP = {
   /** May reach the outside. */
   online: 1,
   /** Answers the server only. */
   offline: 2,
-  /** Unplugged, and gone as soon as its sandbox's namespace is. */
+  /** Unplugged; the link goes as soon as its sandbox's namespace ends. */
   doomed: 3,
-  /** Of a paused sandbox whose processes are still there, frozen: nothing passes, and the link stays for a quick wake. */
+  /** Of a paused sandbox whose processes are still there, frozen: no packet passes, and the link stays for a quick wake. */
   standing: 4,
-  /** May reach some of the outside, as its list of permitted addresses says (`lists.ts`); names are answered, for the rest is open. */
+  /** May reach the addresses of its list (`lists.ts`), which is all but the denied ones; the name server answers it. */
   mostlyOpen: 5,
-  /** The same, but no names are answered: all is closed but what is listed. */
+  /** May reach only the addresses that its list allows; the name server refuses its questions. */
   mostlyClosed: 6,
 } as const;
 
@@ -57,16 +57,16 @@ export function groupFor(egress: EgressPolicy): number {
   return egress.internetAccess ? GROUP.mostlyOpen : GROUP.mostlyClosed;
 }
 
-/** Whether a sandbox whose link is in this group is answered by the name server. */
+/** Whether the name server answers a sandbox whose link is in this group. */
 export const resolvesNames = (group: number | undefined): boolean => group === GROUP.online || group === GROUP.mostlyOpen;
 
 const LAST_ADDRESS = 2 ** 32 - 1;
-/** "by" in ASCII and two bytes that nobody else uses. */
+/** "by" in ASCII and two arbitrary bytes, so that no other program is likely to use the number. */
 const HOST_GROUP = 0x62790b0d;
 const INSTANCE = /^[0-9a-f]{8}$/;
 /** Addresses at the start of the range that are never leased. */
 const RESERVED = 16;
-/** Links of leases have this plus the lease's place in the range as their index. */
+/** The link of a lease has as its index this number plus the offset of its address in the range. */
 const FIRST_INDEX = 1000;
 
 export function makePlan(config: { instance: string; network: string; runDirectory: string }): Plan {
@@ -105,12 +105,12 @@ export function addressOfLink(name: string): Address | undefined {
   return /^s[0-9a-f]{8}$/.test(name) ? Number.parseInt(name.slice(1), 16) : undefined;
 }
 
-/** Index of a lease's link in the router: known beforehand, so that one batch can make the link and use it. */
+/** Index of a lease's link in the router. It is known before the link exists, so that one batch of messages can make the link and use it. */
 export function leaseIndex(plan: Plan, address: Address): number {
   return FIRST_INDEX + (address - plan.network.base);
 }
 
-/** Hardware addresses follow from addresses, so nobody has to ask for them. Locally administered; the second byte tells the ends apart. */
+/** Hardware addresses are derived from addresses, so that no ARP request is needed. Locally administered; the second byte distinguishes the ends. */
 export function macOf(end: "sandbox" | "router" | "host", address: Address): Uint8Array {
   const kind = { sandbox: 0x62, router: 0x63, host: 0x64 }[end];
   return new Uint8Array([0x02, kind, address >>> 24, (address >>> 16) & 255, (address >>> 8) & 255, address & 255]);

@@ -10,18 +10,17 @@ import type { Kernel } from "./router.ts";
 import { writeSysctl } from "./sysctl.ts";
 
 /**
- * Name and index of a sandbox's link, in the sandbox. The index is known beforehand, as one batch makes the link and uses it; and high,
- * because the low ones are taken in every new namespace where modules such as `ipip` or `sit` are loaded (they put their own links there).
+ * Name and index of a sandbox's link, in the sandbox. The index is fixed, because one batch makes the link and uses it. It is high, because
+ * modules such as `ipip` or `sit`, where they are loaded, put their own links into every new namespace, with low indexes.
  */
 const SANDBOX_LINK = "eth0";
 const SANDBOX_INDEX = 1000;
 const LOOPBACK_INDEX = 1;
 
 /**
- * Joins the network namespace of process `pid` to the router: a link of its own, the lease's address, the gateway as the only way out,
- * hardware addresses tied to addresses on both sides so that no ARP is ever asked or answered (what a sandbox claims by ARP is not heard;
- * and a neighbour that is being looked for would take a place in a table of the whole machine's).
- * Two batches of netlink messages, all within this tick: 0.5 ms.
+ * Joins the network namespace of process `pid` to the router: its own link, the lease's address, the gateway as its only route, and hardware
+ * addresses tied to addresses on both sides, so that no ARP request is sent or answered. (Forged ARP messages of a sandbox have no effect, and
+ * no pending neighbour takes a place in the machine-wide table.) Synchronous, three batches of netlink messages: 0.5 ms.
  */
 export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid: number; mtu: number; egress: EgressPolicy }): void {
   const { address, pid, mtu } = lease;
@@ -29,7 +28,7 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
   let inside: NetlinkSocket | undefined;
   try {
     inside = inNetworkNamespace(namespace, () => {
-      // First of all: no link of the sandbox ever has an IPv6 address; but ::1 is there, which programs take for localhost.
+      // Before any link comes up: no link of the sandbox gets an IPv6 address, except ::1, which programs use as localhost.
       writeSysctl("ipv6/conf/all/disable_ipv6", "1");
       writeSysctl("ipv6/conf/default/disable_ipv6", "1");
       writeSysctl("ipv6/conf/lo/disable_ipv6", "0");

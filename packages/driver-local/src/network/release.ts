@@ -18,8 +18,8 @@ export interface ReleaseConfig {
 }
 
 /**
- * Takes everything of an instance's network off the machine: sandboxes' links, router, link, rules, and (as the last instance) forwarding.
- * Needs no open network, and is repeatable: it succeeds when nothing is left, or half of it.
+ * Removes everything of an instance's network from the machine: sandboxes' links, router, link, rules, and (as the last instance) forwarding.
+ * Needs no open network. Repeatable: succeeds also when nothing is left, or only a part.
  */
 export async function releaseNetwork(config: ReleaseConfig): Promise<void> {
   const runDirectory = config.runDirectory ?? RUN_DIRECTORY;
@@ -30,14 +30,14 @@ export async function releaseNetwork(config: ReleaseConfig): Promise<void> {
     netlink.request(deleteLink(plan.hostLink));
     dropNamespace(plan.namespaceFile);
     await deleteTable(plan.table);
-    if (!listLinks(netlink).some((link) => link.group === plan.hostGroup)) new Forwarding(runDirectory).putBack();
+    if (!listLinks(netlink).some((link) => link.group === plan.hostGroup)) new Forwarding(runDirectory).restore();
   } finally {
     netlink.close();
   }
   removeDirectory(runDirectory);
 }
 
-/** Links by hand, not by the end of the namespace: another mount namespace may keep that alive, and it must be harmless then. */
+/** Deletes the links themselves: another mount namespace may keep the router's network namespace alive, which must be harmless then. */
 function emptyRouter(plan: Plan): void {
   const namespace = openNamespace(plan.namespaceFile);
   if (namespace === undefined) return;
@@ -57,7 +57,7 @@ function removeDirectory(directory: string): void {
   try {
     rmdirSync(directory);
   } catch (error) {
-    // Another instance is in it, or nobody made it.
+    // Another instance uses the directory, or it was never made.
     if (!hasErrno(error, "ENOTEMPTY", "ENOENT")) throw error;
   }
 }

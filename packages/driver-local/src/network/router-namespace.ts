@@ -14,7 +14,7 @@ export function openNamespace(file: string): number | undefined {
     throw error;
   }
   try {
-    // A plain file, left by a death between its making and the mount or by a reboot, can't be entered.
+    // A plain file (left by a reboot, or by a server that died before the mount) is not a namespace.
     inNetworkNamespace(fd, () => {});
     return fd;
   } catch (error) {
@@ -24,7 +24,7 @@ export function openNamespace(file: string): number | undefined {
   }
 }
 
-/** Makes a network namespace, keeps it at `file` and returns a descriptor of it. This thread is back in its own when it returns. */
+/** Makes a network namespace, mounts it on `file` and returns a descriptor of it. This thread is in its own namespace again on return. */
 export function makeNamespace(file: string): number {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   close(open(file, O.RDONLY | O.CREAT, 0o400));
@@ -44,7 +44,7 @@ export function makeNamespace(file: string): number {
 
 /** Releases the namespace: it ends when nothing uses it any more. Repeatable. */
 export function dropNamespace(file: string): void {
-  // More than one when two processes made it at once, or somebody mounted the directory over itself.
+  // There are several mounts when two processes made one at the same time, or when the directory was bind-mounted on itself.
   for (let i = 0; i < 8 && existsSync(file); i++) {
     try {
       umount2(file, MNT_DETACH);

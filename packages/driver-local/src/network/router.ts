@@ -21,7 +21,7 @@ import { makeNamespace, openNamespace } from "./router-namespace.ts";
 import { machineRules, routerRules } from "./rules.ts";
 import { ensureSysctl } from "./sysctl.ts";
 
-/** The sockets through which we speak with the kernel: in the machine's network namespace and in the router's. */
+/** Sockets for requests to the kernel: in the machine's network namespace and in the router's. */
 export interface Kernel {
   readonly machine: NetlinkSocket;
   readonly machineFilter: NetlinkSocket;
@@ -31,7 +31,7 @@ export interface Kernel {
   readonly namespace: number;
 }
 
-/** Opens the router's namespace, making it if there is none, and the sockets. */
+/** Opens the router's namespace (made if there is none) and the sockets. */
 export function openKernel(plan: Plan): Kernel {
   const opened: { close(): void }[] = [];
   const keep = <T extends { close(): void }>(thing: T): T => {
@@ -61,7 +61,7 @@ export function closeKernel(kernel: Kernel): void {
   close(kernel.namespace);
 }
 
-/** Settings of the router; a new network namespace takes some from the machine's own, so none is left to chance. */
+/** Settings of the router. A new network namespace copies some settings from the machine's own, so each is set explicitly. */
 const ROUTER_SYSCTLS: Readonly<Record<string, string>> = {
   "ipv6/conf/all/disable_ipv6": "1",
   "ipv6/conf/default/disable_ipv6": "1",
@@ -85,13 +85,13 @@ const ROUTER_SYSCTLS: Readonly<Record<string, string>> = {
   "netfilter/nf_conntrack_tcp_timeout_established": "86400",
 };
 
-/** Brings the pair between machine and router into being and into shape. Fine when all is there: about 20 messages, no process. */
+/** Makes the pair of links between machine and router, or repairs it. Repeatable: about 20 messages, and it starts no process. */
 export function ensureUplink(kernel: Kernel, plan: Plan, mtu: number): void {
   inNetworkNamespace(kernel.namespace, () => {
     for (const [name, value] of Object.entries(ROUTER_SYSCTLS)) ensureSysctl(name, value);
   });
   const { hostIndex, routerIndex } = ensurePair(kernel, plan, mtu);
-  // Before the link comes up: no IPv6 address appears on it, and it forwards whatever the machine's default is.
+  // Before the link comes up: it gets no IPv6 address, and it forwards, whatever the machine's defaults are.
   ensureSysctl(`ipv6/conf/${plan.hostLink}/disable_ipv6`, "1");
   ensureSysctl(`ipv4/conf/${plan.hostLink}/forwarding`, "1");
   ensureSysctl(`ipv4/conf/${plan.hostLink}/accept_redirects`, "0");
@@ -103,7 +103,7 @@ export function ensureUplink(kernel: Kernel, plan: Plan, mtu: number): void {
     newAddress(plan.gateway, routerIndex),
     newNeighbour(plan.hostAddress, macOf("host", plan.hostAddress), routerIndex),
     newGatewayRoute({ destination: 0, prefix: 0 }, plan.hostAddress, routerIndex),
-    // What no lease holds is unreachable at once; the machine's own address lies in the range too and needs a route past that.
+    // An address without a lease is unreachable at once. The machine's own address is in the range too and needs a more specific route.
     newLinkRoute(plan.hostAddress, routerIndex),
     newUnreachableRoute(range),
   );
@@ -123,7 +123,7 @@ function ensurePair(kernel: Kernel, plan: Plan, mtu: number): { hostIndex: numbe
     if (router.mtu !== mtu) kernel.router.request(setLinkMtu(router.index, mtu));
     return { hostIndex: host.index, routerIndex: router.index };
   }
-  // An end without its partner belongs to a router that is no more.
+  // An end without its peer belongs to a router that no longer exists.
   if (host) kernel.machine.request(deleteLink(plan.hostLink));
   if (router) kernel.router.request(deleteLink(plan.routerUplink));
   kernel.machine.request(
@@ -139,7 +139,7 @@ function ensurePair(kernel: Kernel, plan: Plan, mtu: number): { hostIndex: numbe
   return { hostIndex: made.host.index, routerIndex: made.router.index };
 }
 
-/** Puts forwarding and both tables of rules in force, as the machine is now. Changes only what differs. */
+/** Puts forwarding and both tables of rules in force for the machine's current facts. Changes only what differs. */
 export async function ensureRules(kernel: Kernel, plan: Plan, forwarding: Forwarding, facts: MachineFacts): Promise<void> {
   await applyRules(kernel.routerFilter, routerRules(plan, facts.addresses, facts.mostTracked), plan.namespaceFile);
   const opened = forwarding.open(facts.uplinks);

@@ -4,31 +4,31 @@ import { formatAddress, formatNetwork } from "./addresses.ts";
 import { GROUP, LISTED, type Plan } from "./plan.ts";
 
 /**
- * The nftables rules. None names a single sandbox: they go by the group of a link and by the routing table of the router, so that plugging
- * a sandbox in or out never touches them.
+ * The nftables rules. None names a single sandbox: they use the group of a link and the routing table of the router, so that they do not
+ * change when a sandbox is plugged in or unplugged.
  */
 
-/** Connections a sandbox may have open at once, those that have just ended included. Keeps one from filling the machine's tables. */
+/** Connections that a sandbox may have at once, recently ended ones included. So no sandbox fills the machine's tables. */
 export const MAX_FLOWS = 4096;
 
-/** Of the connections that the machine can track, what all sandboxes of a server together may have. */
+/** The part of the connections that the machine can track which all sandboxes of a server together may have. */
 const SHARE_OF_FLOWS = 1 / 2;
-/** The kernel counts them in so many heaps, each by walking along it. Which heap a connection is in, nobody can foresee. */
-const FLOW_HEAPS = 256;
+/** The kernel counts these connections in so many buckets: for each count it walks one bucket's list. No sandbox can predict a connection's bucket. */
+const FLOW_BUCKETS = 256;
 
-/** Packets to the name server in a second. It runs in the server's process, whose time sandboxes must not be able to take. */
+/** Packets per second to the name server. It runs in the server's process, whose CPU time sandboxes must not be able to exhaust. */
 export const DNS_RATE = {
   perSandbox: 200,
-  /** Of all that goes beyond `modest`. */
+  /** For all sandboxes together, counting only packets above each sandbox's `modest` rate. */
   total: 4000,
-  /** Of each sandbox, whatever the others do. */
+  /** Accepted from each sandbox, whatever the others send. */
   modest: 5,
 } as const;
 
-/** Connection tracking puts fragments together at -400. */
+/** Connection tracking reassembles fragments at priority -400. */
 const BEFORE_DEFRAGMENTATION = -450;
 
-/** A table with a chain that names its own text, so that "is exactly this in force?" is one cheap question to the kernel. */
+/** A table with a chain whose name is a hash of the table's text, so that one cheap question to the kernel tells whether this text is in force. */
 export interface Ruleset {
   readonly table: string;
   /** Name of the empty chain that is there if and only if this very text is in force. */
@@ -46,15 +46,15 @@ function ruleset(table: string, body: string): Ruleset {
 const listed = `{ ${LISTED.join(", ")} }`;
 const sandboxes = `{ ${[GROUP.online, GROUP.offline, ...LISTED].join(", ")} }`;
 
-/** Set on a packet of a sandbox that has a list, when its destination is on it. Not a number that `all_flows` uses. */
+/** Mark of a packet whose destination is on the list of its sandbox. Outside the numbers that `all_flows` uses. */
 export const PERMITTED_MARK = 0x10000;
 
 /**
- * Rules of the router. `mostTracked`: how many connections the machine can track. `machineAddresses` are the machine's own ones: the machine refuses sandboxes by itself, this is a second lock that
- * holds while somebody reloads the machine's rules.
+ * Rules of the router. `mostTracked`: how many connections the machine can track. `machineAddresses`: the machine's own addresses. The machine's
+ * rules refuse sandboxes too; the router also refuses them because another program may be reloading the machine's rules.
  */
 export function routerRules(plan: Plan, machineAddresses: readonly string[], mostTracked: number): Ruleset {
-  const heap = Math.max(1, Math.floor((mostTracked * SHARE_OF_FLOWS) / FLOW_HEAPS));
+  const perBucket = Math.max(1, Math.floor((mostTracked * SHARE_OF_FLOWS) / FLOW_BUCKETS));
   const network = formatNetwork(plan.network);
   const gateway = formatAddress(plan.gateway);
   const own = machineAddresses.length ? `    elements = { ${machineAddresses.join(", ")} }\n` : "";
@@ -76,7 +76,7 @@ ${own}  }
   }
   set all_flows {
     type mark
-    size ${FLOW_HEAPS}
+    size ${FLOW_BUCKETS}
     flags dynamic
   }
   set askers {
@@ -93,7 +93,7 @@ ${own}  }
   }
   chain fragments {
     type filter hook prerouting priority ${BEFORE_DEFRAGMENTATION}; policy accept;
-    iifgroup ${sandboxes} ip frag-off & 0x3fff != 0 drop comment "incomplete packets would wait in a memory that all sandboxes share"
+    iifgroup ${sandboxes} ip frag-off & 0x3fff != 0 drop comment "incomplete packets would wait in memory that all sandboxes share"
   }
   chain raw {
     type filter hook prerouting priority raw; policy drop;
@@ -101,7 +101,7 @@ ${own}  }
     iifname { "lo", "${plan.routerUplink}" } accept
     iifgroup != ${sandboxes} drop
     ip saddr != ${network} drop
-    fib saddr . iif oif eq 0 drop comment "a sandbox speaks only with the address that is routed to its link"
+    fib saddr . iif oif eq 0 drop comment "a sandbox sends only from the address that is routed to its link"
     ip daddr ${gateway} notrack
     meta mark set 0
     accept
@@ -148,8 +148,8 @@ ${own}  }
     meta l4proto != { tcp, udp, icmp } goto refuse
     meta l4proto icmp icmp type != echo-request drop
     add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse
-    meta mark set ct id & 0x${(FLOW_HEAPS - 1).toString(16)} comment "a number that the kernel draws for each connection"
-    add @all_flows { meta mark ct count over ${heap} } goto refuse
+    meta mark set ct id & 0x${(FLOW_BUCKETS - 1).toString(16)} comment "the bucket: a random number of the kernel for each connection"
+    add @all_flows { meta mark ct count over ${perBucket} } goto refuse
     accept
   }
   chain refuse {
@@ -160,8 +160,8 @@ ${own}  }
 }
 
 /**
- * Rules of the machine. `opened`: links on which we turned forwarding on; what comes in there and is not for us goes nowhere, as before.
- * With `opened` empty another program forwards on this machine, and its traffic is left alone.
+ * Rules of the machine. `opened`: links on which we turned forwarding on; packets from there that are not for sandboxes are dropped, as they were
+ * before. With `opened` empty another program forwards on this machine, and its traffic is not touched.
  */
 export function machineRules(plan: Plan, opened: readonly string[]): Ruleset {
   const network = formatNetwork(plan.network);
@@ -195,7 +195,7 @@ export function machineRules(plan: Plan, opened: readonly string[]): Ruleset {
   }
   chain output {
     type filter hook output priority filter - 10; policy accept;
-    oifname "${plan.hostLink}" meta skuid != 0 goto refuse comment "sandboxes are the server's to speak with, which is root's, not the machine's users'"
+    oifname "${plan.hostLink}" meta skuid != 0 goto refuse comment "only the server, which runs as root, connects to sandboxes; the machine's users do not"
   }
   chain postrouting {
     type nat hook postrouting priority srcnat; policy accept;

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { hasErrno } from "../sys/libc.ts";
 
-/** Kernel settings below /proc/sys/net, of the namespace this thread is in at the moment. */
+/** Kernel settings below /proc/sys/net, in the network namespace of this thread. */
 
 /** `ipv4/ip_forward` → `1`; undefined when this kernel has no such setting. */
 export function readSysctl(name: string): string | undefined {
@@ -13,7 +13,7 @@ export function readSysctl(name: string): string | undefined {
   }
 }
 
-/** Writes a setting; one that this kernel does not have is passed over, since a kernel without IPv6 needs no ban on it. */
+/** Writes a setting. Does nothing where the kernel does not have it: a kernel without IPv6 need not be told to disable it. */
 export function writeSysctl(name: string, value: string): void {
   try {
     writeFileSync(`/proc/sys/net/${name}`, value);
@@ -22,7 +22,7 @@ export function writeSysctl(name: string, value: string): void {
   }
 }
 
-/** Writes only what differs: some writes (forwarding of all links) cost the kernel a walk over every link. */
+/** Writes a setting only where it differs: some writes (forwarding of all links) make the kernel visit every link. True when it was written. */
 export function ensureSysctl(name: string, value: string): boolean {
   if (readSysctl(name) === value) return false;
   writeSysctl(name, value);

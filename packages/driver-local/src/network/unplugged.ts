@@ -5,15 +5,15 @@ import { deleteLinkGroup, deleteLinkRoute, findLink, setLinkGroup } from "./netl
 import type { NetlinkSocket } from "./netlink/socket.ts";
 import { GROUP, leaseIndex, leaseLink, type Plan } from "./plan.ts";
 
-/** Pauses between looks at links that are going, in milliseconds; the last one repeats. */
+/** Pauses between two checks whether unplugged links are gone, in milliseconds; the last one repeats. */
 const LOOK_MS = [2, 4, 8, 15, 25, 50, 100] as const;
 /**
- * A link that is still there after so long has a namespace that is kept: mostly by connections whose last bytes nobody takes, for minutes.
- * It is deleted by hand. On a busy machine the kernel may only be late; then nothing is lost but the time of a deletion.
+ * A link that still exists after so long has a namespace that something keeps alive: mostly connections whose last bytes are never
+ * acknowledged, for minutes. We delete such a link. On a busy machine the kernel may only be late; then only the time of a deletion is lost.
  */
 const OVERDUE_MS = 300;
 
-/** What is known of the processes behind a link: they run, they have ended, or nothing is (an earlier server plugged them in). */
+/** What is known of the processes behind a link: they run, they have ended, or nothing (an earlier server plugged them in). */
 export type Holders = "running" | "ended" | "unknown";
 
 export interface UnpluggedOptions {
@@ -26,10 +26,10 @@ export interface UnpluggedOptions {
 }
 
 /**
- * Links of ended sandboxes. Deleting one costs the kernel 15 to 24 ms of waiting, in which we would stand still; the kernel does it anyway,
- * elsewhere, when the sandbox's namespace ends with its last process. So we look until the link has gone; what stays is deleted, all of it
- * in one go. Where processes may still run the route is taken away first, which cuts them off at once (0.1 ms). Where none do it stays:
- * the kernel's goodbye to their connections must be answered, for until then they keep the namespace.
+ * Links of ended sandboxes. A request that deletes a link blocks for 15 to 24 ms, and the server with it. But the kernel deletes the link by
+ * itself, in the background, when the sandbox's namespace ends with its last process. So we poll until the link is gone, and delete the
+ * overdue ones together. Where processes may still run, the route is removed first, which cuts them off at once (0.1 ms). Where none run the
+ * route stays: the packets by which the kernel closes their connections need answers, and until then the connections keep the namespace.
  */
 export class Unplugged {
   private readonly options: UnpluggedOptions;
@@ -41,7 +41,7 @@ export class Unplugged {
     this.options = options;
   }
 
-  /** Cuts a lease's sandbox off, now, and resolves when its link is gone. Fine when there is none. */
+  /** Cuts the sandbox of a lease off at once, and resolves when its link is gone. Fine when there is none. */
   unplug(address: Address, holders: Holders): Promise<void> {
     const { netlink, clock } = this.options;
     if (holders !== "ended") this.cutOff(address);
@@ -93,7 +93,7 @@ export class Unplugged {
         resolve();
       }
     } catch (error) {
-      this.options.logger.error({ err: error }, "the links of ended sandboxes can't be looked at");
+      this.options.logger.error({ err: error }, "the links of ended sandboxes can't be checked");
     }
     this.schedule();
   }

@@ -1,13 +1,13 @@
-/** One question to one name server. Sockets are made in the machine's own network namespace, one for each question: a fresh source port. */
+/** One question to one name server. Sockets are made in the machine's own network namespace, one for each question, so each has another source port. */
 
-/** Longest answer taken. */
+/** Longest answer that is accepted. */
 const MAX_ANSWER_BYTES = 65535;
 
 export interface Exchange {
   readonly server: string;
   readonly port: number;
   readonly query: Uint8Array;
-  /** True for the answer we wait for; others are ignored. */
+  /** True for the answer to this query; other messages are ignored. */
   readonly accept: (bytes: Uint8Array) => boolean;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -56,7 +56,7 @@ export async function exchangeTcp(exchange: Exchange): Promise<Uint8Array | unde
       port: exchange.port,
       socket: {
         open: (opened) => {
-          // A query is far smaller than any socket buffer: it goes in one write or the connection is no good.
+          // A query is far smaller than any socket buffer: when one write does not send it whole, the connection is broken.
           if (opened.write(frame(exchange.query)) !== exchange.query.length + 2) giveUp();
         },
         data: (_socket, data) => {
@@ -67,7 +67,7 @@ export async function exchangeTcp(exchange: Exchange): Promise<Uint8Array | unde
         connectError: giveUp,
       },
     });
-    // The connection may come after we have given up: it must be ended then as well.
+    // The connection may be made after the wait has ended: it must be closed then as well.
     void connecting.then((late) => promise.then(() => late.terminate())).catch(() => {});
     socket = await Promise.race([connecting, promise.then(() => undefined)]);
     return await promise;

@@ -3,7 +3,7 @@ import { FairShare } from "./fair-share.ts";
 
 const nothing = () => {};
 
-test("holders beyond their own bound, and beyond the whole, do without", () => {
+test("a holder gets no place beyond its own bound, nor when all places are taken", () => {
   const share = new FairShare<string>(3, 2);
   expect(share.enter("a", nothing)).toBeFunction();
   const leave = share.enter("a", nothing);
@@ -16,19 +16,19 @@ test("holders beyond their own bound, and beyond the whole, do without", () => {
   expect(share.enter("b", nothing)).toBeFunction();
 });
 
-test("one who has few gets the oldest place of the one who has most", () => {
+test("a holder with few places gets the oldest place of the holder with the most", () => {
   const share = new FairShare<string>(6, 4);
   const given: string[] = [];
   const leaves = [1, 2, 3, 4].map((n) => share.enter("greedy", () => given.push(`greedy ${n}`)));
   for (const n of [1, 2]) share.enter("other", () => given.push(`other ${n}`));
   expect(share.enter("modest", nothing)).toBeFunction();
   expect([given, share.taken]).toEqual([["greedy 1"], 6]);
-  // What was taken away is not given back a second time.
+  // Leaving a place that another holder has got changes nothing.
   leaves[0]?.();
   expect(share.taken).toBe(6);
   expect(share.enter("modest", nothing)).toBeFunction();
   expect(given).toEqual(["greedy 1", "greedy 2"]);
-  // Two each: to take from one another would help nobody.
+  // They have two each: taking a place from the other would help neither.
   expect(share.enter("modest", nothing)).toBeUndefined();
 });
 

@@ -1,11 +1,11 @@
-/** Something that holds a place; told when it must give it up for somebody who has fewer. */
+/** A place that is taken; `giveUp` is called when a holder with fewer places gets it. */
 interface Place {
   readonly giveUp: () => void;
 }
 
 /**
- * A number of places that holders share. When all are taken, one who has few gets the place that the one with most has had longest: so no
- * number of greedy holders keeps a modest one out, and there are never more places taken than there are.
+ * A fixed number of places that holders share. When all are taken, a holder with few places gets the oldest place of the holder with the most:
+ * so greedy holders, however many, do not keep a modest one out, and never are more than `total` places taken.
  */
 export class FairShare<Holder> {
   private readonly total: number;
@@ -24,8 +24,8 @@ export class FairShare<Holder> {
   }
 
   /**
-   * Takes a place and returns how to leave it, which can be repeated; undefined when the holder must do without. `giveUp` is called (once, if
-   * at all) when the place goes to somebody else; it is not the holder's any more then.
+   * Takes a place and returns the function that leaves it (repeatable); undefined when the holder gets none. `giveUp` is called, at most
+   * once, when another holder gets the place; it is no longer this holder's then.
    */
   enter(holder: Holder, giveUp: () => void): (() => void) | undefined {
     const own = this.places.get(holder)?.size ?? 0;
@@ -45,7 +45,7 @@ export class FairShare<Holder> {
     if (mine.size === 0) this.places.delete(holder);
   }
 
-  /** Only for one who will still have fewer than the other afterwards, or two would take each other's places for ever. */
+  /** Only for a holder that will still have fewer places than the other afterwards: otherwise two would take each other's places for ever. */
   private makeRoom(own: number): boolean {
     let greediest: { holder: Holder; places: Set<Place> } | undefined;
     for (const [holder, places] of this.places) if (places.size > (greediest?.places.size ?? own + 1)) greediest = { holder, places };

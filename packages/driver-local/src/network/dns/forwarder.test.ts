@@ -17,10 +17,10 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-test("sandboxes that fill every place with unanswered questions do not keep another from an answer", async () => {
+test("a sandbox gets an answer while others fill every place with unanswered questions", async () => {
   const askers = new Map<string, Asker>();
   const port = await freePort();
-  // The machine's name server says nothing to the greedy, and answers others.
+  // The machine's name server answers only the question of the modest sandbox.
   const exchange: ConstructorParameters<typeof Resolver>[0]["exchange"] = {
     udp: ({ query, signal }) => {
       const asked = dnsPacket.decode(Buffer.from(query));

@@ -12,9 +12,9 @@ export const DNS_LIMITS = {
   inFlightPerLease: 64,
   connections: 256,
   connectionsPerLease: 8,
-  /** A TCP connection that says nothing for so long is closed; milliseconds. */
+  /** A TCP connection without a whole question for so long is closed; milliseconds. */
   idleMs: 10_000,
-  /** Answers that a TCP asker does not take up. */
+  /** Answers that a TCP asker has not read yet. */
   unsentBytes: 256 * 1024,
 } as const;
 
@@ -29,9 +29,9 @@ export interface ForwarderOptions {
   /** The address to listen on, UDP and TCP. */
   readonly address: string;
   readonly port?: number;
-  /** Runs `work` (synchronously) where the sockets must be made: in the router's network namespace. */
+  /** Runs `work` (synchronously) in the router's network namespace, where the sockets must be made. */
   readonly inNamespace: <T>(work: () => T) => T;
-  /** Who asks from an address; undefined: nobody we know, no answer. */
+  /** The sandbox with this address; undefined when there is none: such a question gets no answer. */
   readonly askerOf: (address: string) => Asker | undefined;
   readonly resolver: Resolver;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ type UdpServer = { send(data: Uint8Array, port: number, address: string): boolea
 type TcpServer = { stop(force?: boolean): void };
 type TcpSocket = { data: Connection | undefined; remoteAddress: string; write(data: Uint8Array): number; terminate(): void };
 
-/** The name server of the sandboxes: takes questions on the gateway's address and has the machine's own name servers answer them. */
+/** The name server of the sandboxes: receives questions on the gateway's address and forwards them to the machine's own name servers. */
 export class Forwarder {
   private readonly options: ForwarderOptions;
   private udp: UdpServer | undefined;
@@ -63,7 +63,7 @@ export class Forwarder {
     this.options = options;
   }
 
-  /** Starts listening. `EADDRINUSE` for up to a second is taken for an earlier server that is still ending. */
+  /** Starts listening. Retries on `EADDRINUSE` for up to a second: an earlier server may still be ending. */
   async open(): Promise<void> {
     const giveUpAt = this.options.clock.monotonic() + 1000;
     for (;;) {
@@ -78,7 +78,7 @@ export class Forwarder {
     }
   }
 
-  /** Opens again what the kernel closed on us. Cheap when nothing was; never throws. */
+  /** Opens the UDP socket again if the kernel closed it. Cheap when it is open; never throws. */
   async mend(): Promise<void> {
     if (this.closing.signal.aborted || !this.udp?.closed) return;
     this.options.logger.warn("the name server's socket was closed; opening it again");
@@ -125,7 +125,7 @@ export class Forwarder {
     try {
       this.udp?.send(reply, port, to);
     } catch {
-      // The asker's link is gone, or its buffers are full: as if lost on the way, which UDP allows.
+      // The asker's link is gone, or its buffers are full: the answer is lost, which UDP allows.
     }
   }
 

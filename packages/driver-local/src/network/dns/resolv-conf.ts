@@ -1,14 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 
-/** As the C library does: three at most, and the machine itself when none is named. */
+/** As in the C library: at most three, and the machine itself when the file names none. */
 const MAX_SERVERS = 3;
 const DEFAULT_SERVERS: readonly string[] = ["127.0.0.1"];
 const CHECK_EVERY_MS = 1000;
-/** Longer than any real one; what is beyond is not read. */
+/** More than any real file has; the rest is ignored. */
 const MAX_BYTES = 65536;
 
-/** The name servers of a resolv.conf, in order. What is not an address is passed over. */
+/** The name servers of a resolv.conf, in order. Entries that are not addresses are ignored. */
 export function parseResolvConf(text: string): string[] {
   const servers: string[] = [];
   for (const line of text.slice(0, MAX_BYTES).split("\n")) {
@@ -31,7 +31,7 @@ export class ResolvConf {
     this.monotonic = monotonic;
   }
 
-  /** Looks at the file at most once a second. A file that can't be read leaves the last known servers in place. */
+  /** Looks at the file at most once a second. When it cannot be read, the last known servers stay. */
   current(): readonly string[] {
     const now = this.monotonic();
     if (now - this.checkedAt < CHECK_EVERY_MS) return this.servers;
@@ -44,7 +44,7 @@ export class ResolvConf {
       this.servers = servers.length ? servers : DEFAULT_SERVERS;
       this.stamp = stamp;
     } catch {
-      // A network manager is just replacing it, or there is none: what we knew is the best there is.
+      // A network manager is replacing the file, or there is none: the last known servers are the best guess.
     }
     return this.servers;
   }

@@ -14,7 +14,7 @@ const query = (parsed as { query: Query }).query;
 
 type Behaviour = "answer" | "SERVFAIL" | "REFUSED" | "silence" | "refuse";
 
-/** A resolver among scripted servers, and the list of what was asked of whom. */
+/** A resolver with scripted servers, and the list of its questions to them. */
 function among(servers: Readonly<Record<string, Behaviour>>, tcp: "works" | "fails" = "works") {
   const clock = new FakeClock();
   const asked: string[] = [];
@@ -35,38 +35,38 @@ function among(servers: Readonly<Record<string, Behaviour>>, tcp: "works" | "fai
   return { resolve, asked, clock };
 }
 
-describe("a question goes", () => {
-  test("to the first server, and no further when it answers", async () => {
+describe("a question", () => {
+  test("goes to the first server only, when that one answers", async () => {
     const { resolve, asked } = among({ one: "answer", two: "answer" });
     expect([await resolve(), asked]).toEqual(["NOERROR", ["udp one 1500"]]);
   });
 
-  test("on from one that can't, and its word stands when nobody can", async () => {
+  test("goes on to the next server after an error, and the first error is the answer when all servers fail", async () => {
     const good = among({ one: "SERVFAIL", two: "answer" });
     expect([await good.resolve(), good.asked]).toEqual(["NOERROR", ["udp one 1500", "udp two 1500"]]);
     const bad = among({ one: "REFUSED", two: "SERVFAIL", three: "refuse" });
     expect([await bad.resolve(), bad.asked.length]).toEqual(["REFUSED", 3]);
   });
 
-  test("round twice among silent ones, but no longer than 4.5 s in all", async () => {
+  test("goes to silent servers twice, but for no longer than 4.5 s in all", async () => {
     const { resolve, asked, clock } = among({ one: "silence", two: "silence" });
     expect(await resolve()).toBe("SERVFAIL");
     expect(asked).toEqual(["udp one 1500", "udp two 1500", "udp one 1500"]);
     expect(clock.now()).toBe(4500);
   });
 
-  test("over TCP when it came so, and over UDP where that is not spoken", async () => {
+  test("goes over TCP when it came over TCP, then over UDP when a server does not answer TCP", async () => {
     const { resolve, asked } = among({ one: "answer" }, "fails");
     expect([await resolve(false), asked]).toEqual(["NOERROR", ["tcp one 1500", "udp one 1500"]]);
   });
 
-  test("nowhere when there is no server", async () => {
+  test("is answered SERVFAIL when there is no server", async () => {
     expect(await among({}).resolve()).toBe("SERVFAIL");
   });
 });
 
 describe("resolv.conf", () => {
-  test("names at most three servers; what is not an address is passed over", () => {
+  test("names at most three servers; entries that are not addresses are ignored", () => {
     const text =
       "# x\nsearch a.b\nnameserver 10.0.0.1\n nameserver\t::1 \nnameserver bad\nnameserver 10.0.0.1\nnameserver fe80::1%eth0\nnameserver 1.1.1.1";
     expect(parseResolvConf(text)).toEqual(["10.0.0.1", "::1", "fe80::1%eth0"]);

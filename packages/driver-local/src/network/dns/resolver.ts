@@ -2,13 +2,13 @@ import type { Clock } from "@boxyard/core";
 import { type Exchange, exchangeTcp, exchangeUdp } from "./exchange.ts";
 import { isAnswerTo, isTruncated, makeError, makeReply, makeUpstreamQuery, type Query, RCODE, rcodeOf } from "./wire.ts";
 
-/** Waits for one server's answer, in the first and in the second round. */
+/** How long one server may take to answer, in the first and in the second round. */
 const ROUND_MS = [1500, 3000] as const;
-/** Below the 5 s after which the C library asks again, so that an asker always hears from us. */
+/** Below the 5 s after which the C library asks again, so that an asker always gets our answer first. */
 const TOTAL_MS = 4500;
 
 export interface ResolverOptions {
-  /** The machine's name servers, asked for with each question. */
+  /** The machine's name servers; called anew for each round of each question. */
   readonly servers: () => readonly string[];
   readonly clock: Clock;
   /** Port of the name servers; 53. */
@@ -27,8 +27,8 @@ export class Resolver {
   }
 
   /**
-   * The reply for the asker: an answer, or SERVFAIL when no server gave one within 4.5 s. Servers are tried in order, twice; one that
-   * says it can't answer is followed by the next, and its word stands if nobody knows better.
+   * The reply for the asker: an answer, or SERVFAIL when no server gave one within 4.5 s. Servers are tried in order, twice. After an answer
+   * SERVFAIL, REFUSED or NOTIMP the next server is tried; the first such answer is returned when no server gives a better one.
    */
   async resolve(query: Query, overUdp: boolean, signal: AbortSignal): Promise<Uint8Array> {
     const deadline = this.options.clock.monotonic() + TOTAL_MS;
@@ -44,7 +44,7 @@ export class Resolver {
         if (rcode !== RCODE.SERVFAIL && rcode !== RCODE.REFUSED && rcode !== RCODE.NOTIMP) return makeReply(query, answer, overUdp);
         poorAnswer ??= answer;
       }
-      // Every server has had its say: asking all of them again would not change it.
+      // A server has answered that it cannot, and no other knows: a second round would not change that.
       if (poorAnswer) return makeReply(query, poorAnswer, overUdp);
     }
     return makeError(query, RCODE.SERVFAIL);
@@ -67,7 +67,7 @@ export class Resolver {
       signal,
     };
     if (overUdp) return this.exchange.udp(exchange);
-    // Over TCP because our own answer was too long for UDP, or by the asker's choice. Small resolvers may not speak it.
+    // The asker uses TCP because our answer was too long for UDP, or by its own choice. Small resolvers may not support TCP.
     const answer = await this.exchange.tcp(exchange);
     if (answer) return answer;
     const second = await this.exchange.udp(exchange);

@@ -3,7 +3,7 @@ import dnsPacket from "dns-packet";
 import { FrameReader, frame } from "./exchange.ts";
 import { isAnswerTo, MAX_QUERY_BYTES, makeError, makeReply, makeUpstreamQuery, parseQuery, type Query, RCODE } from "./wire.ts";
 
-/** Checked against `dns-packet`, which knows nothing of our code. */
+/** Checked against the independent package `dns-packet`. */
 
 function encode(name: string, extra: object = {}): Buffer {
   return dnsPacket.encode({ type: "query", id: 7, flags: dnsPacket.RECURSION_DESIRED, questions: [{ type: "A", name }], ...extra });
@@ -29,7 +29,7 @@ function response(name: string, answers: number, id = 7): Buffer {
 }
 
 describe("questions", () => {
-  test("are taken over, and nothing else of the message", () => {
+  test("are forwarded, and nothing else of the message", () => {
     const sent = encode("Some.Example.ORG", {
       additionals: [
         { type: "OPT", name: ".", udpPayloadSize: 4096, flags: 0x8000, options: [{ code: 65001, data: Buffer.from("exfil") }] },
@@ -45,14 +45,14 @@ describe("questions", () => {
     expect(upstream.additionals).toMatchObject([{ type: "OPT", udpPayloadSize: 1232, options: [] }]);
   });
 
-  test("of the longest kind fit, longer ones do not", () => {
+  test("with the longest valid name are accepted, longer ones are not", () => {
     const name = Array.from({ length: 4 }, () => "x".repeat(61)).join(".");
     expect(queryOf(encode(name)).question.length).toBe(4 * 62 + 1 + 4);
     const tooLong = Array.from({ length: 5 }, () => "x".repeat(61)).join(".");
     expect(refusalOf(encode(tooLong))).toBe("FORMERR");
   });
 
-  test("are refused with a code when they are none: pointers, several, answers inside, other operations, zone transfers", () => {
+  test("are refused with a code: pointers, several questions, answers inside, other operations, zone transfers", () => {
     const pointer = encode("a.b");
     pointer[12] = 0xc0;
     const two = encode("a.b", { questions: [1, 2].map(() => ({ type: "A", name: "a.b" })) });
@@ -64,12 +64,12 @@ describe("questions", () => {
     expect(refusalOf(encode("a.b", { questions: [{ type: "AXFR", name: "a.b" }] }))).toBe("REFUSED");
   });
 
-  test("get no answer when they are answers, too short or too long", () => {
+  test("get no reply when they are answers, too short or too long", () => {
     for (const bytes of [response("a.b", 1), new Uint8Array(11), new Uint8Array(MAX_QUERY_BYTES + 1)])
       expect(parseQuery(bytes)).toBeUndefined();
   });
 
-  test("of any bytes never throw, and what is asked upstream is always one well-formed question", () => {
+  test("of arbitrary bytes never throw, and the upstream query always has one well-formed question", () => {
     let state = 99;
     const random = (below: number) => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -92,7 +92,7 @@ describe("questions", () => {
 describe("answers", () => {
   const { question } = queryOf(encode("Some.Example"));
 
-  test("are known by id and question, in whatever case", () => {
+  test("are recognised by id and question, in upper or lower case", () => {
     expect(isAnswerTo(response("Some.Example", 1), 7, question)).toBe(true);
     expect(isAnswerTo(response("some.eXample", 1), 7, question)).toBe(true);
     expect(isAnswerTo(response("Some.Example", 1, 8), 7, question)).toBe(false);
@@ -101,7 +101,7 @@ describe("answers", () => {
     expect(isAnswerTo(new Uint8Array(5), 7, question)).toBe(false);
   });
 
-  test("that are too long for the asker are cut to the question, over UDP only", () => {
+  test("that are too long for the asker are truncated to the question, over UDP only", () => {
     const long = response("Some.Example", 100, 1234);
     for (const [query, fits] of [
       [queryOf(encode("Some.Example")), false],
@@ -114,14 +114,14 @@ describe("answers", () => {
     expect([whole.id, whole.flag_tc, whole.answers?.length]).toEqual([7, false, 100]);
   });
 
-  test("that are only a code carry the question", () => {
+  test("that have only a response code repeat the question", () => {
     const reply = dnsPacket.decode(Buffer.from(makeError(queryOf(encode("a.b")), RCODE.SERVFAIL)));
     expect(reply).toMatchObject({ id: 7, type: "response", rcode: "SERVFAIL", questions: [{ name: "a.b" }], answers: [] });
   });
 });
 
 describe("a stream of messages", () => {
-  test("is cut alike however it arrives", () => {
+  test("is split into the same messages, however it arrives", () => {
     const messages = [1, 200, 0, 37].map((length) => new Uint8Array(length).fill(length));
     const stream = Buffer.concat(messages.map(frame));
     for (const step of [1, 2, 3, 7, 1000]) {
@@ -133,7 +133,7 @@ describe("a stream of messages", () => {
     }
   });
 
-  test("ends where a message is announced that is too long", () => {
+  test("ends where a message announces a length above the limit", () => {
     const reader = new FrameReader(10);
     expect(reader.push(Buffer.concat([frame(new Uint8Array(3)), frame(new Uint8Array(11)), frame(new Uint8Array(3))]))).toHaveLength(1);
     expect([reader.overflowed, reader.push(frame(new Uint8Array(3))).length]).toEqual([true, 0]);

@@ -1,6 +1,6 @@
 /**
- * As much of the DNS message format (RFC 1035, RFC 6891) as a forwarder needs: read the question of a hostile query, make a clean query of
- * our own from it, recognise the answer, and hand it back. Nothing a sandbox sends goes on as it came but the bytes of its question.
+ * The part of the DNS message format (RFC 1035, RFC 6891) that a forwarder needs: read the question of a hostile query, make a clean query
+ * from it, recognise the answer, and return it. Of what a sandbox sends, only the bytes of its question are forwarded unchanged.
  */
 
 export const RCODE = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NOTIMP: 4, REFUSED: 5 } as const;
@@ -19,7 +19,7 @@ const DO_BIT = 0x8000;
 const SAFE_UDP_BYTES = 1232;
 const PLAIN_UDP_BYTES = 512;
 
-/** Longest query taken, over UDP or TCP: a question of 259 bytes with header and options is far below. */
+/** Longest query that is accepted, over UDP or TCP: a question of 259 bytes with header and options is far shorter. */
 export const MAX_QUERY_BYTES = 2048;
 
 export interface Query {
@@ -27,16 +27,16 @@ export interface Query {
   readonly flags: number;
   /** Name, type and class, as sent. */
   readonly question: Uint8Array;
-  /** The asker's EDNS, if any: what it can take over UDP, and whether it wants DNSSEC records. */
+  /** The asker's EDNS options, if any: the longest answer that it accepts over UDP, and whether it wants DNSSEC records. */
   readonly edns: { readonly udpBytes: number; readonly dnssecOk: boolean } | undefined;
 }
 
-/** A query; or the bytes to refuse it with; or undefined for what deserves no answer at all. */
+/** A query; or the bytes that refuse it; or undefined for a message that gets no answer at all. */
 export type Parsed = { readonly query: Query } | { readonly refusal: Uint8Array } | undefined;
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** A copy; `slice` of a Buffer would be none. */
+/** A copy; `slice` of a Buffer would share its memory. */
 const copy = (bytes: Uint8Array, from: number, to: number): Uint8Array => new Uint8Array(bytes.subarray(from, to));
 
 export function parseQuery(bytes: Uint8Array): Parsed {
@@ -44,7 +44,7 @@ export function parseQuery(bytes: Uint8Array): Parsed {
   const view = viewOf(bytes);
   const id = view.getUint16(0);
   const flags = view.getUint16(2);
-  // Answering an answer could set two servers at each other for ever.
+  // Two servers that answer answers could answer each other for ever.
   if (flags & FLAG.QR) return undefined;
   const bare: Query = { id, flags, question: new Uint8Array(0), edns: undefined };
   if (flags & OPCODE_MASK) return { refusal: makeError(bare, RCODE.NOTIMP) };
@@ -54,7 +54,7 @@ export function parseQuery(bytes: Uint8Array): Parsed {
   const question = copy(bytes, HEADER_BYTES, end);
   const query: Query = { id, flags, question, edns: counts[3] > 0 ? parseOpt(bytes, end) : undefined };
   const type = viewOf(question).getUint16(question.length - 4);
-  // Whole zones are not a question that a sandbox has for the machine's resolver.
+  // A sandbox has no reason to request a whole zone from the machine's resolver.
   if (type === TYPE_AXFR || type === TYPE_IXFR) return { refusal: makeError(query, RCODE.REFUSED) };
   return { query };
 }
@@ -79,7 +79,7 @@ function parseOpt(bytes: Uint8Array, at: number): Query["edns"] {
   return { udpBytes: Math.max(PLAIN_UDP_BYTES, view.getUint16(at + 3)), dnssecOk: (view.getUint16(at + 7) & DO_BIT) !== 0 };
 }
 
-/** Our own query for the same question, under an id of ours. */
+/** Our own query with the same question and the id `id`. */
 export function makeUpstreamQuery(query: Query, id: number): Uint8Array {
   const { question, edns } = query;
   const bytes = new Uint8Array(HEADER_BYTES + question.length + (edns ? 11 : 0));
@@ -98,7 +98,7 @@ export function makeUpstreamQuery(query: Query, id: number): Uint8Array {
   return bytes;
 }
 
-/** True when `bytes` answer the question we asked under `id`. Letters may differ in case: some resolvers fold them. */
+/** True when `bytes` answer our query `id` with this question. Letters may differ in case: some resolvers change it. */
 export function isAnswerTo(bytes: Uint8Array, id: number, question: Uint8Array): boolean {
   if (bytes.length < HEADER_BYTES + question.length) return false;
   const view = viewOf(bytes);
@@ -116,7 +116,7 @@ export const rcodeOf = (answer: Uint8Array): number => (answer[3] ?? 0) & RCODE_
 
 export const isTruncated = (answer: Uint8Array): boolean => (viewOf(answer).getUint16(2) & FLAG.TC) !== 0;
 
-/** The answer under the asker's id. Over UDP one that is too long for the asker becomes "truncated, ask over TCP". */
+/** The answer with the asker's id. Over UDP, an answer that is too long for the asker is truncated, so that the asker uses TCP. */
 export function makeReply(query: Query, answer: Uint8Array, overUdp: boolean): Uint8Array {
   const limit = Math.min(query.edns?.udpBytes ?? PLAIN_UDP_BYTES, SAFE_UDP_BYTES);
   const fits = !overUdp || answer.length <= limit;
@@ -130,7 +130,7 @@ export function makeReply(query: Query, answer: Uint8Array, overUdp: boolean): U
   return reply;
 }
 
-/** An answer that is only a code. */
+/** An answer that has only a response code and the question. */
 export function makeError(query: Query, rcode: number): Uint8Array {
   const bytes = new Uint8Array(HEADER_BYTES + query.question.length);
   const view = viewOf(bytes);

@@ -2,7 +2,7 @@ import { type SandboxId, systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { openNetwork } from "../open-network.ts";
 
-/** For tests: a process that opens, uses and releases a network over and over until it is killed. Arguments: directory, pid to plug in. */
+/** For tests: a process that opens, uses and releases a network again and again until it is killed. Arguments: directory, pid to plug in. */
 
 const [directory = "", pid = "0"] = process.argv.slice(2);
 

@@ -1,4 +1,4 @@
-/** As much of the types of dns-packet as our tests use; the package has none. */
+/** The types of dns-packet that our tests use; the package has none. */
 declare module "dns-packet" {
   interface Question {
     readonly type: string;

@@ -9,34 +9,34 @@ import { macOf } from "../plan.ts";
 import { writeSysctl } from "../sysctl.ts";
 
 /**
- * For tests: a machine of our own. This thread moves into a network namespace that plays the machine, with an uplink `eth0` to another
- * one that plays everything outside. So nothing is sent or changed on the real machine, and all the outside's addresses answer: what a
- * sandbox can't reach is kept from it by our rules, not by an empty network.
+ * For tests: a simulated machine. This thread moves into a network namespace that plays the machine, with an uplink `eth0` to another
+ * namespace that plays the outside. So nothing is sent or changed on the real machine, and all addresses of the outside answer: where a
+ * sandbox can't reach an address, our rules are the reason, not an empty network.
  */
 export interface Lab {
   /** Descriptor of the namespace outside. */
   readonly outside: number;
   /** An empty directory for the run and state directories. */
   readonly directory: string;
-  /** Starts a process with namespaces of its own, as a sandbox has before it is plugged in. */
+  /** Starts a process with its own namespaces, like a sandbox that is not plugged in yet. */
   sandbox(): Promise<StandIn>;
-  /** Ends every process, brings the thread back and removes the directory. */
+  /** Ends every process, moves the thread back into its own namespace and removes the directory. */
   end(): Promise<void>;
 }
 
-/** What plays a sandbox. */
+/** A process that plays a sandbox. */
 export interface StandIn {
   readonly pid: number;
-  /** Runs `work` (synchronously) with this thread in its network namespace. */
+  /** Runs `work` (synchronously) with this thread in the network namespace of the process. */
   inside<T>(work: () => T): T;
-  /** Runs a program inside, to its end; its output and errors together. */
+  /** Runs a program inside, to its end; returns its standard output followed by its standard error. */
   run(...command: string[]): Promise<string>;
   end(): Promise<void>;
 }
 
 export const MACHINE = "203.0.113.2";
 const OUTSIDE_GATEWAY = "203.0.113.1";
-/** A server of the outside that everybody may reach. */
+/** An address of the outside that sandboxes may reach. */
 export const PUBLIC = "198.51.100.7";
 /** Addresses of the outside that no sandbox may reach, though the machine can. */
 export const FORBIDDEN = [
@@ -91,7 +91,7 @@ function connectUplink(machine: number, outside: number): void {
     netlink.request(linkUp(1), linkUp(51), newAddress(address(OUTSIDE_GATEWAY), 51));
     for (const text of [PUBLIC, ...FORBIDDEN]) netlink.request(newAddress(address(text), 1));
     netlink.request(newGatewayRoute({ destination: address(MACHINE), prefix: 32 }, address(MACHINE), 51));
-    // Everything else comes to the machine too, so that a packet with a forged or unchanged source is seen to be answered, if it arrives.
+    // Answers to other private addresses are sent to the machine too, so that a packet with a forged or untranslated source is answered if it arrives.
     netlink.request(newGatewayRoute({ destination: address("10.0.0.0"), prefix: 8 }, address(MACHINE), 51));
   });
 }

@@ -29,7 +29,7 @@ function answer(query: Query, data: string, extra: { id?: number; name?: string;
   });
 }
 
-/** Starts one on `host`, port 53, in this thread's network namespace. */
+/** Starts a name server on `host`, port 53, in this thread's network namespace. */
 export async function startNameServer(host: string): Promise<NameServer> {
   const state: NameServer = {
     asked: [],
@@ -62,7 +62,7 @@ export async function startNameServer(host: string): Promise<NameServer> {
     socket: {
       data(socket, data, port, from) {
         for (const reply of replies(data, port)) {
-          // As a real one does: what does not fit is cut off.
+          // Like a real name server: an answer that does not fit is truncated.
           if (reply.length > 512) socket.send(truncated(reply), port, from);
           else socket.send(reply, port, from);
         }

@@ -1,14 +1,14 @@
 import { close, sendto, socket } from "../../sys/libc.ts";
 import { parseAddress } from "../addresses.ts";
 
-/** For tests: traffic between namespaces. Each function makes its sockets at once, so it can be called within a namespace. */
+/** For tests: traffic between namespaces. Each function makes its sockets synchronously, so it can be called within a namespace. */
 
-/** `open` with what the server said first; else how it failed. */
+/** The first data that the server sent; else how the attempt failed. */
 export type Reached = string;
 
 const WAIT_MS = 600;
 
-/** Connects over TCP and returns the server's first words, `refused`, `unreachable` or `silence`. */
+/** Connects over TCP and returns the server's first data, or `refused`, `unreachable`, `closed` or `silence`. */
 export function tryTcp(host: string, port: number, waitMs = WAIT_MS): Promise<Reached> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve("silence"), waitMs);
@@ -33,7 +33,7 @@ export function tryTcp(host: string, port: number, waitMs = WAIT_MS): Promise<Re
   });
 }
 
-/** Sends one datagram and returns the answer or `silence`. */
+/** Sends one datagram and returns the answer, or `refused`, `unreachable` or `silence`. */
 export async function tryUdp(host: string, port: number, payload: string | Uint8Array = "hello", waitMs = WAIT_MS): Promise<Reached> {
   const { promise, resolve } = Promise.withResolvers<Reached>();
   const timer = setTimeout(() => resolve("silence"), waitMs);
@@ -55,7 +55,7 @@ export interface Greeter {
   stop(): void;
 }
 
-/** Answers each connection and each datagram with `hello <address it came from>`. */
+/** Answers each connection and each datagram with `hello <source address>`. */
 export async function greet(host: string, port: number): Promise<Greeter> {
   const seen: string[] = [];
   const tcp = Bun.listen({
@@ -94,7 +94,7 @@ const SOCK_RAW = 3;
 const IPPROTO_RAW = 255;
 const UDP = 17;
 
-/** Sends a UDP packet with whatever source address, as root with raw sockets can. */
+/** Sends a UDP packet with the source address `source`, whether or not the sender has it, as root with raw sockets can. */
 export function sendForged(source: string, destination: string, port: number, options: { protocol?: number; from?: number } = {}): void {
   const payload = new TextEncoder().encode("forged");
   const packet = new Uint8Array(28 + payload.length);

@@ -90,11 +90,11 @@ export interface Reply {
   readonly type: number;
   readonly flags: number;
   readonly seq: number;
-  /** All after the header. */
+  /** Everything after the header. */
   readonly body: Uint8Array;
 }
 
-/** The messages in what one `recv` returned. Stops at the first malformed one. */
+/** The messages in the data that one `recv` returned. Stops at the first malformed message. */
 export function* parseReplies(data: Uint8Array): Generator<Reply> {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   for (let at = 0; at + HEADER_BYTES <= data.length; ) {
@@ -110,7 +110,7 @@ export function* parseReplies(data: Uint8Array): Generator<Reply> {
   }
 }
 
-/** Attributes by type, from `offset` of a message's body. Of repeated ones the last counts. */
+/** Attributes by type, from `offset` of a message's body. When a type is repeated, the last one counts. */
 export function parseAttributes(body: Uint8Array, offset: number): Map<number, Uint8Array> {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   const attributes = new Map<number, Uint8Array>();

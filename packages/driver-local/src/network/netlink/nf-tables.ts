@@ -7,7 +7,7 @@ const NFPROTO_INET = 1;
 const GENERIC_HEADER_BYTES = 4;
 const NFTA_CHAIN = { TABLE: 1, NAME: 3 } as const;
 
-/** True when the chain is in the namespace of the (NETLINK_NETFILTER) socket. Asks the kernel directly: no process. */
+/** True when the chain exists in the namespace of the (NETLINK_NETFILTER) socket. Starts no process. */
 export function hasChain(netlink: NetlinkSocket, table: string, chain: string): boolean {
   const message = new Message(`find chain ${table} ${chain}`, NFT_MSG_GETCHAIN, 0)
     .bytes([NFPROTO_INET, 0, 0, 0])

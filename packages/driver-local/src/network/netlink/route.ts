@@ -65,12 +65,12 @@ function fillEnd(message: Message, end: LinkEnd, mtu: number): void {
     .attr(IFLA.ADDRESS, end.mac)
     .attrU32(IFLA.MTU, mtu)
     .attrU32(IFLA.GROUP, end.group)
-    // One queue each: the default is one for every core the machine could have, 4,000 times over.
+    // One queue each: the default is one for every core that the machine could have, which 4,000 sandboxes would multiply.
     .attrU32(IFLA.NUM_TX_QUEUES, 1)
     .attrU32(IFLA.NUM_RX_QUEUES, 1);
 }
 
-/** A pair: `near` in the socket's namespace, `far` in the one behind `farNamespace` (a descriptor). */
+/** Makes a pair of links: `near` in the socket's namespace, `far` in the namespace of the descriptor `farNamespace`. */
 export function newVethPair(near: LinkEnd, far: LinkEnd, mtu: number, farNamespace: number): Message {
   const message = new Message(`add link ${near.name}`, RTM.NEWLINK, NLM_F.CREATE | NLM_F.EXCL).bytes(linkHeader(near.index, near.flags));
   fillEnd(message, near, mtu);
@@ -102,7 +102,7 @@ export function deleteLink(name: string): Message {
   return new Message(`delete link ${name}`, RTM.DELLINK, 0, ["ENODEV"]).bytes(linkHeader(0, 0)).attrText(IFLA.IFNAME, name);
 }
 
-/** All links of a group in one deed: one grace period of the kernel for all of them, not one each. */
+/** Deletes all links of a group in one request: the kernel waits one grace period for all of them, not one for each. */
 export function deleteLinkGroup(group: number): Message {
   return new Message(`delete link group ${group}`, RTM.DELLINK, 0, ["ENODEV"]).bytes(linkHeader(0, 0)).attrU32(IFLA.GROUP, group);
 }
@@ -138,12 +138,12 @@ export function newLinkRoute(destination: Address, index: number): Message {
   );
 }
 
-/** Takes the route to one address away, whatever link it points to; fine when there is none. */
+/** Deletes the route to one address, whatever link it points to; fine when there is none. */
 export function deleteLinkRoute(destination: Address): Message {
   return route(`delete route to ${formatAddress(destination)}`, RTM.DELROUTE, 0, { destination, prefix: 32 }, RTN.UNICAST, RT_SCOPE.LINK);
 }
 
-/** A route through a neighbour that is on the link whatever its address; `source` is what our own packets carry. */
+/** A route through a neighbour on the link, whatever the neighbour's address; `source` is the source address of the machine's own packets. */
 export function newGatewayRoute(to: { destination: Address; prefix: number }, gateway: Address, index: number, source?: Address): Message {
   const label = `add route to ${formatAddress(to.destination)}/${to.prefix}`;
   const message = route(label, RTM.NEWROUTE, NLM_F.CREATE | NLM_F.REPLACE, to, RTN.UNICAST, RT_SCOPE.UNIVERSE, RTNH_F_ONLINK)
@@ -152,13 +152,13 @@ export function newGatewayRoute(to: { destination: Address; prefix: number }, ga
   return source === undefined ? message : message.attr(RTA.PREFSRC, octets(source));
 }
 
-/** Answers "unreachable" for what no better route takes. */
+/** A route that answers "unreachable" for addresses without a more specific route. */
 export function newUnreachableRoute(to: { destination: Address; prefix: number }): Message {
   const label = `add unreachable route ${formatAddress(to.destination)}/${to.prefix}`;
   return route(label, RTM.NEWROUTE, NLM_F.CREATE | NLM_F.REPLACE, to, RTN.UNREACHABLE, RT_SCOPE.UNIVERSE);
 }
 
-/** Ties an address to a hardware address for good: no ARP is asked, and the entry is exempt from the machine-wide limit of 1,024. */
+/** Ties an address to a hardware address permanently: no ARP request is sent, and the entry is exempt from the machine-wide limit of 1,024. */
 export function newNeighbour(address: Address, mac: Uint8Array, index: number): Message {
   return new Message(`add neighbour ${formatAddress(address)}`, RTM.NEWNEIGH, NLM_F.CREATE | NLM_F.REPLACE)
     .bytes([AF_INET, 0, 0, 0, ...u32(index), NUD_PERMANENT, 0, 0, 0])
@@ -171,7 +171,7 @@ export interface Link {
   readonly name: string;
   readonly mtu: number;
   readonly group: number;
-  /** Index of the other end, in its own namespace; of a veth. */
+  /** Index of the other end of a veth, in the namespace of that end. */
   readonly peerIndex: number | undefined;
 }
 
@@ -254,7 +254,7 @@ export function listAddresses(netlink: NetlinkSocket): (Prefix & { readonly addr
     });
 }
 
-/** Index of the link by which the machine would reach an address; asks the kernel only, sends nothing. Undefined: it wouldn't. */
+/** Index of the link by which the machine would reach an address; undefined when it has no route. Sends nothing. */
 export function linkTowards(netlink: NetlinkSocket, address: Address): number | undefined {
   const message = new Message(`route to ${formatAddress(address)}`, RTM.GETROUTE, 0)
     .bytes([AF_INET, 32, 0, 0, 0, 0, 0, 0, ...u32(0)])

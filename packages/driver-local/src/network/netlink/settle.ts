@@ -7,9 +7,9 @@ const SIOCETHTOOL = 0x8946;
 const ETHTOOL_GLINK = 0x0a;
 
 /**
- * Makes a link of this thread's network namespace ready to send, now. A link whose peer has just come up drops what is sent through it
- * until a worker of the kernel's has heard of it, mostly some microseconds later, now and then much more: a first packet lost costs TCP
- * a second. Asking for the link's state does the worker's part at once (kernel 6.8, `linkwatch_sync_dev`); older kernels only answer.
+ * Makes a link of this thread's network namespace ready to send, at once. A link whose peer has just come up drops packets until a worker of
+ * the kernel has handled the event: mostly some microseconds later, sometimes much later. When its first packet is lost, TCP waits a second.
+ * A request for the link's state makes the kernel (6.8 or later, `linkwatch_sync_dev`) handle the event at once; older kernels only answer.
  */
 export function settleLink(name: string): void {
   const value = new Uint32Array([ETHTOOL_GLINK, 0]);
@@ -18,7 +18,7 @@ export function settleLink(name: string): void {
   new DataView(request.buffer).setBigUint64(16, BigInt(ptr(value)), true);
   const fd = socket(AF_UNIX, SOCK_DGRAM, 0);
   try {
-    // An answer of no is as good: nothing depends on it but the speed.
+    // A failure is ignored: only the speed of the first packet depends on it.
     trySyscall("ioctl", fd, SIOCETHTOOL, request, value);
   } finally {
     close(fd);

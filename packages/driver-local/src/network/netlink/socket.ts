@@ -13,13 +13,13 @@ export const NETLINK_ROUTE = 0;
 export const NETLINK_SOCK_DIAG = 4;
 export const NETLINK_NETFILTER = 12;
 
-/** What a kernel needs at most for one part of a dump (NLMSG_GOODSIZE is 8 KiB, links with many queues take up to 32). */
+/** More than the largest part of a dump (NLMSG_GOODSIZE is 8 KiB; links with many queues take up to 32 KiB). */
 const receiveBuffer = new Uint8Array(65536);
 const sendBuffer = new Uint8Array(32768);
 
 /**
- * A netlink socket. It belongs to the network namespace in which the constructor ran, for good. Requests are synchronous: the kernel
- * handles them within `send`, so every answer is there when it returns and nothing ever waits.
+ * A netlink socket. It stays in the network namespace in which the constructor ran. Requests are synchronous: the kernel handles them
+ * within `send`, so the answers are ready when it returns, and nothing waits.
  */
 export class NetlinkSocket {
   private fd: number;
@@ -38,7 +38,10 @@ export class NetlinkSocket {
     }
   }
 
-  /** Sends all messages in one call; the kernel handles them in order, each whether or not the one before failed. Throws the first failure that its message does not tolerate. */
+  /**
+   * Sends all messages in one call. The kernel handles them in order, each whether or not the previous one failed. Throws the first failure
+   * that its message does not tolerate.
+   */
   request(...messages: readonly Message[]): void {
     const first = this.seq;
     let length = 0;
