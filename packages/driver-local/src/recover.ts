@@ -8,28 +8,31 @@ import { copyOf, type LocalSandboxRecord, readRecord } from "./state/record.ts";
 import { hasErrno } from "./sys/libc.ts";
 
 /**
- * Makes the sandboxes that an earlier process left known to the parts that hand things out, so that no address and no user id is given
- * twice. Judges nothing: which of them live on and which go is the server's to say, by `recover` and `destroy`.
+ * Registers the sandboxes of an earlier process with the parts that allocate, so that no address and no user id is given twice. Decides nothing:
+ * the server says which of these sandboxes it keeps (`recover`) and which it removes (`destroy`).
  */
 export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): void {
   const records = ids.flatMap((id) => readRecord(parts.paths.state(id)) ?? []);
   parts.figures?.adopt(records);
   parts.uidRanges.adopt(ids.flatMap((id) => uidBaseOf(parts, id) ?? []));
-  // A paused one has given its address back.
+  // A paused sandbox has released its address.
   parts.networks.adopt(records.filter((record) => !mayBePaused(parts, record)).map((record) => record.lease));
 }
 
-/** Also of one that nothing runs of and whose generations cannot be read: a disk that was full does not keep the server from its start. */
+/** As `isPaused`, but true when that cannot be read: a disk that was full must not prevent the start of the server. */
 function mayBePaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
   try {
     return isPaused(parts, record);
   } catch (error) {
-    if (!isUntold(error)) throw error;
+    if (!isPoolUnreadable(error)) throw error;
     return true;
   }
 }
 
-/** First id of a sandbox's range; of one whose record is damaged by what is kept or runs of it, so that nobody else is given the range. */
+/**
+ * First user id of a sandbox's range. When its record is damaged, the id comes from its generation or from one of its processes, so that no other
+ * sandbox is given the range. Undefined when there is none of these.
+ */
 export function uidBaseOf(parts: LocalParts, id: SandboxId): number | undefined {
   const record = readRecord(parts.paths.state(id));
   if (record) return record.uidBase;
@@ -42,7 +45,7 @@ export function uidBaseOf(parts: LocalParts, id: SandboxId): number | undefined 
   return undefined;
 }
 
-/** The machine's id of the root of a process; undefined when it has ended. */
+/** The machine's user id of root in the user namespace of a process; undefined when the process has ended. */
 function readMappedRoot(pid: number): number | undefined {
   try {
     const base = Number(/^\s*0\s+(\d+)/.exec(readFileSync(`/proc/${pid}/uid_map`, "utf8"))?.[1]);
@@ -53,8 +56,8 @@ function readMappedRoot(pid: number): number | undefined {
 }
 
 /**
- * True when the record of a sandbox was there and can be read no more, neither the file nor its copy, or when something runs that has none.
- * A create that was cut off before it wrote its record has neither.
+ * True when a sandbox has a state file or its copy but neither can be read, or when it has processes and no record. A create that was cut off
+ * before it wrote its record has left neither files nor processes.
  */
 export function isDamaged(parts: LocalParts, id: SandboxId): boolean {
   const path = parts.paths.state(id);
@@ -62,19 +65,19 @@ export function isDamaged(parts: LocalParts, id: SandboxId): boolean {
   return [path, copyOf(path)].some((file) => existsSync(file)) || cgroupOf(parts, id).processes().length > 0;
 }
 
-/** The pool is not mounted, or a file system that could not be written does not read what it has lost. */
-const isUntold = (error: unknown) => hasErrno(error, "EIO") || (error instanceof AppError && error.reason === "pool_not_mounted");
+/** The pool is not mounted, or cannot read what it failed to write before: what is kept in it is unknown. */
+const isPoolUnreadable = (error: unknown) => hasErrno(error, "EIO") || (error instanceof AppError && error.reason === "pool_not_mounted");
 
 /**
- * A whole generation of this very incarnation is there: whatever still runs of it is a remainder. Throws when that cannot be told (`isUntold`). What lives and is
- * not frozen was not kept.
+ * True when a whole generation of this incarnation exists: processes that still run are a remainder then. When the pool is unreadable: false for
+ * a sandbox that runs unfrozen, since a pause freezes it first, and otherwise the error is thrown.
  */
 export function isPaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
   const { sandboxId, incarnation, process } = record;
   try {
     return new Generations(parts.storage.generationsRoot, sandboxId).whole()?.incarnation === incarnation;
   } catch (error) {
-    if (isUntold(error) && process && isAlive(process) && !cgroupOf(parts, sandboxId).isToBeFrozen()) return false;
+    if (isPoolUnreadable(error) && process && isAlive(process) && !cgroupOf(parts, sandboxId).isFreezeRequested()) return false;
     throw error;
   }
 }
@@ -87,14 +90,14 @@ export async function sandboxesOnMachine({ cgroups, paths, storage }: LocalParts
 }
 
 /**
- * True when nothing but a volume is left of a sandbox: it was destroyed while the pool took no writes, which is mounted anew since. Whatever else of
- * it there is goes after that.
+ * True when only the volume is left of a sandbox: the sandbox was destroyed while the pool took no writes, and the pool has been mounted anew
+ * since, with the volume still in it.
  */
 export function isVolumeAlone({ cgroups, paths }: LocalParts, id: SandboxId): boolean {
   return ![paths.sandbox(id), ...cgroups.directoriesOf(id)].some((directory) => existsSync(directory));
 }
 
-/** Ids of the sandboxes that stand on a layer. One whose record does not say what it stands on may stand on any. */
+/** Ids of the sandboxes that stand on a layer. A sandbox whose record names no layers (an earlier version's) may stand on any. */
 export function sandboxesOn(paths: DataPaths, digest: string): SandboxId[] {
   return readdirSync(paths.sandboxes)
     .filter(isSandboxId)

@@ -6,12 +6,12 @@ import type { ProcessIdentity } from "../state/record.ts";
 import { close, pidfdEnded } from "../sys/libc.ts";
 import type { SandboxCgroup } from "./sandbox-cgroup.ts";
 
-/** Should the kernel's notice ever be missed, the end is found within this time. */
+/** When a notification of the kernel is missed, the end is found within this time. */
 const FALLBACK_MS = 1_000;
 
 /**
- * Resolves when `init` has ended. The kernel tells: `cgroup.events` changes when the last process of a sandbox goes, which is at
- * once after its init (the process namespace ends with it). Costs nothing while the sandbox lives but one check in a second.
+ * Resolves when `init` has ended. The kernel notifies: `cgroup.events` changes when the last process of a sandbox ends, which is right
+ * after its init (the process namespace ends with it). While the sandbox lives, waiting costs one check a second.
  */
 export async function waitUntilEnded(init: ProcessIdentity, cgroup: SandboxCgroup, clock: Clock, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
@@ -49,7 +49,7 @@ function watchEvents(cgroup: SandboxCgroup, onChange: () => void): FSWatcher | u
     watcher.on("error", () => {});
     return watcher;
   } catch {
-    // Gone already, or no inotify watch to be had: the fallback does it.
+    // The cgroup is gone, or no inotify watch is free: the check every second finds the end.
     return undefined;
   }
 }

@@ -18,7 +18,7 @@ test("pure v2 has everything in one place", () => {
   expect(hybridControllersFile(found)).toBeUndefined();
 });
 
-test("a hybrid machine has limits in v1, several of them perhaps at one path", () => {
+test("a hybrid machine has controllers in v1, two of them at one path", () => {
   const found = parseHierarchies(HYBRID, () => "hugetlb\n");
   const cpu = "/sys/fs/cgroup/cpu,cpuacct";
   const v1 = { memory: "/sys/fs/cgroup/memory", cpu, cpuacct: cpu, pids: "/sys/fs/cgroup/my pids" };
@@ -27,14 +27,14 @@ test("a hybrid machine has limits in v1, several of them perhaps at one path", (
   expect(hybridControllersFile(found)).toBe("/sys/fs/cgroup/unified/cgroup.controllers");
 });
 
-test("a controller that is in v2 is used there, though a v1 mount of it stands about", () => {
+test("a controller that is in v2 is used there, even when a v1 mount of it exists", () => {
   expect(parseHierarchies(HYBRID, () => "memory pids").v1).toEqual({
     cpu: "/sys/fs/cgroup/cpu,cpuacct",
     cpuacct: "/sys/fs/cgroup/cpu,cpuacct",
   });
 });
 
-test("says what is missing", () => {
+test("names what is missing", () => {
   const reason = (text: string, controllers: string) => {
     try {
       parseHierarchies(text, () => controllers);
@@ -47,7 +47,7 @@ test("says what is missing", () => {
   expect(reason(V2, "cpu memory")).toBe("cgroup_controller_missing");
 });
 
-test("the hierarchy of disks is used where somebody wants it, and v2 has none", () => {
+test("the v1 hierarchy of blkio is used only when it is wanted and v2 has no io controller", () => {
   const mounts = `${HYBRID}\n35 30 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio`;
   expect(parseHierarchies(mounts, () => "hugetlb").v1.blkio).toBeUndefined();
   expect(

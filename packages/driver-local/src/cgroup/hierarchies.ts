@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 
-/** The controllers we need. `cpuacct` only counts; on v2 the core does that itself. */
+/** The controllers that the driver needs. `cpuacct` only counts; on v2 every cgroup counts without a controller. */
 export const CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"] as const;
 export type Controller = (typeof CONTROLLERS)[number];
-/** What bounds the bandwidth of disks, by its name in v1. Used only where somebody wants it: each hierarchy makes a create slower. */
+/** The controller of disk bandwidth, by its name in v1. Used only when the operator sets a bandwidth: each hierarchy makes a create slower. */
 const DISK_CONTROLLER = "blkio";
 /** Its name in v2. */
 export const DISK_CONTROLLER_V2 = "io";
@@ -17,12 +17,12 @@ export interface Hierarchies {
   readonly v1: Readonly<Partial<Record<Controller | typeof DISK_CONTROLLER, string>>>;
 }
 
-/** True for a v1 hierarchy of disks that is to be used. */
+/** Says whether the v1 hierarchy of `blkio` at this mount point is to be used. */
 type WantsDisk = (mountPoint: string) => boolean;
 
 const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
-/** Reads hierarchies off /proc/self/mountinfo (fields: proc(5)). `v2Controllers` is the root's cgroup.controllers. */
+/** Finds the hierarchies in the text of /proc/self/mountinfo (fields: proc(5)). `v2Controllers` is the root's cgroup.controllers. */
 export function parseHierarchies(
   mountinfo: string,
   v2Controllers: (unified: string) => string,

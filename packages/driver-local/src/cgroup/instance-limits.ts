@@ -7,7 +7,7 @@ import { SOCKET_SHARE } from "./limits.ts";
 import { memoryOf } from "./stats.ts";
 
 const KIB = 1024;
-/** While less than this share of the memory is taken, caches included, nobody needs to know what of it are caches. */
+/** While less than this share of the memory is used, caches included, the caches are not subtracted. */
 const PLENTY = 0.5;
 
 export interface InstanceLimits {
@@ -25,8 +25,8 @@ export function machineSize(): MachineSize {
 }
 
 /**
- * Bounds all sandboxes of a server together, wherever the controllers live. Swap is off for the sum as it is for each. Sandboxes of an earlier
- * process may hold more than a limit that was lowered since: v1 then refuses it (EBUSY) and keeps the old one: false.
+ * Limits all sandboxes of a server together, in v1 or v2. Swap is off here too. Returns false when sandboxes of an earlier process hold more than
+ * a limit that was lowered since: v1 refuses such a limit (EBUSY) and keeps the old one.
  */
 export function limitInstance({ hierarchies, directories }: InstanceCgroups, limits: InstanceLimits): boolean {
   const [top = ""] = directories;
@@ -45,7 +45,7 @@ export function limitInstance({ hierarchies, directories }: InstanceCgroups, lim
   return isSet;
 }
 
-/** Memory alone may never be allowed more than memory with swap: a limit that is raised needs the second raised first. */
+/** The kernel refuses a limit of memory above the limit of memory with swap (EINVAL): to raise both, the second is raised first. */
 function limitMemoryV1(directory: string, bytes: string): boolean {
   const [memory, withSwap] = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"].map((name) => join(directory, name)) as [
     string,
@@ -67,7 +67,7 @@ function limitMemoryV1(directory: string, bytes: string): boolean {
   }
 }
 
-/** What waits in TCP and UDP sockets of all sandboxes: an account of its own on v1. */
+/** Limits the buffers of TCP and UDP sockets of all sandboxes, which v1 counts apart from memory. */
 function limitSocketsV1(directory: string, bytes: number): boolean {
   try {
     writeOptional(join(directory, "memory.kmem.tcp.limit_in_bytes"), String(bytes));
@@ -78,7 +78,7 @@ function limitSocketsV1(directory: string, bytes: number): boolean {
   }
 }
 
-/** Some kernels are built without swap accounting. */
+/** Writes a file that some kernels lack (those built without swap accounting). */
 function writeOptional(file: string, text: string): void {
   try {
     writeFileSync(file, text);
@@ -92,14 +92,14 @@ export interface InstanceUse {
   readonly processesFree: number;
 }
 
-/** What is free of the limits now; of memory no more than the machine itself has. */
+/** What of the limits is free now; of memory, at most what the machine itself has free. */
 export function useOfInstance({ hierarchies, directories }: InstanceCgroups, limits: InstanceLimits): InstanceUse {
   const [top = ""] = directories;
   const name = top.slice(hierarchies.unified.length);
   const { v1 } = hierarchies;
   const directory = v1.memory ? join(v1.memory, name) : top;
   const usage = number(join(directory, v1.memory ? "memory.usage_in_bytes" : "memory.current"));
-  // The kernel adds up the counters of every sandbox for memory.stat, which takes its time with many of them.
+  // To read memory.stat the kernel adds up the counters of every sandbox, which is slow when there are many.
   const used =
     usage < limits.memoryBytes * PLENTY
       ? usage

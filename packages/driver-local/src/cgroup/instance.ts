@@ -8,9 +8,9 @@ import type { DiskBandwidth } from "./limits.ts";
 /** The cgroups that hold all sandboxes of one server: `boxyard-<instance>` in every hierarchy. */
 export class InstanceCgroups {
   readonly hierarchies: Hierarchies;
-  /** Of each sandbox; undefined: as much as the disk gives. */
+  /** Disk bandwidth of each sandbox; undefined: no limit. */
   readonly disk: DiskBandwidth | undefined;
-  /** The same in every hierarchy, and no other server's. */
+  /** Name of the cgroup in every hierarchy; unique to this server. */
   readonly name: string;
 
   constructor(hierarchies: Hierarchies, instance: string, disk?: DiskBandwidth) {
@@ -19,7 +19,7 @@ export class InstanceCgroups {
     this.name = `boxyard-${instance}`;
   }
 
-  /** Makes them, with the controllers handed down on v2. Repeatable. */
+  /** Makes the cgroups, and on v2 enables the controllers for the cgroups below. Repeatable. */
   prepare(): void {
     for (const directory of this.directories) {
       mkdirSync(directory, { recursive: true });
@@ -35,17 +35,17 @@ export class InstanceCgroups {
     }
   }
 
-  /** Those that hold all sandboxes, v2 first. */
+  /** The cgroups that hold all sandboxes, v2 first. */
   get directories(): readonly string[] {
     return mountPoints(this.hierarchies).map((point) => join(point, this.name));
   }
 
-  /** Of one sandbox, v2 first. */
+  /** The cgroups of one sandbox, v2 first. */
   directoriesOf(id: SandboxId): readonly string[] {
     return this.directories.map((directory) => join(directory, id));
   }
 
-  /** Where v1 cgroups of sandboxes are made; empty on pure v2. */
+  /** The v1 directories in which cgroups of sandboxes are made; empty on pure v2. */
   get v1Parents(): readonly string[] {
     return this.directories.slice(1);
   }

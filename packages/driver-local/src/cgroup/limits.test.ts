@@ -15,7 +15,7 @@ test("pure v2: memory without swap, cpu, processes, and bounds on cgroups", () =
   ]);
 });
 
-test("hybrid: the same where the controllers are, memory before memory and swap", () => {
+test("hybrid: the same limits where the controllers are, memory before memory with swap", () => {
   const v1 = { memory: "/v1/memory", cpu: "/v1/cpu", cpuacct: "/v1/cpuacct", pids: "/v1/pids" };
   expect(limitFiles({ unified: "/cg", v1 }, "b/i", limits).slice(2)).toEqual([
     { path: "/v1/memory/b/i/memory.limit_in_bytes", text: "536870912" },
@@ -32,7 +32,7 @@ test("never asks for less CPU than the kernel can give", () => {
   expect(files.find((file) => file.path.endsWith("cpu.max"))?.text).toBe("1000 100000");
 });
 
-test("a disk's bandwidth: one file on v2, two on v1, none where nobody asks for it", () => {
+test("disk bandwidth: one file on v2, two on v1, none when it is not set", () => {
   const disk = { device: "7:3", bytesPerSecond: 1_000_000 };
   expect(diskFiles({ unified: "/cg", v1: {} }, "b/i", undefined)).toEqual([]);
   expect(diskFiles({ unified: "/cg", v1: {} }, "b/i", disk)).toEqual([

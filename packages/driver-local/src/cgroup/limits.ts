@@ -5,15 +5,18 @@ import type { Hierarchies } from "./hierarchies.ts";
 const PERIOD_USEC = 100_000;
 /** The kernel's smallest quota. */
 const LEAST_QUOTA_USEC = 1_000;
-/** Below the kernel's largest quota (2^44), and more than any machine has processors for. */
+/** Below the kernel's largest quota (2^44), and more than the processors of any machine can use. */
 const MAX_QUOTA_USEC = 2 ** 40;
 /** The agent makes a cgroup for each command; more than this is an attack on the kernel's memory. */
 const MAX_DESCENDANTS = 2_048;
 const MAX_DEPTH = 8;
-/** Beyond what commands may have: init, the agent's threads, `launch`, and what it forks before a command is counted. */
+/** Added to the limit for commands: init, the agent's threads, `launch`, and what `launch` forks before a command is counted. */
 const OWN_PROCESSES = 64;
 
-/** Share of the memory limit that may wait in TCP and UDP sockets on v1, beside that limit: there they are no part of it, and had none. */
+/**
+ * Size of the buffers of TCP and UDP sockets on v1, as a share of the memory limit. v1 does not count them as memory, and has no limit for them by
+ * default.
+ */
 export const SOCKET_SHARE = 1 / 8;
 const LEAST_SOCKET_BYTES = 16 << 20;
 
@@ -31,7 +34,7 @@ export interface DiskBandwidth {
   readonly bytesPerSecond: number;
 }
 
-/** Optional, as kernels without throttling have no such files; `doctor` tells. */
+/** The files that limit the disk bandwidth. They are optional: kernels without throttling lack them, which `doctor` reports. */
 export function diskFiles({ unified, v1 }: Hierarchies, name: string, disk: DiskBandwidth | undefined): readonly CgroupFile[] {
   if (!disk) return [];
   const { device, bytesPerSecond } = disk;
@@ -45,7 +48,10 @@ export function diskFiles({ unified, v1 }: Hierarchies, name: string, disk: Disk
   }));
 }
 
-/** What to write for these limits, in order: memory before memory and swap, or v1 refuses. Swap is always off (docs/decisions.md, Swap). */
+/**
+ * The files to write for these limits, in order: on v1, memory before memory with swap, or the kernel refuses. Swap is always off
+ * (docs/decisions.md, Swap).
+ */
 export function limitFiles(hierarchies: Hierarchies, name: string, limits: ResourceLimits): readonly CgroupFile[] {
   const { unified, v1 } = hierarchies;
   const v2 = (file: string, text: string): CgroupFile => ({ path: join(unified, name, file), text });

@@ -9,12 +9,12 @@ import { SandboxCgroup } from "./sandbox-cgroup.ts";
 const ID = "i0123456789abcdefghij" as SandboxId;
 const ROUNDS = 2000;
 
-test("groups that are made and removed meanwhile do not disturb a look at those below", async () => {
+test("groups below can be listed while others are made and removed", async () => {
   const unified = mkdtempSync(join(tmpdir(), "boxyard-cgroup-"));
   const cgroup = new SandboxCgroup(new InstanceCgroups({ unified, v1: {} }, "test"), ID, systemClock);
   mkdirSync(join(cgroup.top, "user/frozen"), { recursive: true });
   for (const group of ["user", "user/frozen"]) writeFileSync(join(cgroup.top, group, "cgroup.freeze"), group === "user" ? "0\n" : "1\n");
-  // As commands do that come and go.
+  // As the agent does for commands that start and end.
   const churn = "while :; do for i in 1 2 3 4 5 6 7 8; do mkdir -p c$i/d; echo 1 > c$i/d/cgroup.freeze; done; rm -r c?; done";
   const child = Bun.spawn(["sh", "-c", churn], { cwd: join(cgroup.top, "user"), stdout: "ignore", stderr: "ignore" });
   try {

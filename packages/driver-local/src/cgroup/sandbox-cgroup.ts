@@ -9,7 +9,7 @@ import { diskFiles, limitFiles } from "./limits.ts";
 
 /** What the owner of a delegated cgroup may write (kernel documentation, cgroup-v2, "Delegation"). */
 const DELEGATED = ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"];
-/** In the cgroups of commands the agent freezes and kills as well. At the top both are the machine's alone. */
+/** In the cgroups of commands the agent may freeze and kill too. In the top cgroup only the driver may. */
 const COMMANDS = [...DELEGATED, "cgroup.freeze", "cgroup.kill"];
 const POLL_MS = 2;
 const FREEZE_TIMEOUT_MS = 10_000;
@@ -17,7 +17,7 @@ const KILL_TIMEOUT_MS = 10_000;
 /** Deeper than `cgroup.max.depth` lets a sandbox go. */
 const MAX_REMOVE_DEPTH = 16;
 
-/** The cgroups of one sandbox: one directory in each hierarchy; limits live where the controller does, life and death in v2. */
+/** The cgroups of one sandbox: one directory in each hierarchy. Limits are written where the controller is; freezing and killing use v2. */
 export class SandboxCgroup {
   readonly directories: readonly string[];
   private readonly instance: InstanceCgroups;
@@ -34,7 +34,7 @@ export class SandboxCgroup {
     return this.directories[0] as string;
   }
 
-  /** Path of the sandbox's directory in the hierarchy of a v1 controller, if that is where it lives. */
+  /** Path of the sandbox's directory in the hierarchy of a v1 controller; undefined when the controller is in v2. */
   v1Directory(controller: "memory" | "cpu" | "cpuacct" | "pids"): string | undefined {
     const point = this.instance.hierarchies.v1[controller];
     return point && join(point, this.relative);
@@ -50,8 +50,8 @@ export class SandboxCgroup {
   }
 
   /**
-   * Makes all directories, or the v2 one only when the v1 ones are there (`hasV1`); `owner` is the sandbox's root, who gets the v2 directory and
-   * below it `user` and `pty` for commands.
+   * Makes the directories; only the v2 one when those in v1 exist already (`hasV1`). `owner` is the user id of the sandbox's root, which owns the
+   * v2 directory and the groups `user` and `pty` for commands below it.
    */
   create(owner: number, hasV1 = false): void {
     for (const directory of hasV1 ? [this.top] : this.directories) makeCgroup(directory);
@@ -62,8 +62,8 @@ export class SandboxCgroup {
     }
   }
 
-  /** Gives the groups below the top to the sandbox's root, as if it had made them: CRIU makes them for the root that they were dumped of. */
-  give(owner: number): void {
+  /** Makes the sandbox's root (`owner`) the owner of all groups below the top: CRIU restores them with the owner that they were dumped with. */
+  giveGroupsTo(owner: number): void {
     for (const path of this.groupsBelow()) {
       const directory = join(this.top, path);
       for (const file of ["", ...readdirSync(directory)]) chownSync(join(directory, file), owner, owner);
@@ -108,37 +108,37 @@ export class SandboxCgroup {
   }
 
   /**
-   * True once a freeze was asked for, also while the kernel is still at it: a task that ends makes a frozen cgroup count as thawed for a
-   * moment.
+   * True once a freeze was requested, even while it is not complete: when a task ends, a frozen cgroup counts as thawed for a moment.
    */
-  isToBeFrozen(): boolean {
+  isFreezeRequested(): boolean {
     return readFileSync(join(this.top, "cgroup.freeze"), "utf8").trim() === "1";
   }
 
+  /** Freezes or thaws everything, and waits for it. `deadline_exceeded` after 10 s. */
   async freeze(frozen: boolean): Promise<void> {
     writeFileSync(join(this.top, "cgroup.freeze"), frozen ? "1" : "0");
     await this.until(() => this.isFrozen() === frozen, FREEZE_TIMEOUT_MS, frozen ? "freeze" : "thaw");
   }
 
-  /** Asks for the freeze of everything, and does not wait for it. */
+  /** Requests the freeze of everything, and does not wait for it. */
   beginFreeze(): void {
     writeFileSync(join(this.top, "cgroup.freeze"), "1");
   }
 
-  /** Asks for the thaw of everything but what is frozen below, and does not wait for it. */
+  /** Requests the thaw of everything except groups below that are frozen themselves, and does not wait for it. */
   beginThaw(): void {
     writeFileSync(join(this.top, "cgroup.freeze"), "0");
   }
 
-  /** Everything runs again, but for the groups (paths from the top) that are to stay frozen. Fine when there is no cgroup. */
-  async thawAll(butNot: readonly string[]): Promise<void> {
+  /** Thaws everything except the groups `except` (paths from the top), which are frozen. Does nothing when there is no cgroup. */
+  async thawAll(except: readonly string[]): Promise<void> {
     if (this.event("frozen") === undefined) return;
     this.setFrozenBelow(["user", "pty"], false);
-    this.setFrozenBelow(butNot, true);
+    this.setFrozenBelow(except, true);
     await this.freeze(false);
   }
 
-  /** Freezes or thaws groups below the top, by their paths from there; one that is not there is left out. */
+  /** Freezes or thaws groups below the top, by their paths from the top. Skips groups that do not exist. */
   setFrozenBelow(paths: readonly string[], frozen: boolean): void {
     const top = open(this.top, O.RDONLY | O.DIRECTORY);
     try {
@@ -148,14 +148,14 @@ export class SandboxCgroup {
     }
   }
 
-  /** Paths, from the top, of the groups below it that are frozen for themselves. */
+  /** Paths, from the top, of the groups that are frozen themselves, not because of a group above. */
   frozenBelow(): string[] {
     return this.groupsBelow().filter((path) =>
-      orGone(() => readFileSync(join(this.top, path, "cgroup.freeze"), "utf8").trim() === "1", false),
+      unlessGone(() => readFileSync(join(this.top, path, "cgroup.freeze"), "utf8").trim() === "1", false),
     );
   }
 
-  /** Every process of the sandbox, as the machine numbers them. */
+  /** Pids of all processes of the sandbox, in the machine's process namespace. */
   processes(): number[] {
     return ["", ...this.groupsBelow()].flatMap((path) => {
       try {
@@ -171,9 +171,9 @@ export class SandboxCgroup {
     });
   }
 
-  /** Groups come and go while this looks: the agent removes the group of each command that has ended. */
+  /** Groups appear and disappear meanwhile: the agent makes one for each command and removes it when the command has ended. */
   private groupsBelow(path = ""): string[] {
-    const entries = orGone(() => readdirSync(join(this.top, path), { withFileTypes: true }), []);
+    const entries = unlessGone(() => readdirSync(join(this.top, path), { withFileTypes: true }), []);
     return entries
       .filter((entry) => entry.isDirectory())
       .flatMap((entry) => {
@@ -214,7 +214,7 @@ export class SandboxCgroup {
   }
 }
 
-/** In a cgroup file system no name is a link, so a path leads nowhere else. */
+/** A cgroup file system has no symbolic links, so `path` stays below `top`. */
 function setFrozenAt(top: number, path: string, frozen: boolean): void {
   try {
     const fd = open(join(path, "cgroup.freeze"), O.WRONLY, 0, top);
@@ -228,7 +228,7 @@ function setFrozenAt(top: number, path: string, frozen: boolean): void {
   }
 }
 
-/** False when something in it is still busy. */
+/** Removes a cgroup with all below it. False when one of them is still busy. */
 function removeTree(directory: string): boolean {
   let parent: number;
   try {
@@ -244,7 +244,7 @@ function removeTree(directory: string): boolean {
   }
 }
 
-/** By byte strings and from directory to directory: a sandbox names its groups as it likes, in no encoding at all. */
+/** Works with names as bytes, from directory to directory: a sandbox may give its groups names that are not valid UTF-8. */
 function removeGroup(parent: number, name: string, depth = 0): boolean {
   try {
     rmdirAt(parent, name);
@@ -257,7 +257,7 @@ function removeGroup(parent: number, name: string, depth = 0): boolean {
     const directory = openAt(parent, name, O.RDONLY | O.DIRECTORY);
     let empty = true;
     try {
-      // Only directories are groups; the rest are the kernel's files, which go with their directory.
+      // Only directories are groups; the rest are files of the kernel, which disappear with their directory.
       for (const child of groupsIn(directory)) empty = removeGroup(directory, child, depth + 1) && empty;
     } finally {
       close(directory);
@@ -278,18 +278,18 @@ function groupsIn(directory: number): string[] {
   });
 }
 
-/** Whatever the umask is: the sandbox's users read their own limits and counts there. */
+/** Makes a cgroup that everyone can read, whatever the umask is: the sandbox's users read their limits and counters there. */
 export function makeCgroup(directory: string): void {
   mkdirSync(directory);
   chmodSync(directory, 0o755);
 }
 
-/** What `read` gives, or `otherwise` when the group has been removed meanwhile. */
-function orGone<T>(read: () => T, otherwise: T): T {
+/** The result of `read`, or `fallback` when the group has been removed meanwhile. */
+function unlessGone<T>(read: () => T, fallback: T): T {
   try {
     return read();
   } catch (error) {
-    if (hasErrno(error, "ENOENT", "ENODEV")) return otherwise;
+    if (hasErrno(error, "ENOENT", "ENODEV")) return fallback;
     throw error;
   }
 }

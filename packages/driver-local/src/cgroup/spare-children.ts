@@ -7,7 +7,7 @@ import type { InstanceCgroups } from "./instance.ts";
 import { makeCgroup } from "./sandbox-cgroup.ts";
 
 const PREFIX = "spare-";
-/** Creates that come quicker than these are made again pay the wait themselves. */
+/** Number of spare children. When creates come faster than new spare children become ready, the creates wait for the kernel themselves. */
 const SPARES = 2;
 
 interface Spare {
@@ -16,9 +16,9 @@ interface Spare {
 }
 
 /**
- * On hybrid machines only: children that have entered a set of v1 cgroups ahead of time. Entering one waits for a grace period of the
- * kernel's, 7 to 20 ms, which would be a third of a create. A v1 cgroup can be renamed, so it becomes the sandbox's own with the child
- * in it, and the child goes on as the runtime, born in the sandbox's v2 cgroup (where a rename is not possible, and not needed).
+ * Child processes that have entered v1 cgroups ahead of time; used on hybrid machines only. Entering a v1 cgroup waits for a grace period of
+ * the kernel, 7 to 20 ms, which would be a third of a create. A v1 cgroup can be renamed: it becomes the sandbox's cgroup, with the child in it,
+ * and the child goes on as the runtime. The runtime starts in the sandbox's v2 cgroup, which cannot be renamed and need not be.
  */
 export class SpareChildren {
   private readonly parents: readonly string[];
@@ -39,7 +39,7 @@ export class SpareChildren {
     this.refill();
   }
 
-  /** A child in the v1 cgroups of `id`, which this makes; undefined when none is ready, and nothing is made. */
+  /** Makes the v1 cgroups of `id` and returns the child that is in them. Undefined when no child is ready: then it makes nothing. */
   take(id: SandboxId): ParkedChild | undefined {
     this.dropEnded();
     const index = this.spares.findIndex(({ child }) => child.isReady());
@@ -64,7 +64,7 @@ export class SpareChildren {
     for (const parent of this.parents) removeSpares(parent);
   }
 
-  /** Those that the fork server's end took along, or that the kernel has ended. */
+  /** Removes spare children that have ended, with the fork server or by a signal. */
   private dropEnded(): void {
     for (const spare of this.spares.filter(({ child }) => child.isGone())) {
       this.spares.splice(this.spares.indexOf(spare), 1);
@@ -73,7 +73,7 @@ export class SpareChildren {
     }
   }
 
-  /** Off the path of the create that took one. */
+  /** Makes new spare children later, so that the create which took one does not wait for it. */
   private refillLater(): void {
     this.refilling ??= setTimeout(() => {
       this.refilling = undefined;
@@ -106,7 +106,7 @@ function removeEmpty(directory: string): void {
   try {
     rmdirSync(directory);
   } catch (error) {
-    // Its child has been killed, or is just ending: the next to open tries again.
+    // Its child has not ended completely: the next `open` tries again.
     if (!hasErrno(error, "EBUSY", "ENOENT")) throw error;
   }
 }

@@ -8,6 +8,6 @@ test("used memory is without cached files, with shared memory, in v1 and v2", ()
   expect(memoryOf(100, v2, false)).toEqual({ memoryUsedBytes: 65, memoryCacheBytes: 55 });
 });
 
-test("counters that are read one after the other never make it negative", () => {
+test("used memory is never negative, although its counters are read one after the other", () => {
   expect(memoryOf(10, "active_file 10\ninactive_file 20\n", false).memoryUsedBytes).toBe(0);
 });

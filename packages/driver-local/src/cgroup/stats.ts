@@ -5,7 +5,7 @@ import type { SandboxCgroup } from "./sandbox-cgroup.ts";
 
 export interface CgroupStats {
   readonly cpuUsageUsec: number;
-  /** Without what the kernel reclaims when memory runs short: cached files and, on v2, its own caches. Shared memory is used. */
+  /** Without what the kernel reclaims when memory runs short: cached files and, on v2, its own caches. Shared memory counts as used. */
   readonly memoryUsedBytes: number;
   readonly memoryCacheBytes: number;
   readonly processes: number;
@@ -22,17 +22,17 @@ function field(text: string, key: string): number {
 
 type Memory = Pick<CgroupStats, "memoryUsedBytes" | "memoryCacheBytes">;
 
-/** The same as the agent's metrics say inside (`Usage` there), from a cgroup's usage and its `memory.stat`. */
+/** The same figures as the agent's metrics (`Usage` there), from a cgroup's usage and its `memory.stat`. */
 export function memoryOf(usage: number, stat: string, isV1: boolean): Memory {
   const prefix = isV1 ? "total_" : "";
-  // Not `cache` or `file`: those hold shared memory too, which nobody reclaims.
+  // Not `cache` or `file`: both include shared memory, which the kernel does not reclaim.
   const files = field(stat, `${prefix}active_file`) + field(stat, `${prefix}inactive_file`);
   const slab = isV1 ? 0 : field(stat, "slab_reclaimable");
   const cache = field(stat, isV1 ? "total_cache" : "file") + slab;
   return { memoryUsedBytes: Math.max(0, usage - files - slab), memoryCacheBytes: cache };
 }
 
-/** What the kernel says of a sandbox's memory, wherever the controller lives. */
+/** The kernel's account of a sandbox's memory, from v1 or v2. */
 export function readMemoryAccount(cgroup: SandboxCgroup): { readonly usageBytes: number; readonly stat: string; readonly isV1: boolean } {
   const v1 = cgroup.v1Directory("memory");
   const usageBytes = Number(v1 ? read(v1, "memory.usage_in_bytes") : read(cgroup.top, "memory.current"));

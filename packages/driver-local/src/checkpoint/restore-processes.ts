@@ -37,7 +37,7 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
     plugIn: (init) => network.run(withInit(init), undo, signal),
     beforeRun: async (init) => {
       cgroup.setFrozenBelow(["user", "pty", ...source.frozenGroups], true);
-      if (isOther) cgroup.give(record.uidBase);
+      if (isOther) cgroup.giveGroupsTo(record.uidBase);
       if (isOther) handInitKey(parts, record);
       await limits.run(withInit(init), undo, signal);
       if (isOther && record.hostname !== undefined) await setHostname(parts.forkServer, init, record.hostname);

@@ -35,7 +35,7 @@ export function standsAsLeft(parts: LocalParts, record: LocalSandboxRecord, { in
   const cgroup = cgroupOf(parts, record.sandboxId);
   const found = new Set(cgroup.processes());
   const isSame = found.size === processes.length && processes.every(({ pid }) => found.has(pid));
-  return isSame && cgroup.isToBeFrozen() && cgroup.isFrozen();
+  return isSame && cgroup.isFreezeRequested() && cgroup.isFrozen();
 }
 
 /** What `keepStanding` changed of the processes is as before. */

@@ -62,7 +62,7 @@ export class LocalSandboxes {
       const { sandboxId } = record;
       if (this.phaseOf(record) === "running") {
         const cgroup = cgroupOf(this.parts, sandboxId);
-        if (!cgroup.isToBeFrozen()) {
+        if (!cgroup.isFreezeRequested()) {
           throw new AppError("failed_precondition", `Sandbox ${sandboxId} runs; freeze it first`, { reason: "sandbox_running" });
         }
         await cgroup.freeze(true);

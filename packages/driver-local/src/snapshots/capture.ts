@@ -30,7 +30,7 @@ const beginSnapshot: Step<CaptureContext> = {
     const { sandboxId } = record;
     if (options.memory) takeRoom(parts, record, room);
     undo.add("snapshot", () => files.remove(options.id));
-    files.begin(options.id, { sandboxId, wasFrozen: cgroupOf(parts, sandboxId).isToBeFrozen() });
+    files.begin(options.id, { sandboxId, wasFrozen: cgroupOf(parts, sandboxId).isFreezeRequested() });
   },
 };
 
@@ -68,7 +68,7 @@ async function keepBoth(ctx: CaptureContext): Promise<void> {
 
 async function keepDisk(ctx: CaptureContext): Promise<void> {
   const cgroup = cgroupOf(ctx.parts, ctx.record.sandboxId);
-  const isFrozen = cgroup.isToBeFrozen();
+  const isFrozen = cgroup.isFreezeRequested();
   try {
     await cgroup.freeze(true);
     await keepVolume(ctx);

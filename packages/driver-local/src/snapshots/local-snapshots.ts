@@ -135,7 +135,7 @@ export class LocalSnapshots implements SnapshotStore {
 }
 
 async function letGo(cgroup: SandboxCgroup): Promise<void> {
-  if (existsSync(cgroup.top) && cgroup.isToBeFrozen()) await cgroup.freeze(false);
+  if (existsSync(cgroup.top) && cgroup.isFreezeRequested()) await cgroup.freeze(false);
 }
 
 function infoOf({ id, memory, layers, memoryBytes, diskUsedBytes, createdAt }: SnapshotFile): SnapshotInfo {
