@@ -6,7 +6,7 @@ import { uidBaseOf } from "./recover.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { type LocalSandboxRecord, readRecord } from "./state/record.ts";
 
-/** What a sandbox holds of that which is handed out once. */
+/** What no two sandboxes may hold at a time: network lease and range of user ids. */
 export type Claims = Pick<LocalSandboxRecord, "lease" | "uidBase">;
 
 interface Removal {
@@ -27,8 +27,8 @@ const endProcesses: Removal = {
 
 const removeCgroup: Removal = { name: "removeCgroup", run: (parts, id) => cgroupOf(parts, id).remove() };
 
-const unplug: Removal = {
-  name: "unplug",
+const detachNetwork: Removal = {
+  name: "detachNetwork",
   async run(parts, _id, { lease }) {
     if (lease) await parts.networks.detach(lease);
   },
@@ -41,21 +41,24 @@ const removeGenerations: Removal = {
   run: (parts, id) => new Generations(parts.storage.generationsRoot, id).removeAll(),
 };
 
-/** The directory goes last: until then the sandbox is listed. Only then may another sandbox have its user ids. */
+/** The directory is removed last: until then the sandbox is listed. Only then may another sandbox have its user ids. */
 const removeDirectory: Removal = {
   name: "removeDirectory",
   async run(parts, id, { uidBase }) {
     parts.figures?.forget(id);
-    // A sample of its statistics may just be written.
+    // Retries, because `readAccount` may be writing a file there.
     await rm(parts.paths.sandbox(id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
-    if (uidBase !== undefined) parts.uidRanges.giveBack(uidBase);
+    if (uidBase !== undefined) parts.uidRanges.free(uidBase);
   },
 };
 
-/** How a sandbox ceases to be. Within a stage there is no order: each is done even when another fails; the next stage waits for all. */
+/**
+ * The stages of a removal. What is in one stage runs at the same time, each even when another fails; the next stage begins when all have
+ * succeeded.
+ */
 const stages: readonly (readonly Removal[])[] = [
   [endProcesses],
-  [removeCgroup, unplug, removeVolume, removeGenerations],
+  [removeCgroup, detachNetwork, removeVolume, removeGenerations],
   [removeDirectory],
 ];
 
@@ -63,8 +66,8 @@ const stages: readonly (readonly Removal[])[] = [
 export const REMOVALS: readonly string[] = stages.flat().map(({ name }) => name);
 
 /**
- * Removes every trace of a sandbox, half-made or whole, from what is on the machine alone; `claimed` is what its state file does not name
- * yet. The one undo of every step of a create, and what `destroy` does. Throws the first failure; the sandbox stays listed then.
+ * Removes every trace of a sandbox, complete or not. Finds what to remove on the machine; `claimed` is what the state file does not name yet. It is
+ * the one undo of every step of a create, and what `destroy` does. Throws the first failure; the sandbox stays listed then.
  */
 export async function removeSandbox(parts: LocalParts, id: SandboxId, claimed: Partial<Claims> = {}): Promise<void> {
   const claims = readRecord(parts.paths.state(id)) ?? claimsWithoutRecord(parts, id, claimed);
@@ -80,7 +83,7 @@ async function observed(parts: LocalParts, removal: Removal, id: SandboxId, clai
   await parts.observer.after?.(removal.name);
 }
 
-/** Of a sandbox whose record is damaged: what runs of it tells its user ids, before it ends. */
+/** Claims of a sandbox whose record is damaged: its user ids are read from its processes before these end. */
 function claimsWithoutRecord(parts: LocalParts, id: SandboxId, claimed: Partial<Claims>): Partial<Claims> {
   const uidBase = claimed.uidBase ?? uidBaseOf(parts, id);
   return uidBase === undefined ? claimed : { ...claimed, uidBase };

@@ -15,10 +15,9 @@ import {
 import { sandboxMap, volumeMap } from "./user-namespace.ts";
 
 /**
- * Where the root file system stands while the runtime takes it over: in a mount namespace of the runtime's own, so nobody else sees it
- * and it is gone with that process, whatever happens. A directory that exists everywhere and that the sandbox's root may walk to, which
- * cannot be said of the data directory; and not one in which the configuration mounts anything, for runc (1.1) takes a path inside that
- * begins like this one for a path outside.
+ * Where the root file system is mounted for the runtime: in a mount namespace of the runtime's own, so that no other process sees it and it ends
+ * with that process. The directory exists on every machine, and the sandbox's root can reach it, unlike the data directory. The configuration must
+ * mount nothing inside at a path that begins like this one: runc (1.1) takes such a path for one outside.
  */
 export const ROOT_MOUNT = "/run";
 
@@ -49,11 +48,12 @@ export interface RootMounts extends OverlayMounts {
   readonly binds: readonly { readonly source: string; readonly target: string }[];
 }
 
-/** As seen from the directory of the layers: a sandbox can read these options, and learns nothing of where the data directory is. */
+/** Paths are relative to the directory of the layers: a sandbox can read these options, and must not learn where the data directory is. */
 function overlayOptions(mounts: OverlayMounts): string {
   const lower = mounts.layers.join(":");
   const [upper, work] = [mounts.upper, mounts.work].map((directory) => relative(mounts.layersMount, directory));
-  // Some distributions turn redirects and metadata-only copies on: an upper directory with them means nothing by itself, as a layer must.
+  // Some distributions turn redirects and metadata-only copies on: an upper directory with them is incomplete without the layers below, and could
+  // not become a layer.
   const options = `redirect_dir=nofollow,metacopy=off,index=off,lowerdir=${lower},upperdir=${upper},workdir=${work}`;
   if (Buffer.byteLength(options) > OPTIONS_BYTES) {
     throw new AppError("invalid_argument", `An image of ${mounts.layers.length} layers is more than overlay takes here`, {
@@ -75,7 +75,7 @@ export function bindReadOnly(program: ChildProgram, source: string, target: stri
  *
  * | inside | what it is | for a checkpoint |
  * |---|---|---|
- * | `/` | overlay: the image's layers under the sandbox's ids (an idmapped mount, let go at once), the volume's `upper` | external: mounted by the driver before a restore |
+ * | `/` | overlay: the image's layers under the sandbox's ids (an idmapped mount, unmounted at once), the volume's `upper` | external: mounted by the driver before a restore |
  * | `/.boxyard` | overlay over the guest bundle, read-only | external, same |
  * | `/.boxyard/host`, `/.boxyard/cgroup/<controller>` | `binds`: directories of this sandbox, read-only | external, same |
  * | `/dev/null` and the other `DEVICES` | nodes of a tmpfs of this sandbox's, which the runtime binds into the `/dev` of its config.json | external, same |
@@ -83,8 +83,8 @@ export function bindReadOnly(program: ChildProgram, source: string, target: stri
  * | `/sys/fs/cgroup` | the sandbox's own cgroup, a bind mount of config.json (`oci/config.ts`) | external, same |
  * | the rest of `oci/config.ts` (`/proc`, `/dev`, `/dev/pts`, `/dev/shm`, `/dev/mqueue`, `/sys`) and masked paths | made by the runtime | part of the image |
  *
- * No inode of these is another sandbox's or the machine's, or a watch (inotify) and a lock (flock) would be seen across sandboxes. An overlay
- * has inodes of its own, and its files' pages are still those of the files below: every sandbox shares the bundle's memory.
+ * None of these inodes belongs to another sandbox or to the machine too: watches (inotify) and locks (flock) on them would be visible there. An
+ * overlay has inodes of its own, but its files use the memory pages of the files below: all sandboxes share the memory of the bundle.
  */
 export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   addMountNamespace(program);
@@ -95,7 +95,7 @@ export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   addDevices(program, "/dev");
 }
 
-/** A mount namespace of the child's own: what it mounts, nobody else sees. */
+/** Gives the child a mount namespace of its own: no other process sees what it mounts. */
 export function addMountNamespace(program: ChildProgram): void {
   program.call("unshare", [CLONE.NEWNS], "mount namespace");
   program.call("mount", ["none", "/", null, MS.REC | MS.PRIVATE, null], "/");
@@ -106,7 +106,7 @@ export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target:
   const { layersRoot, layersMount, uidBase, diskUidBase = uidBase } = mounts;
   showMapped(program, { source: layersRoot, target: layersMount, map: sandboxMap(uidBase), attributes: MOUNT_ATTR.RDONLY });
   const volume = dirname(mounts.upper);
-  // Over itself, so that its paths stay what they are.
+  // Mounted over itself, so that its paths do not change.
   if (diskUidBase !== uidBase) showMapped(program, { source: volume, target: volume, map: volumeMap(diskUidBase, uidBase), attributes: 0 });
   // `nodev` because a layer may hold device nodes and no device rule applies to them.
   program.call("chdir", [mounts.layersMount], mounts.layersMount);
@@ -119,9 +119,9 @@ export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target:
 interface MappedMount {
   readonly source: string;
   readonly target: string;
-  /** Of ids, as user_namespaces(7) has it. */
+  /** Map of user ids, in the form of user_namespaces(7). */
   readonly map: string;
-  /** Of `MOUNT_ATTR`, beside the mapping. */
+  /** Flags of `MOUNT_ATTR`, besides the one for the map. */
   readonly attributes: number;
 }
 
@@ -135,7 +135,7 @@ function showMapped(program: ChildProgram, { source, target, map, attributes }: 
   program.call("move_mount", [tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], target);
 }
 
-/** The guest bundle. An overlay without an upper directory must have two lower ones, so an empty one stands below. */
+/** Mounts the guest bundle. An overlay without an upper directory must have two lower ones, so the lowest is an empty one. */
 export function addGuest(program: ChildProgram, { guest, layersMount }: Pick<RootMounts, "guest" | "layersMount">, target: string): void {
   const parent = dirname(guest);
   const options = `lowerdir=${basename(guest)}:${relative(parent, layersMount)}`;

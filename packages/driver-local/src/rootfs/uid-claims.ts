@@ -4,17 +4,17 @@ import { hasErrno } from "../sys/libc.ts";
 const PREFIX = "uid-ranges-";
 
 /**
- * Who on this machine has which range of user ids: a symbolic link for each range, named after its first id, to the instance that has it.
- * Made and told in one system call each, so that it holds between servers at any moment and across `kill -9`; a reboot forgets it, with
- * every process that could have run under such an id.
+ * Which instance on this machine has which range of user ids: one symbolic link for each range, named after its first id; the link's target is the
+ * instance. One system call makes a claim and one reads it, so claims are safe between servers and across `kill -9`. They end with the boot, as
+ * does every process that could run under such an id.
  */
 export class UidClaims {
   private readonly directory: string;
   private readonly instance: string;
 
   /**
-   * `runDirectory` is the whole machine's. What stands there from before a reboot means nothing (not every machine empties it), so claims lie in
-   * a directory of their boot.
+   * `runDirectory` is shared by all servers of the machine. Not every machine empties it at a reboot, so claims are in a directory named after the
+   * boot; directories of earlier boots are removed.
    */
   constructor(runDirectory: string, instance: string, bootId: string) {
     this.directory = `${runDirectory}/${PREFIX}${bootId}`;
@@ -24,7 +24,7 @@ export class UidClaims {
     }
   }
 
-  /** True when the range is ours now, or was; false when another server has it. */
+  /** Claims a range. True when this instance has it, now or already before; false when another one has it. */
   claim(base: number): boolean {
     for (;;) {
       try {
@@ -36,20 +36,21 @@ export class UidClaims {
           if (holder === undefined) continue;
           return holder === this.instance;
         }
-        // The last server to leave has taken the directory along.
+        // The last server that left the machine has removed the directory.
         if (!hasErrno(error, "ENOENT")) throw error;
         mkdirSync(this.directory, { recursive: true, mode: 0o700 });
       }
     }
   }
 
-  giveBack(base: number): void {
+  /** Ends this instance's claim. Repeatable; leaves the claims of other instances alone. */
+  free(base: number): void {
     if (this.holderOf(base) === this.instance) this.remove(base);
   }
 
-  /** Gives back what an earlier process of ours claimed and did not come to use. */
+  /** Frees what an earlier process of this instance claimed and did not use. */
   keepOnly(used: ReadonlySet<number>): void {
-    for (const base of namesIn(this.directory).map(Number)) if (!used.has(base)) this.giveBack(base);
+    for (const base of namesIn(this.directory).map(Number)) if (!used.has(base)) this.free(base);
   }
 
   /** Removes the directory if nobody has claims in it. */

@@ -3,16 +3,16 @@ import type { UidClaims } from "./uid-claims.ts";
 
 /** Ids of each range: what Debian, and most images, expect to exist (0 to 65,534). */
 export const RANGE_SIZE = 65_536;
-/** Below lie people, services and the ranges that `useradd` hands out; above, ids that signed software cannot hold. */
+/** Below are ids of users, services and the ranges that `useradd` allocates; above, ids that programs with signed 32-bit ids cannot hold. */
 const FIRST = 0x1000_0000;
 const END = 0x7000_0000;
 const SLOTS = (END - FIRST) / RANGE_SIZE;
 
-type Claims = Pick<UidClaims, "claim" | "giveBack" | "keepOnly" | "release">;
+type Claims = Pick<UidClaims, "claim" | "free" | "keepOnly" | "release">;
 
 /**
- * A range of user and group ids for each sandbox (docs/decisions.md, Ranges of user ids). Ranges are used again as late as possible; each server
- * starts at another place, so that two on one machine seldom meet, and where they do the claims keep them apart.
+ * Allocates a range of user and group ids for each sandbox (docs/decisions.md, Ranges of user ids). Ranges are used again as late as possible. Each
+ * server begins at another range, so that two servers on one machine seldom try the same one; when they do, the claims decide.
  */
 export class UidRanges {
   private readonly used = new Set<number>();
@@ -38,19 +38,19 @@ export class UidRanges {
     });
   }
 
-  /** Makes the ranges known that sandboxes of an earlier process have; what that one claimed beside them is free. */
+  /** Registers the ranges of sandboxes of an earlier process, and frees what that process claimed besides. */
   adopt(bases: readonly number[]): void {
     for (const base of bases) {
       this.used.add(base);
-      // After a reboot nobody knows of it any more.
+      // After a reboot the claim is gone.
       this.claims.claim(base);
     }
     this.claims.keepOnly(this.used);
   }
 
-  giveBack(base: number): void {
+  free(base: number): void {
     this.used.delete(base);
-    this.claims.giveBack(base);
+    this.claims.free(base);
   }
 
   /** When this server leaves the machine, with no sandbox left. */

@@ -14,12 +14,12 @@ export interface UpperFiles {
 export const upperOf = (volume: string) => join(volume, "upper");
 export const workOf = (volume: string) => join(volume, "work");
 
-/** Files that a build leaves out of a new layer: they are this sandbox's own. */
+/** Files that a build leaves out of a new layer: each sandbox has its own. */
 export const OWN_FILES = ["etc/hosts", "etc/hostname", "etc/resolv.conf"] as const;
 
 /**
- * Makes the upper directory of a new volume: empty but for the mount point of the guest bundle and the files that say who and where the
- * sandbox is (without hosts, `sudo` takes 20 s). Nothing of the sandbox runs yet, so no path in it can be a trap.
+ * Makes the upper directory of a new volume: empty except for the mount point of the guest bundle and the files with the sandbox's name and address
+ * (without /etc/hosts, `sudo` takes 20 s). No process of the sandbox has run yet, so no path in it can be a symbolic link of the sandbox's making.
  */
 export function makeUpper(volume: string, files: UpperFiles): void {
   const upper = upperOf(volume);
