@@ -20,8 +20,8 @@ import { waitUntilEnded } from "../cgroup/ended.ts";
 import { useOfInstance } from "../cgroup/instance-limits.ts";
 import { readOomKills } from "../cgroup/stats.ts";
 import type { Remainders } from "../checkpoint/remainders.ts";
+import { claimSandbox } from "../claim-sandbox.ts";
 import { isDamaged, isVolumeAlone, sandboxesOnMachine } from "../recover.ts";
-import { reserve } from "../reserve.ts";
 import { isAlive, openProcess } from "../runtime/process.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSnapshots } from "../snapshots/local-snapshots.ts";
@@ -91,7 +91,7 @@ export class LocalRuntime implements RuntimeDriver {
 
   private async make(spec: SandboxSpec, from: SnapshotSource | undefined, signal: AbortSignal): Promise<SandboxHandle> {
     const undo = new Cleanup(this.parts.onUndoError);
-    const ctx = await reserve(this.parts, spec, undo, from);
+    const ctx = await claimSandbox(this.parts, spec, undo, from);
     const copySteps = spec.from?.memory ? createFromMemorySteps : createFromDiskSteps;
     try {
       await runSteps(from ? copySteps : createSteps, ctx, undo, signal, this.parts.observer);

@@ -4,12 +4,12 @@ import { isAlive } from "../runtime/process.ts";
 import type { StartContext } from "../sandbox.ts";
 
 export const AGENT_PORT = 49_983;
-/** No agent is quicker; a look that comes too early takes from the agent what it needs to get ready. */
+/** No agent is ready earlier; an earlier check would take CPU time from the agent. */
 const EARLIEST_MS = 4;
-/** Pause between tries: short while a quick start is likely, longer when the machine is busy and every look costs. */
+/** Pause between tries: short while a quick start is likely, longer when the machine is busy and each try slows the agent down. */
 const RETRY_MS = { first: 1, growth: 1.2, longest: 20 };
-/** Whether the sandbox still lives is looked at after so many tries: it costs as much as a try. */
-const TRIES_PER_LOOK = 5;
+/** Tries between two checks that the sandbox is still alive: such a check costs as much as a try. */
+const TRIES_PER_CHECK = 5;
 
 /** Resolves when the agent answers its health check. Fails at once when the sandbox has ended, and after `agentTimeoutMs`. */
 export const awaitAgent: Step<StartContext> = {
@@ -20,12 +20,12 @@ export const awaitAgent: Step<StartContext> = {
   },
 };
 
-/** The same of an agent that may be ready now. */
+/** As `awaitAgent`, but without the first pause: for an agent that may be ready already. */
 export async function untilHealthy({ parts, record }: StartContext, signal: AbortSignal): Promise<void> {
   const deadline = parts.clock.monotonic() + parts.agentTimeoutMs;
   let pause = RETRY_MS.first;
   for (let tries = 1; !(await isHealthy(record.lease.address, AGENT_PORT, parts.clock, signal)); tries++) {
-    if (tries % TRIES_PER_LOOK === 0 && !(record.process && isAlive(record.process))) {
+    if (tries % TRIES_PER_CHECK === 0 && !(record.process && isAlive(record.process))) {
       throw new AppError("failed_precondition", "The sandbox ended before its agent answered", { reason: "agent_exited" });
     }
     if (parts.clock.monotonic() > deadline) {

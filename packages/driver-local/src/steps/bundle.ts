@@ -4,13 +4,13 @@ import type { Step } from "@boxyard/core";
 import { bundleConfig } from "../oci/config.ts";
 import type { CreateContext } from "../sandbox.ts";
 
-/** What the runtime reads (config.json) and what the agent reads (host/). Both go with the sandbox, whose removal is registered. */
+/** Writes what the runtime reads (config.json) and what the agent reads (host/). The removal of the sandbox, which is registered, removes both. */
 export const bundle: Step<CreateContext> = {
   name: "bundle",
   async run({ parts, spec, cgroup, record }) {
     const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
     const facts = parts.paths.hostFacts(spec.sandboxId);
-    // A paused sandbox that boots from its disk has them already.
+    // A paused sandbox that boots from its disk has the directory already.
     mkdirSync(facts, { recursive: true });
     const figures = parts.figures?.make(spec.sandboxId, spec.resources) ?? [];
     const config = bundleConfig(
@@ -25,7 +25,7 @@ export const bundle: Step<CreateContext> = {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileSync(join(directory, "config.json"), JSON.stringify(config), { mode: 0o600 });
     const limits = join(facts, "limits.json");
-    // A boot hands the key over by itself.
+    // A boot passes the key through standard input; the file is for restores.
     rmSync(parts.paths.initKey(spec.sandboxId), { force: true });
     writeFileSync(limits, JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }));
     // Whatever the umask is: the sandbox's users read these.

@@ -6,7 +6,7 @@ export const cgroup: Step<CreateContext> = {
   name: "cgroup",
   async run(ctx, undo) {
     const { parts, spec, cgroup, record } = ctx;
-    // The groups go with the sandbox. A child that has not become the runtime is ended first, for it is in them.
+    // The removal of the sandbox removes the cgroups. A child that has not become the runtime is in them, so it is ended first.
     undo.add("child", () => ctx.child?.discard());
     const child = parts.spareChildren.take(spec.sandboxId);
     if (child) ctx.child = child;

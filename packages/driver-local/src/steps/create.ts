@@ -6,7 +6,7 @@ import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
 import { writeRecord } from "../state/record.ts";
 
-/** The runtime makes the sandbox; its init waits. From here on there is a process to find again, so the state file names it. */
+/** The runtime makes the sandbox; its init waits for the start. The state file names this process, so that a later server finds it. */
 export const create: Step<CreateContext> = {
   name: "create",
   async run(ctx) {
@@ -19,7 +19,7 @@ export const create: Step<CreateContext> = {
       input: `${JSON.stringify({ initKey: spec.agent.initKey })}\n`,
       mounts: {
         layersRoot: parts.storage.layersRoot,
-        // Ours name the lowest first, overlay the topmost.
+        // The spec names the lowest layer first, overlay the topmost.
         layers: spec.image.layers.map((digest) => basename(parts.storage.layerPath(digest))).reverse(),
         layersMount: parts.paths.layersMount,
         uidBase: record.uidBase,

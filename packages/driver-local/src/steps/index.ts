@@ -10,10 +10,10 @@ import { rootfs } from "./rootfs.ts";
 import { start } from "./start.ts";
 
 /**
- * How a sandbox is created: after these nothing of it runs, and everything is confined. All have the same undo, which `reserve` registers
- * before the first: the removal of the sandbox.
+ * How a sandbox is created: after these steps none of its programs runs yet, and everything is confined. All have the same undo, which
+ * `claimSandbox` registers before the first: the removal of the sandbox.
  */
 export const createSteps: readonly Step<CreateContext>[] = [rootfs, cgroup, bundle, create, limits, network];
 
-/** How it comes to life. */
+/** How a created sandbox is started. */
 export const startSteps: readonly Step<StartContext>[] = [start, awaitAgent];

@@ -3,7 +3,7 @@ import type { CreateContext } from "../sandbox.ts";
 import { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, CLONE, O } from "../sys/libc.ts";
 
-/** Per user namespace, as the kernel counts them (user_namespaces(7), inotify(7)). Without these a sandbox takes the machine's own. */
+/** Per user namespace, as the kernel counts them (user_namespaces(7), inotify(7)). Without these a sandbox can use up the machine's own. */
 const USER_LIMITS = {
   max_user_namespaces: 0,
   max_inotify_instances: 64,
@@ -11,7 +11,7 @@ const USER_LIMITS = {
   max_fanotify_groups: 0,
 } as const;
 
-/** A handful of small files of the kernel's. */
+/** How long the writes of a few small files of the kernel may take. */
 const LIMITS_MS = 10_000;
 
 /** Limits that neither the OCI configuration nor a cgroup can hold; they belong to the user namespace that the runtime has just made. */

@@ -1,7 +1,7 @@
 import { AppError, type Step } from "@boxyard/core";
 import type { CreateContext } from "../sandbox.ts";
 
-/** The link, plugged into the network namespace that the runtime made inside the sandbox's user namespace. */
+/** Attaches the sandbox's link to the network namespace that the runtime made inside the sandbox's user namespace. */
 export const network: Step<Pick<CreateContext, "parts" | "record">> = {
   name: "network",
   async run({ parts, record }) {

@@ -2,7 +2,7 @@ import type { Step } from "@boxyard/core";
 import { makeUpper } from "../rootfs/upper.ts";
 import type { CreateContext } from "../sandbox.ts";
 
-/** A volume with the disk limit, and in it overlay's upper and work directories. The mount itself is the runtime's (step `create`). */
+/** Makes a volume with the disk limit, and in it overlay's upper and work directories. The step `create` mounts the overlay. */
 export const rootfs: Step<CreateContext> = {
   name: "rootfs",
   async run(ctx) {

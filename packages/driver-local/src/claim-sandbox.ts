@@ -9,10 +9,10 @@ import { hasErrno } from "./sys/libc.ts";
 import { type Claims, removeSandbox } from "./teardown.ts";
 
 /**
- * Claims the id: the directory, and in it the state file with everything a removal needs. Registers the removal of the sandbox, which undoes
- * this and every step after it; when this throws, that has been done.
+ * Claims id, network lease and user ids of a new sandbox: makes its directory, and in it the state file with all that a removal needs. Registers
+ * the removal of the sandbox, which undoes this and every step after it. When this throws, the removal has run.
  */
-export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanup, from?: SnapshotSource): Promise<CreateContext> {
+export async function claimSandbox(parts: LocalParts, spec: SandboxSpec, undo: Cleanup, from?: SnapshotSource): Promise<CreateContext> {
   const { paths } = parts;
   const id = spec.sandboxId;
   refuseLeftovers(parts, id);
@@ -46,7 +46,7 @@ export async function reserve(parts: LocalParts, spec: SandboxSpec, undo: Cleanu
       lease,
     };
     await writeRecord(paths.state(id), record);
-    // Not before the record says that we stand on them: from then on nobody removes them.
+    // Checked after the record names the layers: from then on they are not removed.
     requireImage(parts, spec);
     return { parts, spec, cgroup: cgroupOf(parts, id), record, volume: "", from };
   } catch (error) {
