@@ -74,7 +74,7 @@ test("no privilege that reaches past a user namespace, in no set", () => {
   }
 });
 
-test("a template may do without new privileges and without ptrace", () => {
+test("a template may forbid new privileges and ptrace", () => {
   const restricted = (restrictions: object) => (bundleConfig({ ...input, restrictions }, machine) as Config).process;
   expect(restricted({}).noNewPrivileges).toBe(false);
   expect(restricted({ noNewPrivileges: true }).noNewPrivileges).toBe(true);
@@ -82,7 +82,7 @@ test("a template may do without new privileges and without ptrace", () => {
   for (const set of Object.values(restricted({ noPtrace: true }).capabilities)) expect(set).not.toContain("CAP_SYS_PTRACE");
 });
 
-test("a template may do with fewer open files, never with more", () => {
+test("a template may allow fewer open files, never more", () => {
   const openFiles = (maxOpenFiles: number) => {
     const { process } = bundleConfig({ ...input, restrictions: { maxOpenFiles } }, machine) as Config;
     return process.rlimits.find(({ type }) => type === "RLIMIT_NOFILE")?.hard;
@@ -108,7 +108,7 @@ test("a filter of system calls is always there: compiled, or as a profile of one
     return { annotations: config.annotations, seccomp: config.linux.seccomp };
   };
   expect(sections("profile")).toMatchObject({ annotations: undefined, seccomp: { architectures: ["SCMP_ARCH_X86_64"] } });
-  // A runtime that overlooks the annotation starts nothing.
+  // A runtime that ignores the annotation starts nothing.
   expect(sections("bpf")).toEqual({
     annotations: { "run.oci.seccomp_bpf_data": expect.stringMatching(/^[A-Za-z0-9+/=]{1000,}$/) },
     seccomp: { defaultAction: "SCMP_ACT_KILL" },

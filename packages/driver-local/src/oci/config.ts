@@ -12,12 +12,12 @@ export interface BundleInput {
   readonly uidBase: number;
   /** The sandbox's v2 cgroup on this machine. */
   readonly cgroupDirectory: string;
-  /** For shared memory; a share of the sandbox's own memory limit. */
+  /** The sandbox's memory limit; /dev/shm may hold half of it. */
   readonly memoryBytes: number;
   /** Processes and threads that commands may have. */
   readonly maxProcesses: number;
   readonly restrictions: Restrictions;
-  /** Files of the kernel that it sees its own version of. */
+  /** Files of the kernel of which the sandbox sees its own version. */
   readonly figures: readonly Figure[];
 }
 
@@ -25,15 +25,15 @@ export interface BundleInput {
 export interface MachineFacts {
   /** Files that one process of a sandbox may have open (`BOXYARD_MAX_OPEN_FILES`). */
   readonly openFiles: number;
-  /** Our own hard limits; higher ones fail in a user namespace without CAP_SYS_RESOURCE. */
+  /** Hard limits of the server's process; higher ones fail in a user namespace without CAP_SYS_RESOURCE. */
   readonly hardLimits: HardLimits;
-  /** Our own `oom_score_adj`. */
+  /** `oom_score_adj` of the server's process. */
   readonly oomScoreAdj: number;
   /** The system calls that sandboxes may make, as this machine's runtime takes it. The same for all. */
   readonly seccomp: SeccompConfig;
 }
 
-/** Of this process, from /proc/self/limits. */
+/** Hard resource limits of a process, from /proc/<pid>/limits. */
 export interface HardLimits {
   readonly openFiles: number;
   readonly processes: number;
@@ -41,12 +41,15 @@ export interface HardLimits {
   readonly messageQueueBytes: number;
 }
 
-/** Signals that wait, and bytes in POSIX message queues: of all users of a sandbox together, since its root made its namespace. */
+/**
+ * Pending signals, and bytes in POSIX message queues: for all users of a sandbox together, because the kernel charges them to the creator of its
+ * user namespace.
+ */
 const PENDING_SIGNALS = 16_384;
 const MESSAGE_QUEUE_BYTES = 819_200;
-/** Terminals of a sandbox; the machine has one number for all (`kernel.pty.max`). */
+/** Terminals of a sandbox; all sandboxes share the machine's number of them (`kernel.pty.max`). */
 const MAX_TERMINALS = 256;
-/** When the machine's memory runs out, the kernel takes sandboxes before anything else; `launch` puts commands above it. */
+/** When the machine's memory runs out, the kernel kills processes of sandboxes first; `launch` gives commands a higher value. */
 const OOM_SCORE_ADJ = 500;
 /** Threads that are the agent's own: ROOM of images/guest/launch/prepare.c. */
 const AGENT_ROOM = 32;
@@ -79,18 +82,18 @@ function mounts(input: BundleInput) {
 function rlimits(input: BundleInput, { openFiles, hardLimits }: MachineFacts) {
   const limit = (type: string, wanted: number, hard: number) => ({ type, soft: Math.min(wanted, hard), hard: Math.min(wanted, hard) });
   return [
-    // Of each user inside. `launch` takes the agent's room off for commands, so that no fork bomb starves the agent.
+    // For each user inside. `launch` lowers it by AGENT_ROOM for commands, so that no fork bomb starves the agent.
     limit("RLIMIT_NPROC", input.maxProcesses + AGENT_ROOM, hardLimits.processes),
-    // The agent's; `launch` lets commands begin with 1,024.
+    // For the agent; `launch` gives commands a soft limit of 1,024.
     limit("RLIMIT_NOFILE", Math.min(openFiles, input.restrictions.maxOpenFiles ?? openFiles), hardLimits.openFiles),
     limit("RLIMIT_SIGPENDING", PENDING_SIGNALS, hardLimits.pendingSignals),
     limit("RLIMIT_MSGQUEUE", MESSAGE_QUEUE_BYTES, hardLimits.messageQueueBytes),
-    // A core dump may be handed to a program of the machine's.
+    // The kernel may pass a core dump to a program of the machine.
     { type: "RLIMIT_CORE", soft: 0, hard: 0 },
   ];
 }
 
-/** The OCI runtime configuration (runtime-spec 1.0) of a sandbox. Cgroups are ours to make and to limit, so it names none. */
+/** The OCI runtime configuration (runtime-spec 1.0) of a sandbox. It names no cgroups: the driver makes and limits them. */
 export function bundleConfig(input: BundleInput, machine: MachineFacts): object {
   const { noNewPrivileges = false, noPtrace } = input.restrictions;
   const linuxCaps = LINUX_CAPS.filter((name) => !(noPtrace && name === "CAP_SYS_PTRACE"));
@@ -106,7 +109,7 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       env: Object.entries({ PATH, ...AGENT_ENVIRONMENT }).map(([name, value]) => `${name}=${value}`),
       cwd: "/",
       capabilities: { bounding: linuxCaps, effective: linuxCaps, permitted: linuxCaps },
-      // sudo works inside unless the template says otherwise; its powers end at the user namespace.
+      // sudo works inside unless the template says otherwise; its privileges end at the user namespace.
       noNewPrivileges,
       rlimits: rlimits(input, machine),
       // Without CAP_SYS_RESOURCE no process may go below what it inherited.

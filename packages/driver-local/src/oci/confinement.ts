@@ -20,7 +20,7 @@ export const LINUX_CAPS = [
 export const MASKED_PATHS = [
   "/proc/acpi",
   "/proc/asound",
-  // The machine's kernel parameters, with what its owner passes on to programs.
+  // The machine's kernel parameters, and parameters for its programs.
   "/proc/cmdline",
   // Disks, partitions and file systems of the machine.
   "/proc/diskstats",
@@ -32,7 +32,7 @@ export const MASKED_PATHS = [
   "/proc/latency_stats",
   "/proc/mdstat",
   "/proc/partitions",
-  // How long the machine's tasks waited: other sandboxes' work can be read off it.
+  // How long the machine's tasks waited: it shows the load of other sandboxes.
   "/proc/pressure",
   "/proc/sched_debug",
   "/proc/scsi",

@@ -19,13 +19,13 @@ export interface RuntimeProbe {
   readonly dialect: Dialect;
   /** Undefined where it is not installed. */
   readonly file: string | undefined;
-  /** What the program says of itself: `crun version 1.8.1`. */
+  /** First line of what `--version` prints: `crun version 1.8.1`. */
   readonly version: string;
   /** Why it can't be used, in a few words; undefined when it can. */
   readonly problem: string | undefined;
 }
 
-/** Looks at one runtime after the other until one works; at `wanted` alone, where the operator wants that. */
+/** Tries one runtime after the other until one works; only `wanted`, when the operator has set it. */
 export function probeRuntimes(wanted?: RuntimeName, find = findProgram): RuntimeProbe[] {
   const probes: RuntimeProbe[] = [];
   for (const dialect of DIALECTS) {

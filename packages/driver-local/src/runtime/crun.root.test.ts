@@ -17,7 +17,7 @@ describe("crun", () => {
   }, 60_000);
   afterAll(() => machine?.dispose(), 60_000);
 
-  test("it takes the filter that we have compiled", async () => {
+  test("crun applies the filter that the driver has compiled", async () => {
     const spec = machine.spec();
     const handle = await machine.driver.create(spec, AbortSignal.timeout(60_000));
     try {

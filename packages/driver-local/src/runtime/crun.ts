@@ -15,9 +15,9 @@ export const crun: Dialect = {
   seccompForm: (file) => (readFileSync(file).includes(BPF_ANNOTATION) ? "bpf" : "profile"),
 
   /**
-   * So that no container writes to its program (CVE-2019-5736), crun starts itself again from a read-only mount of it, and is linked twice: 2 ms.
-   * It does not when it finds itself on one, which its environment must confirm. It refuses to work on a hybrid machine while the v2 root
-   * lists any controller, so that list reads empty.
+   * crun protects its program from containers (CVE-2019-5736): it executes itself a second time from a read-only mount, which takes 2 ms. It does
+   * not when its program is on a read-only mount already and its environment (`env`) says so: hence the first two mounts. On a hybrid machine crun
+   * refuses to work while the v2 root lists any controller: the third mount makes that list empty.
    */
   addMounts(program, { file, controllersFile }) {
     program.call("mount", [file, file, null, MS.BIND, null], file);

@@ -18,16 +18,16 @@ export interface DialectMounts {
 /** Where one OCI runtime differs from another; everything else is `OciRuntime`. */
 export interface Dialect {
   readonly name: RuntimeName;
-  /** Options before `create` that make it leave cgroups alone: they are ours. */
+  /** Options before `create` that make the runtime leave cgroups alone: the driver makes them. */
   readonly options: readonly string[];
   /** Its environment, beside PATH. */
   readonly env: Readonly<Record<string, string>>;
-  /** In what `--version` prints: filters of system calls are built in. One built without them may start a sandbox with none, and say nothing. */
+  /** Matches the output of `--version` of a runtime with seccomp. One built without it may silently start a sandbox that has no filter. */
   readonly filters: RegExp;
   /** How the program `file` takes the filter of system calls. */
   seccompForm(file: string): SeccompForm;
   /** Mounts that the runtime, and it alone, finds in the machine's own tree. */
   addMounts(program: ChildProgram, mounts: DialectMounts): void;
-  /** Lets the waiting init go on. `isAlive` tells whether it still waits. Fails with ENXIO when it is gone. */
+  /** Lets the waiting init go on. `isAlive` says whether that init still lives. Fails with ENXIO when it has ended. */
   start(fifo: string, isAlive: () => boolean, clock: Clock): Promise<void>;
 }

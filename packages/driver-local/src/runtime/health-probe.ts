@@ -10,7 +10,7 @@ const EINPROGRESS = -115;
 const MSG_NOSIGNAL = 0x4000;
 const LOOK_MS = 1;
 const LONGEST_LOOK_MS = 20;
-/** The kernel inside answers at once, whatever the agent does; a first packet that got lost would be sent again after a second. */
+/** The kernel accepts a connection at once, whatever the agent does; a lost first packet would be sent again after a second. */
 const CONNECT_MS = 20;
 /** For the agent's own part, on a busy machine. */
 const ANSWER_MS = 1_000;
@@ -22,7 +22,7 @@ const HEALTHY = /^HTTP\/1\.[01] 204 /;
  */
 export async function isHealthy(host: string, port: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
   const fd = syscall("socket", [AF_INET, SOCK_STREAM_NONBLOCK_CLOEXEC, 0]);
-  /** False when it does not come in time. */
+  /** False when the events do not come in time. */
   const until = async (events: number, timeoutMs: number): Promise<boolean> => {
     const deadline = clock.monotonic() + timeoutMs;
     for (let pause = LOOK_MS; !isReady(fd, events); pause = Math.min(pause * 1.2, LONGEST_LOOK_MS)) {
@@ -36,10 +36,10 @@ export async function isHealthy(host: string, port: number, clock: Clock, signal
     if (started < 0 && started !== EINPROGRESS) return false;
     if (!(await until(POLLOUT, CONNECT_MS))) return false;
     const request = new TextEncoder().encode(`GET /health HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: close\r\n\r\n`);
-    // Fails with what became of the connection, ECONNREFUSED mostly.
+    // Fails with the error of the connection, mostly ECONNREFUSED.
     if (trySyscall("sendto", fd, request, request.byteLength, MSG_NOSIGNAL, null, 0) !== request.byteLength) return false;
     if (!(await until(POLLIN, ANSWER_MS))) return false;
-    // The first bytes tell; a hostile agent may send what it likes after them.
+    // The first bytes are enough; a hostile agent may send anything after them.
     const answer = new Uint8Array(64);
     const length = trySyscall("recvfrom", fd, answer, answer.byteLength, 0, null, null);
     return length > 0 && length !== EAGAIN && HEALTHY.test(new TextDecoder().decode(answer.subarray(0, length)));

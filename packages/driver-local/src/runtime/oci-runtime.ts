@@ -8,7 +8,7 @@ import { hasErrno } from "../sys/libc.ts";
 import type { ChosenRuntime } from "./choose.ts";
 import type { Dialect, RuntimeName } from "./dialect.ts";
 
-/** A runtime takes a fraction of a second; on a machine that is very busy, some. */
+/** A runtime takes a fraction of a second; on a very busy machine, a few seconds. */
 const CREATE_MS = 30_000;
 /** Enough of the runtime's log for a sentence. */
 const LOG_BYTES = 2_000;
@@ -29,7 +29,7 @@ export interface CreateOptions {
   readonly input: string;
 }
 
-/** An OCI runtime as the maker and starter of sandboxes, nothing else: what follows goes through the kernel. */
+/** An OCI runtime, which only makes and starts sandboxes: everything after that goes through the kernel. */
 export class OciRuntime {
   private readonly dialect: Dialect;
   private readonly file: string;
@@ -73,7 +73,7 @@ export class OciRuntime {
     const { child } = options;
     const code = await (child ? child.goOn(program, top, CREATE_MS) : this.forkServer.run(program, { cgroup: top, limitMs: CREATE_MS }));
     if (code !== 0) throw failure("create", code, logFile);
-    // From memory (`mountRuntimeState`): a thread to wait for it takes more.
+    // Read synchronously: the file is in memory (`mountRuntimeState`), and a thread that reads it would take longer.
     return Number(readFileSync(pidFile, "utf8"));
   }
 
@@ -83,12 +83,13 @@ export class OciRuntime {
   }
 
   /**
-   * Starts the container, by its fifo, as the runtime's own `start` would. Fails with ENXIO when its init is gone, which `isAlive` tells.
+   * Starts the container through its fifo, as the runtime's own `start` would. Fails with ENXIO when its init has ended; `isAlive` says whether
+   * it lives.
    */
   async start(id: string, isAlive: () => boolean): Promise<void> {
     const fifo = this.fifo(id);
     await this.dialect.start(fifo, isAlive, this.clock);
-    // Afterwards: a start that a crash cut short is seen as not done.
+    // Removed last: a start that a crash cut short counts as not done.
     unlinkSync(fifo);
   }
 
@@ -120,11 +121,11 @@ function failure(verb: string, code: number, logFile: string): AppError {
   } catch (error) {
     if (!hasErrno(error, "ENOENT")) throw error;
   }
-  // Its log is all that the runtime says; these are the C library's texts for what the machine lacks at the moment.
+  // The runtime reports errors only as text in its log; these are the C library's texts for what the machine lacks at the moment.
   const isTransient = /Resource temporarily unavailable|Cannot allocate memory|Too many open files|No space left on device/.test(log);
   return new AppError(
     isTransient ? "resource_exhausted" : "internal",
-    `The runtime failed to ${verb} the sandbox (exit code ${code}): ${log || "it said nothing"}`,
+    `The runtime failed to ${verb} the sandbox (exit code ${code}): ${log || "its log is empty"}`,
     {
       reason: `runtime_${verb}_failed`,
     },

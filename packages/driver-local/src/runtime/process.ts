@@ -10,6 +10,7 @@ export function bootId(): string {
   return ownBootId;
 }
 
+/** The identity of a process that exists now; undefined when there is none with this pid. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const startTicks = processStat(pid)?.startTicks;
   return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() };
@@ -25,7 +26,7 @@ export function openProcess(identity: ProcessIdentity): number | undefined {
     if (hasErrno(error, "ESRCH", "EINVAL")) return undefined;
     throw error;
   }
-  // The descriptor first, then the check: from here on it cannot come to mean another process.
+  // Opened first, checked then: an open pidfd never refers to another process.
   if (processStat(identity.pid)?.startTicks === identity.startTicks && !pidfdEnded(pidfd)) return pidfd;
   close(pidfd);
   return undefined;

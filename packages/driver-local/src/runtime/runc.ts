@@ -9,8 +9,8 @@ const LOOK_MS = 1;
 const LONGEST_LOOK_MS = 10;
 
 /**
- * runc, for machines where crun is missing or does not work. It has no switch for "no cgroups", but one (`--rootless`) that makes it
- * go on where it may not write them: so it gets cgroups that are read-only, but for the sandbox's own, which the sandbox will see.
+ * runc, for machines where crun is missing or does not work. It has no option for "no cgroups", but with `--rootless` it goes on when it may not
+ * write them: so all cgroups are mounted read-only, except the sandbox's own, which will be visible inside the sandbox.
  */
 export const runc: Dialect = {
   name: "runc",
@@ -30,12 +30,12 @@ export const runc: Dialect = {
     program.call("mount_setattr", [AT_FDCWD, cgroup, 0, opened, opened.byteLength], `${cgroup} writable`);
   },
 
-  /** What `runc start` does, without its 6 ms: the waiting init opens the fifo as soon as somebody reads, and writes a byte. */
+  /** What `runc start` does, without its 6 ms: the waiting init opens the fifo as soon as it has a reader, and writes a byte. */
   async start(fifo, isAlive, clock) {
     const fd = open(fifo, O.RDONLY | O.NONBLOCK);
     try {
       for (let pause = LOOK_MS; !hasRead(fd); pause = Math.min(pause * 1.5, LONGEST_LOOK_MS)) {
-        // No reader may leave before the byte is there: init's write would fail, and init with it.
+        // The reader must not close the fifo before the byte is there: init's write would fail, and init would end.
         if (!isAlive()) throw new KernelError(`start by ${fifo}`, ENXIO);
         await clock.sleep(pause);
       }
@@ -45,7 +45,7 @@ export const runc: Dialect = {
   },
 };
 
-/** True once the byte has come. No writer yet reads as an end of file, one that has not written as EAGAIN. */
+/** True once the byte was read. While there is no writer, `read` returns an end of file; before the writer has written, EAGAIN. */
 function hasRead(fd: number): boolean {
   return trySyscall("read", fd, new Uint8Array(8), 8) > 0;
 }

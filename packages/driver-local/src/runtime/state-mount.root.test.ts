@@ -14,7 +14,7 @@ afterAll(() => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-test("it is in memory, root's alone, and mounted once", () => {
+test("the runtime's state is in memory, readable by root alone, and mounted once", () => {
   mountRuntimeState(dataDir);
   writeFileSync(join(path, "kept"), "");
   mountRuntimeState(dataDir);
@@ -26,7 +26,7 @@ test("it is in memory, root's alone, and mounted once", () => {
   expect(isMountPoint(path)).toBe(false);
 });
 
-test("what an earlier version has left in its place goes", () => {
+test("what an earlier version has left in its place is removed", () => {
   mkdirSync(join(path, "boxyard-i0"), { recursive: true });
   mountRuntimeState(dataDir);
   unmountRuntimeState(dataDir);

@@ -6,13 +6,16 @@ import { isMountPoint } from "../sys/mount-points.ts";
 const OPTIONS = "mode=700,size=1g";
 
 /**
- * Where the runtimes of a data directory have what ends with the boot anyway: bundles and their own state. A file system in memory, because a
- * create makes eight files and more there that the removal takes away again, and ext4 looks at each number of a file removed in the last minutes before
- * it takes a free one: with sandboxes coming and going that was a third of crun's CPU.
+ * Where the runtimes of a data directory keep what ends with the boot: bundles and their own state. It is a file system in memory, because a create
+ * makes eight or more files there, which the removal deletes again. ext4 skips, one by one, the inode numbers of files deleted in the last minutes
+ * when it makes a file: with many creates and removals that took a third of crun's CPU time.
  */
 export const runtimeStateIn = (dataDir: string): string => `${dataDir}/run/runtime`;
 
-/** Repeatable. What lies in its place is of an earlier version, and of no use: the runtime is not asked about a sandbox that has started. */
+/**
+ * Mounts it. Repeatable. Removes what an earlier version has left in its place: nothing needs it, because the runtime is not asked about a sandbox
+ * that has started.
+ */
 export function mountRuntimeState(dataDir: string): void {
   const path = runtimeStateIn(dataDir);
   if (isMountPoint(path)) return;
@@ -21,7 +24,7 @@ export function mountRuntimeState(dataDir: string): void {
   mount("tmpfs", path, "tmpfs", MS.NOSUID | MS.NODEV | MS.NOEXEC, OPTIONS);
 }
 
-/** Repeatable. */
+/** Unmounts it. Repeatable. */
 export function unmountRuntimeState(dataDir: string): void {
   const path = runtimeStateIn(dataDir);
   if (isMountPoint(path)) umount2(path);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
 import { runtimeStateIn } from "../runtime/state-mount.ts";
 
-/** Where this driver keeps things below the data directory. The only place that spells these names. */
+/** Paths of this driver's files below the data directory. No other file spells these names. */
 export class DataPaths {
   readonly root: string;
 
@@ -43,16 +43,17 @@ export class DataPaths {
     return join(this.runtime, id);
   }
 
-  /** Begin of the names of what CRIU has found out about a kernel. */
+  /** Prefix of the files that hold what CRIU has found out about a kernel. */
   get criuFacts(): string {
     return join(this.root, "run", "criu-facts");
   }
 
+  /** The script that CRIU runs at each moment (`MOMENT_SCRIPT`). */
   get criuScript(): string {
     return join(this.root, "run", "criu-moment");
   }
 
-  /** An empty directory; while a sandbox is made, its layers are mounted here, in a mount namespace that nobody else sees. */
+  /** An empty directory; while a sandbox is made, its layers are mounted here, in a mount namespace that no other process sees. */
   get layersMount(): string {
     return join(this.root, "run", "layers");
   }

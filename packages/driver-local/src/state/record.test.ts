@@ -24,7 +24,7 @@ const record: LocalSandboxRecord = {
   process: { pid: 5, startTicks: 6, bootId: "x" },
 };
 
-test("is read as it was written, and nothing else is left in the directory", async () => {
+test("a record is read as it was written, and nothing else is left in the directory", async () => {
   const path = join(directory, "state.json");
   await writeRecord(path, record);
   await writeRecord(path, { ...record, ending: "killed" });
@@ -32,7 +32,7 @@ test("is read as it was written, and nothing else is left in the directory", asy
   expect(readdirSync(directory).sort()).toEqual(["state.copy.json", "state.json"]);
 });
 
-test("is not taken for one when it is missing, torn, of another version or not ours", () => {
+test("a file that is missing, torn, of another version or of another form is no record", () => {
   const path = join(directory, "bad.json");
   expect(readRecord(join(directory, "none"))).toBeUndefined();
   const bad = ["", "{", "null", "[]", JSON.stringify(record).slice(0, -9)];
@@ -53,7 +53,7 @@ describe("a damaged file", () => {
   const damages: [string, (file: string) => void][] = [
     ["is torn", (file) => writeFileSync(file, readFileSync(file, "utf8").slice(0, 100))],
     ["is empty", (file) => writeFileSync(file, "")],
-    ["says another thing", (file) => writeFileSync(file, readFileSync(file, "utf8").replace('"pid":5', '"pid":6'))],
+    ["has other content", (file) => writeFileSync(file, readFileSync(file, "utf8").replace('"pid":5', '"pid":6'))],
     ["is gone", (file) => rmSync(file)],
     [
       "is a directory",
@@ -71,7 +71,7 @@ describe("a damaged file", () => {
     ],
   ];
   test.each(damages)(
-    "that %s costs nothing while the other is whole; both together give no record; it is written anew",
+    "that %s is harmless while the other is whole; when both are damaged there is no record; both can be written anew",
     async (_, damage) => {
       for (const file of [path(), copyOf(path())]) {
         damage(file);

@@ -6,7 +6,7 @@ import type { EgressPolicy, EndReason, KeptSpec, ResourceLimits, Restrictions } 
 import type { NetworkLease } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
 
-/** PID 1 of a sandbox as the machine sees it. The start time makes it one process for ever: numbers are used again. */
+/** PID 1 of a sandbox as the machine sees it. Pids are used again, so the start time and the boot are part of it. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Field 22 of /proc/<pid>/stat. */
@@ -15,18 +15,18 @@ export interface ProcessIdentity {
   readonly bootId: string;
 }
 
-/** What state.json of a sandbox holds: all that `recover` and `destroy` need. Written before the deeds it describes. */
+/** What state.json of a sandbox holds: all that `recover` and `destroy` need. Written before the action that it describes. */
 export interface LocalSandboxRecord {
   readonly version: 1;
   readonly sandboxId: SandboxId;
   readonly incarnation: number;
   /** First id of the sandbox's range on this machine. */
   readonly uidBase: number;
-  /** First id of the range that owners on its volume are of, where that is another one: it began as a copy of another sandbox's disk. */
+  /** First id of the range of the owners on its volume, where it is not `uidBase`: the volume began as a copy of another sandbox's disk. */
   readonly diskUidBase?: number;
-  /** What it calls itself. Records of earlier versions lack it. */
+  /** Host name of the sandbox. Records of earlier versions lack it. */
   readonly hostname?: string;
-  /** A snapshot with memory that its start goes on from; gone once it has. */
+  /** Id of the snapshot with memory that `start` restores; removed from the record after that. */
   readonly startsFrom?: string;
   readonly resources: ResourceLimits;
   readonly network: EgressPolicy;
@@ -40,11 +40,11 @@ export interface LocalSandboxRecord {
   readonly lease: NetworkLease;
   /** Set once the runtime has made the sandbox. */
   readonly process?: ProcessIdentity;
-  /** Bytes on its disk that the kernel charges to a volume that is gone: it was reset to a kept one. */
+  /** Bytes on its disk that the kernel charges to another volume, because the disk was made from a kept one. */
   readonly diskBaseBytes?: number;
-  /** What its volume may hold, where that is less than `resources` say: what it began with counts too. */
+  /** What its volume may hold, where that is less than `resources.diskBytes`: what the volume began with counts too. */
   readonly diskQuotaBytes?: number;
-  /** Why the sandbox will have ended, known before it does: set when we are told to end it. */
+  /** Why the sandbox ends, when the driver was told to end it; written before it ends. */
   readonly ending?: EndReason;
 }
 
@@ -66,9 +66,9 @@ export function keptSpecOf(record: LocalSandboxRecord): KeptSpec {
 
 let writes = 0;
 
-/** Writes a file so that a reader, or a crash, sees the old text or the new one. One that cannot be written leaves nothing beside it. */
+/** Writes a file so that a reader, also after a crash, sees the old text or the new one. A write that fails leaves no temporary file. */
 export async function writeAtomically(path: string, text: string, mode = 0o600): Promise<void> {
-  // Two may be writing the same file.
+  // Two calls may write the same file at a time.
   const temporary = `${path}.${++writes}.new`;
   try {
     await writeFile(temporary, text, { mode });
@@ -79,10 +79,10 @@ export async function writeAtomically(path: string, text: string, mode = 0o600):
   }
 }
 
-/** The second copy of a record. A disk, or a person, damages one file: a sandbox must not end for that. */
+/** Path of a record's copy: a sandbox must not be lost when one file is damaged. */
 export const copyOf = (path: string): string => path.replace(/\.json$/, ".copy.json");
 
-/** Writes the record and its copy, each with a checksum. What stands in their place and can't be written over is moved aside. */
+/** Writes the record and its copy, each with a checksum. What is in their place and cannot be replaced (a directory) is moved aside. */
 export async function writeRecord(path: string, record: LocalSandboxRecord): Promise<void> {
   const body = JSON.stringify(record);
   const text = `${JSON.stringify({ ...record, checksum: checksumOf(body) })}\n`;
@@ -102,9 +102,9 @@ async function writeOver(path: string, text: string): Promise<void> {
 const checksumOf = (body: string): string => createHash("sha256").update(body).digest("hex");
 
 /**
- * The record at `path`, or its copy's when that one is damaged or can't be read; undefined when neither is whole (a machine that lost power,
- * an older version). One sandbox's bad file is that sandbox's problem. It throws only what says nothing of the file: that this process, or the
- * machine, has no descriptor or memory for the moment. To take a sandbox for lost then would end it.
+ * The record at `path`, or the one in its copy when the first is damaged or cannot be read; undefined when neither is whole (a machine that lost
+ * power, an older version): a bad file of one sandbox must not stop the others. Throws only errors that say nothing about the file: the process or
+ * the machine has no free descriptor or memory at the moment. A sandbox must not be taken for lost, and ended, because of that.
  */
 export function readRecord(path: string): LocalSandboxRecord | undefined {
   return readOne(path) ?? readOne(copyOf(path));

@@ -2,9 +2,9 @@ import { CONDITIONS, type ConditionalCall, ENOSYS, EPERM, type Verdict } from ".
 import { type Arch, SYSCALLS } from "./syscalls.ts";
 
 /**
- * The policy as a program of the kernel's (classic BPF, seccomp(2)). Compiled here once, because crun's library takes 1 ms of every create
- * for it and makes a chain of comparisons; this is a tree, which the kernel attaches sooner too. It compares the lower half of an argument,
- * which is what the kernel reads: nothing gets by with bits above.
+ * The policy as a program for the kernel (classic BPF, seccomp(2)). It is compiled here once, because crun's library takes 1 ms of every create to
+ * compile it, into a chain of comparisons; this program is a tree, which the kernel also attaches faster. It compares the lower half of an argument,
+ * which is what the kernel reads: a caller cannot bypass a test by the upper bits.
  */
 
 /** One instruction: struct sock_filter. */
@@ -27,19 +27,19 @@ const ARCH_AT = 4;
 const ARGUMENTS_AT = 16;
 /** On x86-64, calls with this bit are of another ABI (x32). */
 const X32_BIT = 0x4000_0000;
-/** An instruction jumps so far by condition. */
+/** The most instructions that a conditional jump can skip. */
 const FAR = 255;
 
 const make = (code: number, k: number, jumpTrue = 0, jumpFalse = 0): Instruction => ({ code, jumpTrue, jumpFalse, k: k >>> 0 });
 const end = (verdict: Verdict): Instruction => make(OP.end, verdict === "allow" ? RETURN.allow : RETURN.errno | verdict.errno);
 
-/** What holds from one number of a call up to the next segment's. */
+/** The instructions for the call numbers from `from` up to the next segment's. */
 interface Segment {
   readonly from: number;
   readonly body: readonly Instruction[];
 }
 
-/** The tests one after another; arguments that fail one go on to the next clause. */
+/** The tests of each clause one after another; arguments that fail a test go on to the next clause. */
 function conditionBody({ clauses, otherwise }: ConditionalCall): Instruction[] {
   const body: Instruction[] = [];
   for (const { verdict, tests } of clauses) {
@@ -47,7 +47,7 @@ function conditionBody({ clauses, otherwise }: ConditionalCall): Instruction[] {
     let clause: Instruction[] = [end(verdict)];
     for (const { index, mask, values } of [...tests].reverse()) {
       const load = [make(OP.load, ARGUMENTS_AT + 8 * index), ...(mask === undefined ? [] : [make(OP.and, mask)])];
-      // Any of the values goes over the rest and the jump that leaves the clause.
+      // A value that matches skips the other comparisons and the jump that leaves the clause.
       const compare = values.map((value, at) => make(OP.equal, value, values.length - at, 0));
       clause = [...load, ...compare, make(OP.jump, clause.length), ...clause];
     }
@@ -78,7 +78,7 @@ function segments(arch: Arch): Segment[] {
   return all;
 }
 
-/** The number of the call is loaded; finds its segment by halves. */
+/** Finds the segment of the call number, which is loaded, by binary search. */
 function tree(all: readonly Segment[]): Instruction[] {
   const [only, ...more] = all;
   if (only === undefined) throw new Error("a filter of no calls");

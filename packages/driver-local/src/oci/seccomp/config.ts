@@ -14,7 +14,7 @@ export interface SeccompConfig {
 /** crun's name for a filter that is compiled already. It is called experimental there: see `crun.ts`. */
 export const BPF_ANNOTATION = "run.oci.seccomp_bpf_data";
 
-/** What a crun makes of a filter that it does not know: everything refused, so that nothing starts rather than starting without one. */
+/** The profile for a crun that ignores the annotation: it refuses every call, so that no sandbox starts without a filter. */
 const CLOSED = { defaultAction: "SCMP_ACT_KILL" } as const;
 
 export function seccompConfig(form: SeccompForm, arch: Arch = process.arch === "arm64" ? "arm64" : "x64"): SeccompConfig {

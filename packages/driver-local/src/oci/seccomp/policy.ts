@@ -1,6 +1,6 @@
 /**
- * What a sandbox may ask the kernel for. Written as lists of what is allowed, so that nothing new slips through; what confines a sandbox is
- * its user namespace, and this closes doors of the kernel that have let people out of one, or that count on the whole machine.
+ * The system calls that a sandbox may make. Written as lists of what is allowed, so that new calls are refused. What confines a sandbox is its user
+ * namespace; the lists also refuse calls with a history of escapes from one, and calls that use up what the whole machine has once.
  *
  * Numbers are those of <linux/*.h>, the same on every processor we run on.
  */
@@ -49,8 +49,8 @@ const socketType = (...values: number[]): ArgumentTest => ({ index: 1, mask: SOC
 const INET_PROTOCOLS = [0, 1, 6, 17, 58];
 const INET_MODULES = [33, 115, 132, 136, 262];
 /**
- * ROUTE, SOCK_DIAG, KOBJECT_UEVENT, GENERIC: to look at links and sockets. What waits in a netlink socket is on nobody's account; on
- * USERSOCK anybody may fill one. A program that finds no AUDIT (sudo, PAM) goes on without.
+ * ROUTE, SOCK_DIAG, KOBJECT_UEVENT, GENERIC: to look at links and sockets. What waits in a netlink socket is charged to no cgroup; with USERSOCK
+ * any program may fill one. A program that finds no AUDIT (sudo, PAM) goes on without it.
  */
 const NETLINK_PROTOCOLS = [0, 4, 15, 16];
 /** USERSOCK, XFRM, SELINUX, AUDIT, FIB_LOOKUP, CONNECTOR, NETFILTER, RDMA, CRYPTO. */
@@ -71,7 +71,7 @@ const socket: ConditionalCall = {
 };
 
 const SOL = { IP: 0, SOCKET: 1, TCP: 6, UDP: 17, IPV6: 41, ICMPV6: 58, UDPLITE: 136, RAW: 255, PACKET: 263, NETLINK: 270, MPTCP: 284 };
-/** Buffers keep the default size (`net.core.[rw]mem_default`): on cgroup v1, and for netlink and packets anywhere, nobody's account holds them. */
+/** Buffers keep the default size (`net.core.[rw]mem_default`): on cgroup v1, and for netlink and packets everywhere, they are charged to no cgroup. */
 const BUFFER_SIZES = [7, 8];
 const FORCED_BUFFER_SIZES = [32, 33];
 /** Filters of the sandbox's own, as for `seccomp`: the machine has one budget for compiled ones, without which no sandbox can be made. */
@@ -87,7 +87,7 @@ const FLOW_LABELS = 32;
 const IPV6_OPTIONS = Array.from({ length: 80 }, (_, i) => i + 1).filter((option) => option !== FLOW_LABELS);
 /** Membership, auxiliary data, original device. */
 const PACKET_OPTIONS = [1, 2, 8, 9];
-/** RX_RING, VERSION, TX_RING, FANOUT, TX_HAS_OFF: rings are memory on nobody's account. */
+/** RX_RING, VERSION, TX_RING, FANOUT, TX_HAS_OFF: rings are memory that is charged to no cgroup. */
 const PACKET_RINGS = [5, 10, 13, 18, 19];
 /** Asks whether there are rings. */
 const PACKET_HDRLEN = 11;
@@ -100,11 +100,11 @@ const setsockopt: ConditionalCall = {
     allow(is(1, SOL.TCP), is(2, ...TCP_OPTIONS)),
     allow(is(1, SOL.PACKET), is(2, ...PACKET_OPTIONS)),
     allow(is(1, SOL.SOCKET), is(2, ...SOCKET_OPTIONS)),
-    // Done as far as the caller can tell: the kernel too takes any size and gives what it likes.
+    // Reported as done: the kernel, too, accepts any size and sets another.
     refuse(0, is(1, SOL.SOCKET), is(2, ...BUFFER_SIZES)),
     refuse(EPERM, is(1, SOL.SOCKET), is(2, ...FORCED_BUFFER_SIZES)),
     refuse(ENOPROTOOPT, is(1, SOL.SOCKET), is(2, ...SOCKET_FILTERS)),
-    // Programs take it for a kernel without rings, and read packet by packet.
+    // Programs then assume a kernel without rings, and read packet by packet.
     refuse(ENOPROTOOPT, is(1, SOL.PACKET), is(2, ...PACKET_RINGS)),
   ],
   otherwise: ENOPROTOOPT,
@@ -121,7 +121,7 @@ const getsockopt: ConditionalCall = {
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. `clone3` hides its flags: `user.max_user_namespaces` closes that one. */
 const NAMESPACE_FLAGS = 0x7e02_0000;
-/** The native one, PER_LINUX32, UNAME26, both, ADDR_NO_RANDOMIZE (debuggers), and the question which one it is. */
+/** The native one, PER_LINUX32, UNAME26, both, ADDR_NO_RANDOMIZE (debuggers), and the query of the current one. */
 const PERSONALITIES = [0, 0x8, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
 /**
  * Signal of the parent's death, dumpable, capabilities, name, seccomp's state, securebits, timer slack, memory layout, subreaper, no new
@@ -134,16 +134,16 @@ const PRCTLS = [
 /** PR_SET_PTRACER, PR_SET_VMA. */
 const NAMED_PRCTLS = [0x5961_6d61, 0x5356_4d41];
 /**
- * Flags, duplicates, locks of a process, owners and signals; leases, notices, questions, locks to cancel, pipes, seals, hints of use. The most
+ * Flags, duplicates, locks of a process, owners and signals; leases, notifications, queries, locks to cancel, pipes, seals, hints of use. The most
  * frequent first.
  */
 const FCNTLS = [
   3, 4, 1, 2, 0, 1030, 6, 7, 5, 8, 9, 10, 11, 15, 16, 17, 1024, 1025, 1026, 1027, 1028, 1029, 1031, 1032, 1033, 1034, 1035, 1036, 1037,
   1038,
 ];
-/** GETLK, SETLK and SETLKW of an open file: no account holds locks, and these name no process, so that nobody could tell whose they are. */
+/** GETLK, SETLK and SETLKW of an open file: locks are charged to no cgroup, and these name no process, so their owner cannot be found. */
 const OPEN_FILE_LOCKS = [36, 37, 38];
-/** Strict mode, and the questions what there is. Not among them: a filter. */
+/** Strict mode, and queries of what the kernel supports. Not among them: a filter. */
 const SECCOMP_OPERATIONS = [0, 2, 3];
 
 export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {

@@ -2,8 +2,8 @@ import { type Clause, CONDITIONS, type ConditionalCall, ENOSYS, EPERM, type Verd
 import { type Arch, SYSCALLS } from "./syscalls.ts";
 
 /**
- * The policy as the OCI runtime specification has it, for runtimes that compile it themselves. Where no clause of a call holds, it answers
- * ENOSYS for every call, since the format knows one default.
+ * The policy in the form of the OCI runtime specification, for runtimes that compile it themselves. Where no clause of a call holds, the call
+ * returns ENOSYS, because the format has one default for all calls.
  */
 export interface SeccompProfile {
   readonly defaultAction: "SCMP_ACT_ERRNO";

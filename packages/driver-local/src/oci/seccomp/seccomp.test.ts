@@ -5,7 +5,7 @@ import { type Arch, SYSCALLS } from "./syscalls.ts";
 
 const ENOSYS = 38;
 
-/** Runs a filter as the kernel would; the arguments' upper halves are whatever a caller puts there. Gives `allow`, `kill` or an errno. */
+/** Runs a filter as the kernel would, with 64-bit arguments. Returns `allow`, `kill` or an errno. */
 function run(program: readonly Instruction[], arch: number, number: number, args: readonly number[] = []): "allow" | "kill" | number {
   const data = new DataView(new ArrayBuffer(64));
   data.setUint32(0, number, true);
@@ -25,7 +25,7 @@ function run(program: readonly Instruction[], arch: number, number: number, args
   throw new Error("the filter has no end");
 }
 
-/** What a runtime's library makes of the profile: the rules that hold, all of which must agree. */
+/** The verdict of a runtime's library on the profile: of the rules that hold, all of which must agree. */
 function ask(arch: Arch, name: string, args: readonly number[]): "allow" | number {
   const profile = seccompProfile(arch);
   const found = profile.syscalls.filter(
@@ -66,7 +66,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     for (const { name, [arch]: number } of SYSCALLS.refused) if (number !== undefined) expect([name, call(name)]).toEqual([name, 1]);
   });
 
-  test("a call that stands in no table does not exist: asynchronous I/O, io_uring, and what the kernel has yet to get", () => {
+  test("a call in no table does not exist: asynchronous I/O, io_uring, and calls of future kernels", () => {
     const known = new Set(Object.values(SYSCALLS).flatMap((calls) => calls.flatMap((entry) => entry[arch] ?? [])));
     for (let number = 0; number < 1_000; number++) {
       if (!known.has(number)) expect([number, run(program, AUDIT_ARCH[arch], number)]).toEqual([number, ENOSYS]);
@@ -106,7 +106,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     expect(call("personality", 0xffff_ffff)).toBe("allow");
   });
 
-  test("socket options: sizes are passed over, filters and rings refused, the rest allowed", () => {
+  test("socket options: buffer sizes are ignored, filters and rings refused, the rest allowed", () => {
     for (const option of [7, 8]) expect(call("setsockopt", 3, 1, option)).toBe(0);
     for (const option of [32, 33]) expect(call("setsockopt", 3, 1, option)).toBe(1);
     for (const option of [26, 50, 51, 52]) expect(call("setsockopt", 3, 1, option)).toBe(92);

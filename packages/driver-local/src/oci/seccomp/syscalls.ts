@@ -3,7 +3,7 @@
  * kernel's tables (asm/unistd_64.h, asm-generic/unistd.h): a number, once given, never changes.
  */
 
-/** What ordinary programs call. Whatever stands in no list here does not exist for a sandbox, calls that are yet to be invented too. */
+/** What ordinary programs call. A call in none of these lists does not exist for a sandbox (ENOSYS); neither does a call of a future kernel. */
 const ALLOWED = `
   accept:43:202 accept4:288:242 access:21: alarm:37: arch_prctl:158: bind:49:200 brk:12:214 capget:125:90 capset:126:91 chdir:80:49
   chmod:90: chown:92: chroot:161:51 clock_getres:229:114 clock_gettime:228:113 clock_nanosleep:230:115 clone3:435:435 close:3:57
@@ -46,7 +46,7 @@ const ALLOWED = `
 
 /**
  * Refused with EPERM, as the kernel itself would refuse most of them: programs know that they need privileges. Subsystems with a record of
- * escapes; modules, kernels, power; mounts and namespaces; the machine's clock, accounting, quota, swap, log, ports; calls of the past.
+ * escapes; modules, kernels, power; mounts and namespaces; the machine's clock, accounting, quota, swap, log, ports; obsolete calls.
  */
 const REFUSED = `
   bpf:321:280 perf_event_open:298:241 userfaultfd:323:282 add_key:248:217 keyctl:250:219 request_key:249:218 fanotify_init:300:262
@@ -58,7 +58,7 @@ const REFUSED = `
   vhangup:153:58 _sysctl:156: nfsservctl:180:42 sysfs:139: uselib:134: ustat:136: modify_ldt:154:
 `;
 
-/** Allowed by what they are asked for: `policy.ts`. */
+/** Allowed or refused by their arguments: `policy.ts`. */
 const CONDITIONAL = `
   socket:41:198 socketpair:53:199 setsockopt:54:208 getsockopt:55:209 personality:135:92 clone:56:220 prctl:157:167 seccomp:317:277
   fcntl:72:25
