@@ -39,7 +39,7 @@ import type { ForkServer } from "./sys/fork-server/index.ts";
 const AGENT_TIMEOUT_MS = 10_000;
 const CRIU_LIMIT_MS = 30_000;
 const MAX_OPEN_FILES = 16_384;
-/** Of the memory that all sandboxes may have: for those that are paused, and what is to be free beside them. */
+/** Shares of the memory that all sandboxes may have: what paused sandboxes in memory may take, and what must stay free besides. */
 const WAKE_CACHE_SHARE = 1 / 4;
 const LEAST_FREE_SHARE = 1 / 8;
 
@@ -126,7 +126,7 @@ export function assembleDriver(
 
 const quotaOf = (record: LocalSandboxRecord | undefined): number | undefined => record && diskQuotaOf(record);
 
-/** The hierarchy of disks is used while somebody wants it, and while cgroups of ours are left in it. */
+/** The v1 hierarchy of disks is used when the operator sets a bandwidth, and while cgroups of this instance are left in it. */
 function instanceCgroups({ diskBandwidth }: LocalDriverConfig, instance: string, pool: string): InstanceCgroups {
   const disk = diskBandwidth === undefined ? undefined : { device: diskOf(pool), bytesPerSecond: diskBandwidth };
   const hierarchies = findHierarchies((point) => disk !== undefined || existsSync(join(point, `boxyard-${instance}`)));

@@ -13,15 +13,15 @@ export interface LocalDriverConfig {
   readonly maxOpenFiles?: number;
   /** Bytes a second that each sandbox may read from the disk, and that it may write (`BOXYARD_DISK_BANDWIDTH`); no bound by default. */
   readonly diskBandwidth?: number;
-  /** The sandboxes' range, where the operator set one (`BOXYARD_NETWORK`): then no other is chosen when it is taken. */
+  /** The sandboxes' address range, when the operator set one (`BOXYARD_NETWORK`): the driver then chooses no other when it is in use. */
   readonly network?: string;
   /** What all sandboxes together leave to the machine (`BOXYARD_RESERVE_*`); what is left out depends on the machine. */
   readonly reserve?: Reserve;
-  /** How long an agent may take to answer after its start; 10,000 by default. */
+  /** How long an agent may take to answer after its start, in milliseconds; 10,000 by default. */
   readonly agentTimeoutMs?: number;
   /** Paused sandboxes that may stay in memory (`BOXYARD_WAKE_CACHE_*`); none by default. */
   readonly wakeCache?: { readonly budgetBytes?: number; readonly lingerMs: number };
-  /** How long one run of CRIU may take, milliseconds, beside the time for its memory; 30,000 by default. */
+  /** How long one run of CRIU may take, in milliseconds, plus a time that grows with its memory; 30,000 by default. */
   readonly criuLimitMs?: number;
   /** Called around every step; may inject faults in tests. */
   readonly observer?: StepObserver;

@@ -34,7 +34,7 @@ describe("a create or start that is cut off", () => {
   });
   afterAll(() => machine?.dispose(), 60_000);
 
-  /** What of `id` is anywhere on the machine. */
+  /** Everything of `id` that is left on the machine. */
   const traces = (id: SandboxId): string[] => {
     const { dataDir } = machine;
     const instance = readInstance(dataDir)?.instance;
@@ -73,7 +73,7 @@ describe("a create or start that is cut off", () => {
         await machine.destroyAll();
         expect(await machine.driver.list()).toEqual([]);
         expect(traces(id)).toEqual([]);
-        // The id is free again, and everything a sandbox needs can be had.
+        // The id is free again: a sandbox can be made with it.
         const handle = await machine.boot({ ...machine.spec(), sandboxId: id });
         await machine.driver.destroy(handle);
       });
@@ -86,7 +86,7 @@ describe("a create or start that is cut off", () => {
       const pid = forkServerPid();
       machine.faults.before = (name) => {
         if (name !== step) return;
-        // Stopped, so that the order is under way when it ends.
+        // Stopped first, so that the order is under way when the fork server ends.
         process.kill(pid, "SIGSTOP");
         setTimeout(() => process.kill(pid, "SIGKILL"), 10);
       };
@@ -106,7 +106,7 @@ describe("a create or start that is cut off", () => {
     const handle = await machine.boot();
     process.kill(forkServerPid(), "SIGKILL");
     expect(await machine.driver.inspect(handle)).toMatchObject({ phase: "running" });
-    // A create that was given to the helper in the moment of its end fails, and can be tried again.
+    // A create that reaches the fork server while it ends fails, and can be tried again.
     const other = await machine.boot().catch((error: unknown) => {
       expect(error).toMatchObject({ code: "unavailable", reason: "fork_server_ended" });
       return machine.boot();
@@ -126,7 +126,7 @@ describe("a create or start that is cut off", () => {
         .create(spec, abort.signal)
         .then((handle) => machine.driver.start(handle, abort.signal))
         .catch((e: unknown) => e);
-      // The last step of a create is done before anybody looks: then it is the start that ends.
+      // The signal is checked before each step, so an abort in the last step of a create ends the start.
       expect(error).toBe(reason);
       await machine.driver.destroy({ driver: "local", sandboxId: spec.sandboxId, incarnation: 1 });
       expect([step, traces(spec.sandboxId)]).toEqual([step, []]);
@@ -135,10 +135,10 @@ describe("a create or start that is cut off", () => {
 
   for (const when of ["before", "after"] as const) {
     for (const removal of REMOVALS) {
-      /** After the last one nothing is left to be found. */
+      /** After the last removal nothing is left. */
       const isOver = when === "after" && removal === REMOVALS.at(-1);
 
-      test(`by a failure ${when} ${removal} of a removal says so and leaves what the next removal finds`, async () => {
+      test(`by a failure ${when} ${removal} of a removal is reported and leaves what the next removal finds`, async () => {
         const handle = await machine.boot();
         machine.faults[when] = (name) => {
           if (name === removal) throw new Error("injected");
@@ -165,7 +165,7 @@ describe("a create or start that is cut off", () => {
   }
 
   test("leaves the machine as before after a hundred of them, at every step and every removal", async () => {
-    await machine.driver.destroy(await machine.boot()); // What is made once and stays comes into being.
+    await machine.driver.destroy(await machine.boot()); // Makes what is made once and stays.
     await volumesReady(machine.dataDir);
     const before = takeSnapshot();
     const files = filesOf(machine.dataDir);
@@ -192,7 +192,7 @@ describe("a create or start that is cut off", () => {
   });
 });
 
-/** Volumes for the next creates are made in the background; a look at what is open should not fall into that. */
+/** Volumes for the next creates are made in the background, with open descriptors: tests that count those wait for the volumes. */
 const volumesReady = (dataDir: string) =>
   eventually("the next volumes are ready", () => readdirSync(`${dataDir}/pool/ready-volumes`).length >= 4);
 
@@ -217,7 +217,7 @@ async function dieAt(dataDir: string, when: string, step: string): Promise<Sandb
   return id as SandboxId;
 }
 
-/** Processes that are in the sandbox's cgroup; dead ones that the machine's init has yet to hear of do not count. */
+/** Processes in the sandbox's cgroup; zombies that the machine's init has not reaped do not count. */
 function processesOf(instance: string | undefined, id: SandboxId): string[] {
   return readdirSync("/proc").flatMap((pid) => {
     if (!/^\d+$/.test(pid)) return [];

@@ -14,7 +14,7 @@ afterAll(() => machine?.dispose(), 60_000);
 
 const stateOf = ({ sandboxId }: SandboxHandle) => new DataPaths(machine.dataDir).state(sandboxId);
 
-test("a sandbox whose record and copy are damaged is told from a lost one, its user ids and address are nobody else's, and it can be removed", async () => {
+test("a sandbox whose record and copy are damaged is not taken for a lost one, keeps its user ids and address, and can be removed", async () => {
   const [bad, other] = [await machine.boot(), await machine.boot()];
   const before = readRecord(stateOf(bad));
   const whole = readFileSync(stateOf(bad));
@@ -42,7 +42,7 @@ test("a sandbox whose record and copy are damaged is told from a lost one, its u
   await driver.freeze(bad);
   for (const handle of await driver.list()) await driver.destroy(handle);
   expect(await driver.list()).toEqual([]);
-  // Its user ids are given back too.
+  // Its user ids are released too.
   const { instance } = JSON.parse(readFileSync(`${machine.dataDir}/instance.json`, "utf8")) as { instance: string };
   expect(takeSnapshot().userIds.filter((line) => line.endsWith(instance))).toEqual([]);
 }, 60_000);

@@ -10,8 +10,8 @@ import type { LocalParts } from "./sandbox.ts";
 import { LocalSnapshots } from "./snapshots/local-snapshots.ts";
 
 /**
- * Sandboxes on this machine. Holds no record of them: each answer comes from the state file and the kernel, so any number of drivers
- * over one data directory, one after the other, see the same. `driver/` has the parts.
+ * The driver of sandboxes on this machine. It keeps no record of them in memory: each answer comes from the state file and the kernel, so drivers
+ * that are opened one after the other on one data directory see the same sandboxes. `driver/` has the parts.
  */
 export class LocalDriver extends DriverOfParts {
   private readonly captures: LocalSnapshots;
@@ -35,7 +35,7 @@ export class LocalDriver extends DriverOfParts {
     this.captures = snapshots;
   }
 
-  /** Undoes captures that an earlier process was killed at. Call it once, before anything else. */
+  /** Undoes captures that an earlier process did not finish. Call it once, before any other method. */
   recoverCaptures(): Promise<void> {
     return this.captures.recover();
   }

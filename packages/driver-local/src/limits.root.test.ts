@@ -14,7 +14,7 @@ interface Booted {
   readonly address: AgentAddress;
 }
 
-/** What takes all it can get ends inside, with an error a user understands, while the neighbour goes on as if nothing were. */
+/** A program that takes all it can get fails inside its sandbox, with an error that a user understands, and does not disturb the neighbour. */
 describe("limits hold", () => {
   let machine: TestMachine;
   let greedy: Booted;
@@ -137,7 +137,7 @@ describe("limits hold", () => {
     machine.diskBandwidth = 8 << 20;
     await machine.reopen();
     const { handle, address } = await boot();
-    // 16 MiB at 8 MiB a second; a bound from below, which no slow machine breaks. The kernel lets the first moments pass.
+    // 16 MiB at 8 MiB a second; a lower bound, which holds on slow machines too. The kernel does not throttle the first moments.
     for (const command of ["dd if=/dev/zero of=/root/x bs=1M count=16 oflag=direct", "dd if=/root/x of=/dev/null bs=1M iflag=direct"]) {
       const startedAt = performance.now();
       expect((await exec(address, command, { timeoutMs: 60_000 })).output).toContain("16 MiB");
@@ -145,7 +145,7 @@ describe("limits hold", () => {
     }
     await machine.driver.destroy(handle);
     machine.diskBandwidth = undefined;
-    // A server without the setting still takes away what one with it has made.
+    // A server without the setting still removes what a server with the setting has made.
     await machine.reopen();
   }, 120_000);
 });

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const networkOf = (machine: TestMachine) => readInstance(machine.dataDir)?.network ?? "";
 
-/** As if both had been set up while neither was open. */
+/** Gives the second data directory the range of the first, as if both had been set up while neither was open. */
 async function takeRangeOfFirst(): Promise<void> {
   await second.driver.release();
   const file = readInstance(second.dataDir);
@@ -27,7 +27,7 @@ async function takeRangeOfFirst(): Promise<void> {
   writeInstance(second.dataDir, { ...file, network: networkOf(first) });
 }
 
-test("a range that another server has taken is given up for a free one, while there are no sandboxes", async () => {
+test("without sandboxes, a range that another server uses is replaced by a free one", async () => {
   await takeRangeOfFirst();
   await second.reopen();
   expect(networkOf(second)).toMatch(/^\d+\.\d+\.0\.0\/16$/);
@@ -37,7 +37,7 @@ test("a range that another server has taken is given up for a free one, while th
   expect((await second.driver.inspect(handles[1] as (typeof handles)[0])).phase).toBe("running");
 }, 60_000);
 
-test("with sandboxes it is kept, and the server says what is in the way", async () => {
+test("with sandboxes, the range is kept and the open fails with network_overlap", async () => {
   await second.destroyAll();
   await takeRangeOfFirst();
   const sandbox = `${second.dataDir}/sandboxes/iaaaaaaaaaaaaaaaaaaaa`;

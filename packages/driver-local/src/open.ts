@@ -49,7 +49,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   }
 }
 
-/** Two data directories set up before either was opened may have the same range: the first to open has it, the other chooses again. */
+/** Two data directories that were set up before either was opened may have the same range: the first to open uses it, the other chooses again. */
 async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
   const { dataDir, logger, clock } = config;
   try {

@@ -2,9 +2,9 @@ import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { EgressPolicy } from "@boxyard/driver";
 
-/** The parts that the driver is wired from; each lives in a directory of its own and knows nothing of the others. */
+/** Interfaces of the parts that the driver is wired from. Each part has a directory of its own and does not import the others. */
 
-/** What a sandbox holds of the network during one incarnation. Plain data: it is kept in state.json and is enough to undo everything. */
+/** What a sandbox holds of the network during one incarnation. Plain data: it is kept in state.json, and `detach` needs nothing else. */
 export interface NetworkLease {
   readonly sandboxId: SandboxId;
   readonly incarnation: number;
@@ -21,19 +21,19 @@ export interface SandboxNetworks {
   readonly dnsAddress: string;
   /** A fresh lease: an address never in use and not just released. `resource_exhausted` when there is none. */
   allocate(sandboxId: SandboxId, incarnation: number): NetworkLease;
-  /** Makes leases of sandboxes that an earlier process made known again. */
+  /** Registers the leases of sandboxes of an earlier process, so that their addresses are not allocated again. */
   adopt(leases: readonly NetworkLease[]): void;
   /** Between create and start: link, address, routes, rules, in the network namespace of process `netnsPid`. */
   attach(lease: NetworkLease, netnsPid: number, egress: EgressPolicy): Promise<void>;
   /** Changes what an attached lease may reach, at once, for open connections too. Repeatable. */
   change(lease: NetworkLease, egress: EgressPolicy): Promise<void>;
-  /** Nothing passes any more; link and address stay, for `reconnect`. For a sandbox that is paused with its processes still there. */
+  /** Stops all traffic; link and address stay, for `reconnect`. For a sandbox that is paused while its processes stay in memory. */
   disconnect(lease: NetworkLease): void;
-  /** The lease of a later incarnation with the link and the address of a disconnected one; nothing passes yet. */
+  /** The lease of a later incarnation, with the link and the address of a disconnected one; there is no traffic before `reconnect`. */
   renew(lease: NetworkLease, incarnation: number): NetworkLease;
   /** After `renew`: opens the link again. */
   reconnect(lease: NetworkLease, egress: EgressPolicy): Promise<void>;
-  /** Takes everything of a lease away and frees its address. Repeatable, works from the lease alone. */
+  /** Removes everything that a lease has made and frees its address. Repeatable, needs the lease alone. */
   detach(lease: NetworkLease): Promise<void>;
   close(): Promise<void>;
   release(): Promise<void>;
@@ -45,7 +45,7 @@ export interface PoolRoom {
 }
 
 export interface GrowthWatch {
-  /** What a volume of this name may hold; undefined when it is nobody's. */
+  /** How many bytes the volume of this name may hold; undefined when it is no sandbox's. */
   readonly limitOf: (name: string) => number | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -72,7 +72,7 @@ export interface PoolStorage {
    * is one of this id.
    */
   createVolume(id: string, limitBytes: number, layers?: readonly string[]): Promise<string>;
-  /** Where a volume that was created lies. */
+  /** Path of a volume that exists. */
   volumePath(id: string): string;
   /** Repeatable; succeeds when there is none. */
   destroyVolume(id: string): Promise<void>;
@@ -92,7 +92,7 @@ export interface PoolStorage {
   cloneVolume(id: string, kept: string, size: CloneSize): Promise<ClonedVolume>;
   /** Makes the subvolume `parent/name`, read-only, with what the volume holds now. */
   keepVolume(id: string, parent: string, name: string): Promise<void>;
-  /** Gives a volume the content of a kept one. What a crash cuts off, another call does. */
+  /** Gives a volume the content of a kept one. Repeatable: a second call completes one that a crash cut off. */
   resetVolume(id: string, kept: string, limitBytes: number): Promise<void>;
   hasLayer(digest: string): boolean;
   layerPath(digest: string): string;

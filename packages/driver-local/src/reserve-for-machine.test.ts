@@ -23,7 +23,7 @@ test("the reserves of pool and disk are bounded on both sides, and never more th
   expect([0.5, 100, 1000].map((gib) => diskReserve(gib * GIB) / MIB)).toEqual([256, 2048, 8192]);
 });
 
-test("the pool has half of the disk's reserve ahead, from 256 MiB to 1 GiB, or what is set", () => {
+test("the pool has half of the disk's reserve ahead, from 768 MiB to 1 GiB, or what is set", () => {
   expect([2, 40, 1000].map((gib) => poolAhead(gib * GIB) / MIB)).toEqual([768, 768, 1024]);
   expect([0, 5 * MIB].map((aheadBytes) => poolAhead(GIB, { aheadBytes }))).toEqual([0, 5 * MIB]);
 });

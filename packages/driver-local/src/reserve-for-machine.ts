@@ -5,17 +5,17 @@ export interface Reserve {
   readonly memoryBytes?: number;
   /** Processes and threads. */
   readonly processes?: number;
-  /** Of the pool: growth is paused when less of it is free. */
+  /** Free space of the pool; growth is paused when less is free. */
   readonly poolBytes?: number;
-  /** Of the disk below the pool: the same. */
+  /** Free space of the disk below the pool; growth is paused when less is free. */
   readonly diskBytes?: number;
-  /** What the pool has of that disk before it needs it; 0: nothing. */
+  /** What the pool's file allocates on that disk before it is needed; 0: nothing. */
   readonly aheadBytes?: number;
 }
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** Less than this holds no sandbox. */
+/** No sandbox runs with less than these. */
 const LEAST_MEMORY = 128 * MIB;
 const LEAST_PROCESSES = 64;
 
@@ -46,7 +46,10 @@ export function diskReserve(diskBytes: number, { diskBytes: wanted }: Reserve = 
   return Math.min(wanted ?? Math.min(Math.max(diskBytes / 50, 512 * MIB), 8 * GIB), diskBytes / 2);
 }
 
-/** What the pool's file has on the disk below it beyond what it holds: a chunk for each size class of extents at least, for btrfs begins one for each. 0: nothing is allocated ahead. */
+/**
+ * Bytes that the pool's file allocates on the disk below beyond what the pool holds; 0: none. The least is a chunk for each size class of extents,
+ * because btrfs begins one for each.
+ */
 export function poolAhead(diskBytes: number, reserve: Reserve = {}): number {
   return reserve.aheadBytes ?? Math.min(Math.max(diskReserve(diskBytes, reserve) / 2, 768 * MIB), GIB);
 }

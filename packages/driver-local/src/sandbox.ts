@@ -23,12 +23,12 @@ export interface LocalParts {
   readonly paths: DataPaths;
   readonly machine: MachineFacts;
   readonly cgroups: InstanceCgroups;
-  /** Runs what the server itself cannot. */
+  /** Makes the child processes of the driver, with system calls that the server's own process must not make. */
   readonly forkServer: ForkServer;
   readonly spareChildren: SpareChildren;
   /** What all sandboxes together may take. */
   readonly limits: InstanceLimits;
-  /** Looks after the machine's memory. */
+  /** Ends sandboxes that take the machine's memory where no cgroup counts it. */
   readonly guard: Pick<MemoryGuard, "close">;
   /** What sandboxes see of their memory and processors; undefined where the kernel can't keep it up to date. */
   readonly figures: Figures | undefined;
@@ -36,15 +36,15 @@ export interface LocalParts {
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
   readonly runtime: OciRuntime;
-  /** What writes memory to disk; undefined where nothing can. */
+  /** The CRIU that writes memory to disk and restores it; undefined where none works. */
   readonly criu: Criu | undefined;
-  /** How long one run of CRIU may take, milliseconds, beside the time for its memory. */
+  /** How long one run of CRIU may take, in milliseconds, plus a time that grows with its memory. */
   readonly criuLimitMs: number;
   /** What CRIU runs at each moment (see `MOMENT_SCRIPT`). */
   readonly criuScript: string;
   /** Adds up what pauses and captures write at the same time. */
   readonly roomForMemory: RoomForMemory;
-  /** Paused sandboxes that still stand in memory. */
+  /** Paused sandboxes whose processes are still in memory. */
   readonly wakeCache: WakeCache;
   /** The guest bundle's directory. */
   readonly guestDirectory: string;
@@ -56,7 +56,7 @@ export interface LocalParts {
   readonly onUndoError: (what: string, error: unknown) => void;
 }
 
-/** What the steps of a create hand from one to the next. */
+/** What the steps of a create share. */
 export interface CreateContext {
   readonly parts: LocalParts;
   readonly spec: SandboxSpec;
@@ -64,7 +64,7 @@ export interface CreateContext {
   record: LocalSandboxRecord;
   /** Path of the sandbox's volume, once `rootfs` has made it. */
   volume: string;
-  /** What it goes on from, in place of an empty disk. */
+  /** The snapshot that it starts from; undefined: from an empty disk. */
   readonly from?: SnapshotSource | undefined;
   /** A child that is in the v1 cgroups already, once `cgroup` has found one. */
   child?: ParkedChild;

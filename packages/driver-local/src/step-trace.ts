@@ -9,10 +9,10 @@ const RUSAGE_CHILDREN = -1;
 const RUSAGE_WORDS = 18;
 
 /**
- * Where the log's level is `trace`: a line for each step of the driver, with what it took of the processors. `server` is this process,
- * `children` those that it or its fork server has waited for (the runtime above all) and the fork server, `sandbox` every process that lives in a sandbox; nobody is counted
- * twice, so the parts can be added. `tracing` is what the reading itself took, which `server` leaves out. The counters know no sandbox
- * from another: a trace is taken of one create at a time.
+ * When the log's level is `trace`: logs a line for each step of the driver, with the CPU time that it took. `server` is this process, `children`
+ * are the fork server and the ended children of both (mostly the runtime), `sandbox` is every process that lives in a sandbox. No process is
+ * counted twice, so the parts can be added. `tracing` is what the measurement itself took; `server` leaves it out. The counters do not tell
+ * sandboxes apart: trace one create at a time.
  */
 export function stepTrace(logger: Logger, cgroups: InstanceCgroups, forkServer: Pick<ForkServer, "cpuMs">): StepObserver {
   if (!logger.isLevelEnabled("trace")) return {};

@@ -29,7 +29,10 @@ const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
   ["labels take at most 4 KiB", (s) => Buffer.byteLength(JSON.stringify(s.labels)) <= MAX_LABEL_BYTES],
 ];
 
-/** A driver checks what it is asked for once more. Throws `invalid_argument`, reason `invalid_spec`, with the rule that is broken. */
+/**
+ * Checks a spec, which the server has checked already. Throws `invalid_argument`, reason `invalid_spec`, with the rule that is broken in
+ * `details.rule`; reason `too_many_layers` for an image of more layers than overlay takes.
+ */
 export function validateSpec(spec: SandboxSpec): void {
   for (const [rule, holds] of CHECKS) {
     if (!holds(spec))
@@ -42,7 +45,7 @@ export function validateSpec(spec: SandboxSpec): void {
   }
 }
 
-/** As `validateSpec`, for a change of the network. */
+/** As `validateSpec`, for a change of the network policy. */
 export function validateEgress(network: EgressPolicy): void {
   if (isEnforceable(network)) return;
   throw new AppError("invalid_argument", "Bad network: its lists can't be enforced", { reason: "invalid_spec" });
