@@ -37,7 +37,7 @@ test("uninstall without root fails and says why", async () => {
   const env = { ...readTestConfig().env, BOXYARD_DATA: platform().dataDir };
   const ended = await runProgram([...asNobody, main, "uninstall", "--yes"], { env });
   expect([ended.exitCode, ended.stdout]).toEqual([1, ""]);
-  expect(ended.stderr).toStartWith("error: only root can take this machine's network, mounts and cgroups back\n");
+  expect(ended.stderr).toStartWith("error: only root can release this machine's network, mounts and cgroups\n");
   expect((await fetch(`${platform().apiUrl}/health`)).status).toBe(200);
 }, 60_000);
 

@@ -124,7 +124,7 @@ async function run({ of, line }: HelpExample): Promise<void> {
     await terminal.shows(PROMPT, 30_000);
     await terminal.key("C-]");
     await terminal.type("d", false);
-    await terminal.shows(/comes back$/m);
+    await terminal.shows(/reconnects$/m);
     await terminal.type("clear");
   }
   await terminal.type(`${filled(line)}; echo "ended with $?"`);

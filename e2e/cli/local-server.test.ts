@@ -115,7 +115,7 @@ test("down after the address range was changed ends everything, without a stack 
   const down = await boxyard(["down", "--sandboxes"], changed);
   expect({ exitCode: down.exitCode, stdout: down.stdout, stderr: down.stderr }).toEqual({
     exitCode: 0,
-    stdout: expect.stringMatching(/^The server \(pid \d+\) has ended\.\nEvery sandbox has ended, and nothing of them is left\.\n$/),
+    stdout: expect.stringMatching(/^The server \(pid \d+\) has ended\.\nEvery sandbox has ended, and nothing is left of them\.\n$/),
     stderr: "",
   });
 }, 60_000);

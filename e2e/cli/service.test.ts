@@ -85,7 +85,7 @@ test("service install starts the server from a unit, which systemd finds in orde
       "unit     /etc/systemd/system/boxyard.service",
       expect.stringMatching(/^server {3}http:\/\/127\.0\.0\.1:\d+ \(pid \d+\)$/),
       "600",
-      "The service boxyard is removed. Sandboxes run on; `boxyard up -d` starts a server by hand.",
+      "The service boxyard is removed. Sandboxes keep running; `boxyard up -d` starts a server by hand.",
       "nothing left: ",
       `There is no service boxyard for ${config.dataDir}.`,
       "rc 4",

@@ -42,7 +42,7 @@ test("a session that was left is found again, with a full-screen program drawn a
   await terminal.shows(/^roses are red$/m);
   await terminal.key("C-]");
   await terminal.type("d", false);
-  await terminal.shows(/^detached; `boxyard shell .* --attach \d+` comes back$/m);
+  await terminal.shows(/^detached; `boxyard shell .* --attach \d+` reconnects$/m);
   await terminal.shows(/^ended with 0$/m);
   await terminal.type("clear");
   await terminal.shows(/^\$$/);

@@ -81,7 +81,7 @@ test("Ctrl-C ends the command, removes the sandbox, and says nothing", async () 
   expect([await child.exited, await new Response(child.stderr).text(), platform.sandboxes.size]).toEqual([130, "", 0]);
 });
 
-test("when nobody reads any more, the command ends too", async () => {
+test("when the reader of the output ends, the command ends too", async () => {
   const shell = `"$0" "$@" run -- yes | head -n 1; echo "\${PIPESTATUS[0]}"`;
   const child = Bun.spawn(["bash", "-c", shell, process.execPath, join(import.meta.dir, "main.ts")], {
     env: { PATH: "/usr/bin:/bin", BOXYARD_DATA: dataDir, BOXYARD_API_URL: url, BOXYARD_API_KEY: FAKE_API_KEY },
@@ -164,13 +164,13 @@ test("env prints lines that a shell reads back, and JSON", async () => {
   for (const [name, value] of Object.entries(expected)) expect(variables).toContain(`${name}=${value}`);
 });
 
-test("every command has help with an example, and completion knows it", async () => {
+test("every command has help, and completion knows it", async () => {
   const { COMMANDS } = await import("./commands/index.ts");
   const known = (await boxyard(["__complete", "--", ""])).stdout;
   for (const { name, summary } of COMMANDS.filter(({ hidden }) => !hidden)) {
     const help = await boxyard([name, "--help"]);
     expect([name, help.exitCode]).toEqual([name, 0]);
-    expect(help.stdout).toContain(`boxyard ${name}`);
+    expect(help.stdout).toStartWith(`Usage: boxyard ${name}`);
     expect(known).toContain(`${name}\t${summary}\n`);
     expect(summary.length).toBeLessThan(70);
   }
@@ -191,7 +191,7 @@ test("completion asks a running server, and says nothing when there is none", as
   expect(await boxyard(["__complete", "--", "exec", ""], local)).toEqual({ exitCode: 0, stdout: "", stderr: "" });
 });
 
-test("down --sandboxes where nothing was ever set up has nothing to do, and says so", async () => {
+test("down --sandboxes where nothing was ever set up says that there is nothing to do", async () => {
   for (const place of [dataDir, join(dataDir, "missing")])
     expect(await boxyard(["down", "--sandboxes"], { BOXYARD_DATA: place })).toEqual({
       exitCode: 0,

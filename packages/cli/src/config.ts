@@ -7,7 +7,7 @@ export interface CliConfig {
   readonly dataDir: string;
   /** Where a local server listens, as `host:port`. */
   readonly listen: string;
-  /** Set when the user chose a server; then none is set up or started here. */
+  /** Set when the user chose a server; then no server is set up or started on this machine. */
   readonly apiUrl: string | undefined;
   readonly apiKey: string | undefined;
   /** False with `NO_COLOR`, or where the output is no terminal. */
@@ -37,7 +37,7 @@ export function readConfig(env: Env = process.env): CliConfig {
   };
 }
 
-/** URL of a local server that has not said where it is: what it would listen on. */
+/** URL of a local server that does not run, by the address where it would listen. */
 export function urlOfListen(listen: string): string {
   const host = listen.replace(/^(0\.0\.0\.0|\[::\]|\*)(?=:)/, "127.0.0.1");
   return `http://${host}`;

@@ -5,12 +5,12 @@ import type { ConnectionOptions } from "@boxyard/sdk";
 import { type CliConfig, urlOfListen } from "./config.ts";
 import type { CliContext } from "./context.ts";
 
-/** True when commands go to a server that the user named; then this machine is left alone. */
+/** True when commands go to a server that the user named; then nothing is set up or started on this machine. */
 export function isRemote(config: CliConfig): boolean {
   return config.apiUrl !== undefined && config.apiUrl !== urlOfListen(config.listen);
 }
 
-/** Where requests go. For the local server this sets the machine up and starts it, if need be. */
+/** Where requests go. Without a remote server this sets the machine up and starts the local server, if needed. */
 export async function connection(context: CliContext): Promise<ConnectionOptions & { apiUrl: string; apiKey: string | undefined }> {
   const { config } = context;
   if (isRemote(config)) return { apiUrl: config.apiUrl as string, apiKey: config.apiKey };
@@ -19,7 +19,7 @@ export async function connection(context: CliContext): Promise<ConnectionOptions
   return { apiUrl: server.url, apiKey: config.apiKey ?? readApiKey(config.dataDir) };
 }
 
-/** Where requests go that only look: they neither set anything up nor start a server. */
+/** Where read-only requests go. Neither sets anything up nor starts a server: throws `unavailable` when none runs. */
 export async function connectionToRead(context: CliContext): ReturnType<typeof connection> {
   const { config } = context;
   if (isRemote(config)) return connection(context);

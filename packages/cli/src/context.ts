@@ -11,6 +11,6 @@ export interface CliContext {
   readonly interrupt: Interrupt;
   /** Exit code of the process when the command has ended without an error. 0 unless set. */
   exitCode: number;
-  /** Exit code of our own failures, where another than 1 tells them from those of a command in a sandbox. */
+  /** Exit code of boxyard's own failures, where 1 could be the exit code of a command in a sandbox. */
   failureExitCode?: number;
 }

@@ -1,10 +1,10 @@
 import { AppError } from "@boxyard/core";
 
-/** Exit codes of our own failures; a remote command's code is passed on as it is. */
+/** Exit codes of boxyard's own failures; a remote command's exit code is passed on unchanged. */
 export const EXIT = {
   failure: 1,
   usage: 2,
-  /** As `docker run` and `docker exec` have it: we failed, not the command that we were to run. */
+  /** As `docker run` and `docker exec` have it: boxyard failed, not the command. */
   ownFailure: 125,
   /** As `timeout(1)` does. */
   timeout: 124,
@@ -21,7 +21,7 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   network_failed: "Check BOXYARD_API_URL, or start a server with `boxyard up -d`.",
   unknown_user: "The user must exist in the sandbox; `--user root` always does.",
   template_not_found:
-    "`boxyard template list` shows the templates there are; `boxyard template rebuild base` (or code-interpreter) brings back one of our own.",
+    "`boxyard template list` shows the templates there are; `boxyard template rebuild base` (or code-interpreter) builds one that comes with Boxyard again.",
   last_key: "`boxyard key create NAME` makes another.",
   key_not_found: "`boxyard key list` shows the keys there are.",
   build_failed: "The log above ends with the failed step; steps before it come from the cache at the next try.",
@@ -44,7 +44,7 @@ export function explain(error: unknown): string[] {
   };
   const ours =
     code === "ENOSPC" || code === "EDQUOT"
-      ? "The disk of this machine that it was to be written to is full: make room there, then try again."
+      ? "The disk of this machine to which it is written is full: free some space, then try again."
       : undefined;
   const hint = details?.hint ?? (typeof reason === "string" ? NEXT_STEP[reason] : ours);
   if (typeof hint === "string") lines.push(hint);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Command } from "commander";
+import { COMMANDS } from "./commands/index.ts";
 import { withTtyFlag } from "./docker-habits.ts";
 import { helpExamples, programWith } from "./testing/help-examples.ts";
 
@@ -31,4 +32,10 @@ test("every example in a help text names commands and options that there are", a
   }
   expect(wrong).toEqual([]);
   expect(examples.length).toBeGreaterThan(40);
+});
+
+test("every command's help has an example, but for the commands that only a checkout runs", async () => {
+  const withExample = new Set((await helpExamples()).map(({ of }) => of));
+  const without = COMMANDS.filter(({ name, hidden }) => !hidden && !withExample.has(name)).map(({ name }) => name);
+  expect(without).toEqual(["test", "bench", "dist"]);
 });

@@ -4,7 +4,7 @@ export type InterruptSignal = keyof typeof CODES;
 
 /** Ctrl-C and the like, for as long as the process lives. */
 export interface Interrupt {
-  /** Aborted by the first signal that nobody took over. */
+  /** Aborted by the first signal that no handler has taken over. */
   readonly signal: AbortSignal;
   /** Exit code of that signal, if one came. */
   exitCode(): number | undefined;
@@ -14,7 +14,7 @@ export interface Interrupt {
 
 const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
 
-/** The first signal lets the command put things in order; `onSecond` is called for the next ones, for those who can't wait. */
+/** The first signal lets the command clean up; `onSecond` is called for each later one, to end at once. */
 export function listenForInterrupt(onSecond: (exitCode: number) => void): Interrupt {
   const controller = new AbortController();
   let code: number | undefined;

@@ -18,7 +18,7 @@ async function main(): Promise<number> {
   } catch (error) {
     const code = interrupt.exitCode() ?? exitCodeOf(error, context?.failureExitCode);
     const [first, ...rest] = explain(error);
-    // After Ctrl-C, and when nobody reads, there is nobody to tell.
+    // After Ctrl-C, and when no program reads the output, no error is printed.
     if (interrupt.exitCode() === undefined && code !== 141) output.error([`${output.red("error:")} ${first}`, ...rest].join("\n"));
     return code;
   }

@@ -26,13 +26,13 @@ export async function runProgram(argv: readonly string[], context: CliContext): 
   } catch (error) {
     // Thrown by a command itself, when nobody has printed it yet.
     if (error instanceof InvalidArgumentError) throw usageError(error.message);
-    // Help and version end so too; commander has printed what there is to say.
+    // Help and version end with an error too; commander has printed the text.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : (context.failureExitCode ?? EXIT.usage);
     throw error;
   }
 }
 
-/** The program with the used command loaded; of the others it knows name and summary. */
+/** The program with the used command loaded; the other commands have only name and summary. */
 export async function buildProgram(argv: readonly string[], context: CliContext): Promise<Command> {
   const program = newProgram();
   const used = argv.find((argument) => !argument.startsWith("-"));

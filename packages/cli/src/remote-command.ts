@@ -54,7 +54,7 @@ export async function runRemote(
 
 /** Shows the output of a command until its end, and gives it our input if wanted. Resolves with the exit code a shell would show. */
 export async function follow(command: CommandHandle, takesInput: boolean, { output }: CliContext): Promise<number> {
-  // The reader of our output has left: then the command has no reader either.
+  // When the reader of our output has left, the command has no reader either.
   output.whenBroken(() => void command.kill().catch(() => {}));
   const input = takesInput ? forwardStdin(command) : undefined;
   try {
@@ -77,14 +77,14 @@ function forwardSignals(sandbox: Sandbox, command: CommandHandle): (name: Interr
   return (name) => {
     const kill = () => void command.kill().catch(() => {});
     if (count++ > 0) return kill();
-    // A command that cannot be told, as in an image without `kill`, is asked by the agent to end.
+    // Where the signal cannot be sent, as in an image without `kill`, the agent sends SIGTERM to the command.
     signalGroup(sandbox, command.pid, name).catch(() => sandbox.commands.terminate(command.pid).catch(kill));
   };
 }
 
 /** Sends a signal to a command and its children: a command leads a process group of its own. Fails when `kill` in the sandbox does. */
 export async function signalGroup(sandbox: Sandbox, pid: number, name: string): Promise<void> {
-  if (!/^(SIG)?[A-Z0-9+-]{1,12}$/i.test(name)) throw usageError(`'${name}' is no signal; give TERM, INT, HUP, …`);
+  if (!/^(SIG)?[A-Z0-9+-]{1,12}$/i.test(name)) throw usageError(`'${name}' is not a signal; give TERM, INT, HUP, …`);
   // This form is understood by procps, util-linux and busybox; procps takes no group after `-s NAME`.
   const argv = ["kill", `-${name.toUpperCase().replace(/^SIG/, "")}`, "--", `-${pid}`] as const;
   const sent = await sandbox.commands.spawn(argv, { user: "root", timeoutMs: 10_000 });
@@ -103,7 +103,7 @@ function forwardStdin(command: CommandHandle): { stop(): void } {
     }
     await command.closeStdin();
   };
-  // A command that ends without reading its input is no error of ours: what became of it shows in its output and exit code.
+  // A command that ends without reading its input is no error of ours: its output and exit code show its result.
   copy().catch(() => {});
   return {
     stop: () => {

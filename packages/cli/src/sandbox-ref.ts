@@ -50,7 +50,7 @@ export async function resolveSandbox(text: string, target: ConnectionOptions): P
   });
 }
 
-/** The sandbox that a person means. Its lifetime is not changed, or only by what the server needs to answer at all. */
+/** Connects to the sandbox that a person means. Its lifetime stays as it is: a connect never shortens it, and asks for one second. */
 export async function attachSandbox(text: string, context: CliContext, connect = connection): Promise<Sandbox> {
   const target = await connect(context);
   return Sandbox.connect(await resolveSandbox(text, target), { ...target, timeoutMs: 1000 });

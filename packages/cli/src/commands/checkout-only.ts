@@ -3,7 +3,7 @@ import type { CommandModule } from "../command-module.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 
-/** A command that `./boxyard` of a checkout hands to a tool of its own: here it is only listed and described. */
+/** A command that `./boxyard` of a checkout passes to a tool of the checkout: the command line client only lists and describes it. */
 export function checkoutOnly(name: string): CommandModule {
   return {
     configure(command: Command, _context: CliContext): void {

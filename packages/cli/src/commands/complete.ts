@@ -4,7 +4,7 @@ import { complete } from "../completion/candidates.ts";
 import { lookUp } from "../completion/lookup.ts";
 import type { CliContext } from "../context.ts";
 
-/** The shells' side of this is in `completion/scripts.ts`. */
+/** The scripts in `completion/scripts.ts` run this command. */
 export function configure(command: Command, context: CliContext, build: BuildProgram): void {
   command
     .argument("[words...]", "what follows the program's name, up to the cursor")

@@ -3,7 +3,7 @@ import { completionScript, SHELLS, type Shell } from "../completion/scripts.ts";
 import type { CliContext } from "../context.ts";
 
 const EXAMPLES = `
-Commands, options, and the ids and names that the server has are completed. A running server only is asked.
+Completes commands, options, and the ids and names that a running server knows. Completion never starts a server.
 
 Examples:
   $ source <(boxyard completion bash)                                    this shell only

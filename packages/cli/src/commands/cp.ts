@@ -8,9 +8,9 @@ import { usageError } from "../errors.ts";
 import { attachSandbox, mayBeSandbox } from "../sandbox-ref.ts";
 
 const EXAMPLES = `
-A place in a sandbox is SANDBOX:PATH; a relative path begins at the user's home. Directories are copied whole.
-If the target is a directory, or ends with /, the copy goes into it. '-' as target prints one file. Links are copied as links; those that lead out of
-the directory are left out.
+A place in a sandbox is SANDBOX:PATH; a relative path is relative to the user's home directory. Directories are copied with all that is in them.
+If the target is a directory, or ends with /, the copy goes into it. '-' as target prints one file. Symbolic links are copied as links; links that
+lead out of the directory are skipped.
 
 Examples:
   $ boxyard cp main.py SANDBOX:

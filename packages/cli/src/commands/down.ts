@@ -8,7 +8,7 @@ import { stopServer } from "../server-control/stop.ts";
 
 export function configure(command: Command, context: CliContext): void {
   command
-    .description("Stop the server on this machine. Sandboxes run on, and the next server takes them over.")
+    .description("Stop the server on this machine. Sandboxes keep running, and the next server takes them over.")
     .option("--sandboxes", "also end every sandbox, paused ones too, and release everything that the machine holds for them")
     .addHelpText("after", "\nExamples:\n  $ boxyard down\n  $ boxyard down --sandboxes")
     .action((options: { sandboxes?: boolean }) => down(options, context));
@@ -22,10 +22,10 @@ async function down(options: { sandboxes?: boolean }, context: CliContext): Prom
   if (!mayHoldSandboxes(config.dataDir)) return output.line(`There are no sandboxes to end: ${config.dataDir} was never set up.`);
   const exitCode = await runRole(config, "release", ["--sandboxes"], "progress");
   if (exitCode !== 0) {
-    const details = { hint: "What was left stands above; `boxyard down --sandboxes` can be repeated." };
+    const details = { hint: "The lines above say what is left; run `boxyard down --sandboxes` again to release it." };
     throw new AppError("internal", "not everything could be released", { reason: "release_failed", details });
   }
-  await output.line("Every sandbox has ended, and nothing of them is left.");
+  await output.line("Every sandbox has ended, and nothing is left of them.");
 }
 
 /** False when set-up has never begun in the data directory: it makes both of these before there can be a sandbox. */

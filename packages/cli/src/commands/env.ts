@@ -10,13 +10,13 @@ interface EnvOptions {
   readonly json?: boolean;
 }
 
-/** A host name, with a port if need be. */
+/** A host name, with or without a port. */
 const DOMAIN = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/;
 
 export function configure(command: Command, context: CliContext): void {
   command
     .description("Print the variables that our SDK and the `e2b` clients need, as lines for a shell.")
-    .option("--domain <domain>", "domain whose names <port>-<sandbox>.<domain> lead to the server, as BOXYARD_DOMAIN of the server has it")
+    .option("--domain <domain>", "domain whose names <port>-<sandbox>.<domain> lead to the server (the server's BOXYARD_DOMAIN)")
     .option("--json", "print them as a JSON object")
     .addHelpText("after", '\nExamples:\n  $ eval "$(boxyard env)"\n  $ boxyard env --domain boxes.example.com\n  $ boxyard env --json')
     .action((options: EnvOptions) => printEnv(options, context));
@@ -36,7 +36,7 @@ async function clientVariables(given: string | undefined, context: CliContext): 
   const { host, hostname, port } = new URL(url);
   const isLoopback = hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
   const own = given ?? (config.env.BOXYARD_DOMAIN || undefined);
-  if (own !== undefined && !DOMAIN.test(own)) throw usageError(`'${own}' is no domain; give one like boxes.example.com`);
+  if (own !== undefined && !DOMAIN.test(own)) throw usageError(`'${own}' is not a domain; give one like boxes.example.com`);
   const domain = own ?? (isLoopback ? `localhost${port ? `:${port}` : ""}` : host);
   return {
     BOXYARD_API_URL: url,

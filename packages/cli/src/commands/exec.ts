@@ -13,8 +13,8 @@ interface ExecOptions extends RemoteCommandOptions {
 }
 
 const EXAMPLES = `
-The command is started as it stands, without a shell, and its exit code is ours: 126 when it is no program, 127 when there is none of this
-name, 128 and the signal's number when a signal ended it. When we fail ourselves, it is 125.
+The command is started without a shell, with its arguments unchanged. The exit code is the command's: 126 when it cannot be executed, 127 when
+there is no such program, 128 plus the signal's number when a signal ended it. It is 125 when boxyard itself fails.
 Ctrl-C and SIGTERM go to the command; the second one kills it.
 
 Examples:
@@ -30,12 +30,16 @@ export function configure(command: Command, context: CliContext): void {
     .description("Run a command in a running sandbox.")
     .argument("<sandbox>", "id, name, or beginning of the id of a sandbox")
     .argument("<command...>", "the program and its arguments")
-    .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
+    .option(
+      "-e, --env <KEY=VALUE>",
+      "environment variable, repeatable; KEY alone takes the value from your environment",
+      collectEnv(context.config.env),
+    )
     .option("-w, --cwd <path>", "working directory (default: the user's home)")
     .option("-u, --user <name>", "user in the sandbox (default: the template's)")
     .option("--timeout <seconds>", "end the command after this time, with exit code 124", parseSeconds)
     .option("-i, --stdin", "pass on standard input")
-    .option("-t, --tty", "in a terminal, connected with yours; -it is the same")
+    .option("-t, --tty", "run it in a terminal that is connected to yours; -it is the same")
     .option("-d, --detach", "start it, print its process id, and leave it running")
     .option("-b, --background", "the same as --detach")
     .passThroughOptions()
@@ -46,13 +50,13 @@ export function configure(command: Command, context: CliContext): void {
 }
 
 async function exec(id: string, words: readonly string[], options: ExecOptions, context: CliContext): Promise<void> {
-  // What follows the id is passed through as it stands, a -- before the command too.
+  // The parser passes on every word after the id, also a -- before the command.
   const argv = words[0] === "--" ? words.slice(1) : words;
-  if (argv.length === 0) throw usageError("which command? boxyard exec SANDBOX -- COMMAND");
+  if (argv.length === 0) throw usageError("no command was given: boxyard exec SANDBOX -- COMMAND");
   if (argv === words && words[0]?.startsWith("-")) {
-    throw usageError(`options stand before the sandbox: boxyard exec ${words[0]} … ${id} -- COMMAND`);
+    throw usageError(`options go before the sandbox: boxyard exec ${words[0]} … ${id} -- COMMAND`);
   }
-  if (options.tty) needTerminal("leave -t out");
+  if (options.tty) needTerminal("leave out -t");
   const sandbox = await attachSandbox(id, context);
   if (options.detach) await detach(sandbox, argv, options, context);
   else if (options.tty) await inTerminal(sandbox, argv, options, context);
@@ -70,6 +74,6 @@ async function detach(sandbox: Sandbox, argv: readonly string[], options: ExecOp
 
 async function inTerminal(sandbox: Sandbox, argv: readonly string[], options: ExecOptions, context: CliContext): Promise<void> {
   const end = await runInTerminal(sandbox, argv, options, context);
-  if (end.detached) context.output.note(`\ndetached; \`boxyard attach ${sandbox.sandboxId} ${end.pid}\` comes back`);
+  if (end.detached) context.output.note(`\ndetached; \`boxyard attach ${sandbox.sandboxId} ${end.pid}\` reconnects`);
   else context.exitCode = end.exitCode;
 }

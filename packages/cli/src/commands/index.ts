@@ -5,7 +5,7 @@ import { checkoutOnly } from "./checkout-only.ts";
 export interface CommandEntry {
   readonly name: string;
   readonly summary: string;
-  /** Programs use it, people do not. */
+  /** For programs: help does not show it. */
   readonly hidden?: boolean;
   load(): Promise<CommandModule>;
 }
@@ -25,7 +25,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "ls", summary: "List sandboxes", load: async () => (await import("./sandbox-short.ts")).ls },
   { name: "rm", summary: "End sandboxes", load: async () => (await import("./sandbox-short.ts")).rm },
   { name: "sandbox", summary: "Create, list, look at and end sandboxes", load: () => import("./sandbox.ts") },
-  { name: "snapshot", summary: "Keep states of sandboxes, list and delete them", load: () => import("./snapshot.ts") },
+  { name: "snapshot", summary: "Create, list and delete snapshots of sandboxes", load: () => import("./snapshot.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
   { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },
   { name: "up", summary: "Start the server on this machine", load: () => import("./up.ts") },
@@ -34,10 +34,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "env", summary: "Print the variables that clients need", load: () => import("./env.ts") },
   { name: "setup", summary: "Set this machine up (also done on first use)", load: () => import("./setup.ts") },
   { name: "uninstall", summary: "Remove everything from this machine", load: () => import("./uninstall.ts") },
-  { name: "doctor", summary: "Say what this machine can do, and how to mend what it cannot", load: () => import("./doctor.ts") },
+  { name: "doctor", summary: "Say what this machine can do, and how to fix what it cannot", load: () => import("./doctor.ts") },
   { name: "completion", summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },
   { name: "test", summary: "Run the tests (in a checkout)", load: async () => checkoutOnly("test") },
   { name: "bench", summary: "Measure what SPECIFICATION.md promises (in a checkout)", load: async () => checkoutOnly("bench") },
   { name: "dist", summary: "Make one executable, and the package for npm (in a checkout)", load: async () => checkoutOnly("dist") },
-  { name: COMPLETE, summary: "Print what may stand where the cursor is", hidden: true, load: () => import("./complete.ts") },
+  { name: COMPLETE, summary: "Print what can be typed at the cursor", hidden: true, load: () => import("./complete.ts") },
 ];

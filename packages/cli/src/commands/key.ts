@@ -22,7 +22,7 @@ export function configure(command: Command, context: CliContext): void {
     .action((options: { json?: boolean }) => list(options, context));
   command
     .command("revoke <key...>")
-    .description("Revoke API keys, by their ids: they open nothing from then on.")
+    .description("Revoke API keys by their ids: the server refuses them from then on.")
     .action((ids: string[]) => revoke(ids, context));
 }
 

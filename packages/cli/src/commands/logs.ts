@@ -7,8 +7,8 @@ import { processLogs } from "./processes.ts";
 import { LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
 
 const EXAMPLES = `
-Of a command the sandbox keeps the last 512 KiB that it printed, for some minutes after its end too. \`boxyard ps SANDBOX\` shows the process ids
-of those that run, the template's start command among them.
+The sandbox keeps the last 512 KiB of a command's output, also for some minutes after the command's end. \`boxyard ps SANDBOX\` shows the process
+ids of running commands, including the template's start command.
 
 Examples:
   $ boxyard logs SANDBOX             what happened to the sandbox
@@ -20,7 +20,7 @@ export function configure(command: Command, context: CliContext): void {
     .argument("<sandbox>", "id, name, or beginning of the id of a sandbox")
     .argument("[pid]", "process id of a command", parseCount)
     .option("-f, --follow", "go on until it ends")
-    .addOption(new Option("--level <level>", "of a sandbox: the lowest").choices(LEVELS))
+    .addOption(new Option("--level <level>", "of a sandbox: lowest level to show").choices(LEVELS))
     .option("--search <text>", "of a sandbox: only lines that hold this text")
     .option("--json", "of a sandbox: print each line as JSON")
     .addHelpText("after", EXAMPLES)

@@ -29,7 +29,7 @@ async function port(text: string, ports: string, options: { address: string }, c
   const { output, signal } = context;
   const { local, remote } = parsePorts(ports);
   const target = await connection(context);
-  // Else everybody who connects would be told, and nobody here.
+  // Without this check only the clients of the port would learn that there is no such sandbox.
   const id = await resolveSandbox(text, target);
   await Sandbox.getInfo(id, target);
   const { apiUrl } = target;

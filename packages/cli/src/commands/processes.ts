@@ -45,11 +45,11 @@ export const attach = {
   configure(command: Command, context: CliContext): void {
     context.failureExitCode = EXIT.ownFailure;
     command
-      .description("Connect to a command or terminal that runs in a sandbox. What nobody has received yet of its output comes first.")
+      .description("Connect to a command or terminal that runs in a sandbox. Output that no client has received yet comes first.")
       .argument(...SANDBOX)
       .argument(...PID)
       .option("-i, --stdin", "pass on standard input, to a command that was started with it")
-      .option("-t, --tty", "it is a terminal; those of `boxyard shell` and `exec -it` are known as such")
+      .option("-t, --tty", "treat it as a terminal; terminals of `boxyard shell` and `exec -it` are recognised")
       .addHelpText("after", "\nCtrl-C leaves a command running; in a terminal, Ctrl-] d does.\n\nExamples:\n  $ boxyard attach SANDBOX PID")
       .action(async (id: string, pid: number, options: AttachOptions) => attachTo(await attachSandbox(id, context), pid, options, context));
   },
@@ -108,18 +108,18 @@ async function end(sandbox: Sandbox, pids: readonly number[], signal: string | u
   }
 }
 
-/** Prints the output of a command from as far back as the sandbox has it; with `follows` also what comes, until its end. */
+/** Prints the output of a command from as far back as the sandbox has it; with `follows` also new output, until the command's end. */
 export async function processLogs(sandbox: Sandbox, pid: number, follows: boolean, context: CliContext): Promise<void> {
   const running = (await sandbox.commands.list()).some((process) => process.pid === pid);
   const handle = await sandbox.commands.connect(pid, { timeoutMs: 0, fromOffset: 0, retainOutput: false, signal: context.signal });
   const { outputOffset: start } = handle;
   if (start > 0) context.output.note(`(the first ${start} bytes are no longer kept)`);
-  // The exit code is the command's business: its output could be shown.
+  // The command's exit code does not count: showing its output has succeeded.
   if (follows || !running) await follow(handle, false, context);
   else await untilQuiet(handle, context);
 }
 
-/** What a running command has printed comes at once; nothing in the stream says where it ends and new output begins. */
+/** Prints until nothing has come for QUIET_MS: kept output comes at once, and no message marks where new output begins. */
 async function untilQuiet(handle: CommandHandle, { output }: CliContext): Promise<void> {
   const disconnect = () => void handle.disconnect();
   let timer = setTimeout(disconnect, QUIET_MS);

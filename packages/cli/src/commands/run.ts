@@ -22,9 +22,9 @@ interface RunOptions extends RemoteCommandOptions {
 const KEEP_MS = 300_000;
 
 const EXAMPLES = `
-The command is started as it stands, without a shell, and its exit code is ours: 126 when it is no program, 127 when there is none of this
-name, 128 and the signal's number when a signal ended it. When we fail ourselves, it is 125. Everything from the first word on belongs to
-the command; -- before it makes that plain. Ctrl-C and SIGTERM go to the command; the second one kills it.
+The command is started without a shell, with its arguments unchanged. The exit code is the command's: 126 when it cannot be executed, 127 when
+there is no such program, 128 plus the signal's number when a signal ended it. It is 125 when boxyard itself fails.
+Everything from the first word on belongs to the command, with or without -- before it. Ctrl-C and SIGTERM go to the command; the second one kills it.
 
 Examples:
   $ boxyard run -- python3 -c 'print(6*7)'
@@ -39,17 +39,21 @@ export function configure(command: Command, context: CliContext): void {
     .description("Run a command in a new sandbox and remove the sandbox when it has ended.")
     .argument("<command...>", "the program and its arguments")
     .option("-t, --template <template>", "template to start from", "base")
-    .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
+    .option(
+      "-e, --env <KEY=VALUE>",
+      "environment variable, repeatable; KEY alone takes the value from your environment",
+      collectEnv(context.config.env),
+    )
     .option("-w, --cwd <path>", "working directory (default: the user's home)")
     .option("-u, --user <name>", "user in the sandbox (default: the template's)")
     .option("--timeout <seconds>", "end the command after this time, with exit code 124", parseSeconds)
     .option("-i, --stdin", "pass on standard input")
-    .option("--tty", "in a terminal, connected with yours; -it is the same")
-    .option("--rm", "remove the sandbox when the command has ended, as always")
+    .option("--tty", "run it in a terminal that is connected to yours; -it is the same")
+    .option("--rm", "remove the sandbox when the command has ended (the default)")
     .option("--name <name>", "a name to find the sandbox by")
     .option("--keep", "keep the sandbox for five minutes and print its id")
-    .option("-q, --quiet", "say nothing but what the command says, of a sandbox that is kept only the id")
-    .option("--no-internet", "no way out of the sandbox")
+    .option("-q, --quiet", "print only the command's output and, with --keep, the sandbox's id")
+    .option("--no-internet", "no connections from the sandbox to the outside")
     .passThroughOptions()
     .addHelpText("after", EXAMPLES)
     .action((argv: string[], options: RunOptions) => run(argv, options, context));
@@ -69,7 +73,7 @@ async function run(argv: readonly string[], options: RunOptions, context: CliCon
   try {
     if (options.tty) {
       const end = await runInTerminal(sandbox, argv, options, context);
-      // Its sandbox goes now, and so does a session that was left.
+      // The sandbox is removed now, and with it a session that was detached.
       context.exitCode = end.detached ? 0 : end.exitCode;
     } else context.exitCode = await runRemote(sandbox, argv, options, context);
   } finally {
@@ -87,7 +91,7 @@ async function finish(sandbox: Sandbox, keep: boolean, context: CliContext): Pro
     );
     return;
   }
-  // If this fails, the lease ends the sandbox within a minute; what the command said matters more.
+  // If this fails, the lease ends the sandbox within a minute; the command's own result matters more.
   await sandbox.kill().catch((error: unknown) => {
     context.output.note(`note: sandbox ${sandbox.sandboxId} could not be removed now and ends by itself within a minute: ${String(error)}`);
   });

@@ -123,8 +123,8 @@ async function killOne(text: string, target: ConnectionOptions): Promise<boolean
   }
 }
 
-/** How long a pause, a resume, a fork and the like may take: a hundred copies, or much memory, on a slow disk. */
-export const KEEP_MS = 600_000;
+/** Limit for a pause, a resume, a fork or a snapshot: a hundred copies, or much memory, on a slow disk. */
+export const STATE_REQUEST_MS = 600_000;
 
 export interface ForkOptions {
   readonly count: number;
@@ -133,14 +133,14 @@ export interface ForkOptions {
 
 export async function pause(text: string, options: { memory: boolean }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  const pausing = Sandbox.pause(id, { ...target, ...(options.memory ? {} : { keepMemory: false }), requestTimeoutMs: KEEP_MS });
+  const pausing = Sandbox.pause(id, { ...target, ...(options.memory ? {} : { keepMemory: false }), requestTimeoutMs: STATE_REQUEST_MS });
   const paused = await whileShown(`pausing ${id}`, pausing);
   context.output.note(paused ? `sandbox ${id} is paused` : `sandbox ${id} was paused already`);
 }
 
 export async function resume(text: string, options: { timeout: number }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  const resuming = Sandbox.connect(id, { ...target, timeoutMs: options.timeout * 1000, requestTimeoutMs: KEEP_MS });
+  const resuming = Sandbox.connect(id, { ...target, timeoutMs: options.timeout * 1000, requestTimeoutMs: STATE_REQUEST_MS });
   await whileShown(`resuming ${id}`, resuming);
   context.output.note(`sandbox ${id} runs`);
 }
@@ -148,7 +148,7 @@ export async function resume(text: string, options: { timeout: number }, context
 export async function fork(text: string, options: ForkOptions, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
   const { count, timeout: seconds } = options;
-  const forking = Sandbox.fork(id, { ...target, count, timeoutMs: seconds * 1000, requestTimeoutMs: KEEP_MS });
+  const forking = Sandbox.fork(id, { ...target, count, timeoutMs: seconds * 1000, requestTimeoutMs: STATE_REQUEST_MS });
   for (const { sandbox: copy, error } of await whileShown(`forking ${id}`, forking)) {
     if (copy) await context.output.line(copy.sandboxId);
     else {
@@ -160,8 +160,8 @@ export async function fork(text: string, options: ForkOptions, context: CliConte
 
 export async function rollback(text: string, snapshotId: string, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  await whileShown(`rolling ${id} back`, Sandbox.rollback(id, snapshotId, { ...target, requestTimeoutMs: KEEP_MS }));
-  context.output.note(`sandbox ${id} goes on from ${snapshotId}`);
+  await whileShown(`rolling ${id} back`, Sandbox.rollback(id, snapshotId, { ...target, requestTimeoutMs: STATE_REQUEST_MS }));
+  context.output.note(`sandbox ${id} continues from ${snapshotId}`);
 }
 
 export async function timeout(text: string, seconds: number, context: CliContext): Promise<void> {

@@ -24,7 +24,7 @@ export function configure(command: Command, context: CliContext): void {
 
   command
     .command("info <sandbox>")
-    .description("Look at a sandbox.")
+    .description("Show a sandbox.")
     .option("--json", "print it as JSON")
     .action((id: string, options: { json?: boolean }) => actions.info(id, options, context));
 
@@ -48,11 +48,15 @@ export function configure(command: Command, context: CliContext): void {
     .command("logs <sandbox>")
     .description("Show what happened to a sandbox, also after its end.")
     .option("-f, --follow", "go on until it ends")
-    .addOption(new Option("--level <level>", "the lowest").choices(LEVELS))
+    .addOption(new Option("--level <level>", "lowest level to show").choices(LEVELS))
     .option("--search <text>", "only lines that hold this text")
     .option("--json", "print each line as JSON")
     .addOption(
-      new Option("--agent", "the last lines that the agent wrote, of a sandbox that runs").conflicts(["follow", "level", "search"]),
+      new Option("--agent", "print the agent's last log lines instead; only for a running sandbox").conflicts([
+        "follow",
+        "level",
+        "search",
+      ]),
     )
     .action(async (id: string, options: LogsOptions & { agent?: boolean }) => {
       if (options.agent) return agentLogs(id, options, context);
@@ -64,12 +68,12 @@ function configureLife(command: Command, context: CliContext): void {
   command
     .command("pause <sandbox>")
     .description("Stop a sandbox and keep its state, to be resumed.")
-    .option("--no-memory", "keep the disk only: a resume starts it anew")
+    .option("--no-memory", "keep the disk only: a resume boots the sandbox again")
     .action((id: string, options: { memory: boolean }) => actions.pause(id, options, context));
 
   command
     .command("resume <sandbox>")
-    .description("Go on with a paused sandbox.")
+    .description("Resume a paused sandbox.")
     .option("--timeout <seconds>", "lifetime from now, at least: seconds, or 15m, 2h", parseSeconds, 300)
     .action((id: string, options: { timeout: number }) => actions.resume(id, options, context));
 
@@ -99,8 +103,8 @@ function configureCreate(command: Command, context: CliContext): void {
     .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
     .option("--name <name>", "a name to find it by, kept in its metadata")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)
-    .option("--no-internet", "no way out of the sandbox")
-    .option("--json", "print what the server says of it as JSON")
+    .option("--no-internet", "no connections from the sandbox to the outside")
+    .option("--json", "print it as JSON")
     .addHelpText("after", CREATE_HELP)
     .action((template: string | undefined, options: actions.CreateOptions) => actions.create(template, options, context));
 }
@@ -125,5 +129,6 @@ export function configureList(command: Command, context: CliContext): void {
     .option("--limit <count>", "at most so many", parseCount)
     .option("-q, --quiet", "only ids")
     .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExamples:\n  $ boxyard ls\n  $ boxyard ls --state paused --metadata task=42")
     .action((options: actions.ListOptions) => actions.list(options, context));
 }

@@ -6,7 +6,7 @@ import { findServer } from "../server-control/ensure.ts";
 import type { ServerFile } from "../server-control/server-file.ts";
 import { makeDataDir } from "../server-control/start.ts";
 import { stopServer } from "../server-control/stop.ts";
-import { ask, installUnit, isInstalled, removeUnit, requireSystemd, unitFor, unitPath } from "../service/systemd.ts";
+import { installUnit, isInstalled, removeUnit, requireSystemd, trySystemctl, unitFor, unitPath } from "../service/systemd.ts";
 
 interface ServiceOptions {
   readonly name: string;
@@ -21,8 +21,9 @@ const SERVING_LIMIT_MS = 60_000;
 const POLL_MS = 100;
 
 const INSTALL_HELP = `
-The service runs the server from where it is now, with the variables BOXYARD_… and DATABASE_URL of this moment (kept in $BOXYARD_DATA/service.env).
-A server that runs already is replaced; sandboxes run on. Install it again after a variable has changed, or edit that file.
+The service runs the server from its present path, with the present values of the variables BOXYARD_… and DATABASE_URL (kept in
+$BOXYARD_DATA/service.env). A server that runs already is replaced; sandboxes keep running. After a variable has changed, install the service again
+or edit that file.
 
 Examples:
   $ sudo BOXYARD_LISTEN=0.0.0.0:3000 boxyard service install
@@ -39,10 +40,10 @@ export function configure(command: Command, context: CliContext): void {
     .option("--print", "only show the unit")
     .addHelpText("after", INSTALL_HELP)
     .action((options: ServiceOptions) => install(options, context));
-  named("status", "Say how the service is. The exit code is 0 when it runs, 3 when it does not, 4 when there is none.").action(
+  named("status", "Show the state of the service. The exit code is 0 when it runs, 3 when it does not, 4 when it is not installed.").action(
     (options: ServiceOptions) => status(options, context),
   );
-  named("remove", "Stop the service and remove it. Sandboxes run on, and the next server takes them over.").action(
+  named("remove", "Stop the service and remove it. Sandboxes keep running, and the next server takes them over.").action(
     (options: ServiceOptions) => remove(options, context),
   );
 }
@@ -58,7 +59,7 @@ async function install({ name, print }: ServiceOptions, context: CliContext): Pr
   await output.line(`The service ${name} is installed${server ? `; the server runs at ${server.url}` : " and starts the server"}.`);
 }
 
-/** systemd is content as soon as the server's program runs. The next command must find the server, or it would start one beside it. */
+/** systemd counts the service as started once the server's program runs. The next command must find the server, or it would start a second one. */
 async function untilServing(name: string, { config, signal }: CliContext): Promise<ServerFile | undefined> {
   const deadline = systemClock.monotonic() + SERVING_LIMIT_MS;
   for (;;) {
@@ -68,8 +69,8 @@ async function untilServing(name: string, { config, signal }: CliContext): Promi
   }
 }
 
-/** `activating` is also between two tries of one that has failed. */
-const isStarting = (name: string): boolean => ["active", "activating"].includes(ask("is-active", `${name}.service`).said);
+/** systemd also reports `activating` between two attempts to start a service that has failed. */
+const isStarting = (name: string): boolean => ["active", "activating"].includes(trySystemctl("is-active", `${name}.service`).output);
 
 async function status({ name }: ServiceOptions, context: CliContext): Promise<void> {
   const { config, output } = context;
@@ -77,24 +78,24 @@ async function status({ name }: ServiceOptions, context: CliContext): Promise<vo
     context.exitCode = NOT_INSTALLED;
     return output.line(`There is no service ${name} for ${config.dataDir}.`);
   }
-  const active = ask("is-active", `${name}.service`);
+  const active = trySystemctl("is-active", `${name}.service`);
   const server = await findServer(config.dataDir);
-  const boot = ask("is-enabled", `${name}.service`).yes ? "starts at boot" : "does not start at boot";
+  const boot = trySystemctl("is-enabled", `${name}.service`).ok ? "starts at boot" : "does not start at boot";
   await output.line(
-    `service  ${name}: ${active.said}, ${boot}\nunit     ${unitPath(name)}\nserver   ${server ? `${server.url} (pid ${server.pid})` : "none"}`,
+    `service  ${name}: ${active.output}, ${boot}\nunit     ${unitPath(name)}\nserver   ${server ? `${server.url} (pid ${server.pid})` : "none"}`,
   );
-  if (!active.yes) context.exitCode = NOT_RUNNING;
+  if (!active.ok) context.exitCode = NOT_RUNNING;
 }
 
 async function remove({ name }: ServiceOptions, { config, output }: CliContext): Promise<void> {
   prepare(name);
   if (!isInstalled(name, config)) return output.line(`There is no service ${name} for ${config.dataDir}: nothing to remove.`);
   removeUnit(name, config);
-  await output.line(`The service ${name} is removed. Sandboxes run on; \`boxyard up -d\` starts a server by hand.`);
+  await output.line(`The service ${name} is removed. Sandboxes keep running; \`boxyard up -d\` starts a server by hand.`);
 }
 
 function prepare(name: string): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9:_.@-]{0,63}$/.test(name)) throw usageError(`'${name}' cannot be the name of a unit`);
+  if (!/^[A-Za-z0-9][A-Za-z0-9:_.@-]{0,63}$/.test(name)) throw usageError(`'${name}' is not a valid name of a unit`);
   if (process.getuid?.() !== 0) {
     throw new AppError("permission_denied", "only root can install and remove services", {
       reason: "no_root",

@@ -18,21 +18,21 @@ interface ShellOptions {
   readonly keep?: boolean;
 }
 
-/** Lifetime of a sandbox that is left behind on purpose. */
-const LEFT_MS = 3_600_000;
-/** A program that draws nothing when its window changes is not waited for longer. */
+/** Lifetime of a sandbox that outlives the shell. */
+const KEPT_MS = 3_600_000;
+/** Longest wait for a program to draw after its window has changed. */
 const REDRAW_LIMIT_MS = 2000;
 
 const EXAMPLES = `
-Ctrl-] d detaches: the session runs on, and --attach comes back to it. Ctrl-] Ctrl-] sends one Ctrl-].
-The exit code of the session is ours.
+Ctrl-] d detaches: the session keeps running, and --attach reconnects to it. Ctrl-] Ctrl-] sends one Ctrl-].
+The exit code is the session's.
 
 Examples:
   $ boxyard shell                        a new sandbox, removed when the shell ends
   $ boxyard shell -t code-interpreter    the same from another template
   $ boxyard shell SANDBOX                a new session in a running sandbox
-  $ boxyard shell SANDBOX -- top         another program than bash
-  $ boxyard shell SANDBOX --attach       back to the session that was left`;
+  $ boxyard shell SANDBOX -- top         a program other than bash
+  $ boxyard shell SANDBOX --attach       reconnect to the detached session`;
 
 export function configure(command: Command, context: CliContext): void {
   context.failureExitCode = EXIT.ownFailure;
@@ -41,10 +41,14 @@ export function configure(command: Command, context: CliContext): void {
     .argument("[sandbox]", "id, name, or beginning of the id of a sandbox")
     .argument("[command...]", "the program and its arguments (default: bash)")
     .option("-t, --template <template>", "template of a new sandbox (default: base)")
-    .option("-e, --env <KEY=VALUE>", "environment variable, repeatable; KEY alone passes on your own", collectEnv(context.config.env))
+    .option(
+      "-e, --env <KEY=VALUE>",
+      "environment variable, repeatable; KEY alone takes the value from your environment",
+      collectEnv(context.config.env),
+    )
     .option("--cwd <path>", "working directory (default: the user's home)")
     .option("--user <name>", "user in the sandbox (default: the template's)")
-    .option("--attach [pid]", "come back to a session, by its process id if there are several")
+    .option("--attach [pid]", "reconnect to a session, by its process id if there are several")
     .option("--keep", "keep a new sandbox for an hour when the shell ends")
     .addHelpText("after", EXAMPLES)
     .action((id: string | undefined, argv: string[], options: ShellOptions) => shell(id, argv, options, context));
@@ -52,7 +56,9 @@ export function configure(command: Command, context: CliContext): void {
 
 async function shell(id: string | undefined, argv: readonly string[], options: ShellOptions, context: CliContext): Promise<void> {
   if (!process.stdin.isTTY) {
-    throw usageError("a shell needs a terminal; commands from a pipe go to `boxyard run -i -- bash`, or `boxyard exec -i SANDBOX -- bash`");
+    throw usageError(
+      "a shell needs a terminal; for commands from a pipe use `boxyard run -i -- bash`, or `boxyard exec -i SANDBOX -- bash`",
+    );
   }
   if (!id && options.attach) throw usageError("--attach needs the id of a sandbox; `boxyard sandbox list` shows them");
   const target = await connection(context);
@@ -60,21 +66,21 @@ async function shell(id: string | undefined, argv: readonly string[], options: S
     ? await Sandbox.connect(await resolveSandbox(id, target), { ...target, timeoutMs: LEASE_MS })
     : await Sandbox.create(options.template ?? "base", { ...target, timeoutMs: LEASE_MS });
   const lease = id ? keepAlive(sandbox.sandboxId, target) : renewLease(sandbox);
-  let leaveBehind = id !== undefined || options.keep === true;
+  let keepsSandbox = id !== undefined || options.keep === true;
   try {
     const session = options.attach ? await attachTo(sandbox, options.attach) : await open(sandbox, argv, options);
     const running = runSession(sandbox, session, context);
-    // If this fails, so does the session, which says it.
+    // If this fails, the session fails too and reports the error.
     if (options.attach) redraw(sandbox, session).catch(() => {});
     const end = await running;
     if (end.detached) {
-      leaveBehind = true;
-      context.output.note(`\ndetached; \`boxyard shell ${sandbox.sandboxId} --attach ${session.pid}\` comes back`);
+      keepsSandbox = true;
+      context.output.note(`\ndetached; \`boxyard shell ${sandbox.sandboxId} --attach ${session.pid}\` reconnects`);
     } else context.exitCode = end.exitCode;
   } finally {
     lease.stop();
-    if (!leaveBehind) await sandbox.kill();
-    else if (!id) await sandbox.setTimeout(LEFT_MS);
+    if (!keepsSandbox) await sandbox.kill();
+    else if (!id) await sandbox.setTimeout(KEPT_MS);
   }
 }
 
@@ -90,14 +96,14 @@ async function attachTo(sandbox: Sandbox, wanted: true | string): Promise<Comman
     wanted === true ? tag === SESSION_TAG : String(pid) === wanted,
   );
   const [only, ...others] = sessions;
-  if (!only) throw usageError(wanted === true ? "no session to come back to in this sandbox" : `no session ${wanted} in this sandbox`);
+  if (!only) throw usageError(wanted === true ? "no session to reconnect to in this sandbox" : `no session ${wanted} in this sandbox`);
   if (others.length > 0) throw usageError(`there are several sessions; name one:\n${sessions.map(describe).join("\n")}`);
   return sandbox.pty.connect(only.pid, { timeoutMs: 0 });
 }
 
 /**
- * A full-screen program draws everything anew when its window changes; one column less for a moment is such a change. It must have seen the
- * one before the other comes, or it sees none: what it draws for the first says so.
+ * Makes a full-screen program draw its whole screen again, as it does when its window changes: the window is one column narrower for a moment.
+ * The program must notice the first change before the second one, which undoes it: its output shows that it has.
  */
 async function redraw(sandbox: Sandbox, session: CommandHandle): Promise<void> {
   const { cols, rows } = terminalSize();

@@ -7,7 +7,7 @@ import { EXIT } from "../errors.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
-import { KEEP_MS } from "./sandbox-actions.ts";
+import { STATE_REQUEST_MS } from "./sandbox-actions.ts";
 
 interface CreateOptions {
   readonly name?: string;
@@ -21,12 +21,12 @@ interface ListOptions {
 }
 
 export function configure(command: Command, context: CliContext): void {
-  command.description("Keep states of sandboxes, and make sandboxes from them (`boxyard sandbox create SNAPSHOT`).");
+  command.description("Create, list and delete snapshots: kept states, from which `boxyard sandbox create SNAPSHOT` makes sandboxes.");
 
   command
     .command("create <sandbox>")
-    .description("Keep the state of a running sandbox, which goes on; prints the snapshot's id.")
-    .option("--name <name>", "a name to find it by, NAME or NAME:TAG; it means the newest that was given it")
+    .description("Keep the state of a running sandbox, which keeps running, and print the snapshot's id.")
+    .option("--name <name>", "a name to find it by, NAME or NAME:TAG; the name means the newest snapshot that has it")
     .option("--no-memory", "keep the disk only: sandboxes made from it boot")
     .addHelpText("after", "\nExamples:\n  $ boxyard snapshot create SANDBOX --name ready")
     .action((id: string, options: CreateOptions) => create(id, options, context));
@@ -42,16 +42,16 @@ export function configure(command: Command, context: CliContext): void {
 
   command
     .command("delete <snapshot...>")
-    .description("Delete snapshots that no sandbox was made from, or none that lives; NAME without a tag: all of that name.")
+    .description("Delete snapshots that no living sandbox was made from; NAME without a tag deletes all snapshots of that name.")
     .action((ids: string[]) => remove(ids, context));
 }
 
 async function create(text: string, { name, memory }: CreateOptions, context: CliContext): Promise<void> {
   const target = await connection(context);
   const id = await resolveSandbox(text, target);
-  const wish = { ...(name !== undefined && { name }), ...(memory ? {} : { keepMemory: false }) };
-  const making = Sandbox.createSnapshot(id, { ...target, ...wish, requestTimeoutMs: KEEP_MS });
-  await context.output.line((await whileShown(`keeping the state of ${id}`, making)).snapshotId);
+  const own = { ...(name !== undefined && { name }), ...(memory ? {} : { keepMemory: false }) };
+  const making = Sandbox.createSnapshot(id, { ...target, ...own, requestTimeoutMs: STATE_REQUEST_MS });
+  await context.output.line((await whileShown(`taking a snapshot of ${id}`, making)).snapshotId);
 }
 
 async function list({ sandbox, name, json }: ListOptions, context: CliContext): Promise<void> {

@@ -7,8 +7,9 @@ import * as images from "../template/images.ts";
 import { type RebuildOptions, rebuild } from "../template/rebuild.ts";
 
 const BUILD_EXAMPLES = `
-The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the directory, which is also where COPY begins and
-.dockerignore stands. FROM boxyard/base begins with the template base, another stage's name that stage, other names are images of registries. ENTRYPOINT and CMD become the program that runs in every sandbox from its start.
+The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the directory, which is also the build context: COPY
+reads its files, .dockerignore excludes some. FROM takes boxyard/base for the template base, the name of another stage, or an image of a registry.
+ENTRYPOINT and CMD become the program that runs in every sandbox from its start.
 
 Examples:
   $ boxyard template build my-app
@@ -20,23 +21,23 @@ For a registry with a login: --username and --password-stdin; or --credentials w
   {"type": "registry", "username": …, "password": …}
   {"type": "aws", "awsAccessKeyId": …, "awsSecretAccessKey": …, "awsRegion": …}
   {"type": "gcp", "serviceAccountJson": …}
-The server uses them for this push and keeps them nowhere.
+The server uses them for this push and does not store them.
 
 Examples:
   $ boxyard template push my-app localhost:5000/team/my-app:v2
   $ boxyard template push my-app:v2 localhost:5000/team/my-app --username me --password-stdin < password`;
 
 const IMPORT_HELP = `
-An archive that \`template export\` has made gives that template, with its start command; one of another program gives an image to run
-commands in. The files go to the server, which unpacks them as a build.
+An archive that \`template export\` has made gives that template, with its start command. An archive of another program gives a template of its image.
+The files are uploaded to the server, which unpacks them as a build.
 
 Examples:
   $ boxyard template export my-app my-app.tar
   $ boxyard template import my-app.tar my-app`;
 
 const REBUILD_HELP = `
-base is built from the machine's own Debian packages as they are now, so this is how its updates come in; it takes the server's machine.
-Templates that were built on the old one stay as they are until they are built again.
+base is built from the Debian packages of the server's machine in their present versions, so a rebuild brings in updates; run it on that machine.
+Templates that were built on the old base stay as they are until they are built again.
 
 Examples:
   $ boxyard template rebuild code-interpreter
@@ -50,16 +51,16 @@ const outcome = (command: Command): Command =>
     .option("--tag <tag>", "tag of this build, repeatable (default: default)", collect)
     .option("--start-cmd <command>", "program that runs in every sandbox from its start")
     .option("--ready-cmd <command>", "shell command that ends with 0 when the sandbox is ready")
-    .option("--no-start-from-memory", "each sandbox runs the start command, and is no copy of one in which it was ready")
+    .option("--no-start-from-memory", "boot each sandbox and run the start command, instead of copying a sandbox in which it is ready")
     .option("--no-new-privileges", "neither sudo nor file capabilities work in its sandboxes")
-    .option("--no-ptrace", "their root looks into no process of another user")
+    .option("--no-ptrace", "root in its sandboxes cannot inspect processes of other users")
     .option("--max-open-files <count>", "files that one process of its sandboxes may have open (default: the server's setting)", parseCount)
     .option("--cpus <count>", "processors of its sandboxes", parseCount)
     .option("--memory <MiB>", "memory of its sandboxes", parseCount)
-    .option("--disk <MiB>", "what each of its sandboxes may write beside the template's own files (default: 10240)", parseCount);
+    .option("--disk <MiB>", "what each of its sandboxes may write in addition to the template's files (default: 10240)", parseCount);
 
 export function configure(command: Command, context: CliContext): void {
-  command.description("Build, list, look at, tag, push, export, import and delete templates.");
+  command.description("Build, list, show, tag, push, export, import and delete templates.");
   outcome(
     command
       .command("build <name> [directory]")
@@ -69,7 +70,7 @@ export function configure(command: Command, context: CliContext): void {
       .option("--build-arg <KEY=VALUE>", "value for an ARG, repeatable", collectPairs)
       .option("--secret <id=ID,src=FILE>", "secret for RUN --mount=type=secret, of a file or (env=NAME) a variable, repeatable", collect),
   )
-    .option("--no-cache", "do every step anew")
+    .option("--no-cache", "do every step again")
     .option("-d, --detach", "start the build and do not wait for it")
     .option("--json", "print it as JSON")
     .addHelpText("after", BUILD_EXAMPLES)
@@ -77,8 +78,10 @@ export function configure(command: Command, context: CliContext): void {
 
   command
     .command("rebuild <template>")
-    .description("Build a template that comes with Boxyard from its recipe: base or code-interpreter. Sandboxes of the old one go on.")
-    .option("--no-cache", "do every step anew")
+    .description(
+      "Build a template that comes with Boxyard from its recipe again: base or code-interpreter. Its running sandboxes are not affected.",
+    )
+    .option("--no-cache", "do every step again")
     .option("--json", "print it as JSON")
     .addHelpText("after", REBUILD_HELP)
     .action((name: string, options: RebuildOptions) => rebuild(name, options, context));
@@ -94,7 +97,7 @@ export function configure(command: Command, context: CliContext): void {
 
   command
     .command("info <template>")
-    .description("Look at a template, by name or id.")
+    .description("Show a template, by name or id.")
     .option("--json", "print it as JSON")
     .action((name: string, options: { json?: boolean }) => actions.info(name, options, context));
 
@@ -136,14 +139,14 @@ function configureTags(command: Command, context: CliContext): void {
     .description(
       "Make tags point to a build: that of a template (NAME), of one of its tags (NAME:TAG), or one by its id (NAME:BUILD, which `info` shows).",
     )
-    .option("--remove", "take the tags away instead, as `untag` does")
+    .option("--remove", "remove the tags instead, as `untag` does")
     .addHelpText("after", "\nExamples:\n  $ boxyard template tag my-app:v2 stable\n  $ boxyard template tag my-app v1 --remove")
     .action((target: string, tags: string[], options: { remove?: boolean }) => actions.tag(target, tags, options, context));
 
   command
     .command("untag <template> <tag...>")
     .description(
-      "Take tags away from a template. A build that no tag points to any more starts by its id (NAME:BUILD) as long as its files are kept, some weeks at most.",
+      "Remove tags from a template. A build without a tag can still be started by its id (NAME:BUILD) while its files are kept, some weeks at most.",
     )
     .addHelpText("after", "\nExamples:\n  $ boxyard template untag my-app v1")
     .action((target: string, tags: string[]) => actions.tag(target, tags, { remove: true }, context));

@@ -7,10 +7,10 @@ import { runRole } from "../server-control/roles.ts";
 import { stopServer } from "../server-control/stop.ts";
 import { isInstalled, removeUnit } from "../service/systemd.ts";
 
-/** The name that `boxyard service install` gives a unit unless told otherwise. */
+/** The default name of the unit of `boxyard service install`. */
 const SERVICE = "boxyard";
 
-/** What the server's role ends with when the directory is none of ours. */
+/** Exit code of the server's role when the directory is not a data directory of Boxyard. */
 const NOTHING_REMOVED = 3;
 
 export function configure(command: Command, context: CliContext): void {
@@ -27,7 +27,7 @@ async function uninstall(options: { yes?: boolean }, context: CliContext): Promi
   const { config, output, signal } = context;
   if (process.getuid?.() !== 0) {
     const details = { hint: "Use sudo, with BOXYARD_DATA if it is set." };
-    throw new AppError("permission_denied", "only root can take this machine's network, mounts and cgroups back", {
+    throw new AppError("permission_denied", "only root can release this machine's network, mounts and cgroups", {
       reason: "no_root",
       details,
     });
@@ -48,7 +48,7 @@ async function uninstall(options: { yes?: boolean }, context: CliContext): Promi
     throw new AppError("failed_precondition", "nothing was removed", { reason: "not_ours", details });
   }
   if (exitCode !== 0) {
-    const details = { hint: "What stopped it stands above; `boxyard uninstall --yes` goes on from there." };
+    const details = { hint: "The lines above say what stopped it; `boxyard uninstall --yes` continues from there." };
     throw new AppError("internal", "not everything could be removed", { reason: "uninstall_failed", details });
   }
   await output.line("Boxyard has been removed from this machine.");

@@ -27,7 +27,7 @@ export function configure(command: Command, context: CliContext): void {
     .addOption(
       new Option(
         "--adopt-orphans",
-        "make records again for sandboxes that the store does not know; their metadata and end are lost",
+        "make records again for sandboxes that the store does not know; their metadata and the end of their lifetime are lost",
       ).conflicts("removeOrphans"),
     )
     .option("--remove-orphans", "end sandboxes that the store does not know")
@@ -61,11 +61,11 @@ function alreadyRunning({ url, pid }: ServerFile): AppError {
 async function upDetached(context: CliContext, args: readonly string[]): Promise<void> {
   const { config, output, signal } = context;
   const before = await findServer(config.dataDir);
-  // What becomes of orphans is said to a server that starts.
+  // A server reads the options about orphans only at its start.
   if (before && args.length > 0) throw alreadyRunning(before);
   const restart = before !== undefined && isOutdated(config.dataDir);
   if (restart) {
-    output.note("the server is not of this version: starting it again (sandboxes run on)");
+    output.note("the server is of another version: restarting it (sandboxes keep running)");
     await stopServer(config.dataDir, signal);
   }
   const server = before && !restart ? before : await ensureServer(context, args);

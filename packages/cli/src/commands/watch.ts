@@ -19,7 +19,7 @@ export function configure(command: Command, context: CliContext): void {
     .option("--json", "one JSON object per line")
     .addHelpText(
       "after",
-      "\nA 'write' of '.' says that changes came too fast to be told one by one.\n\nExamples:\n  $ boxyard watch SANDBOX -r /home/user/project",
+      "\nA 'write' of '.' means that changes came too fast to be reported one by one.\n\nExamples:\n  $ boxyard watch SANDBOX -r /home/user/project",
     )
     .action((id: string, path: string, options: WatchOptions) => watch(id, path, options, context));
 }

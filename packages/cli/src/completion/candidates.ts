@@ -20,11 +20,11 @@ export interface Completion {
 const NOTHING: Completion = { candidates: [], files: false };
 const FILES: Completion = { candidates: [], files: true };
 
-/** Arguments and values of options are told by the names that help shows for them. */
+/** Arguments and values of options are recognised by the names that help shows for them. */
 const KINDS: Readonly<Record<string, Kind>> = { sandbox: "sandbox", template: "template", snapshot: "snapshot", key: "key" };
 /** Either a local path or SANDBOX:PATH. */
 const PLACES: readonly string[] = ["source", "target"];
-/** What nobody but the user can know. */
+/** Values that only the user can know. */
 const FREE: readonly string[] = ["name", "seconds", "KEY=VALUE", "count", "port", "address", "text", "tag", "pid", "MiB", "domain"];
 
 /** What may stand in place of the last word of `words`, which are what follows the program's name; the last may be empty. */
@@ -121,7 +121,7 @@ const subcommand = (command: Command, word: string) => command.commands.find((su
 
 const valueName = ({ flags }: Option) => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? "";
 
-/** bash takes `a:b` for three words. */
+/** bash splits `a:b` into three words. */
 function joinAtColons(words: readonly string[]): string[] {
   const joined: string[] = [];
   let open = false;

@@ -5,12 +5,12 @@ import type { CliContext } from "../context.ts";
 import { isAlive, readServerFile } from "../server-control/server-file.ts";
 import type { Candidate, Kind } from "./candidates.ts";
 
-/** Nobody waits longer for a list after a press of Tab. */
+/** Longest wait for a list after a press of Tab. */
 const LIMIT_MS = 2000;
-/** As many as one page holds; more would help nobody choose. */
+/** As many as one page holds; a longer list does not help to choose. */
 const MOST = 100;
 
-/** What the server has of a kind. Empty when it does not say so soon: completion has no errors. Never starts or sets up anything. */
+/** The ids or names of a kind that the server has. Empty when the server does not answer in time or fails: completion has no errors. Never starts or sets up anything. */
 export async function lookUp(kind: Kind, context: CliContext): Promise<readonly Candidate[]> {
   try {
     const target = runningServer(context);

@@ -52,7 +52,7 @@ export async function download(
 /** One file to our standard output. */
 async function print(sandbox: Sandbox, info: EntryInfo, user: string | undefined, { output, signal }: CliContext): Promise<void> {
   if (info.type === "directory")
-    throw usageError(`'-' takes one file; a directory: boxyard exec ${sandbox.sandboxId} -- tar c ${info.path}`);
+    throw usageError(`'-' takes one file; for a directory: boxyard exec ${sandbox.sandboxId} -- tar c ${info.path}`);
   for await (const chunk of await sandbox.files.read(info.path, { user, signal, format: "stream" })) await output.write(chunk);
 }
 
@@ -74,20 +74,20 @@ async function downloadDirectory(copy: Download, source: string, target: string)
   }
   progress.finish(`copied ${tree.files.length === 1 ? "1 file" : `${tree.files.length} files`}`);
   for (const skipped of tree.skipped)
-    context.output.note(`skipped ${JSON.stringify(skipped)}: it leads out of the directory, or is no file`);
+    context.output.note(`skipped ${JSON.stringify(skipped)}: it leads out of the directory, or is not a file`);
 }
 
-/** A directory that is one: a link in its place would lead elsewhere. */
+/** Makes a directory, and fails where a link has its name: files would be written to where the link leads. */
 function makeRealDirectory(path: string): void {
   try {
     mkdirSync(path);
   } catch (cause) {
     if (lstatSync(path).isDirectory()) return;
-    throw new AppError("already_exists", `${path} exists and is no directory`, { reason: "local_file", cause });
+    throw new AppError("already_exists", `${path} exists and is not a directory`, { reason: "local_file", cause });
   }
 }
 
-/** Takes the place of what was there, as a copied file does; a directory stays. */
+/** Replaces a file or link at its path, as a copied file does; a directory stays, and the link fails. */
 function makeLink(target: string, path: string): void {
   const temporary = temporaryName(path);
   try {
@@ -101,7 +101,7 @@ function makeLink(target: string, path: string): void {
 
 const temporaryName = (path: string) => join(dirname(path), `.${basename(path)}.boxyard-${process.pid}`);
 
-/** Writes beside the target and renames, so that a copy that fails leaves what was there, and nothing else. */
+/** Writes to a temporary file beside the target and renames it, so that a failed copy leaves only what was there before. */
 async function receive({ sandbox, user, progress, context }: Download, file: RemoteFile, target: string): Promise<void> {
   const temporary = temporaryName(target);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;

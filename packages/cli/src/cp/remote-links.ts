@@ -6,8 +6,8 @@ const AT_ONCE = 500;
 const SCRIPT = 'for link do readlink -n -- "$link" || :; printf "\\0"; done';
 
 /**
- * What stands in symbolic links, as `readlink` says it: a listing tells only where a link leads in the end. In an image without a shell nothing is
- * known. What a sandbox answers is checked before it becomes a local link.
+ * The targets of symbolic links by their paths, as `readlink` prints them: a listing has only the path to which a link resolves. Links are missing
+ * that cannot be read, and all of them in an image without a shell. The caller must check a target before it makes a local link of it.
  */
 export async function readLinks(sandbox: Sandbox, paths: readonly string[], user: string | undefined): Promise<Map<string, string>> {
   const texts = new Map<string, string>();

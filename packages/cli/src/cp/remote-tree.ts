@@ -22,8 +22,8 @@ export interface RemoteTree {
 const MOST_LINKS = 40;
 
 /**
- * Sorts a sandbox's listing of `root`, and leaves out what must not become a local path. `texts` holds what stands in the links, by their paths
- * in the sandbox; of others only their end is known.
+ * Sorts a sandbox's listing of `root`, and leaves out what must not become a local path. `texts` holds the targets of links by their paths
+ * in the sandbox (`readLinks`); a link without one gets the path to which it resolves.
  */
 export function remoteTree(root: string, entries: readonly EntryInfo[], texts: ReadonlyMap<string, string> = new Map()): RemoteTree {
   const directories: string[] = [];
@@ -46,7 +46,7 @@ export function remoteTree(root: string, entries: readonly EntryInfo[], texts: R
   return { directories: directories.sort(), files, links: kept.map(([path, target]) => ({ path, target })), skipped };
 }
 
-/** The part of `path` below `root`, if it is one that leads nowhere else. */
+/** The part of `path` below `root`; undefined if the path is not below it, or has `.`, `..` or an empty name in it. */
 export function below(root: string, path: string): string | undefined {
   const prefix = root.endsWith("/") ? root : `${root}/`;
   if (!path.startsWith(prefix)) return undefined;
@@ -55,7 +55,7 @@ export function below(root: string, path: string): string | undefined {
   return names.every((name) => name !== "" && name !== "." && name !== ".." && !name.includes("\0")) ? rest : undefined;
 }
 
-/** What is to stand in a local link. An absolute target inside the tree becomes a relative one; outside it would mean something else here. */
+/** The target of a local link. An absolute target inside the tree becomes a relative one; one outside of the tree names another file on this machine. */
 function linkTarget(root: string, path: string, target: string | undefined): string | undefined {
   if (!target || target.includes("\0")) return undefined;
   if (!target.startsWith("/")) return target;

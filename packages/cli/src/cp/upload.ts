@@ -82,13 +82,13 @@ async function sendFiles(
     progress.add(bytes);
   };
   const queue = batches(files, () => batchBytes);
-  // The first alone: it tells how fast the link is, of which each of the others then has a share.
+  // The first batch goes alone and measures the speed of the link, which the later batches share.
   const first = queue.next();
   if (!first.done) await send(first.value, FILES_AT_ONCE);
   await atOnce(queue, FILES_AT_ONCE, (batch) => send(batch, 1));
 }
 
-/** Large files by themselves, small ones together: so many as `limit` says when the next batch is asked for. */
+/** Large files by themselves, small ones together, up to `limit()` bytes at the time the next batch is taken. */
 function* batches(files: readonly LocalFile[], limit: () => number): Generator<LocalFile[], void, undefined> {
   let open: LocalFile[] = [];
   let size = 0;

@@ -1,9 +1,9 @@
 import { AppError } from "@boxyard/core";
 
-/** Where a command speaks: results on standard output, everything else on standard error. */
+/** What a command prints: results on standard output, everything else on standard error. */
 export class Output {
   readonly color: boolean;
-  /** No sentences beside the results; errors are told anyway. */
+  /** True: no notes beside the results. Errors are printed anyway. */
   quiet = false;
   private broken = false;
   private onBroken: (() => void) | undefined;

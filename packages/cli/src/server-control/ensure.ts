@@ -14,12 +14,12 @@ const PROBE_LIMIT_MS = 5000;
 /** How long a supervisor may take to bring a crashed server back. */
 const RESTART_LIMIT_MS = 60_000;
 const POLL_MS = 20;
-/** The second one is for sources that changed while the first was at work. */
+/** The second one is for sources that changed during the first. */
 const MAX_SET_UPS = 2;
 
-const OUTDATED = "note: the server is not of this version; `boxyard up -d` starts it again (sandboxes run on)";
+const OUTDATED = "note: the server is of another version; `boxyard up -d` restarts it (sandboxes keep running)";
 
-/** The running server, or undefined. One that lives and does not answer is an error: a second one must not be started beside it. */
+/** The running server, or undefined. Throws `unavailable` for a server that lives and does not answer: a second one must not be started. */
 export async function findServer(dataDir: string): Promise<ServerFile | undefined> {
   const file = readServerFile(dataDir);
   if (!file || !isAlive(file)) return undefined;
@@ -36,7 +36,7 @@ export async function ensureServer(context: CliContext, args: readonly string[] 
   const { config, output, signal } = context;
   const running = await findServer(config.dataDir);
   if (running) {
-    // Only a person can do something about it, and only here is it worth the milliseconds.
+    // Only a person can act on the note; for programs the milliseconds of the check are saved.
     if (process.stderr.isTTY && isOutdated(config.dataDir)) output.note(output.dim(OUTDATED));
     return running;
   }
@@ -51,7 +51,7 @@ export async function ensureServer(context: CliContext, args: readonly string[] 
       if (file) return file;
       if (setUps < MAX_SET_UPS) await runSetup(config, [], output.quiet);
     }
-    throw new AppError("failed_precondition", "set-up has finished, and the server still says that it is needed", {
+    throw new AppError("failed_precondition", "set-up has finished, and the server still reports that set-up is needed", {
       reason: "setup_failed",
       details: { hint: "`boxyard doctor` says what this machine lacks." },
     });
@@ -60,11 +60,11 @@ export async function ensureServer(context: CliContext, args: readonly string[] 
   }
 }
 
-/** A server that has crashed is started again by its supervisor: two of them would be in each other's way. */
+/** A server that has crashed is started again by its supervisor: a second start would conflict with that. */
 async function untilRestarted(dataDir: string, signal: AbortSignal): Promise<ServerFile | undefined> {
   const deadline = systemClock.monotonic() + RESTART_LIMIT_MS;
   const supervisor = readSupervisor(dataDir);
-  // It may be waiting between two tries.
+  // Ends the supervisor's wait between two attempts.
   if (supervisor) process.kill(supervisor.pid, "SIGUSR1");
   while (readSupervisor(dataDir) && systemClock.monotonic() < deadline) {
     const file = await findServer(dataDir);

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { executableBuild } from "@boxyard/core";
 import { readServerFile, serverFilePath } from "./server-file.ts";
 
-/** What a server is made of, in a checkout. */
+/** Packages of which a server is made, in a checkout. */
 const PARTS = ["core", "spec", "driver", "driver-local", "agent", "server"] as const;
 const PACKAGES = resolve(import.meta.dir, "../../..");
 

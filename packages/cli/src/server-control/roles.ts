@@ -14,7 +14,7 @@ const STDIO: Readonly<Record<RoleOutput, ["ignore", StdioPart, StdioPart]>> = {
   quiet: ["ignore", "pipe", "pipe"],
 };
 type StdioPart = "inherit" | "pipe" | 2;
-/** Of quiet progress, the last so much is kept. */
+/** How many characters of quiet progress are kept, from its end. */
 const KEPT_CHARACTERS = 64 << 10;
 
 /** Runs one of the server's roles in the foreground and resolves with its exit code. */
@@ -27,12 +27,12 @@ export function runRole(config: CliConfig, role: ServerRole, args: readonly stri
       said = (said + text).slice(-KEPT_CHARACTERS);
     });
   }
-  // The terminal sends Ctrl-C to both of us; we stay until the child has put things in order.
+  // The terminal sends Ctrl-C to both processes; this one stays until the child has cleaned up.
   const forward = (signal: NodeJS.Signals) => child.kill(signal);
   for (const signal of FORWARDED) process.on(signal, forward);
   return new Promise<number>((resolve, reject) => {
     child.once("error", (cause) => reject(new AppError("internal", `cannot start ${command}`, { reason: "spawn", cause })));
-    // All that it said is there when its streams are closed.
+    // "close" comes after the end of its streams, so `said` is complete.
     child.once("close", (code, signal) => {
       if (code !== 0) process.stderr.write(said);
       resolve(code ?? (signal === "SIGINT" ? 130 : 128));
@@ -42,12 +42,12 @@ export function runRole(config: CliConfig, role: ServerRole, args: readonly stri
   });
 }
 
-/** Sets the machine up, telling the person what is done unless nobody wants to know. */
+/** Sets the machine up and prints the progress; with `quiet` only when it fails. Throws `failed_precondition`. */
 export async function runSetup(config: CliConfig, args: readonly string[] = [], quiet = false): Promise<void> {
   const exitCode = await runRole(config, "setup", args, quiet ? "quiet" : "progress");
   if (exitCode === 0) return;
   const details = {
-    hint: "What is missing stands above. `boxyard doctor` looks at this machine again; `boxyard setup` goes on from here.",
+    hint: "The lines above say what is missing. `boxyard doctor` checks this machine again; `boxyard setup` continues from here.",
   };
   throw new AppError("failed_precondition", "set-up did not finish", { reason: "setup_failed", details });
 }

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { executableBuild, PROGRAM } from "@boxyard/core";
 
-/** What the server's program can be asked to do. */
+/** Verbs of the server's program (`packages/server/src/verbs/index.ts`). */
 export type ServerRole = "serve" | "supervise" | "setup" | "doctor" | "release" | "base-archive" | "uninstall";
 
 /**

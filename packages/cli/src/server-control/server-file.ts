@@ -27,7 +27,7 @@ export function readServerFile(dataDir: string): ServerFile | undefined {
   }
 }
 
-/** True while the very process lives that wrote the file. */
+/** True while the process that wrote the file lives. */
 export function isAlive(file: Pick<ServerFile, "pid" | "startTimeTicks">): boolean {
   return processStat(file.pid)?.startTicks === file.startTimeTicks;
 }

@@ -7,14 +7,14 @@ import { answers } from "./health.ts";
 import { selfCommand } from "./self-command.ts";
 import { readServerFile, readSupervisor, type ServerFile, serverLogPath } from "./server-file.ts";
 
-/** How long a server may take until it answers; after a crash it first looks after the sandboxes it finds. */
+/** How long a server may take until it answers; after a crash it first adopts the sandboxes that it finds. */
 const START_LIMIT_MS = 60_000;
 const POLL_MS = 10;
 /** How long a hanging server may take to end before it is killed. */
 const END_LIMIT_MS = 5000;
 const PROBE_LIMIT_MS = 5000;
 const LOG_LINES = 10;
-/** With this the server's program begins the line that says why it ends. */
+/** The server's program begins the line with the reason of its end with this. */
 const OWN_WORDS = "boxyard serve: ";
 
 /**
@@ -25,7 +25,7 @@ export async function startDetached(config: CliConfig, serveArgs: readonly strin
   const log = openSync(serverLogPath(config.dataDir), "a", 0o600);
   const before = fstatSync(log).size;
   const [command, ...args] = selfCommand("supervise", serveArgs);
-  // stdin is nothing, the directory is /: a server must hold on to nothing of the terminal it was started from.
+  // stdin is nothing, the directory is /: a server must keep nothing open of the terminal it was started from.
   const child = spawn(command, args, {
     cwd: "/",
     detached: true,
@@ -54,7 +54,7 @@ export async function startDetached(config: CliConfig, serveArgs: readonly strin
   throw failure;
 }
 
-/** A server that does not answer is of no use and must not stay behind. (It is our own child: its pid cannot be another's yet.) */
+/** Ends a server that does not answer. (It is a child of this process: its pid cannot be another process's yet.) */
 async function endHanging(pid: number, hasEnded: () => boolean): Promise<void> {
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     // The supervisor leads a process group, in which its server is.
@@ -64,7 +64,7 @@ async function endHanging(pid: number, hasEnded: () => boolean): Promise<void> {
   }
 }
 
-/** The server's own last words are the reason; without any, the last lines of its log are shown. `before` is where the log of this start begins. */
+/** The server's own line about its end is the reason; without one, the last lines of its log are shown. `before` is where the log of this start begins. */
 function startFailure(config: CliConfig, exitCode: number | undefined, before: number): AppError {
   const how = exitCode === undefined ? `did not answer within ${START_LIMIT_MS / 1000} s` : `ended with exit code ${exitCode}`;
   const lines = linesFrom(serverLogPath(config.dataDir), before);
@@ -86,7 +86,7 @@ function linesFrom(path: string, offset: number): string[] {
   }
 }
 
-/** Makes the data directory, unless it is there and ours to write; a server's secrets are in it. */
+/** Makes the data directory, for root alone: it holds the server's secrets. Throws `permission_denied` when it cannot be written. */
 export function makeDataDir(config: CliConfig): void {
   try {
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });

@@ -6,7 +6,7 @@ const POLL_MS = 20;
 
 /** Asks the server to end and waits for it. Undefined when none runs. */
 export async function stopServer(dataDir: string, signal: AbortSignal): Promise<Pick<ServerFile, "pid"> | undefined> {
-  // First of all, or it would start another server. It ends its server too.
+  // The supervisor first, since it would start another server. It ends its own server too.
   const supervisor = readSupervisor(dataDir);
   if (supervisor) await end(supervisor, "supervisor", signal);
   const file = readServerFile(dataDir);

@@ -37,11 +37,11 @@ export function isInstalled(name: string, config: CliConfig): boolean {
   }
 }
 
-/** Writes unit and settings, then starts the service, now and at every boot. What fails leaves no unit behind. */
+/** Writes unit and settings, then starts the service, now and at every boot. A failure leaves no unit behind. */
 export function installUnit(name: string, config: CliConfig): void {
   if (existsSync(unitPath(name)) && !isInstalled(name, config)) {
     const details = { hint: "Choose another with --name." };
-    throw new AppError("already_exists", `${unitPath(name)} is of something else`, { reason: "unit_taken", details });
+    throw new AppError("already_exists", `${unitPath(name)} is not a unit of this data directory`, { reason: "unit_taken", details });
   }
   try {
     writeWhole(environmentPath(config), environmentText(config.env, config.dataDir), 0o600);
@@ -54,13 +54,13 @@ export function installUnit(name: string, config: CliConfig): void {
   }
 }
 
-/** Ends the service and takes its files away. Sandboxes go on. Repeatable. */
+/** Ends the service and removes its files. Sandboxes keep running. Repeatable. */
 export function removeUnit(name: string, config: CliConfig): void {
-  // One that was never enabled, or is half there, is taken away anyway.
-  ask("disable", "--now", `${name}.service`);
+  // Fails for a unit that was never enabled or is half installed; its files are removed anyway.
+  trySystemctl("disable", "--now", `${name}.service`);
   rmSync(unitPath(name), { force: true });
   rmSync(environmentPath(config), { force: true });
-  ask("daemon-reload");
+  trySystemctl("daemon-reload");
 }
 
 function writeWhole(path: string, text: string, mode: number): void {
@@ -69,15 +69,15 @@ function writeWhole(path: string, text: string, mode: number): void {
   renameSync(temporary, path);
 }
 
-/** What systemctl says to a question, and whether it means yes. */
-export function ask(...args: string[]): { readonly yes: boolean; readonly said: string } {
+/** Runs systemctl. `ok` is false when it fails, or answers a question with no; `output` is what it printed. */
+export function trySystemctl(...args: string[]): { readonly ok: boolean; readonly output: string } {
   const { status, stdout, stderr, error } = spawnSync("systemctl", args, { encoding: "utf8", timeout: LIMIT_MS });
-  return { yes: status === 0, said: (error?.message ?? `${stdout}${stderr}`).trim() };
+  return { ok: status === 0, output: (error?.message ?? `${stdout}${stderr}`).trim() };
 }
 
 function systemctl(...args: string[]): void {
-  const { yes, said } = ask(...args);
-  if (yes) return;
+  const { ok, output } = trySystemctl(...args);
+  if (ok) return;
   const details = { hint: "`journalctl -u boxyard` and `boxyard doctor` say more." };
-  throw new AppError("internal", `systemctl ${args.join(" ")} failed: ${said}`, { reason: "systemctl", details });
+  throw new AppError("internal", `systemctl ${args.join(" ")} failed: ${output}`, { reason: "systemctl", details });
 }

@@ -16,11 +16,11 @@ function execWord(word: string): string {
 
 /**
  * The unit of the server. Sandboxes are no children of the unit's main process as far as systemd is concerned: at a stop only the server ends
- * (`KillMode=process`), and the next one adopts them. `Delegate` keeps systemd's hands off the cgroups that the server makes.
+ * (`KillMode=process`), and the next server adopts them. With `Delegate` systemd leaves alone the cgroups that the server makes.
  */
 export function unitText({ setup, serve, dataDir, environmentFile }: UnitInput): string {
   const line = (words: readonly string[]) => words.map(execWord).join(" ");
-  return `# Written by \`boxyard service install\` for ${dataDir.replaceAll(/\s/g, " ")}; \`boxyard service remove\` takes it away.
+  return `# Written by \`boxyard service install\` for ${dataDir.replaceAll(/\s/g, " ")}; \`boxyard service remove\` removes it.
 [Unit]
 Description=Boxyard
 After=network-online.target local-fs.target

@@ -16,12 +16,12 @@ export async function list(options: Json & { all?: boolean; quiet?: boolean }, c
   const found: TemplateInfo[] = [];
   let hidden = 0;
   for await (const info of Template.list(await connectionToRead(context))) {
-    // A template that never had a build that worked is of no use to anybody but who works on it.
+    // A template without a successful build is of use only to the person who works on it.
     if (options.all || info.buildStatus !== "error" || info.filesMissing || info.buildCount > 1) found.push(info);
     else hidden++;
   }
   if (options.json) return context.output.json(found);
-  if (hidden > 0) context.output.note(context.output.dim(`without ${hidden} whose first build failed; --all shows them too`));
+  if (hidden > 0) context.output.note(context.output.dim(`${hidden} more, whose first build failed; --all shows them`));
   if (options.quiet) return found.length > 0 ? context.output.line(found.map(({ templateId }) => templateId).join("\n")) : undefined;
   if (found.length === 0) return context.output.note("no templates; `boxyard template build --help` shows how to make one");
   const now = Date.now();
@@ -39,7 +39,7 @@ export async function list(options: Json & { all?: boolean; quiet?: boolean }, c
 }
 
 const REBUILD =
-  "missing: the files were lost with the storage pool; `boxyard template rebuild NAME` makes those again that come with Boxyard, `boxyard template build` yours";
+  "missing: the files were lost with the storage pool; `boxyard template rebuild NAME` builds a template that comes with Boxyard again, `boxyard template build` one of yours";
 
 const statusOf = ({ filesMissing, buildStatus }: TemplateInfo) => (filesMissing ? "missing" : buildStatus);
 

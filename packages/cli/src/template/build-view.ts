@@ -10,14 +10,14 @@ const HEADING = /^(CACHED )?\[(?:builder )?([^\]]+)\] (.*?) \[[0-9a-f]{8,}\]$/s;
 const PRINTED = /^\[[^\]]+\] \[(stdout|stderr)\]: (.*)$/s;
 
 /**
- * A build as people know it from builders of images: a line for each step, what its commands print below it, and, on a terminal, a last line that
- * tells what is being done and for how long.
+ * A build as people know it from builders of images: a line for each step, what its commands print below it, and, on a terminal, a last line with
+ * the step under way and its time.
  */
 export class BuildView {
   private readonly output: Output;
   private readonly startedAt = performance.now();
   private stepStartedAt = performance.now();
-  /** Of the log's clock; of the step that is being done, unless it came from the cache. */
+  /** When the step under way began, by the log's clock; undefined for a step from the cache. */
   private workingSince: number | undefined;
   private current = "preparing";
   private readonly timer: ReturnType<typeof setInterval> | undefined;
@@ -53,7 +53,7 @@ export class BuildView {
     }
   }
 
-  /** Says how long the step took that was being done. */
+  /** Prints how long the step that has ended took. */
   private done(at: Date): void {
     if (this.workingSince !== undefined) this.print(this.output.dim(`  ${((at.getTime() - this.workingSince) / 1000).toFixed(1)} s`));
     this.workingSince = undefined;

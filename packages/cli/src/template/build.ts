@@ -36,7 +36,7 @@ export function build(name: string, directory: string, options: BuildOptions, co
   return buildAs(name, templateOf(directory, options, context), options, context);
 }
 
-/** Builds a template and shows how it goes. */
+/** Builds a template, shows the progress, and prints the template's id. */
 export async function buildAs(
   name: string,
   made: Template,
@@ -56,7 +56,7 @@ export async function buildAs(
       : await template.build(name, { ...target, onUpload, onLog });
     view.end();
     if (options.json) return context.output.json(built);
-    if (options.detach) context.output.note("the build goes on; `boxyard template info NAME` tells how it does");
+    if (options.detach) context.output.note("the build continues on the server; `boxyard template info NAME` shows its state");
     else context.output.note(`built ${name} in ${view.seconds.toFixed(1)} s; \`boxyard run -t ${name} -- COMMAND\` uses it`);
     await context.output.line(built.templateId);
   } catch (error) {
@@ -69,7 +69,7 @@ export async function buildAs(
 
 const sizeOf = ({ cpus, memory, disk }: Partial<BuildOptions>) => ({ cpuCount: cpus, memoryMB: memory, diskSizeMB: disk });
 
-/** What the command line says of the template's sandboxes, over what its file says. */
+/** The template with the command line's settings of its sandboxes, which override those of its file. */
 function withOutcome(
   template: Template,
   { startCmd, readyCmd, startFromMemory, newPrivileges, ptrace, maxOpenFiles }: Partial<BuildOptions>,

@@ -38,7 +38,7 @@ export async function push(name: string, reference: string, options: PushOptions
 
 export async function exportTo(name: string, file: string, context: CliContext): Promise<void> {
   const toOutput = file === "-";
-  if (toOutput && process.stdout.isTTY) throw usageError("an archive does not go to a terminal; name a file, or redirect the output");
+  if (toOutput && process.stdout.isTTY) throw usageError("an archive cannot be written to a terminal; name a file, or redirect the output");
   const target = await connection(context);
   const progress = new Progress(context.output, `exporting ${name}`);
   let done = 0;
@@ -66,15 +66,15 @@ export async function importFrom(file: string, name: string, options: Omit<Build
 /** Secrets come from a file or from standard input, never from the command line, which every user of the machine can read. */
 function accessOf({ username, passwordStdin, credentials }: PushOptions): RegistryAccess | undefined {
   if (credentials !== undefined) {
-    if (username !== undefined || passwordStdin) throw usageError("--credentials goes without --username and --password-stdin");
+    if (username !== undefined || passwordStdin) throw usageError("--credentials cannot be used with --username or --password-stdin");
     return parsed(readFileSync(credentials === "-" ? STDIN : credentials, "utf8"));
   }
   if (username === undefined && !passwordStdin) return undefined;
-  if (username === undefined || !passwordStdin) throw usageError("--username and --password-stdin go together");
+  if (username === undefined || !passwordStdin) throw usageError("--username and --password-stdin need each other");
   return { type: "registry", username, password: readFileSync(STDIN, "utf8").replace(/\r?\n$/, "") };
 }
 
-/** The server checks its members. */
+/** Checks only that it is JSON with a type; the server checks the members. */
 function parsed(text: string): RegistryAccess {
   try {
     const value: unknown = JSON.parse(text);

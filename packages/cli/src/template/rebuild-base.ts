@@ -10,11 +10,11 @@ import { openRecipe } from "./recipe.ts";
 
 const ARCHIVE = /^rebuild-base-(\d+)\.tar(?:\.new)?$/;
 
-/** Builds `base` of this machine's packages, then hands it to the server as an archive. */
+/** Builds `base` from this machine's packages, then uploads it to the server as an archive. */
 export async function rebuildBase(options: { readonly json?: boolean }, context: CliContext): Promise<void> {
   const { config } = context;
   if (isRemote(config)) {
-    const message = "base is built of the packages of the server's machine: run this there, without BOXYARD_API_URL";
+    const message = "base is built from the packages of the server's machine: run this there, without BOXYARD_API_URL";
     throw new AppError("failed_precondition", message, { reason: "remote_server" });
   }
   await connection(context);
@@ -23,7 +23,7 @@ export async function rebuildBase(options: { readonly json?: boolean }, context:
   try {
     const exitCode = await runRole(config, "base-archive", [path], "progress");
     if (exitCode !== 0) {
-      const details = { hint: "What is missing stands above. The template base is as it was." };
+      const details = { hint: "The lines above say what is missing. The template base is unchanged." };
       throw new AppError("failed_precondition", "base was not built", { reason: "rebuild_failed", details });
     }
     using recipe = openRecipe("base");

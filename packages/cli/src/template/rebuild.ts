@@ -12,8 +12,8 @@ export interface RebuildOptions {
 }
 
 /**
- * Makes a template that comes with Boxyard anew, from its recipe. It is a build like any other: its name means the new one when that is
- * whole, the old one until then and after a failure, and sandboxes of the old one go on.
+ * Builds a template that comes with Boxyard again, from its recipe, like any other build: its name means the new version once the build has
+ * succeeded, and the old one until then and after a failure. Sandboxes of the old version keep running.
  */
 export async function rebuild(name: string, options: RebuildOptions, context: CliContext): Promise<void> {
   checkShipped(name);
@@ -27,6 +27,6 @@ export async function rebuild(name: string, options: RebuildOptions, context: Cl
   const steps = Template.fromDockerfile(readFileSync(path, "utf8"), { context: recipe.directory, file: path });
   const template = readyCmd === undefined ? steps : steps.setReadyCmd(readyCmd);
   await buildAs(name, template, { ...options, cpus: cpuCount, memory: memoryMB }, context);
-  // As everybody's `base` is.
+  // Public, as `base` is.
   await Template.setPublic(name, true, await connection(context));
 }

@@ -7,7 +7,7 @@ import { usageError } from "../errors.ts";
 /** Templates that come with Boxyard, by name. */
 const SHIPPED: readonly string[] = ["base", "code-interpreter"];
 
-/** What a recipe's `settings.json` says, as far as it is a Dockerfile's. */
+/** The members of a recipe's `settings.json` that belong to a build from its Dockerfile. */
 export interface RecipeSettings {
   readonly cpuCount: number;
   readonly memoryMB: number;
@@ -23,7 +23,7 @@ export interface Recipe extends Disposable {
 const images =
   executableBuild === undefined ? resolve(import.meta.dir, "../../../../images") : join(import.meta.dir, CARRIED_DIRECTORY, "images");
 
-/** Throws a usage error for a name that is not ours. */
+/** Throws a usage error for a template that does not come with Boxyard. */
 export function checkShipped(name: string): void {
   if (!SHIPPED.includes(name)) throw usageError(`'${name}' does not come with Boxyard; ${SHIPPED.join(" and ")} do`);
 }
@@ -43,7 +43,7 @@ export function openRecipe(name: string): Recipe {
   return { directory, settings, [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
-/** What the executable carries is readable through its own eyes only, and has no modes. */
+/** Copies files that the executable carries: only its own process can read them, and they have no modes. */
 function copyOut(from: string, to: string): void {
   for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

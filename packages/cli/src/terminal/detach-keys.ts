@@ -1,4 +1,4 @@
-/** Ctrl-]: what begins a message to us instead of to the remote terminal. */
+/** Ctrl-]: the prefix of keys for boxyard instead of for the remote terminal. */
 const PREFIX = 0x1d;
 const DETACH = "d".charCodeAt(0);
 

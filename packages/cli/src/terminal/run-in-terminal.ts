@@ -9,12 +9,12 @@ interface TerminalOptions {
   readonly user?: string;
 }
 
-/** By this name a session is found again. */
+/** The tag by which `attach` and `shell --attach` find a session. */
 export const SESSION_TAG = "boxyard-shell";
 
-/** Fails where our standard input is no terminal, with what goes instead. */
+/** Throws a usage error where standard input is not a terminal; `instead` says what to do then. */
 export function needTerminal(instead: string): void {
-  if (!process.stdin.isTTY) throw usageError(`this needs a terminal, and standard input is none; ${instead}`);
+  if (!process.stdin.isTTY) throw usageError(`this needs a terminal, and standard input is not one; ${instead}`);
 }
 
 /** Runs a program in a terminal in a sandbox, connected with our own. Without words, bash. */

@@ -10,14 +10,14 @@ export interface Size {
   readonly rows: number;
 }
 
-/** Of our own terminal; what is usual where there is none. */
+/** Size of our own terminal; 80 × 24 where there is none. */
 export function terminalSize(): Size {
   return { cols: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
 }
 
 /**
  * Connects our terminal with a remote one until that ends or the keys to detach are typed. Every key goes through, Ctrl-C too; the size of
- * our window is followed; and our terminal is given back as it was, however this ends.
+ * our window is followed; and our terminal is restored, however this ends.
  */
 export async function runSession(sandbox: Sandbox, session: CommandHandle, context: CliContext): Promise<SessionEnd> {
   const { stdin } = process;

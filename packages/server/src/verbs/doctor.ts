@@ -72,5 +72,10 @@ function noServer(dataDir: string): FingerprintCheck {
   const { gaveUp } = readSupervisorFile(dataDir) ?? {};
   if (!gaveUp) return { name, status: "ok", found: "None is running" };
   const found = `It failed at once three times and is not started again since ${new Date(gaveUp.at).toISOString()}: ${gaveUp.reason}`;
-  return { name, status: "warn", found, fix: `See to that, then \`boxyard up -d\`; ${dataDir}/server.log has more. Sandboxes run on` };
+  return {
+    name,
+    status: "warn",
+    found,
+    fix: `See to that, then \`boxyard up -d\`; ${dataDir}/server.log has more. Sandboxes keep running`,
+  };
 }
