@@ -1,11 +1,11 @@
 import { AGENT_PORT } from "@boxyard/spec";
 
-/** Where everything is, inside a sandbox. Each can be set for tests, which run the agent elsewhere. */
+/** Addresses and paths of the agent inside a sandbox. Each can be set, for tests that run the agent elsewhere. */
 export interface AgentConfig {
   readonly hostname: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Set where the key does not come by standard input (a pod, a test). */
+  /** Set where the key does not arrive on standard input (a pod, a test). */
   readonly initKey: string | undefined;
   readonly launchPath: string;
   /** The sandbox's own cgroup v2. */
@@ -21,13 +21,13 @@ export interface AgentConfig {
   readonly caBundlePath: string;
   /** The same for Java, where the image has it. */
   readonly javaStorePath: string;
-  /** A freeze that nobody ends is ended by the agent itself: the platform may have died in the middle of a pause. */
+  /** The agent thaws after this time by itself: the server may have ended in the middle of a pause. */
   readonly freezeWatchdogMs: number;
 }
 
 const FREEZE_WATCHDOG_MS = 10 * 60_000;
 
-/** Reads the environment, and takes out what programs of the sandbox must not find in `/proc/<agent>/environ` of later children. */
+/** Reads the environment, and deletes the init key from it, so that no child of the agent inherits it. */
 export function loadConfig(env: Record<string, string | undefined>): AgentConfig {
   const initKey = env.BOXYARD_INIT_KEY || undefined;
   delete env.BOXYARD_INIT_KEY;

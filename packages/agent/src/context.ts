@@ -25,12 +25,13 @@ import { endpointsOf } from "./rpc/dispatch.ts";
 import { processHandlers } from "./rpc/process/handlers.ts";
 import type { AgentRoutes } from "./server.ts";
 
-/** The whole agent, built by hand, in order. */
+/** The parts of an agent that `serve` needs. */
 export interface Agent {
   readonly ctx: AgentContext;
   readonly routes: AgentRoutes;
 }
 
+/** Makes every object of the agent, in the order of their dependencies. `initKey` undefined: no `/init` is accepted. */
 export function buildAgent(config: AgentConfig, initKey: string | undefined, clock = systemClock): Agent {
   const log = new LogRing(clock.now);
   const state = new SandboxState();

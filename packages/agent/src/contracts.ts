@@ -20,7 +20,7 @@ export interface SystemUser {
   readonly groups: readonly number[];
 }
 
-/** Looks users up anew each time: the image's own programs may have changed the files. `root` is known even where the files are missing. */
+/** Every lookup sees the current files, which programs of the image may have changed. `root` is found even where the files are missing. */
 export interface Users {
   byName(name: string): SystemUser | undefined;
   /** Name of a uid, or its decimal text when no entry has it. */
@@ -29,15 +29,15 @@ export interface Users {
   groupName(gid: number): string;
 }
 
-/** What `/init` sets. Read it at each use and never keep a copy: the next `/init` replaces it. */
+/** What `/init` sets. Read each member where it is used and never keep a copy: the next `/init` replaces it. */
 export interface AgentState {
   /** Acting user where a request names none; undefined until set (callers then answer `no user specified`). */
   defaultUser: string | undefined;
   /** Working directory where a request names none; undefined means the acting user's home. */
   defaultWorkdir: string | undefined;
-  /** False until the first `/init` that was taken: the agent belongs to nobody yet, and serves nobody. */
+  /** False until the first accepted `/init`. Before it the agent answers only `/health` and `/init`. */
   isInitialised: boolean;
-  /** Undefined: every request is let through. */
+  /** Undefined: no request needs a token. */
   accessToken: string | undefined;
   /** Environment given to every process: what `/init` set, then the `E2B_*` variables, which `/init` cannot override. */
   env: Readonly<Record<string, string>>;
@@ -57,9 +57,9 @@ export interface AgentContext {
   readonly users: Users;
   readonly clock: Clock;
   readonly limits: SandboxLimits;
-  /** What bodies that are read whole may take. */
+  /** Bound on the memory of bodies that are read whole. */
   readonly bodies: BodyBudget;
-  /** Keeps a line in a bounded ring in memory; never writes to stdout, which the sandbox could read. */
+  /** Keeps a line in a bounded ring in memory; never writes to standard output, which programs of the sandbox could read. */
   log(message: string, error?: unknown): void;
 }
 
@@ -73,8 +73,8 @@ export interface HttpCall {
 }
 
 /**
- * `open`: no token asked. `token`: `X-Access-Token` must fit when one is set. `own`: the handler decides (signed URLs, init key);
- * for these the exempt list of the contract is exact: `GET /health`, `GET /files`, `POST /files`, `POST /init`.
+ * `open`: needs no token. `token`: needs `X-Access-Token` when a token is set. `own`: the handler checks access itself (signed URLs, init key).
+ * Exactly the routes that the contract exempts are not `token`: `GET /health`, `GET /files`, `POST /files`, `POST /init`.
  */
 export type RouteAccess = "open" | "token" | "own";
 
@@ -83,7 +83,7 @@ export interface HttpRoute {
   /** Exact path, matched on the decoded form. */
   readonly path: string;
   readonly access: RouteAccess;
-  /** What it throws becomes `{code, message}` by `httpErrorOf`. */
+  /** A thrown error becomes `{code, message}` by `httpErrorOf`. */
   handle(call: HttpCall): Response | Promise<Response>;
 }
 
@@ -96,13 +96,13 @@ export interface RpcCall {
   /** `Connect-Timeout-Ms`; undefined when absent or 0. The server bounds every stream with it but `Start`, which bounds the process. */
   readonly timeoutMs: number | undefined;
   header(name: string): string | null;
-  /** Where somebody wants to know how long what takes. */
+  /** Set when the client asked for a trace of the call (`Boxyard-Trace`). */
   readonly trace: CallTrace | undefined;
   /** Sets a header of the answer. For a stream: before `open` returns, so not within a generator. */
   setHeader(name: string, value: string): void;
 }
 
-/** Whole envelopes, ready to send (`rpc/envelope.ts`), for hot paths. */
+/** One or more whole envelopes, ready to send (`rpc/envelope.ts`), for hot paths. */
 export class EncodedEnvelope {
   readonly bytes: Uint8Array;
   constructor(bytes: Uint8Array) {
@@ -113,7 +113,7 @@ export class EncodedEnvelope {
 /** A whole message, already JSON in UTF-8, in pieces: for answers too large to be built as one tree of objects. */
 export class EncodedMessage {
   readonly pieces: readonly Uint8Array<ArrayBuffer>[];
-  /** Called once, when the client has taken it or has left. */
+  /** Called once, when the client has received the message or has left. */
   readonly onSent: () => void;
   constructor(pieces: readonly Uint8Array<ArrayBuffer>[], onSent: () => void) {
     this.pieces = pieces;
@@ -124,7 +124,7 @@ export class EncodedMessage {
 export type UnaryHandler<I, O> = (input: I, call: RpcCall) => O | EncodedMessage | Promise<O | EncodedMessage>;
 
 export interface ServerStreamHandler<I, O> {
-  /** Sent by the server when the stream was silent for `Keepalive-Ping-Interval` seconds (90 when absent). */
+  /** Message that is sent when the stream was silent for `Keepalive-Ping-Interval` seconds (90 when absent). */
   readonly keepalive: O;
   /** True: the handler itself deals with `timeoutMs` (`Start`). Else the stream ends with `deadline_exceeded` when it is over. */
   readonly ownsTimeout?: boolean;
@@ -132,7 +132,7 @@ export interface ServerStreamHandler<I, O> {
   open(input: I, call: RpcCall): AsyncIterable<O | EncodedEnvelope>;
 }
 
-/** Gets messages as they arrive; returning or throwing early answers at once, also while the client still sends. */
+/** Gets messages as they arrive. Returning or throwing answers at once, also while the client still sends. */
 export type ClientStreamHandler<I, O> = (inputs: AsyncIterable<I>, call: RpcCall) => Promise<O>;
 
 /** The kinds of a service's methods; `@boxyard/spec/agent` exports one value of this shape for each service. */
@@ -156,7 +156,7 @@ export type RpcHandlers<S extends { readonly methods: Readonly<Record<string, Rp
   readonly [K in keyof S["methods"]]: HandlerOf<S["methods"][K]>;
 };
 
-/** The user a request acts as. Throws `unauthenticated` with the texts of the contract (docs/contract/agent.md, Access); HTTP routes word theirs themselves. */
+/** The user a request acts as. Throws `unauthenticated` with the texts of the contract (docs/contract/agent.md, Access); HTTP routes have texts of their own. */
 export function actingUser(ctx: Pick<AgentContext, "state" | "users">, username: string | undefined): SystemUser {
   const name = username ?? ctx.state.defaultUser;
   if (name === undefined) throw new AppError("unauthenticated", "no user specified", { reason: "no_user" });
@@ -190,18 +190,18 @@ export function jsonError(status: number, message: string, headers: Readonly<Rec
   );
 }
 
-/** What an answer to a client that stopped sending says: the rest will not be read, and what waits for it is let go with the connection. */
+/** Headers of an answer to a client that stopped sending: the rest of its request is not read, so the connection is closed. */
 export function closing(error: unknown): Readonly<Record<string, string>> {
   return error instanceof AppError && error.reason === BODY_IDLE ? { Connection: "close" } : {};
 }
 
-/** What a failure that nobody has a sentence for says: no text of its own, which may hold what is not the caller's, but the kernel's error. */
+/** Message for an error that is not an `AppError`: its errno only. The error's own text may hold data of others. */
 export function internalText(error: unknown): string {
   const errno = errnoOf(error);
   return errno === undefined ? "internal error" : `internal error: the sandbox's kernel answered ${errno}`;
 }
 
-/** Any failure of an HTTP route as its answer. */
+/** The answer for any error of an HTTP route. */
 export function httpErrorOf(error: unknown): Response {
   if (!(error instanceof AppError)) return jsonError(500, internalText(error));
   const status = error.reason === BODY_IDLE ? 408 : error.details.httpStatus;

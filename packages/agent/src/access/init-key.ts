@@ -5,7 +5,7 @@ const MAX_LINE = 4096;
 
 /**
  * The key that `/init` asks for: one line `{"initKey":"<hex>"}` that the driver has put into the pipe on descriptor 0 before the start.
- * Exactly that line is read, for both ends of the pipe stay open. Undefined where descriptor 0 is no pipe or holds something else.
+ * Reads exactly that line, because both ends of the pipe stay open. Undefined where descriptor 0 is not a pipe or holds something else.
  */
 export function readInitKey(fd = 0): string | undefined {
   try {
@@ -19,8 +19,8 @@ export function readInitKey(fd = 0): string | undefined {
 }
 
 /**
- * The key of this sandbox where its memory is a copy of another one's, whose key the agent still knows: a file of the driver's that the
- * sandbox's root alone can read and nobody inside can write. Undefined where there is none.
+ * The key of a sandbox that started from the memory of another sandbox, whose key the agent still holds. The driver writes it to a file that
+ * only root of the sandbox can read and no process inside can write. Undefined where there is no such file.
  */
 export function renewedInitKey(hostDir: string): string | undefined {
   try {

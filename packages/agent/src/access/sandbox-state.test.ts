@@ -5,7 +5,7 @@ import { readInitKey } from "./init-key.ts";
 import { SandboxState } from "./sandbox-state.ts";
 import { hasAccess, sameSecret } from "./token.ts";
 
-test("the platform's facts stand above the given environment, which is replaced whole", () => {
+test("the platform's facts override the environment of /init; setEnv replaces that environment as a whole", () => {
   const state = new SandboxState();
   expect({ ...state.env }).toEqual({ E2B_SANDBOX: "true" });
   state.setEnv({ A: "1", E2B_SANDBOX: "no", E2B_SANDBOX_ID: "x" });
@@ -16,7 +16,7 @@ test("the platform's facts stand above the given environment, which is replaced 
   expect({ ...state.env }).toEqual({ B: "2", ...facts });
 });
 
-test("the newest time wins, an equal one passes, none always passes", () => {
+test("acceptTime refuses a time before the last one; it accepts an equal one, a later one, and none", () => {
   const state = new SandboxState();
   const times = [
     { seconds: 5, nanos: 1 },
@@ -29,7 +29,7 @@ test("the newest time wins, an equal one passes, none always passes", () => {
   expect(times.map((time) => state.acceptTime(time))).toEqual([true, false, false, true, true, true]);
 });
 
-test("a secret is the same only when all of it is", () => {
+test("sameSecret is true only for equal texts", () => {
   expect(
     [
       ["abc", "abc"],
@@ -42,13 +42,13 @@ test("a secret is the same only when all of it is", () => {
   ).toEqual([true, false, false, false, false, true]);
 });
 
-test("without a token everything passes, with one only its holder", () => {
+test("without an access token every request has access, with one only requests that carry it", () => {
   const headers = (token?: string) => new Headers(token === undefined ? {} : { "X-Access-Token": token });
   expect(hasAccess({ accessToken: undefined }, headers())).toBe(true);
   expect(["t", "x", "", undefined].map((token) => hasAccess({ accessToken: "t" }, headers(token)))).toEqual([true, false, false, false]);
 });
 
-test("the init key is exactly one line of a pipe; what follows stays in it", () => {
+test("the init key is exactly one line of the pipe; the bytes behind it stay in the pipe", () => {
   const pipe = makePipe("write");
   writeSync(pipe.write, '{"initKey":"abc"}\nrest');
   expect(readInitKey(pipe.read)).toBe("abc");
@@ -61,7 +61,7 @@ test("the init key is exactly one line of a pipe; what follows stays in it", () 
   closeSync(pipe.read);
 });
 
-test("what is no pipe gives no key", () => {
+test("a descriptor that is not a pipe gives no key", () => {
   const fd = openSync("/dev/null", "r");
   expect(readInitKey(fd)).toBeUndefined();
   closeSync(fd);

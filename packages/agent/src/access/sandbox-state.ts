@@ -30,13 +30,13 @@ export class SandboxState implements AgentState {
     this.composed = compose(env, this.facts);
   }
 
-  /** Adds to what is known of the platform's facts. */
+  /** Sets the platform facts that are given; a member that is undefined keeps its value. */
   learn(facts: PlatformFacts): void {
     this.facts = { ...this.facts, ...Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) };
     this.composed = compose(this.givenEnv, this.facts);
   }
 
-  /** True, and remembered, unless a later time was accepted before. A call without a time is always accepted. */
+  /** False when a later time was accepted before; else keeps the time and returns true. A call without a time is always accepted. */
   acceptTime(time: Timestamp | undefined): boolean {
     if (!time) return true;
     const last = this.lastTime;

@@ -2,8 +2,8 @@ import { closeSync, fstatSync, readSync } from "node:fs";
 import { openForReading } from "../sys/open-file.ts";
 
 /**
- * A small text file that programs of the sandbox may have replaced by anything: a pipe, a device, a link to one, something huge. Undefined
- * unless it is a regular file; of a longer one the first `maxBytes`. Never blocks.
+ * Reads a small text file that programs of the sandbox may have replaced by anything: a pipe, a device, a link to one, a huge file. Undefined
+ * unless the path leads to a regular file; returns at most the first `maxBytes`. Never blocks.
  */
 export function readSystemFile(path: string, maxBytes: number): string | undefined {
   let fd: number;

@@ -2,7 +2,7 @@ import type { AgentState } from "../contracts.ts";
 
 const ENCODER = new TextEncoder();
 
-/** Compares two secrets in a time that says nothing about where they differ; only that their lengths do may show. */
+/** Compares two secrets in a time that does not depend on where they differ; it may depend on their lengths. */
 export function sameSecret(given: string, expected: string): boolean {
   const a = ENCODER.encode(given);
   const b = ENCODER.encode(expected);
@@ -11,7 +11,7 @@ export function sameSecret(given: string, expected: string): boolean {
   return difference === 0;
 }
 
-/** True when the request may use what needs the access token: there is none, or the header has it. */
+/** True when no access token is set, or the request's `X-Access-Token` is that token. */
 export function hasAccess(state: Pick<AgentState, "accessToken">, headers: Headers): boolean {
   if (state.accessToken === undefined) return true;
   return sameSecret(headers.get("x-access-token") ?? "", state.accessToken);

@@ -43,14 +43,14 @@ describe("SystemUsers", () => {
     expect(users.byName("1000")).toBeUndefined();
   });
 
-  test("broken lines are passed over", () => {
+  test("malformed lines are skipped", () => {
     write("passwd", "\n::::\nnoids:x\nneg:x:-1:0::/:\nbig:x:4294967295:0::/:\ntext:x:a:b::/:\nok:x:5:6\n# comment\n");
     const users = new SystemUsers(etc);
     expect(["noids", "neg", "big", "text", "# comment"].map((name) => users.byName(name))).toEqual(Array(5).fill(undefined));
     expect(users.byName("ok")).toEqual({ name: "ok", uid: 5, gid: 6, home: "/", shell: "", groups: [6] });
   });
 
-  test("a change of the files shows at the next look", () => {
+  test("a changed file is read again at the next lookup", () => {
     write("passwd", "a:x:1:1::/:\n");
     const users = new SystemUsers(etc);
     expect(users.byName("b")).toBeUndefined();
@@ -60,14 +60,14 @@ describe("SystemUsers", () => {
 });
 
 describe("readSystemFile", () => {
-  test("gives regular files only, and at most so much", () => {
+  test("reads regular files only, and at most maxBytes", () => {
     write("file", "x".repeat(200_000));
     symlinkSync("/dev/zero", join(etc, "zero"));
     expect(readSystemFile(join(etc, "file"), 100_000)?.length).toBe(100_000);
     for (const path of [join(etc, "zero"), etc, join(etc, "none"), "/dev/null"]) expect(readSystemFile(path, 100)).toBeUndefined();
   });
 
-  test("reads files whose size is told as 0, and UTF-8 across its own borders", () => {
+  test("reads files that report size 0, and UTF-8 characters that cross the end of its buffer", () => {
     expect(readSystemFile("/proc/self/status", 65_536)).toContain("Name:");
     write("umlauts", "ü".repeat(100_001));
     expect(readSystemFile(join(etc, "umlauts"), 1_000_000)).toBe("ü".repeat(100_001));

@@ -20,10 +20,10 @@ interface GroupEntry {
   readonly members: readonly string[];
 }
 
-/** Where an image has no `/etc/passwd`, or one without root, root still exists: it is what everything there runs as. */
+/** Root exists in every image, also where `/etc/passwd` is missing or does not list it. */
 const ROOT: PasswdEntry = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/sh" };
 
-/** The users and groups of a tree, by its files alone: no libc, no name service. Read again whenever the files have changed. */
+/** Users and groups as two files list them, without libc and without a name service. A file that has changed is read again. */
 export class SystemUsers implements Users {
   private readonly passwd: ParsedFile<PasswdEntry>;
   private readonly group: ParsedFile<GroupEntry>;
@@ -56,10 +56,10 @@ export class SystemUsers implements Users {
   }
 }
 
-/** Stamp of a file that is not there. */
+/** Stamp of a missing file. */
 const NONE = "none";
 
-/** A file of lines, parsed once for each state of it. */
+/** A file of lines, parsed again only after it has changed. */
 class ParsedFile<T> {
   private readonly path: string;
   private readonly parse: (line: string) => T | undefined;

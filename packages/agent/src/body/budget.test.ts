@@ -22,7 +22,7 @@ describe("BodyBudget", () => {
     expect(budget.usedBytes).toBe(0);
   });
 
-  test("who finds no room waits in order, and gets it when others release", async () => {
+  test("a claim that does not fit waits in order, and is granted when others release", async () => {
     const budget = budgetOf(100);
     const [first, second, third] = [budget.claim(), budget.claim(), budget.claim()];
     await first.hold(80);
@@ -35,7 +35,7 @@ describe("BodyBudget", () => {
     expect([order, budget.usedBytes]).toEqual([["second", "third"], 70]);
   });
 
-  test("who waits too long is refused and lets those behind it through; more than everything is refused at once", async () => {
+  test("a claim that waits too long is refused, and those behind it are granted; one above the total is refused at once", async () => {
     const budget = budgetOf(100, { waitMs: 20 });
     const [first, second, third] = [budget.claim(), budget.claim(), budget.claim()];
     await first.hold(80);
@@ -52,7 +52,7 @@ describe("BodyBudget", () => {
     ).toBe(true);
   });
 
-  test("what was left of former bodies is collected each time that enough has passed, however little is held at once", async () => {
+  test("collect runs each time that collectBytes have been claimed, however few are held at once", async () => {
     let collected = 0;
     const budget = budgetOf(100, { collectBytes: 250 }, () => collected++);
     for (let i = 0; i < 9; i++) {
@@ -63,7 +63,7 @@ describe("BodyBudget", () => {
     expect(collected).toBe(3);
   });
 
-  test("what is granted after its request has ended is given back", async () => {
+  test("a claim that is granted after its request has ended is released", async () => {
     const budget = budgetOf(100);
     const [first, late] = [budget.claim(), budget.claim()];
     await first.hold(80);

@@ -4,11 +4,11 @@ import { after } from "../timers.ts";
 export interface BudgetLimits {
   /** Bytes that all bodies together may hold. */
   readonly totalBytes: number;
-  /** So much of each body is not counted: a small request is never refused for the sake of large ones. */
+  /** Bytes of each body that are not counted, so that large requests never make a small one fail. */
   readonly freeBytes: number;
   /** How long a body waits for its turn before it is refused. */
   readonly waitMs: number;
-  /** After so many bytes claimed, given back or not, `collect` is called before the next are. */
+  /** `collect` is called each time that so many bytes have been claimed, whether they were released or not. */
   readonly collectBytes: number;
 }
 
@@ -18,8 +18,8 @@ interface Waiter {
 }
 
 /**
- * The memory that request bodies and the messages made of them may take, over all requests at once. A holder of a whole body has a claim
- * on it; one that does not fit waits its turn, in order, while its client is not read from.
+ * The memory that request bodies and the messages made of them may take, over all requests together. Each request that holds a whole body
+ * has a claim. A claim that does not fit waits, in order of arrival; its connection is not read meanwhile.
  */
 export class BodyBudget {
   private readonly limits: BudgetLimits;
@@ -28,7 +28,7 @@ export class BodyBudget {
   private sinceCollect = 0;
   private readonly collect: () => void;
 
-  /** `collect` frees what was left of bodies and messages before: the runtime counts such memory late, when it is many times the bound. */
+  /** `collect` runs the garbage collector. By itself the runtime frees the memory of earlier bodies late, at many times the bound. */
   constructor(limits: BudgetLimits, collect: () => void) {
     this.limits = limits;
     this.collect = collect;
@@ -73,7 +73,7 @@ export class BodyBudget {
       const cancel = after(this.limits.waitMs, () => {
         this.waiting = this.waiting.filter((other) => other !== waiter);
         reject(this.full());
-        // Those behind it may be smaller.
+        // The claims behind this one may be smaller.
         this.grantNext();
       });
       this.waiting.push(waiter);
@@ -89,13 +89,17 @@ export class BodyBudget {
   }
 
   private full(): AppError {
-    return new AppError("resource_exhausted", "the agent holds as much of large requests as it may; try again when others have ended", {
-      reason: "bodies_full",
-    });
+    return new AppError(
+      "resource_exhausted",
+      "the large requests under way take all memory that the agent has for them; try again when some have ended",
+      {
+        reason: "bodies_full",
+      },
+    );
   }
 }
 
-/** What one request holds of the budget. */
+/** The part of the budget that one request holds. */
 export class BodyClaim {
   private readonly budget: BodyBudget;
   private readonly freeBytes: number;
@@ -107,17 +111,17 @@ export class BodyClaim {
     this.freeBytes = freeBytes;
   }
 
-  /** Claims `bytes` in all; fewer than before gives back. Throws `resource_exhausted` when there is no room in time. */
+  /** Sets the claim to `bytes` in all; fewer than before releases the rest. Throws `resource_exhausted` when there is no room in time. */
   async hold(bytes: number): Promise<void> {
     const change = Math.max(0, bytes - this.freeBytes) - this.counted;
     if (change > 0) await this.budget.take(change);
     else if (change < 0) this.budget.give(-change);
     this.counted += change;
-    // Its request may have ended while it waited.
+    // The request may have ended while this claim waited.
     if (this.isReleased) this.release();
   }
 
-  /** Gives everything back. Repeatable. */
+  /** Releases the whole claim. Repeatable. */
   release(): void {
     this.isReleased = true;
     const { counted } = this;

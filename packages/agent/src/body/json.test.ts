@@ -3,16 +3,16 @@ import { LIMITS } from "../limits.ts";
 import { parseJson } from "./json.ts";
 
 const parse = (text: string) => parseJson(Buffer.from(text));
-/** A text too long to be let through unseen. */
+/** Long enough for the values of a body that holds it to be counted. */
 const filler = "x".repeat(LIMITS.jsonUncheckedBytes);
 
-test("what is JSON in UTF-8 comes out as it is, short and long", () => {
+test("JSON in UTF-8 is parsed, short and long", () => {
   for (const value of [{ a: ["ü", 1, null] }, { filler, b: '[{,"\\', c: "\\\\" }, [filler, '\\"', "[".repeat(2_000_000)]]) {
     expect(parse(JSON.stringify(value))).toEqual(value);
   }
 });
 
-test("what is not is refused", () => {
+test("other bytes are refused", () => {
   for (const text of ["", "{", `"${filler}`, `["${filler}\\"]`]) expect(() => parse(text)).toThrow();
   expect(() => parseJson(new Uint8Array([0x22, 0xff, 0x22]))).toThrow();
 });
@@ -22,6 +22,6 @@ test("more values than the bound are refused before they are made", () => {
   expect((parse(objects(LIMITS.jsonValues / 2 - 1)) as unknown[]).length).toBe(LIMITS.jsonValues / 2 - 1);
   expect(() => parse(objects(LIMITS.jsonValues / 2 + 1))).toThrow("too many values");
   expect(() => parse(`[${"[".repeat(LIMITS.jsonDepth)}"${filler}"${"]".repeat(LIMITS.jsonDepth)}]`)).toThrow("too deep");
-  // In a text they are no values.
+  // Brackets and commas within a string do not count as values.
   expect(parse(JSON.stringify(objects(LIMITS.jsonValues)))).toBeString();
 });

@@ -10,15 +10,15 @@ const BRACKET_END = 0x5d;
 const BRACE_END = 0x7d;
 
 /**
- * JSON in UTF-8 to its value. Throws for anything else, and for more values than a message can need: two bytes of text make an object of a
- * hundred, and the memory of a sandbox is not the sender's to fill.
+ * Parses JSON in UTF-8. Throws for anything else, and for more values than a message can need: two bytes of text become an object of a hundred
+ * bytes, so that a small body could fill the memory of the sandbox.
  */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length > LIMITS.jsonUncheckedBytes && isTooMuch(bytes)) throw new SyntaxError("too many values, or too deep");
   return JSON.parse(DECODER.decode(bytes));
 }
 
-/** Counts what begins a value, outside of texts, which it leaps over: they are nearly all of what a large message is made of. */
+/** Counts commas and opening brackets outside of strings. Strings are skipped by searching for their end: they are most of a large message. */
 function isTooMuch(bytes: Uint8Array): boolean {
   let count = 0;
   let depth = 0;
@@ -36,7 +36,7 @@ function isTooMuch(bytes: Uint8Array): boolean {
   return false;
 }
 
-/** Index of the quote that ends the text which begins at `start`; the end of all where there is none. */
+/** Index of the quote that ends the string which begins at `start`; the length of `bytes` where there is none. */
 function endOfText(bytes: Uint8Array, start: number): number {
   for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
     let escapes = 0;

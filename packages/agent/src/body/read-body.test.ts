@@ -23,7 +23,7 @@ const streamOf = (chunks: readonly Uint8Array<ArrayBuffer>[], closes = true) =>
   });
 
 describe("readBody", () => {
-  test("the whole body, with and without a length", async () => {
+  test("reads the whole body, with and without a Content-Length", async () => {
     const bytes = crypto.getRandomValues(new Uint8Array(50_000));
     for (const body of [bytes, streamOf([bytes.slice(0, 20_000), bytes.slice(20_000)])]) {
       expect(Buffer.compare(await readBody(request(body), setUp().rules), bytes)).toBe(0);
@@ -39,14 +39,14 @@ describe("readBody", () => {
     expect(await more.catch((error) => isAppError(error, "bodies_full"))).toBe(true);
   });
 
-  test("more than the limit is refused, told or found out", async () => {
+  test("a body above the limit is refused, by its Content-Length or while it is read", async () => {
     const refusal = (body: BodyInit, headers = {}) =>
       readBody(request(body, headers), setUp({ maxBytes: 10 }).rules).catch((error) => isAppError(error, "too_large"));
     expect(await refusal(streamOf([new Uint8Array(6), new Uint8Array(6)]))).toBe(true);
     expect(await refusal("x", { "Content-Length": "11" })).toBe(true);
   });
 
-  test("a client that stops sending is given up, and its body let go", async () => {
+  test("a client that stops sending is an error, and its body is cancelled", async () => {
     let isCancelled = false;
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(new Uint8Array(10)),
@@ -78,7 +78,7 @@ async function stall(url: URL, length: number): Promise<string> {
   return closed.promise;
 }
 
-test("on a real connection: what an answer with Connection: close leaves behind is nothing, short bodies and long ones", async () => {
+test("on a real connection: an answer with Connection: close ends the wait for a body that never arrives, short or long", async () => {
   const failures: unknown[] = [];
   const server = Bun.serve({
     port: 0,

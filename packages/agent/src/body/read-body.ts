@@ -7,23 +7,23 @@ import type { BodyClaim } from "./budget.ts";
 export interface BodyRules {
   readonly claim: BodyClaim;
   readonly maxBytes: number;
-  /** A client that sends nothing for so long is given up. */
+  /** A client that sends nothing for so long has failed the request. */
   readonly idleMs: number;
-  /** One that has not sent everything by then is given up too, however little it sends at a time. */
+  /** So does a client that has not sent the whole body by then, however regularly it sends. */
   readonly wholeMs: number;
 }
 
-/** Reason of the failure of a client that stopped sending: nobody will read the rest, so its connection is of no more use. */
+/** Reason of the error for a client that stopped sending. The rest of its request is not read, so its connection is closed. */
 export const BODY_IDLE = "body_idle";
 
-/** The rules for one message of an RPC; others say what differs. */
+/** The rules for one message of an RPC; `changes` replaces single rules for other bodies. */
 export function bodyRules(claim: BodyClaim, changes: Partial<Omit<BodyRules, "claim">> = {}): BodyRules {
   return { claim, maxBytes: LIMITS.messageBytes, idleMs: LIMITS.bodyIdleMs, wholeMs: LIMITS.bodyWholeMs, ...changes };
 }
 
 const statedLength = (request: Request) => Number(request.headers.get("content-length") ?? Number.NaN);
 
-/** Whether a body says that it is small: then it is quicker to read whole than as a stream, and is not counted. */
+/** Whether the Content-Length is small: such a body is read whole, which is quicker than a stream, and is not counted. */
 export function isSmall(request: Request): boolean {
   return statedLength(request) <= LIMITS.bodyFreeBytes;
 }
@@ -32,7 +32,7 @@ export function isSmall(request: Request): boolean {
 export async function readBody(request: Request, rules: BodyRules): Promise<Uint8Array> {
   const length = statedLength(request);
   if (length > rules.maxBytes) throw tooLarge(rules.maxBytes);
-  // It goes on when it is given up, until the connection is closed for that; so little may.
+  // After the time-out the runtime goes on reading until the connection is closed; for so few bytes that is acceptable.
   if (length <= LIMITS.bodyFreeBytes) return new Uint8Array(await within(request.arrayBuffer(), rules.idleMs));
   if (!request.body) return new Uint8Array(0);
   // Bun does not read from the connection before it is asked, so a body that waits here takes no memory.
@@ -42,7 +42,7 @@ export async function readBody(request: Request, rules: BodyRules): Promise<Uint
 
 async function readStream(body: ReadableStream<Uint8Array>, rules: BodyRules, length: number): Promise<Uint8Array> {
   const chunks = new ChunkReader(body, rules);
-  // Of one piece where its size is known, so that it is never there twice.
+  // One buffer where the size is known, so that the body is never in memory twice.
   let whole = Buffer.allocUnsafeSlow(length);
   let total = 0;
   try {
@@ -81,7 +81,7 @@ export class ChunkReader {
     let isLate = false;
     const cancel = after(left, () => {
       isLate = true;
-      // Ends the read that waits.
+      // Ends the pending read.
       this.end();
     });
     try {
@@ -93,7 +93,7 @@ export class ChunkReader {
     }
   }
 
-  /** The same however long it takes: between messages. The time of the message that it begins is counted from here. */
+  /** The next chunk without a bound on the wait, for use between messages. `wholeMs` of the message that begins with it is counted from here. */
   async begin(): Promise<Uint8Array | undefined> {
     const chunk = await this.read();
     this.deadline = performance.now() + this.rules.wholeMs;
@@ -105,14 +105,14 @@ export class ChunkReader {
     return done ? undefined : value;
   }
 
-  /** Nobody reads on. Repeatable. */
+  /** Cancels the body. Repeatable. */
   end(): void {
     this.reader.cancel().catch(() => {});
   }
 }
 
 function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  // A small body comes with its head, so it is nearly always there.
+  // A small body arrives with its head, so that it is nearly always complete by now.
   if (Bun.peek.status(work) === "fulfilled") return work;
   return new Promise((resolve, reject) => {
     const cancel = after(ms, () => reject(idle()));

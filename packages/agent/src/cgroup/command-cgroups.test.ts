@@ -11,31 +11,31 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-test("a subtree that somebody has removed is made again", () => {
+test("a subtree that was removed is made again", () => {
   const cgroups = new CommandCgroups(root);
   rmdirSync(join(root, "pty"));
   expect(existsSync(cgroups.create("pty")?.path ?? "")).toBe(true);
 });
 
-test("names that somebody has taken are passed over", () => {
+test("names that exist already are skipped", () => {
   const cgroups = new CommandCgroups(root);
   for (const name of ["1", "2", "3"]) mkdirSync(join(root, "user", name));
   expect(cgroups.create("user")?.path).toBe(join(root, "user/4"));
 });
 
-test("only the kernel's limit is told as one", () => {
+test("only EAGAIN is reported as the limit of command groups", () => {
   const cgroups = new CommandCgroups(root);
   rmdirSync(join(root, "user"));
   writeFileSync(join(root, "user"), "");
   expect(() => cgroups.create("user")).toThrow(expect.objectContaining({ code: "internal", reason: "no_cgroup" }));
 });
 
-test("groups that the command made go with its own, but not while one of them is populated", () => {
+test("groups that the command made are removed with its own, but not while one of them is populated", () => {
   const cgroup = new CommandCgroups(root).create("user");
   const path = cgroup?.path ?? "";
   mkdirSync(join(path, "a/b"), { recursive: true });
   mkdirSync(join(path, "c"));
-  // What a real one has as files of the kernel, which do not keep it from being removed.
+  // In a real cgroup the kernel's files do not prevent its removal.
   const events = join(path, "cgroup.events");
   writeFileSync(events, "populated 1\nfrozen 0\n");
   cgroup?.remove();

@@ -7,7 +7,7 @@ import { errnoOf } from "../sys/errno-of.ts";
 /** Commands with pipes and commands with a terminal live in two subtrees, frozen together before a pause. */
 export type CommandKind = "user" | "pty";
 
-/** So many names in a row may be those of groups that the sandbox's root has made. */
+/** Existing names that `create` skips: root of the sandbox may have made groups of these names. */
 const MOST_TAKEN = 1_000;
 
 /**
@@ -26,7 +26,7 @@ export class CommandCgroups {
     this.enabled = this.prepare();
   }
 
-  /** Makes the cgroup of one command; undefined where there are none. Throws `resource_exhausted` when the sandbox may have no more. */
+  /** Makes the cgroup of one command; undefined where the sandbox has no writable cgroup. Throws `resource_exhausted` at its limit of cgroups. */
   create(kind: CommandKind): CommandCgroup | undefined {
     if (!this.enabled) return undefined;
     for (let left = MOST_TAKEN; ; left--) {
@@ -40,7 +40,7 @@ export class CommandCgroups {
     }
   }
 
-  /** Removes it now, or as soon as what the command left running has ended. */
+  /** Removes the cgroup now, or as soon as the processes that the command left running have ended. */
   private remove(path: string): void {
     if (tryRemove(path)) return;
     this.leftovers.add(path);
@@ -67,7 +67,7 @@ export class CommandCgroups {
   }
 }
 
-/** The sandbox's root may have removed the subtree. */
+/** Also makes the subtree again, which root of the sandbox may have removed. */
 function makeGroup(path: string): void {
   try {
     mkdirSync(path);
@@ -85,7 +85,7 @@ function creationFailure(error: unknown): AppError {
   return new AppError("internal", "the command's control group cannot be made", { reason: "no_cgroup", cause: error });
 }
 
-/** With all groups that the command made below it. */
+/** Removes a cgroup with all groups that the command made below it. False while it is in use. */
 function tryRemove(path: string): boolean {
   try {
     rmdirSync(path);
@@ -96,7 +96,7 @@ function tryRemove(path: string): boolean {
   return !isPopulated(path) && tryRemoveTree(path);
 }
 
-/** Deepest first. The driver bounds how many there are, and how deep. */
+/** Removes groups deepest first. The driver bounds their number and depth. */
 function tryRemoveTree(path: string): boolean {
   try {
     for (const entry of readdirSync(path, { withFileTypes: true })) if (entry.isDirectory()) tryRemoveTree(join(path, entry.name));
@@ -107,7 +107,7 @@ function tryRemoveTree(path: string): boolean {
   }
 }
 
-/** Whether a process is in it, or in one below it. */
+/** Whether a process is in this cgroup or in one below it. */
 function isPopulated(path: string): boolean {
   try {
     return readFileSync(join(path, "cgroup.events"), "utf8").includes("populated 1");
@@ -125,7 +125,7 @@ export class CommandCgroup {
     this.onRemove = onRemove;
   }
 
-  /** Ends everything in it, frozen or not. False when the kernel would not. */
+  /** Kills every process in the cgroup, frozen or not. False when the kernel refuses. */
   kill(): boolean {
     try {
       writeFileSync(join(this.path, "cgroup.kill"), "1");

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { isAppError, systemClock } from "@boxyard/core";
 import { Freezer } from "./freezer.ts";
 
-// Plain files in place of the kernel's: nothing freezes by itself, so that waiting and giving up can be seen. The kernel has its turn in
-// e2e/agent/freeze.root.test.ts.
+// Plain files take the place of the kernel's: nothing freezes by itself, so that the wait and its end can be tested.
+// e2e/agent/freeze.root.test.ts uses the kernel's own.
 let root = "";
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "boxyard-freezer-"));
@@ -37,13 +37,13 @@ describe("Freezer", () => {
     expect([stateOf("user"), stateOf("pty")]).toEqual(["1", "1"]);
   });
 
-  test("without any group of its own it says so; thawing is fine", async () => {
+  test("without a cgroup freeze is an error and thaw succeeds", async () => {
     const freezer = new Freezer(join(root, "none"), systemClock, NEVER);
     expect(await freezer.freeze(options).catch((error) => isAppError(error, "no_cgroup"))).toBe(true);
     await freezer.thaw();
   });
 
-  test("hierarchy: takes in the guest's groups but those it froze itself, up to the bound, and gives back only what it took", async () => {
+  test("hierarchy: freezes the guest's groups except those that the guest froze, up to maxCgroups, and thaws only those", async () => {
     for (const name of ["user", "pty", "a"]) group(name, { frozen: true });
     group("b", { frozen: true, freeze: "1" });
     const freezer = new Freezer(root, systemClock, NEVER);
@@ -55,7 +55,7 @@ describe("Freezer", () => {
     expect(await freezer.freeze({ ...options, mode: "hierarchy", maxCgroups: 1 })).toMatchObject({ truncated: true });
   });
 
-  test("a group that vanished is no reason to fail", async () => {
+  test("a group that was removed meanwhile does not make a thaw fail", async () => {
     for (const name of ["user", "pty", "a"]) group(name, { frozen: true });
     const freezer = new Freezer(root, systemClock, NEVER);
     await freezer.freeze({ ...options, mode: "hierarchy" });
@@ -77,13 +77,13 @@ describe("Freezer", () => {
       await freezer.freeze(options);
       return freezer;
     };
-    /** Time passes, and what the timers started comes to its end. */
+    /** Advances the timers, and lets what they started finish. */
     const pass = async (ms: number) => {
       jest.advanceTimersByTime(ms);
       for (let turns = 0; turns < 20; turns++) await Promise.resolve();
     };
 
-    test("a freeze that nobody ends is ended, and not before its time", async () => {
+    test("thaws a freeze that no call ended, and not before its time", async () => {
       await frozen();
       await pass(999);
       expect(stateOf("user")).toBe("1");
@@ -91,9 +91,9 @@ describe("Freezer", () => {
       expect(stateOf("user")).toBe("0");
     });
 
-    test("its thaw is tried again when it failed", async () => {
+    test("tries again when its thaw failed", async () => {
       await frozen();
-      // Can be read and not be written, by root either.
+      // Readable, but not writable, for root either.
       const path = join(root, "user/cgroup.freeze");
       rmSync(path);
       symlinkSync("/proc/version", path);
@@ -104,7 +104,7 @@ describe("Freezer", () => {
       expect(stateOf("user")).toBe("0");
     });
 
-    test("a thaw, and another freeze, make an earlier one's void", async () => {
+    test("a thaw cancels it, and another freeze starts its time anew", async () => {
       const freezer = await frozen();
       await pass(900);
       await freezer.thaw();

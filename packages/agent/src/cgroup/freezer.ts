@@ -5,9 +5,9 @@ import { AppError, type Clock } from "@boxyard/core";
 export interface FreezeOptions {
   /** `legacy`: the two subtrees of commands. `hierarchy`: also the groups that the guest made beside them. */
   readonly mode: "legacy" | "hierarchy";
-  /** How long to wait until everything stands still. */
+  /** How long to wait until every group is frozen. */
   readonly maxWaitMs: number;
-  /** At most so many groups are looked at. */
+  /** How many groups are examined at most. */
   readonly maxCgroups: number;
 }
 
@@ -32,15 +32,15 @@ const STATIC = ["user", "pty"];
 const POLL_MS = 2;
 
 /**
- * Stops and resumes the sandbox's commands through cgroup v2's freezer, by plain writes from the agent itself, which stays outside and
- * goes on answering. Freezing a group freezes all below it, so only groups at the top are written; one that the guest froze itself, at the
+ * Freezes and thaws the sandbox's commands through the freezer of cgroup v2, by plain writes of the agent, which is in none of these groups and
+ * goes on answering. Freezing a group freezes all groups below it, so only those at the top are written. A group that the guest froze, at the
  * top or below, stays frozen.
  */
 export class Freezer {
   private readonly root: string;
   private readonly clock: Clock;
   private readonly watchdogMs: number;
-  /** Groups beside the static two that we froze. */
+  /** Groups other than the static two that this object froze. */
   private frozenByUs = new Set<string>();
   private watchdog: Timer | undefined;
   private tail: Promise<unknown> = Promise.resolve();
@@ -98,7 +98,7 @@ export class Freezer {
     throw new AppError("unavailable", `the kernel did not thaw ${failed.join(", ")}`, { reason: "not_thawed" });
   }
 
-  /** Groups at the top that are neither ours nor frozen by the guest. */
+  /** Groups at the top that are not in `STATIC` and that the guest did not freeze. */
   private others(maxCgroups: number): { names: string[]; visited: number; preFrozen: number; truncated: boolean } {
     const all = readdirSync(this.root, { withFileTypes: true }).filter((entry) => entry.isDirectory() && !STATIC.includes(entry.name));
     const visited = all.slice(0, maxCgroups).map((entry) => entry.name);
@@ -143,7 +143,7 @@ export class Freezer {
     }
   }
 
-  /** One at a time; a thaw always gets its turn. */
+  /** Runs one call at a time, in order; a failed call does not stop the next. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.tail.then(work, work);
     this.tail = result.catch(() => {});

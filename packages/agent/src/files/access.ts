@@ -4,12 +4,13 @@ import { sameSecret } from "../access/token.ts";
 import { type AgentContext, type HttpCall, httpFailure, type SystemUser } from "../contracts.ts";
 
 /*
- * Who may read or write a file over HTTP, and as whom: the token header or a signed URL (docs/contract/agent.md, Access and Signed URLs). Clients compare the four texts.
+ * Access to files over HTTP, and the acting user: the token header or a signed URL (docs/contract/agent.md, Access and Signed URLs). Clients
+ * compare the four messages of a 401.
  */
 
 export type Operation = "read" | "write";
 
-/** Signature of a file URL; each part as it stands in the query. */
+/** Signature of a file URL; each part as the query has it. */
 export function signatureOf(path: string, operation: Operation, user: string, accessToken: string, expiration?: string): string {
   const text = signedFileText({ path, operation, user, accessToken, expiration });
   return fileSignatureText(new Bun.CryptoHasher("sha256").update(text).digest("base64"));
@@ -37,7 +38,7 @@ export function authorise(ctx: AgentContext, call: HttpCall, operation: Operatio
     if (!sameSecret(header, token)) throw unauthorised("access token present in header but does not match");
     return;
   }
-  // Base64 has no space: a sender that forgot to escape its plus signs is understood.
+  // Base64 has no space, so a space is a plus sign that the sender did not escape.
   const given = call.query.get("signature")?.replaceAll(" ", "+");
   if (!given) throw unauthorised("missing signature query parameter");
   const path = call.query.get("path") ?? "";
@@ -55,7 +56,7 @@ export function actingName(ctx: AgentContext, given: string | null | undefined):
   return name;
 }
 
-/** The user of that name, or 401 as the contract words it. */
+/** The user of that name. Throws 401 with the text of the contract. */
 export function lookUpUser(ctx: AgentContext, name: string): SystemUser {
   const user = ctx.users.byName(name);
   if (!user)

@@ -10,7 +10,7 @@ import { watchHandlers } from "./watch/handlers.ts";
 export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {
   return [
     { method: "GET", path: "/files", access: "own", handle: (call) => download(ctx, call) },
-    // Not on the contract's list of open routes, so it asks for the token.
+    // The contract does not exempt HEAD from the token.
     { method: "HEAD", path: "/files", access: "token", handle: (call) => download(ctx, call) },
     { method: "POST", path: "/files", access: "own", handle: (call) => upload(ctx, call) },
     { method: "POST", path: "/files/compose", access: "token", handle: (call) => compose(ctx, call) },

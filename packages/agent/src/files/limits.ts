@@ -1,10 +1,10 @@
-/** Every bound of the file operations in one place. Sizes in bytes, durations in milliseconds. */
+/** Every bound of the file operations. Sizes in bytes, durations in milliseconds. */
 export const LIMITS = {
-  /** PATH_MAX of Linux with its NUL; longer paths fail in the kernel anyway. */
+  /** PATH_MAX of Linux, with the NUL. */
   pathBytes: 4096,
   /** Symbolic links followed for one path, as the kernel does. */
   symlinks: 40,
-  /** An upload on which nothing arrives for so long is given up (docs/contract/agent.md, Files). */
+  /** An upload without data for so long ends with an error (docs/contract/agent.md, Files). */
   uploadIdleMs: 640_000,
   /** File parts in one multipart body. Each staged part costs a few hundred bytes until the end of the request. */
   uploadParts: 10_000,
@@ -17,41 +17,41 @@ export const LIMITS = {
   metadataTotalBytes: 4096,
   /** JSON body of a composition. */
   composeBodyBytes: 16 * 1024 * 1024,
-  /** Sources of one composition. Each is looked at, opened and deleted by calls that nobody else is served during. */
+  /** Sources of one composition. Each is checked, opened and deleted by synchronous calls. */
   composeSources: 10_000,
-  /** Bytes the kernel copies in one call before other requests get their turn. */
+  /** Bytes that the kernel copies in one call, before other requests run. */
   copySliceBytes: 8 * 1024 * 1024,
-  /** Files up to this size, and such parts of files, are read whole before the answer begins; beyond it, the kernel's way is worth a connection. */
+  /** Files and parts of files up to this size are read whole before the answer begins. Larger ones the kernel sends, and the connection ends. */
   wholeBytes: 256 * 1024,
   /** One read of a download that is not sent by the kernel itself. */
   readBytes: 256 * 1024,
-  /** Ranges in one request; more than this is treated as abuse and answered with the whole file. */
+  /** Ranges in one request; more are answered with the whole file. */
   ranges: 16,
   /** Entries in one ListDir answer. */
   listEntries: 250_000,
   /** Longest stretch of uninterrupted synchronous work. */
   sliceMs: 4,
-  /** Of a tree that is removed so many levels are open at once; the ones above are closed and opened again on the way back. */
+  /** Levels of a tree that are open at once while it is removed; those above are closed, and opened again on the way back. */
   removeDepth: 64,
   /** Watches that exist at once, streams and polled ones together. */
   watchers: 256,
-  /** Directories below one recursive watch; the kernel has a limit of its own over all of them. */
+  /** Directories below one recursive watch. The kernel has a limit for all watches together. */
   watchedDirs: 100_000,
-  /** A directory whose own size is at most this is looked into without another thread. */
+  /** A directory whose own size is at most this is read synchronously. */
   smallDirBytes: 32 * 1024,
-  /** What events that wait for one client may take, and those for all of them together. Beyond it the watch tells that it has lost some. */
+  /** Memory of the events that wait for one client, and for all clients. Beyond it events are dropped and the watch reports a loss. */
   queuedEventBytes: 16 * 1024 * 1024,
   queuedEventBytesTotal: 64 * 1024 * 1024,
   /** Events that are sent to a client at once. */
   eventPieceBytes: 32 * 1024,
-  /** What is read from the kernel, whose queue is short, before it is looked at. */
+  /** Bytes of events that are read ahead, because the kernel's own queue is short. */
   readAheadBytes: 8 * 1024 * 1024,
-  /** A polled watcher that nobody asks for so long is removed. */
+  /** A watcher that its client does not poll for so long is removed. */
   unpolledWatcherMs: 30 * 60_000,
-  /** For so long a name found by looking into a new directory is not told again by the kernel's own event. */
+  /** For so long the kernel's event for a name that was found by reading a new directory is not reported again. */
   freshNamesMs: 5_000,
-  /** How long the second half of a rename may take to come. */
+  /** Longest time between the two events of one rename. */
   renameHalfMs: 500,
-  /** Longest that a poll waits for the watch to have read what has happened. */
+  /** Longest time that a poll waits for the watch to read all earlier events. */
   catchUpMs: 2_000,
 } as const;

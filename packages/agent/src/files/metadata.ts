@@ -17,7 +17,7 @@ function invalid(why: string): AppError {
   return new AppError("invalid_argument", `invalid metadata: ${why}`, { reason: "bad_metadata" });
 }
 
-/** The set that an upload's `X-Metadata-<key>` headers ask for. Throws 400 for anything beyond the contract's limits. */
+/** The metadata in an upload's `X-Metadata-<key>` headers. Throws 400 beyond the limits of the contract. */
 export function metadataOfHeaders(headers: Headers): Metadata {
   const metadata: Record<string, string> = Object.create(null);
   let total = 0;
@@ -36,7 +36,7 @@ export function metadataOfHeaders(headers: Headers): Metadata {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The metadata on a file, links followed; values that are not text are left out. Empty when the file is gone or has none. */
+/** The metadata of a file, links followed; values that are not UTF-8 are left out. Empty when the file is missing or has none. */
 export function metadataOfFile(path: string): Metadata {
   let names: string[];
   try {
@@ -51,7 +51,7 @@ export function metadataOfFile(path: string): Metadata {
       const value = getXattr(path, name);
       if (value) metadata[name.slice(METADATA_PREFIX.length)] = utf8.decode(value);
     } catch {
-      // Not UTF-8, or removed since: not ours to show.
+      // Not UTF-8, or removed meanwhile.
     }
   }
   return metadata;

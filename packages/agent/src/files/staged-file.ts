@@ -6,33 +6,33 @@ import { errnoOf, fileError } from "./sys/errno.ts";
 import { getXattr, listXattr, removeXattr, setXattr } from "./sys/xattr.ts";
 import { temporaryName } from "./temporary-name.ts";
 
-/** `0666 & ~umask`, as a program would make a file. */
+/** Mode of a new file: `0666 & ~umask`. */
 const NEW_MODE = 0o666 & ~process.umask();
-/** Set-user-id and set-group-id never outlive new content. */
+/** Mode bits that a replaced file keeps: all but set-user-id and set-group-id. */
 const KEPT_MODE = 0o1777;
-/** The directory takes no new names (`/proc`, `/sys`, read-only with a writable mount on the file): then the file itself is written. */
+/** Errors of a directory in which no file can be made (`/proc`, `/sys`, read-only with a writable mount on the file): the file is written in place. */
 const NO_NEW_NAMES = new Set(["ENOENT", "EACCES", "EPERM", "EROFS", "EINVAL", "EOPNOTSUPP"]);
 
-/** A directory that is held, so that names in it stay what they are. */
+/** A directory held by descriptor. */
 type Dir = Pick<PinnedDir, "at">;
 
 /** Where a staged file will be. */
 export interface Place {
   readonly dir: Dir;
-  /** Bytes where it is no text. */
+  /** Bytes where the name is not UTF-8. */
   readonly name: string | Buffer;
-  /** The regular file of that name, whose mode and foreign attributes are kept. */
+  /** The regular file of that name, whose mode and attributes (except metadata) are kept. */
   readonly existing: Stats | undefined;
-  /** Whether the existing file may be written in place where it can't be replaced. It is then not intact after a failure. */
+  /** Whether an existing file that cannot be replaced may be written in place. A failure then leaves it damaged. */
   readonly mayOverwrite: boolean;
 }
 
 /**
- * A file being written so that its destination changes at once and whole, or not at all: a temporary file in the same directory, then
- * rename(2). Mode and foreign attributes of a replaced file are kept. Always ends with `commit` or `discard`.
+ * A file whose destination changes at once and whole, or not at all: a temporary file in the same directory, then rename(2). Mode and attributes
+ * (except metadata) of a replaced file are kept. The caller ends it with `commit` or `discard`.
  *
- * Where no temporary file is possible but the destination is there already, it is written in place; so are files that are mount points of
- * their own (`/etc/hosts` often is), after everything has arrived.
+ * An existing destination in a directory where no temporary file can be made is written in place. So is a file that is a mount point
+ * (`/etc/hosts` often is), after all content has arrived.
  */
 export class StagedFile {
   /** Open for writing at its start. */
@@ -78,7 +78,7 @@ export class StagedFile {
     return this.open ? fstatSync(this.fd).size : 0;
   }
 
-  /** Gives owner, mode and metadata, and closes. After it, `commit` only renames. */
+  /** Sets owner, mode and metadata, and closes the file. After it, `commit` only renames. */
   finish(owner: Owner, metadata: Metadata): void {
     this.owner = owner;
     this.metadata = metadata;
@@ -104,14 +104,14 @@ export class StagedFile {
     }
   }
 
-  /** Removes what is not committed. Never throws; does nothing after `commit`. */
+  /** Removes the temporary file. Never throws; does nothing after `commit`. */
   discard(): void {
     this.close();
     if (this.temporary !== undefined) tolerate(() => unlinkSync(this.dir.at(this.temporary ?? "")));
     this.temporary = undefined;
   }
 
-  /** The destination is a mount point: its content is exchanged instead of its name. */
+  /** Copies the content to a destination that is a mount point, which rename(2) cannot replace. */
   private overwrite(): void {
     const from = openSync(this.dir.at(this.temporary ?? ""), constants.O_RDONLY);
     try {
@@ -128,7 +128,7 @@ export class StagedFile {
     }
   }
 
-  /** A file that is written in place keeps its mode; many such (`/proc`) take no owner. */
+  /** A file that is written in place keeps its mode. A failed chown is ignored: many such files (`/proc`) have a fixed owner. */
   private describeInPlace(fd: number): void {
     const { owner } = this;
     if (owner) tolerate(() => fchownSync(fd, owner.uid, owner.gid));
@@ -154,11 +154,11 @@ function tolerate(run: () => void): void {
   try {
     run();
   } catch {
-    // Wanted, not needed.
+    // Optional: the file is usable without it.
   }
 }
 
-/** Access lists and foreign attributes go over to the new inode. Capabilities do not: new content must earn them anew. */
+/** Copies access lists and other attributes to the new inode, except metadata, `trusted.*` and `security.*`: new content must not inherit capabilities. */
 function keepAttributes(from: string | Buffer, to: number): void {
   for (const name of listXattr(from)) {
     if (name.startsWith(METADATA_PREFIX) || name.startsWith("security.") || name.startsWith("trusted.")) continue;
@@ -167,7 +167,7 @@ function keepAttributes(from: string | Buffer, to: number): void {
   }
 }
 
-/** Replaces the whole set of `user.e2b.*`. Silently nothing where the file system has no such attributes. */
+/** Replaces all `user.e2b.*` attributes. Does nothing where the file system has no extended attributes. */
 function writeMetadata(fd: number, metadata: Metadata): void {
   for (const name of listXattr(pathOf(fd))) {
     if (name.startsWith(METADATA_PREFIX) && !(name.slice(METADATA_PREFIX.length) in metadata)) removeXattr(fd, name);
@@ -177,7 +177,7 @@ function writeMetadata(fd: number, metadata: Metadata): void {
   }
 }
 
-/** Runs the steps between creation and commit; whatever fails, the file is discarded and the error translated. */
+/** Runs the steps between creation and commit. On failure it discards the file and throws the error as `AppError`. */
 export async function staged<T>(file: StagedFile, what: string, run: (file: StagedFile) => Promise<T>): Promise<T> {
   try {
     return await run(file);

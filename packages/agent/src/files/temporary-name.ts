@@ -1,18 +1,18 @@
 import { randomHex } from "../random.ts";
 
 /*
- * Names of files that are being written beside their destination. Watchers know them: a client that watches a directory sees the finished
- * file appear or change, not our way of getting there (watch/translate.ts).
+ * Names of temporary files next to their destination. Watches recognise them: a client that watches the directory is told about the finished
+ * file, and not about the temporary one (watch/translate.ts).
  */
 
 const PATTERN = /^\.boxyard-(new|old)-[0-9a-f]{24}\.tmp$/;
 
-/** A name nobody has. `replaces`: the destination exists already. */
+/** A random, unused name. `replaces`: the destination exists already. */
 export function temporaryName(replaces: boolean): string {
   return `.boxyard-${replaces ? "old" : "new"}-${randomHex(12)}.tmp`;
 }
 
-/** Undefined for every other name; else whether the file is to replace one. */
+/** `old` if the file is to replace one, `new` if not; undefined for the name of any other file. */
 export function temporaryKind(name: string): "new" | "old" | undefined {
   return PATTERN.exec(name)?.[1] as "new" | "old" | undefined;
 }

@@ -1,6 +1,6 @@
 import { LIMITS } from "./limits.ts";
 
-/** Long synchronous work in short pieces: `turn` gives way to other requests when the slice is used up. */
+/** Splits long synchronous work: when the slice is used up, `turn` lets other requests run. */
 export class TimeSlice {
   private started = performance.now();
 

@@ -8,7 +8,7 @@ import { Appender } from "./append.ts";
 const BLOCK = 4096;
 const open: number[] = [];
 const directories: string[] = [];
-/** A file of this size; in memory on a device of its own. */
+/** A file of this size below `where`; `/dev/shm` is another device than the disk. */
 function file(where: string, bytes: number): number {
   const directory = mkdtempSync(join(where, "boxyard-append-"));
   directories.push(directory);
@@ -20,7 +20,7 @@ function file(where: string, bytes: number): number {
 
 let asked: number[] = [];
 let copied = 0;
-/** Shares what comes from the same device, and copies without looking at the content. */
+/** Shares extents between files of the same device, and counts copied bytes instead of copying. */
 const kernel = {
   cloneRange({ from, to, length }: Piece): boolean {
     asked.push(length);
@@ -40,7 +40,7 @@ afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
-test("extents are shared where the place is aligned, and nothing is copied then", async () => {
+test("extents are shared where the offset is aligned, and nothing is copied then", async () => {
   const from = file(tmpdir(), 3 * BLOCK + 5);
   const appender = new Appender(file(tmpdir(), 0), kernel);
   expect(await appender.append(from, 2 * BLOCK)).toBe(2 * BLOCK);
@@ -50,7 +50,7 @@ test("extents are shared where the place is aligned, and nothing is copied then"
   expect([asked.length, copied]).toEqual([2, BLOCK]);
 });
 
-test("two devices that refuse three times are asked no more; the same device with another is", async () => {
+test("after three refusals between two devices sharing is no longer tried; between other pairs it is", async () => {
   const [memory, disk] = [file("/dev/shm", BLOCK), file(tmpdir(), BLOCK)];
   expect(fstatSync(memory).dev).not.toBe(fstatSync(disk).dev);
   for (let i = 0; i < 5; i++) await new Appender(disk, kernel).append(memory, BLOCK);
@@ -59,7 +59,7 @@ test("two devices that refuse three times are asked no more; the same device wit
   expect([asked.length, copied]).toEqual([4, 5 * BLOCK]);
 });
 
-test("a source that has less than it says is appended as far as it goes", async () => {
+test("a source that is shorter than its size says is appended to its end", async () => {
   const appender = new Appender(file(tmpdir(), 0), { cloneRange: () => false, copySome: () => 0 });
   expect(await appender.append(file(tmpdir(), 0), BLOCK)).toBe(0);
 });

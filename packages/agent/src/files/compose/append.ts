@@ -2,29 +2,29 @@ import { fdatasync, fstatSync } from "node:fs";
 import { LIMITS } from "../limits.ts";
 import { cloneRange, copySome } from "../sys/copy.ts";
 
-/** Smallest unit that file systems share. 4 KiB on every file system we know with blocks; a wrong guess only means a copy. */
+/** Smallest unit that file systems share: 4 KiB on all common ones. On another the data is copied. */
 const BLOCK = 4096;
-/** Below this there is nothing to wait for before sharing. */
+/** Files from this size on are flushed before they are shared. */
 const LARGE = 1024 * 1024;
 
 const yieldTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** How often in a row the files of two devices could not share extents. */
+/** How often in a row sharing extents failed between two devices. */
 const refusals = new Map<string, number>();
-/** Two that refused so often are asked no more: before asking, data must be written out, which a plain copy does not need. */
+/** After so many failures sharing is not tried again for the pair: each attempt must first flush the data, which a plain copy need not. */
 const ENOUGH_REFUSALS = 3;
-/** Far more than a sandbox has. Beyond it everything is asked anew. */
+/** Far more pairs than a sandbox has. When there are more, all counts are forgotten. */
 const MAX_PAIRS = 256;
 
-/** Writes out what is only in memory. Best effort: the copy is right without it. */
+/** Flushes a file's data. A failure is ignored: the copy is correct without it. */
 function flush(fd: number): Promise<void> {
   return new Promise((resolve) => fdatasync(fd, () => resolve()));
 }
 
-/** The kernel's two ways. */
+/** The two system calls, replaced in tests. */
 const KERNEL = { cloneRange, copySome };
 
-/** Appends files to one, which is empty at first. */
+/** Appends files to a file that is empty at first. */
 export class Appender {
   private readonly to: number;
   private readonly kernel: typeof KERNEL;
@@ -53,14 +53,14 @@ export class Appender {
     return done;
   }
 
-  /** Shares from the start on; returns how many bytes that were, 0 where the file systems can't. */
+  /** Shares extents from the start of `from` on. Returns how many bytes; 0 where the file systems cannot share. */
   private async share(from: number, length: number): Promise<number> {
     const pair = `${fstatSync(from).dev}:${fstatSync(this.to).dev}`;
     const refused = refusals.get(pair) ?? 0;
     if (refused >= ENOUGH_REFUSALS) return 0;
-    // Only what is on disk can be shared. The kernel would write the rest within the call, for up to a second, and nobody else were served.
+    // Only data on disk can be shared. The kernel would flush the rest within the call, for up to a second, in which no request is served.
     if (length >= LARGE) await flush(from);
-    // All of it, where the end may lie between blocks since it is the end of both files; else all whole blocks.
+    // The whole length first, which may end within a block where that is the end of both files; else all whole blocks.
     for (const size of new Set([length, length - (length % BLOCK)])) {
       if (!this.kernel.cloneRange({ from, fromOffset: 0, to: this.to, toOffset: this.end, length: size })) continue;
       refusals.delete(pair);

@@ -28,7 +28,7 @@ export async function compose(ctx: AgentContext, call: HttpCall): Promise<Respon
 async function run(ctx: AgentContext, request: ComposeRequest): Promise<Response> {
   const user = lookUpUser(ctx, actingName(ctx, request.username));
   const destination = resolvePath(ctx.state, user, request.destination);
-  // Looked at first, told last: sources are checked before the destination.
+  // Examined first, because the sources are compared with it; its error comes last, as the contract orders the checks.
   const { existing, refusal } = lookAtDestination(destination);
   const sources: Source[] = [];
   await each(request.sourcePaths, (given) => {
@@ -44,7 +44,7 @@ async function run(ctx: AgentContext, request: ComposeRequest): Promise<Response
   return Response.json({ path: destination, name: baseName(destination), type: "file" });
 }
 
-/** Works through a list by calls that nobody else is served during, and gives way between them. */
+/** Calls `work`, which is synchronous, for each item, and lets other requests run in between. */
 async function each<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
   const slice = new TimeSlice();
   for (const item of items) {
@@ -61,7 +61,7 @@ function sameAsDestination(given: string) {
 interface Destination {
   /** The file that it names now, links followed. */
   readonly existing?: BigIntStats;
-  /** Why no file can be there. */
+  /** Why no file can be made there. */
   readonly refusal?: AppError;
 }
 
@@ -78,7 +78,7 @@ function lookAtDestination(path: string): Destination {
   }
 }
 
-/** The same place by another spelling, also before anything is there: `/a/./b`, or through a linked directory. */
+/** Whether both paths name the same entry, also before it exists: `/a/./b`, or through a linked directory. */
 function isDestination(path: string, destination: string, existing: BigIntStats | undefined): boolean {
   if (path === destination) return true;
   if (existing || baseName(path) !== baseName(destination)) return false;

@@ -9,7 +9,7 @@ const request = (source_paths: unknown[]) =>
     new BodyBudget({ totalBytes: LIMITS.composeBodyBytes, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}).claim(),
   );
 
-test("takes as many sources as are allowed and no more, whatever they are", async () => {
+test("accepts up to LIMITS.composeSources sources, and refuses one more of any type", async () => {
   const most = new Array<string>(LIMITS.composeSources).fill("s");
   expect((await request(most)).sourcePaths).toEqual(most);
   for (const more of ["s", 1]) {

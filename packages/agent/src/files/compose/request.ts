@@ -14,7 +14,7 @@ export interface ComposeRequest {
 
 const invalid = (why: string, cause?: unknown) => httpFailure(400, `invalid request body: ${why}`, cause);
 
-/** Reads and checks the body, and claims what it takes. Throws 400 with the member that is wrong. */
+/** Reads and checks the body, and claims its memory. Throws 400 with the member that is wrong. */
 export async function readComposeRequest(request: Request, claim: BodyClaim): Promise<ComposeRequest> {
   const body = await parse(request, claim);
   const { source_paths: sources, destination, username } = body;

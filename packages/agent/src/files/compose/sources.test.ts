@@ -22,13 +22,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
-/** A file as it was validated. */
+/** Makes a file and checks it as a source. */
 function source(name: string, text = "text") {
   writeFileSync(join(home, name), text);
   return checkSource(name, join(home, name));
 }
 
-/** Until the kernel's time has moved on, so that a change shows. */
+/** Waits until the kernel gives new files a later change time, so that a change of `path` is visible. */
 async function tick(path: string): Promise<void> {
   const { ctimeNs } = statSync(path, { bigint: true });
   const probe = join(home, "probe");
@@ -54,7 +54,7 @@ const CHANGES: Record<string, (path: string) => void> = {
 };
 
 for (const [what, change] of Object.entries(CHANGES)) {
-  test(`a source that ${what} is noticed before the end, and stays if it is later`, async () => {
+  test(`a source that ${what} fails checkUnchanged, and is not deleted`, async () => {
     const given = source("a");
     checkUnchanged(given);
     await tick(given.path);
@@ -65,14 +65,14 @@ for (const [what, change] of Object.entries(CHANGES)) {
   });
 }
 
-test("a source that is gone is noticed too", () => {
+test("a source that was removed fails checkUnchanged", () => {
   const given = source("a");
   rmSync(given.path);
   expect(() => checkUnchanged(given)).toThrow("source file changed while it was composed: a");
   deleteSource(given);
 });
 
-test("two names of one file, and a link, all go; what the link names stays, whatever is written to it", async () => {
+test("two names of one file and a link are deleted; the target of the link stays, also after a write to it", async () => {
   const [file, target] = [source("a"), source("target")];
   linkSync(file.path, join(home, "b"));
   symlinkSync("target", join(home, "link"));
@@ -84,7 +84,7 @@ test("two names of one file, and a link, all go; what the link names stays, what
   expect(lstatSync(target.path).size).toBe(13);
 });
 
-test("an empty file is a source; one that the kernel makes up is not, whatever its size says", () => {
+test("an empty file is a source; a file of the kernel is not, whatever its size says", () => {
   expect(source("empty", "").file.size).toBe(0n);
   expect(() => checkSource("p", "/proc/version")).toThrow("source path is a file that the kernel makes up as it is read: p");
 });

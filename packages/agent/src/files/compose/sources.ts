@@ -6,20 +6,20 @@ import { O_PATH, PinnedDir } from "../path/pinned-dir.ts";
 import { baseName } from "../path/resolve-path.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
 
-/** A source that passed validation. What it is is kept by identity, so that it is recognised when it is read and when it is deleted. */
+/** A source that passed validation, with the identity of its file, by which later steps recognise it. */
 export interface Source {
-  /** As the caller spelled it, for messages. */
+  /** The path as the request has it, for messages. */
   readonly given: string;
   readonly path: string;
   /** The file, links followed. */
   readonly file: BigIntStats;
-  /** What the path itself names: the file, or a link to it. */
+  /** The entry that the path itself names: the file, or a link to it. */
   readonly entry: BigIntStats;
 }
 
 /**
- * Whether two looks saw the same content of the same file. The change time gives away a program that set the modification time back; that
- * of a file with several names moves too when one of them goes, as it does when two of them are sources.
+ * Whether both describe the same content of the same file. The change time reveals a modification time that was set back. It also changes when
+ * one of several names of a file is removed, as happens when two of them are sources: then the number of names differs.
  */
 function unchanged(a: BigIntStats, b: BigIntStats): boolean {
   return sameFile(a, b) && a.size === b.size && a.mtimeNs === b.mtimeNs && (a.ctimeNs === b.ctimeNs || a.nlink !== b.nlink);
@@ -42,7 +42,7 @@ export function checkSource(given: string, path: string): Source {
   }
 }
 
-/** A file of size 0 that has content anyway is made up as it is read, as those of `/proc` are. */
+/** Whether a file of size 0 has no content. Files of `/proc` have size 0 and content that the kernel makes at each read. */
 function isEmpty(path: string): boolean {
   const fd = openForReading(path);
   try {
@@ -52,7 +52,7 @@ function isEmpty(path: string): boolean {
   }
 }
 
-/** Of such a file nobody knows how much it is, and it can't go away afterwards. */
+/** The error for a file of the kernel: it has no size to check, and cannot be deleted afterwards. */
 export function madeUp(given: string) {
   return httpFailure(400, `source path is a file that the kernel makes up as it is read: ${given}`);
 }
@@ -71,7 +71,7 @@ export function openSource(source: Source): number {
   throw changed(source);
 }
 
-/** After all are copied: what was written to one meanwhile would be lost with it. Throws 500. */
+/** Called after all sources are copied: a later write to a source would be lost with its deletion. Throws 500. */
 export function checkUnchanged(source: Source): void {
   const now = statSync(source.path, { bigint: true, throwIfNoEntry: false });
   if (!now || !unchanged(now, source.file)) throw changed(source);
@@ -81,14 +81,14 @@ function changed(source: Source) {
   return httpFailure(500, `source file changed while it was composed: ${source.given}`);
 }
 
-/** Removes the source as spelled: of a link the link. Best effort: something else of that name by now stays, and so does what was written to. */
+/** Removes the entry that the path names: for a link, the link. Never throws. An entry that was replaced or changed meanwhile stays. */
 export function deleteSource(source: Source): void {
   try {
     const dir = PinnedDir.open(posix.dirname(source.path));
     try {
       const name = baseName(source.path);
-      // While it is held, only its name goes; the kernel frees a gigabyte of cached pages when the last descriptor is closed, which
-      // takes a tenth of a second and happens on another thread.
+      // While the descriptor is open, unlink only removes the name. Freeing a gigabyte of cached pages takes a tenth of a second, and
+      // happens when the descriptor is closed, on another thread.
       const held = openSync(dir.at(name), O_PATH | constants.O_NOFOLLOW);
       try {
         if (unchanged(fstatSync(held, { bigint: true }), source.entry)) unlinkSync(dir.at(name));
@@ -99,6 +99,6 @@ export function deleteSource(source: Source): void {
       dir.close();
     }
   } catch {
-    // The composed file is complete; a source that stays is only clutter.
+    // The composed file is complete without this deletion.
   }
 }

@@ -1,5 +1,5 @@
 /*
- * Which coding an answer gets (RFC 9110 section 12.5.3). We can do gzip and identity.
+ * Choice of the content coding of an answer (RFC 9110 section 12.5.3): gzip or identity.
  */
 
 export type Coding = "gzip" | "identity";
@@ -18,8 +18,8 @@ function weights(header: string): Map<string, number> {
 
 /**
  * The coding to send, undefined when none is acceptable (406). gzip only for a client that asks for it: by weight above identity, or by
- * naming no other coding. A list such as fetch's own `gzip, deflate, br` only says what the client can read; identity is quicker for both
- * sides there and always right (docs/contract/agent.md, Files).
+ * naming no other coding. A list such as fetch's own `gzip, deflate, br` only says what the client can read; identity is then quicker for both
+ * sides (docs/contract/agent.md, Files).
  */
 export function chooseCoding(header: string | null): { readonly coding: Coding; readonly identityAllowed: boolean } | undefined {
   const listed = weights(header ?? "");

@@ -4,7 +4,7 @@ import type { BigIntStats } from "node:fs";
  * Conditional requests (RFC 9110 section 13).
  */
 
-/** What identifies a version of a file. */
+/** Identify one version of a file (RFC 9110 section 8.8). */
 export interface Validators {
   /** Strong entity tag with its quotes. */
   readonly etag: string;
@@ -12,7 +12,7 @@ export interface Validators {
   readonly modified: number;
 }
 
-/** A rename in place changes the inode, a write the time: together they name one content. */
+/** Replacing a file changes its inode, writing to it its modification time. */
 export function validatorsOf(stat: BigIntStats): Validators {
   return {
     etag: `"${stat.mtimeNs.toString(16)}-${stat.size.toString(16)}-${stat.ino.toString(16)}"`,
@@ -48,7 +48,7 @@ export function precondition(headers: Headers, file: Validators): 304 | 412 | un
   return since !== undefined && file.modified <= since ? 304 : undefined;
 }
 
-/** Whether the Range header counts: there is no If-Range, or it names this very version. */
+/** Whether the Range header applies: there is no If-Range, or it names this version. */
 export function rangeApplies(headers: Headers, file: Validators): boolean {
   const header = headers.get("If-Range")?.trim();
   if (header === undefined) return true;
@@ -58,7 +58,7 @@ export function rangeApplies(headers: Headers, file: Validators): boolean {
 
 const CONDITIONS = ["Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"];
 
-/** Such requests get identity: ranges and tags name the bytes as they are stored. */
+/** Requests with these headers get identity, because ranges and tags refer to the bytes as stored. */
 export function isConditional(headers: Headers): boolean {
   return CONDITIONS.some((name) => headers.has(name));
 }

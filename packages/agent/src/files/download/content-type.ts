@@ -14,20 +14,20 @@ const MAGIC: readonly (readonly [string, string])[] = [
   ["\x00asm", "application/wasm"],
 ];
 
-/** Bytes that a sniff needs. */
+/** How many bytes of a file `sniff` examines. */
 export const SNIFF_BYTES = 512;
 
 const UNKNOWN = "application/octet-stream";
 
-/** The type that the name's ending stands for; undefined when it tells nothing. */
+/** The type that belongs to the name's ending; undefined for an unknown ending or none. */
 export function typeOfName(name: string): string | undefined {
   if (!/\.[A-Za-z0-9]+$/.test(name)) return undefined;
-  // Only the ending goes in: no file is looked at.
+  // Bun.file only maps the ending to a type; no file is opened.
   const type = Bun.file(`x${name.slice(name.lastIndexOf("."))}`).type;
   return type === UNKNOWN ? undefined : type;
 }
 
-/** The type that the first bytes suggest: a few formats with marks, text, or unknown bytes. */
+/** The type by the first bytes: one of a few formats with a signature, text, or unknown bytes. */
 export function sniff(start: Uint8Array): string {
   const head = Buffer.from(start.buffer, start.byteOffset, Math.min(start.byteLength, SNIFF_BYTES)).toString("latin1");
   const known = MAGIC.find(([mark]) => head.startsWith(mark));

@@ -23,13 +23,13 @@ export async function download(ctx: AgentContext, call: HttpCall): Promise<Respo
   const conditional = isConditional(headers);
   if (conditional && !choice.identityAllowed) throw httpFailure(406, "ranges and conditions need the identity encoding, which is refused");
   const found = open(path);
-  // Of an empty file clients need the length; there is nothing to compress.
+  // Clients need the Content-Length of an empty file, which a compressed answer does not have.
   const isPlain = conditional || (found.size === 0 && choice.identityAllowed);
   if (choice.coding === "gzip" && !isPlain) return sendGzip(found, call.request.method);
   return found.size === 0 ? sendUnsized(found, call.request) : sendIdentity(found, call.request);
 }
 
-/** Looked at before it is opened: opening a device or a FIFO can already do something. */
+/** Throws unless the path leads to a regular file. Called before the file is opened, because opening a device or a FIFO has effects. */
 function checkRegular(path: string): void {
   let stat: ReturnType<typeof statSync>;
   try {
@@ -63,9 +63,9 @@ function describe(path: string, fd: number, stat: BigIntStats): Found {
   const name = baseName(path);
   const stated = Number(stat.size);
   const content = stated > 0 && stated <= LIMITS.wholeBytes ? readNow(fd, 0, stated) : undefined;
-  // A file of `/sys` says that it fills a page, whatever it holds. Such a size is worth as little as the 0 of those of `/proc`.
+  // A file of `/sys` reports the size of a page, whatever it holds. Its real size is as unknown as that of a file of `/proc`, which reports 0.
   const size = content && content.length < stated ? 0 : stated;
-  // The reading of a file of size 0 can wait: it is typed by its name alone.
+  // A file of unknown size is not read here: its type follows from its name alone.
   const type = typeOfName(name) ?? (size === 0 ? "text/plain; charset=utf-8" : sniff(content ?? readNow(fd, 0, SNIFF_BYTES)));
   return { path, size, content, type, disposition: contentDisposition(name), validators: validatorsOf(stat) };
 }

@@ -10,8 +10,8 @@ export interface ByteRange {
 }
 
 /**
- * What part of a file of `size` bytes is asked for. `whole`: no range, another unit, so many or overlapping ranges that the whole file is
- * less, or an empty file. `unsatisfiable`: 416, also for ranges that are not well formed.
+ * The parts of a file of `size` bytes that the header asks for. `whole`: no range, another unit, too many ranges, ranges that are larger
+ * together than the file, or an empty file. `unsatisfiable`: 416, also for ranges that are not well formed.
  */
 export function parseRange(header: string | null, size: number): "whole" | "unsatisfiable" | readonly ByteRange[] {
   if (header === null || size === 0) return "whole";
@@ -30,7 +30,7 @@ export function parseRange(header: string | null, size: number): "whole" | "unsa
   return ranges.length > 1 && sum > size ? "whole" : ranges;
 }
 
-/** Undefined: well formed and beyond the end. */
+/** One range; undefined for one that is well formed and beyond the end. */
 function parseOne(text: string, size: number): ByteRange | "bad" | undefined {
   const [, first, last] = /^([0-9]{0,18})\s*-\s*([0-9]{0,18})$/.exec(text) ?? [];
   if (first === undefined || last === undefined || (first === "" && last === "")) return "bad";

@@ -3,7 +3,7 @@ import { openForReading } from "../../sys/open-file.ts";
 import { LIMITS } from "../limits.ts";
 import type { ByteRange } from "./range.ts";
 
-/** Up to `length` bytes of a file from `position` on, at once; fewer where it ends. For small pieces: nobody else is served meanwhile. */
+/** Reads up to `length` bytes from `position` on, synchronously; fewer where the file ends. For small pieces: no request is served meanwhile. */
 export function readNow(fd: number, position: number, length: number): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.allocUnsafeSlow(length);
   let done = 0;
@@ -15,7 +15,7 @@ export function readNow(fd: number, position: number, length: number): Uint8Arra
   return buffer.subarray(0, done);
 }
 
-/** A small part of a file, at once. Throws the kernel's error, and one when the file has become shorter. */
+/** Reads a small part of a file, synchronously. Throws the kernel's error, and another when the file has become shorter. */
 export function readPart(path: string, range: ByteRange): Uint8Array<ArrayBuffer> {
   const length = range.end + 1 - range.start;
   const fd = openForReading(path);
@@ -30,8 +30,8 @@ export function readPart(path: string, range: ByteRange): Uint8Array<ArrayBuffer
 
 const becameShorter = () => new Error("file became shorter while it was sent");
 
-function openAside(path: string): Promise<number> {
-  // O_NONBLOCK: should the path have become a FIFO meanwhile, opening must not wait for a writer.
+function openAsync(path: string): Promise<number> {
+  // O_NONBLOCK: if the path has become a FIFO meanwhile, opening must not wait for a writer.
   return new Promise((resolve, reject) =>
     open(path, constants.O_RDONLY | constants.O_NONBLOCK, (error, fd) => (error ? reject(error) : resolve(fd))),
   );
@@ -42,11 +42,11 @@ function readSome(fd: number, into: Uint8Array, position: number | null): Promis
 }
 
 /**
- * Bytes of a file as they are asked for. With a range they are exactly that many (a file that has become shorter is an error), without one
- * everything up to the end, also of files that say they are empty (`/proc`).
+ * Yields the bytes of a file. With a range it yields exactly that many (a file that has become shorter is an error), without one everything up
+ * to the end, also of files that report size 0 (`/proc`).
  */
 export async function* readFile(path: string, range?: ByteRange): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const fd = await openAside(path);
+  const fd = await openAsync(path);
   try {
     let position = range?.start ?? 0;
     for (;;) {

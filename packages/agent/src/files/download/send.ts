@@ -9,9 +9,9 @@ import { readFile, readPart, streamOf } from "./read-stream.ts";
 /** A regular file that was opened once and described. */
 export interface Found {
   readonly path: string;
-  /** 0 where it is not known before the file is read. */
+  /** In bytes; 0 where the size is unknown before the file is read. */
   readonly size: number;
-  /** All of a small file. */
+  /** The content of a small file. */
   readonly content: Uint8Array<ArrayBuffer> | undefined;
   readonly type: string;
   readonly disposition: string;
@@ -53,14 +53,14 @@ function head(headers: Record<string, string>, size: number): Response {
 }
 
 /**
- * The kernel sends a large file by itself, and a file that has become shorter meanwhile is over early without anybody hearing of it: then
- * only the end of the connection tells the client that something is missing.
+ * A large file is sent by the kernel (sendfile). If the file becomes shorter meanwhile, the body ends early and no error is reported: only the
+ * end of the connection shows the client that bytes are missing.
  */
 const SENT_BY_KERNEL = { Connection: "close" };
 
 function whole(found: Found, headers: Record<string, string>, ignoredRange: boolean): Response {
   if (found.content) return new Response(found.content, { headers });
-  // Bun sends a file by itself, and then reads the Range header by itself too: where we decided against it, the bytes come from us.
+  // With a file as body Bun applies the Range header itself. Where `parseRange` ignores the header, the body is a stream.
   if (!ignoredRange) return new Response(Bun.file(found.path), { headers: { ...headers, ...SENT_BY_KERNEL } });
   const all = readFile(found.path, { start: 0, end: found.size - 1 });
   return new Response(streamOf(all), { headers: { ...headers, "Content-Length": String(found.size) } });
@@ -98,8 +98,8 @@ function parts(found: Found, headers: Record<string, string>, ranges: readonly B
 }
 
 /**
- * A file whose size is not known: it is empty, or it is made up as it is read (`/proc`, `/sys`), and then its real content goes out, without
- * ranges and validators, since nothing tells one version of it from another.
+ * Sends a file of unknown size: an empty file, or one whose content the kernel makes at each read (`/proc`, `/sys`). The latter has no ranges and
+ * no validators, because its versions cannot be told apart.
  */
 export async function sendUnsized(found: Found, request: Request): Promise<Response> {
   const { method } = request;
@@ -125,7 +125,7 @@ export async function sendUnsized(found: Found, request: Request): Promise<Respo
   }
 }
 
-/** Compressed as it goes out, without a length. The tag is weak: the bytes differ from the stored ones, the content does not. */
+/** Sends a file compressed, without a length. The entity tag is weak, because the bytes differ from the stored ones. */
 export function sendGzip(found: Found, method: string): Response {
   const headers = {
     ...baseHeaders(found),

@@ -13,7 +13,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const descriptors = () => readdirSync("/proc/self/fd").length;
 
-test("makes what is missing, outermost first, and tells it", () => {
+test("makes missing directories, outermost first, and reports them", () => {
   const made: string[] = [];
   const dir = ensureDir(`${root}/a//b/./c/`, owner, (path) => made.push(path));
   expect(dir.realPath().toString()).toBe(`${root}/a/b/c`);
@@ -23,7 +23,7 @@ test("makes what is missing, outermost first, and tells it", () => {
   ensureDir(`${root}/a/b`, owner, () => expect.unreachable()).close();
 });
 
-test("follows links among the parents, not into nothing, and leaves no descriptor behind", () => {
+test("follows links among the parents, except dangling ones, and leaves no descriptor open", () => {
   const before = descriptors();
   symlinkSync("a", `${root}/link`);
   symlinkSync("nowhere", `${root}/dangling`);
@@ -36,16 +36,16 @@ test("follows links among the parents, not into nothing, and leaves no descripto
   expect(descriptors()).toBe(before);
 });
 
-test("makes all that is missing or nothing, and leaves no descriptor behind", () => {
+test("makes all missing directories or none, and leaves no descriptor open", () => {
   const before = descriptors();
-  // No id of the machine's: the kernel refuses the chown of what was made.
+  // Not a valid id: the kernel refuses the chown of the new directory.
   const nobody = { uid: 2 ** 32, gid: 0 };
   expect(() => ensureDir(`${root}/none/x`, nobody)).toThrow();
   expect(() => ensureDir(`${root}/none/x/${"n".repeat(256)}`, owner)).toThrow("ENAMETOOLONG");
   expect([readdirSync(root).includes("none"), descriptors()]).toEqual([false, before]);
 });
 
-test("names stay where the directory is, whatever its path has become", () => {
+test("names lead into the directory that was opened, also when its path leads elsewhere", () => {
   const dir = ensureDir(`${root}/held`, owner);
   renameSync(`${root}/held`, `${root}/moved`);
   symlinkSync("/", `${root}/held`);

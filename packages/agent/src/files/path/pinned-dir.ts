@@ -2,19 +2,19 @@ import { chownSync, closeSync, constants, fstatSync, lstatSync, mkdirSync, openS
 import { withoutTrailing } from "@boxyard/core";
 import { errnoOf } from "../sys/errno.ts";
 
-/** Linux's O_PATH; node does not name it. A descriptor that names a place and never opens what lies there. */
+/** Linux's O_PATH, which `node:fs` does not define: a descriptor that names an entry without opening it. */
 export const O_PATH = 0o10000000;
 const PIN = O_PATH | constants.O_DIRECTORY;
 
-/** Owner of what is created. */
+/** Owner of new files and directories. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
 /**
- * A directory held by descriptor. Names below it are reached through `/proc/self/fd`, so that swapping a parent for a link while we work
- * can't lead us elsewhere. Close it.
+ * A directory held by descriptor. Names in it are reached through `/proc/self/fd`, so that exchanging a parent for a link meanwhile leads nowhere
+ * else. The owner closes it.
  */
 export class PinnedDir {
   readonly fd: number;
@@ -30,31 +30,31 @@ export class PinnedDir {
 
   /** A name in this directory, as a path for any system call. */
   at(name: string): string;
-  /** The same for a name that may be no text. */
+  /** The same for a name that may not be UTF-8. */
   at(name: string | Buffer): string | Buffer;
   at(name: string | Buffer): string | Buffer {
     const prefix = `/proc/self/fd/${this.fd}/`;
     return typeof name === "string" ? prefix + name : Buffer.concat([Buffer.from(prefix), name]);
   }
 
-  /** What has this name, links not followed; undefined when nothing has. */
+  /** Status of the entry of this name, links not followed; undefined when there is none. */
   lstat(name: string | Buffer): Stats | undefined {
     return lstatSync(this.at(name), { throwIfNoEntry: false });
   }
 
-  /** Where this directory is now; bytes, since it may be no text. */
+  /** Current path of this directory, in bytes, because it may not be UTF-8. */
   realPath(): Buffer {
     return readlinkSync(`/proc/self/fd/${this.fd}`, "buffer");
   }
 
   /** `dev:ino`, equal for two spellings of the same directory. */
   identity(): string {
-    // As numbers, those of an overlay of several file systems, or of FUSE, would be rounded to those of their neighbours.
+    // As bigints: inode numbers of an overlay of several file systems, or of FUSE, may exceed 2^53.
     const stat = fstatSync(this.fd, { bigint: true });
     return `${stat.dev}:${stat.ino}`;
   }
 
-  /** The subdirectory of this name, made and owned when missing, or not made at all. Links to directories are followed. */
+  /** Opens the subdirectory of this name, or makes it (0755, owned by `owner`). Links to directories are followed. A failure leaves no new directory. */
   child(name: string, owner: Owner): { readonly dir: PinnedDir; readonly created: boolean } {
     let created = false;
     try {
@@ -65,7 +65,7 @@ export class PinnedDir {
     }
     let fd: number | undefined;
     try {
-      // A directory just made can't be a link; if it is one now, somebody swapped it and must not get our chown.
+      // A directory just made is no link. If it is one now, a program exchanged it, and the chown must not follow the link.
       fd = openSync(this.at(name), created ? PIN | constants.O_NOFOLLOW : PIN);
       if (created) chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
       return { dir: new PinnedDir(fd), created };
@@ -82,7 +82,8 @@ export class PinnedDir {
 }
 
 /**
- * Opens a directory, making it and its missing parents (0755, owned): all or none. `onCreate` hears the path of each new one, outermost first.
+ * Opens a directory; makes it and its missing parents (0755, owned by `owner`), all or none. `onCreate` is called with the path of each new
+ * directory, outermost first.
  */
 export function ensureDir(path: string, owner: Owner, onCreate?: (path: string) => void): PinnedDir {
   const missing: string[] = [];
@@ -115,7 +116,7 @@ export function ensureDir(path: string, owner: Owner, onCreate?: (path: string) 
   return dir;
 }
 
-/** The parent is closed in any case. */
+/** As `parent.child`, and closes the parent, also on failure. */
 function childOnly(parent: PinnedDir, name: string, owner: Owner): ReturnType<PinnedDir["child"]> {
   try {
     return parent.child(name, owner);
@@ -128,6 +129,6 @@ function removeEmpty(path: string): void {
   try {
     rmdirSync(path);
   } catch {
-    // Somebody put something there meanwhile: it stays.
+    // A program put a file there meanwhile: the directory stays.
   }
 }

@@ -39,7 +39,7 @@ describe("resolvePath (docs/contract/agent.md, Paths)", () => {
     expect(() => resolve(path)).toThrow(expect.objectContaining({ code: "invalid_argument", reason: "bad_path" }));
   });
 
-  test("4,095 bytes are the most, the home counted in", () => {
+  test("an absolute path has at most 4,095 bytes, with the home directory", () => {
     expect(resolve(`/${"a".repeat(4094)}`)).toHaveLength(4095);
     expect(() => resolve("a".repeat(4090))).toThrow("longer");
   });

@@ -3,7 +3,7 @@ import { AppError } from "@boxyard/core";
 import type { AgentState, SystemUser } from "../../contracts.ts";
 import { LIMITS } from "../limits.ts";
 
-/** Refuses what can't be a path for the kernel: NUL, half surrogate pairs, more than PATH_MAX. */
+/** Refuses text that cannot be a path of the kernel: with NUL, with half a surrogate pair, longer than PATH_MAX. */
 function checkText(path: string): void {
   if (path.includes("\0")) throw new AppError("invalid_argument", "path holds a NUL character", { reason: "bad_path" });
   if (!path.isWellFormed()) throw new AppError("invalid_argument", "path is not valid Unicode", { reason: "bad_path" });
@@ -19,7 +19,7 @@ function joinHome(home: string, rest: string): string {
 }
 
 /**
- * The absolute path that a user's spelling means; the only place that decides so, for HTTP and RPC alike (docs/contract/agent.md, Paths).
+ * The absolute path for a path of a request, HTTP or RPC. No other code resolves paths (docs/contract/agent.md, Paths).
  *
  * Empty: the default working directory, else the user's home. `~` and `~/x`: below the user's home. Absolute: as it is, not cleaned.
  * Relative: below the user's home. Throws `invalid_argument` for `~other` and for text that can't be a path. Links are not followed here.
@@ -40,7 +40,7 @@ function spell(state: Pick<AgentState, "defaultWorkdir">, user: Pick<SystemUser,
   return path.startsWith("/") ? path : joinHome(user.home, path);
 }
 
-/** Last component of a path as spelled; `/` for the root. */
+/** Last component of a path; `/` for the root. */
 export function baseName(path: string): string {
   return posix.basename(path) || "/";
 }

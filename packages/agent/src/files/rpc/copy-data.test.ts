@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** The copy of a file that had this size and took these blocks when it was looked at. */
+/** Copies a file whose status said this size and number of blocks; returns the copy's content. */
 async function copyOf(name: string, size: number, blocks: number, find?: Parameters<typeof copyData>[4]): Promise<Buffer> {
   const [from, to] = [openSync(resolve(root, name), "r"), openSync(join(root, "copy"), "w+")];
   try {
@@ -32,7 +32,7 @@ test.each([0, 1, 1000])("%d blocks: the copy is as long as the file was, or as i
   expect((await copyOf("file", 100_000, blocks)).equals(readFileSync(join(root, "file")))).toBe(true);
 });
 
-test.each([0, 1000])("%d blocks: a file of the kernel ends where it ends, whatever size it shows", async (blocks) => {
+test.each([0, 1000])("%d blocks: a file of the kernel is copied to its end, whatever size it reports", async (blocks) => {
   expect((await copyOf("/sys/kernel/fscaps", 4096, blocks)).toString()).toBe(readFileSync("/sys/kernel/fscaps", "utf8"));
 });
 

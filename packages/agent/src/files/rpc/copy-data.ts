@@ -14,17 +14,17 @@ const EINVAL = 22;
 /** Unit of a file's `blocks`. */
 const BLOCK = 512;
 
-/** A file's size and what of it takes place on the disk. */
+/** Size of a file in bytes, and the blocks of 512 bytes that it occupies on the disk. */
 interface Extent {
   readonly size: number;
   readonly blocks: number;
 }
 
-/** Fills an empty file with the content of another. Holes stay holes; one that has become shorter ends there. Throws the kernel's error. */
+/** Copies a file's content to an empty file. Holes stay holes. A source that has become shorter is copied to its end. Throws the kernel's error. */
 export async function copyData(from: number, to: number, { size, blocks }: Extent, slice: TimeSlice, find = seek): Promise<void> {
   if (size === 0) return;
   if (blocks * BLOCK >= size) return void (await new Appender(to).append(from, size));
-  // Only forward: a file system that a program serves may say anything.
+  // Never backward: a file system that a program of the sandbox serves may return any offset.
   const next = (at: number) => Math.max(at, find(from, at, SEEK_DATA) ?? size);
   for (let at = next(0); at < size; at = next(at)) {
     const hole = find(from, at, SEEK_HOLE) ?? size;
@@ -41,7 +41,7 @@ export async function copyData(from: number, to: number, { size, blocks }: Exten
   ftruncateSync(to, Math.min(size, fstatSync(from).size));
 }
 
-/** Where the next data or hole begins; undefined when there is no more. A file that knows no holes is all data. */
+/** Offset of the next data or hole; undefined when there is none. A file system without holes reports everything as data. */
 function seek(fd: number, at: number, what: typeof SEEK_DATA | typeof SEEK_HOLE): number | undefined {
   const found = Number(libc().lseek(fd, at, what));
   if (found >= 0) return found;

@@ -27,13 +27,13 @@ const DEPTH = 256;
 const NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const SLASH = Buffer.from("/");
 
-/** What is to be copied, and to where. Names are bytes: they may be no text. */
+/** One entry to copy. Names are bytes, because they may not be UTF-8. */
 interface Item {
   readonly from: PinnedDir;
   readonly name: Buffer;
   readonly to: PinnedDir;
   readonly newName: Buffer;
-  /** The new one, from the top of the copy. */
+  /** Path of the copy, relative to the directory that holds the whole copy. */
   readonly path: Buffer;
   readonly depth: number;
 }
@@ -45,9 +45,9 @@ interface Copy {
 }
 
 /**
- * Copies a name with everything below it into another directory, for a move that the kernel can't do by renaming: to another file system,
- * or a directory that comes from the template. Owners, modes, times, links, holes and attributes go along; data is shared or copied in the
- * kernel. Throws `failed_precondition` for sockets, FIFOs and devices, and the kernel's errors. A failure leaves a part at `to`.
+ * Copies an entry with everything below it into another directory, for a move that rename(2) refuses: to another file system, or of a directory
+ * of the template. Owners, modes, times, links, holes and attributes are kept; data is shared or copied in the kernel. Throws
+ * `failed_precondition` for sockets, FIFOs and devices, and the kernel's errors. After a failure a part of the copy is left at `to`.
  */
 export function copyTree(from: PinnedDir, name: string, to: PinnedDir, newName: string): Promise<void> {
   const path = Buffer.from(newName);

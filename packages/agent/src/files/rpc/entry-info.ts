@@ -6,11 +6,11 @@ import { baseName } from "../path/resolve-path.ts";
 import { permissionText } from "./permissions.ts";
 
 const NONE: EntryInfo["metadata"] = Object.freeze(Object.create(null));
-/** What a directory takes on ext4. btrfs and some others say 0, or count the names. */
+/** Size of an empty directory on ext4. btrfs and some others report 0 or a smaller size. */
 const LEAST_DIRECTORY_BYTES = 4096;
 const SECOND_NS = 1_000_000_000n;
 
-/** Makes the entries of one answer; names of users and groups are looked up once in it. */
+/** Makes the entries of one answer. Looks up each user and group name once. */
 export class EntryReader {
   private readonly users: Users;
   private readonly userNames = new Map<number, string>();
@@ -21,15 +21,15 @@ export class EntryReader {
   }
 
   /**
-   * What lies at an absolute path (docs/contract/agent.md, File system). For a link type and mode are its target's, everything else is the link's own. Undefined
-   * when nothing is there; throws the kernel's other errors.
+   * The entry at an absolute path (docs/contract/agent.md, File system). For a link, type and mode are those of its target, everything else is
+   * the link's own. Undefined when nothing is there; throws the kernel's other errors.
    */
   read(path: string): EntryInfo | undefined {
     const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
     return stat && this.describe(path, stat, true);
   }
 
-  /** The same for a name that is no text: `path` is for showing, `bytes` finds it. Links are not followed then. */
+  /** The same for a path that is not UTF-8: `bytes` is the path, `path` its text for the answer. Links are not followed. */
   readBytes(path: string, bytes: Buffer): EntryInfo | undefined {
     const stat = lstatSync(bytes, { bigint: true, throwIfNoEntry: false });
     return stat && this.describe(path, stat, false);
@@ -72,7 +72,7 @@ function remembered(names: Map<number, string>, id: number, look: () => string):
   return name;
 }
 
-/** The end of a link; the link itself and no status when it leads nowhere. */
+/** Path and status of a link's target; the link's own path and no status when the link is dangling. */
 function follow(path: string, reachable: boolean): { readonly target: string; readonly stat: BigIntStats | undefined } {
   try {
     if (reachable) return { target: realpathSync(path), stat: statSync(path, { bigint: true }) };

@@ -13,7 +13,7 @@ import { removeTree } from "./remove-tree.ts";
 
 type Handlers = RpcHandlers<typeof filesystemService>;
 
-/** Entry at a path, `not_found` with the text when nothing is there. */
+/** Entry at a path. Throws `not_found` with the text `missing` when nothing is there. */
 function entryAt(ctx: AgentContext, path: string, missing: string): EntryInfo {
   const entry = guarded(`look at '${path}'`, () => {
     try {
@@ -53,7 +53,7 @@ async function remove(path: string): Promise<void> {
   }
 }
 
-/** The unary methods of `filesystem.Filesystem` that look at or change the tree (docs/contract/agent.md, File system). */
+/** The unary methods of `filesystem.Filesystem` that read or change the tree (docs/contract/agent.md, File system). */
 export function treeHandlers(ctx: AgentContext): Pick<Handlers, "Stat" | "MakeDir" | "Move" | "ListDir" | "Remove"> {
   const pathOf = (path: string, call: RpcCall) => resolvePath(ctx.state, actingUser(ctx, call.username), path);
   return {

@@ -35,20 +35,20 @@ test("a copy gets as many names as the original has, and no more", () => {
   expect([stat("copy/first").nlink, stat("copy/third").ino]).toEqual([3n, stat("copy/first").ino]);
 });
 
-test("where the copy was exchanged meanwhile, what stands there gets no name", () => {
+test("a file that replaced the copy meanwhile gets no further name", () => {
   const { links, original } = copied();
   writeFileSync(join(root, "secret"), "");
   renameSync(join(root, "secret"), join(root, "copy/first"));
   expect([links.link(original, top, Buffer.from("copy/second")), existsSync(join(root, "copy/second"))]).toEqual([false, false]);
 });
 
-test("a copy that is gone is not missed", () => {
+test("link is false for a copy that was removed", () => {
   const { links, original } = copied();
   rmSync(join(root, "copy/first"));
   expect(links.link(original, top, Buffer.from("copy/second"))).toBe(false);
 });
 
-test("paths are remembered while there is room for them, which a file gives back with its last name", () => {
+test("paths are kept while there is room; the last name of a file frees the room of its path", () => {
   const { links, original } = copied("copy/first".length);
   const other = { ...original, ino: original.ino + 1n } as BigIntStats;
   const known = (name: string) => links.link(other, top, Buffer.from(name));

@@ -10,7 +10,7 @@ import { listDirMessage } from "./list-dir.ts";
 const users = { userName: String, groupName: String } as unknown as Users;
 const claim = { hold: async () => {}, release: () => {} } as unknown as BodyClaim;
 
-test("as many entries as the limit says are listed, one more is failed_precondition with what to do", async () => {
+test("a directory of listEntries entries is listed; one more entry is failed_precondition, with advice", async () => {
   const limits = LIMITS as { listEntries: number };
   const { listEntries } = limits;
   const dir = mkdtempSync(join(tmpdir(), "list-dir-"));
@@ -31,7 +31,7 @@ test("as many entries as the limit says are listed, one more is failed_precondit
   }
 });
 
-/** The one child of a process, once it has ended. */
+/** Waits until the one child of a process is a zombie; returns its pid. */
 async function endedChildOf(pid: number): Promise<string> {
   for (;;) {
     const child = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim();
@@ -40,7 +40,7 @@ async function endedChildOf(pid: number): Promise<string> {
   }
 }
 
-test("a process that has ended and that nobody has waited for does not end a listing of /proc", async () => {
+test("a zombie process does not fail a listing of /proc", async () => {
   const parent = Bun.spawn(["/bin/sh", "-c", "sh -c : & exec sleep 60"]);
   try {
     const path = `/proc/${await endedChildOf(parent.pid)}`;

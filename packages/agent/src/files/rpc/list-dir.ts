@@ -13,11 +13,11 @@ import { EntryReader } from "./entry-info.ts";
 const PIECE_CHARS = 64 * 1024;
 const encoder = new TextEncoder();
 const SLASH = Buffer.from("/");
-/** From here on the order of UTF-16 is not that of bytes. U+FFFD is among them, which stands for bytes that are no text. */
+/** Characters for which the order of UTF-16 differs from that of bytes. U+FFFD is among them, which replaces bytes that are not UTF-8. */
 const LATE = /[\ud800-\uffff]/;
 /**
- * What is gone or no longer a directory, or was a process (`EINVAL` says the `net` of one that nobody has waited for); and what not even root
- * may look into, as `/proc/tty/driver` of a sandbox.
+ * Errors of entries that are left out of a listing: removed or replaced meanwhile, of a process that has ended (`EINVAL` for `net` of a zombie),
+ * or not readable even for root, as `/proc/tty/driver` of a sandbox.
  */
 const LEFT_OUT = new Set(["ENOENT", "ENOTDIR", "ESRCH", "EINVAL", "EACCES", "EPERM"]);
 
@@ -27,13 +27,13 @@ function isDirectory(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => stat(path, (error, found) => (error ? reject(error) : resolve(found.isDirectory()))));
 }
 
-/** A name as text; with its bytes when the text is not all of it. */
+/** A name as text; with its bytes where they are not UTF-8. */
 interface Name {
   readonly text: string;
   readonly bytes?: Buffer;
 }
 
-/** Where something lies: text, bytes as soon as one name on the way is no text. */
+/** A path: text, or bytes where one of its names is not UTF-8. */
 type Place = string | Buffer;
 
 function readNames(place: Place): Promise<string[]> {
@@ -78,15 +78,15 @@ export interface Listing {
   readonly path: string;
   /** How many levels; 0 counts as 1. */
   readonly depth: number;
-  /** Ends it with its reason. */
+  /** Aborting rejects with the signal's reason. */
   readonly signal: AbortSignal;
   readonly present: (entry: EntryInfo) => EntryInfo;
 }
 
 /**
- * The entries below a directory, each directory before its content, in the order of their bytes, told one by one. Links are listed and not
- * descended, but the path itself may be one. What vanishes meanwhile is left out, and what may not be seen. Throws `failed_precondition` for
- * more entries than one answer can hold, and for whatever else can't be read.
+ * Calls `onEntry` for each entry below a directory, a directory before its content, in the order of the names' bytes. Links are listed and not
+ * followed, but the path itself may be a link. Entries with errors of `LEFT_OUT` are skipped. Throws `failed_precondition` for more entries than
+ * one answer can hold, and an error for a directory that cannot be read.
  */
 async function listDir({ users, path, depth, signal }: Listing, onEntry: (entry: EntryInfo) => Promise<void> | undefined): Promise<void> {
   await checkDirectory(path);
@@ -100,8 +100,8 @@ async function listDir({ users, path, depth, signal }: Listing, onEntry: (entry:
       const entry = readEntry(reader, shown, at);
       if (!entry) continue;
       if (++count > LIMITS.listEntries) throw tooMany(path);
-      const told = onEntry(entry);
-      if (told) await told;
+      const taken = onEntry(entry);
+      if (taken) await taken;
       if (levels > 1 && entry.type === "FILE_TYPE_DIRECTORY" && !entry.isSymlink) {
         const inside = await namesIn(at).catch((error) => leftOut(`list '${shown}'`, error));
         if (inside) await walk(inside, shown, at, levels - 1);
@@ -131,14 +131,14 @@ function readEntry(reader: EntryReader, shown: string, place: Place): EntryInfo 
   }
 }
 
-/** Undefined for what is left out; throws every other failure. */
+/** Returns undefined for an error of `LEFT_OUT`; throws every other. */
 function leftOut(what: string, error: unknown): undefined {
   if (!LEFT_OUT.has(errnoOf(error) ?? "")) throw fileError(what, error);
 }
 
 /**
- * The answer of ListDir as text: as objects it would take fifteen times the memory and block the loop while it is encoded. It is claimed as
- * it grows, until its receiver has taken it.
+ * The answer of ListDir, encoded entry by entry: as one tree of objects it would take fifteen times the memory, and block the loop while it is
+ * encoded. `claim` grows with it and is released when the client has received the answer.
  */
 export async function listDirMessage(listing: Listing, claim: BodyClaim): Promise<EncodedMessage> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];

@@ -10,7 +10,7 @@ import { temporaryName } from "../temporary-name.ts";
 import { copyTree } from "./copy-tree.ts";
 import { removeTree } from "./remove-tree.ts";
 
-/** A path that names an entry of a directory: not `/`, `.` or `..`. Slashes at the end are dropped. Throws 400. */
+/** Splits the path of a directory's entry; slashes at the end are dropped. Throws 400 for `/`, and for a path that ends in `.` or `..`. */
 export function entryOf(path: string): { readonly parent: string; readonly name: string; readonly path: string } {
   const clean = withoutTrailing(path, "/") || "/";
   const name = baseName(clean);
@@ -53,7 +53,7 @@ export async function move(source: string, destination: string, owner: Owner): P
   return to.path;
 }
 
-/** False where the kernel would have to copy. */
+/** Renames; false where the kernel says that the move needs a copy. */
 function renamed(from: PinnedDir, name: string, to: PinnedDir, newName: string): boolean {
   try {
     renameSync(from.at(name), to.at(newName));
@@ -64,7 +64,7 @@ function renamed(from: PinnedDir, name: string, to: PinnedDir, newName: string):
   }
 }
 
-/** The copy becomes visible whole; the source goes only after that. */
+/** Copies to a temporary name, renames the copy to its final name, then removes the source. */
 async function copyOver(from: PinnedDir, name: string, to: PinnedDir, newName: string): Promise<void> {
   refuseMounts(from, name);
   const temporary = temporaryName(to.lstat(newName) !== undefined);
@@ -78,7 +78,7 @@ async function copyOver(from: PinnedDir, name: string, to: PinnedDir, newName: s
   await removeTree(from, name);
 }
 
-/** What is mounted can't go along, and below it could lie the destination. */
+/** Throws for a tree with mount points: they cannot be copied, and the destination could lie below one. */
 function refuseMounts(from: PinnedDir, name: string): void {
   const dir = from.realPath().toString("latin1");
   const path = Buffer.from(`${dir === "/" ? "" : dir}/`, "latin1");

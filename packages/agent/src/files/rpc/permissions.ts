@@ -3,7 +3,7 @@
  */
 
 const S_IFMT = 0o170000;
-/** Letters of the kinds; a plain file has none. A character device is a device first. */
+/** Letters of the file types; a plain file has none. A character device also has the letter of devices. */
 const KINDS: Readonly<Record<number, string>> = {
   0o040000: "d",
   0o120000: "L",

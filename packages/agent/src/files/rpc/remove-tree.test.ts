@@ -13,7 +13,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const descriptors = () => readdirSync("/proc/self/fd").length;
 
-/** Does something before one of the calls that are made in a directory: what an attacker needs luck for. */
+/** Runs `before.run` before the given call in this directory, as an attacker could by chance. */
 class Meanwhile extends PinnedDir {
   private calls = 0;
   before = { call: 0, run: () => {} };
@@ -32,9 +32,9 @@ async function removeWhile(name: string, call: number, run: () => void): Promise
   await removeTree(parent, name).finally(() => parent.close());
 }
 
-describe("what is exchanged while a tree is removed", () => {
+describe("changes while a tree is removed", () => {
   // Calls in the parent: unlink, open, rmdir.
-  test.each([2, 3])("a directory for a link before call %d: what it leads to stays, the link goes", async (call) => {
+  test.each([2, 3])("a directory replaced by a link before call %d: the target of the link stays, the link is removed", async (call) => {
     mkdirSync(`${root}/precious-${call}`);
     writeFileSync(`${root}/precious-${call}/gold`, "");
     mkdirSync(`${root}/tree-${call}`);
@@ -47,13 +47,13 @@ describe("what is exchanged while a tree is removed", () => {
     expect(descriptors()).toBe(before);
   });
 
-  test("a file that comes into it before its rmdir goes too", async () => {
+  test("a file that is made in it before its rmdir is removed too", async () => {
     mkdirSync(`${root}/filled`);
     await removeWhile("filled", 3, () => writeFileSync(`${root}/filled/late`, ""));
     expect(existsSync(`${root}/filled`)).toBe(false);
   });
 
-  test("a directory that somebody else removes once we hold it is empty, and leads up anyway", () => {
+  test("a directory that was removed after it was opened has no names, and its parent can still be opened", () => {
     mkdirSync(`${root}/up/gone`, { recursive: true });
     const up = PinnedDir.open(`${root}/up`);
     const gone = PinnedDir.open(`${root}/up/gone`);
@@ -64,7 +64,7 @@ describe("what is exchanged while a tree is removed", () => {
     for (const dir of [up, gone, again]) dir?.close();
   });
 
-  test("the directory above is opened again only where it is the one that we came from", () => {
+  test("openAbove opens the parent only where its identity is the expected one", () => {
     mkdirSync(`${root}/from/below`, { recursive: true });
     mkdirSync(`${root}/elsewhere`);
     const from = PinnedDir.open(`${root}/from`);

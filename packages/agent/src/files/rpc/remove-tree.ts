@@ -4,12 +4,12 @@ import { PinnedDir } from "../path/pinned-dir.ts";
 import { errnoOf } from "../sys/errno.ts";
 import { TimeSlice } from "../time-slice.ts";
 
-/** A real directory and nothing that leads to one. */
+/** Opens a directory, and no link to one. */
 const NO_LINK = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Looks into a tree again when somebody changed it while we emptied it. */
+/** Attempts to empty a tree that programs change meanwhile. */
 const ATTEMPTS = 5;
 
-/** Names may be no text. */
+/** Bytes where the name may not be UTF-8. */
 type Name = string | Buffer;
 
 /** A directory that is being emptied. */
@@ -18,15 +18,15 @@ interface Level {
   readonly name: Name;
   /** Names in it that are still to be removed. */
   names: Name[];
-  /** Closed while we are far below. */
+  /** Undefined while it is closed, because more than `removeDepth` levels below it are open. */
   dir: PinnedDir | undefined;
-  /** Set when it is closed: by it the directory is known again. */
+  /** Set when the directory is closed, to recognise it when it is opened again. */
   identity?: string;
 }
 
 /**
- * Removes a name from a directory with everything below it, however deep. Directories are held by descriptor and links are never followed,
- * so that exchanging a directory for a link while we work can't take us out of the tree. Missing is fine. Throws the kernel's error.
+ * Removes an entry of a directory with everything below it, to any depth. Directories are held by descriptor and links are never followed, so that
+ * exchanging a directory for a link meanwhile leads nowhere else. A missing entry is no error. Throws the kernel's error.
  */
 export async function removeTree(parent: PinnedDir, name: Name): Promise<void> {
   for (let attempt = 1; ; attempt++) {
@@ -37,7 +37,7 @@ export async function removeTree(parent: PinnedDir, name: Name): Promise<void> {
   }
 }
 
-/** Removes what is below a directory, and closes it. What others put there or exchanged meanwhile is left. */
+/** Removes everything below a directory, and closes it. Entries that were made or exchanged meanwhile may be left. */
 async function empty(root: PinnedDir, name: Name): Promise<void> {
   const slice = new TimeSlice();
   const levels: Level[] = [];
@@ -59,7 +59,7 @@ async function empty(root: PinnedDir, name: Name): Promise<void> {
   }
 }
 
-/** Goes into a directory. Of a deep tree only the lowest levels stay open, so that descriptors stay few. */
+/** Adds a level for a directory. Only the `removeDepth` lowest levels stay open, to bound the number of descriptors. */
 function descend(levels: Level[], dir: PinnedDir, name: Name): void {
   const level: Level = { name, names: [], dir };
   levels.push(level);
@@ -71,7 +71,7 @@ function descend(levels: Level[], dir: PinnedDir, name: Name): void {
   far.dir = undefined;
 }
 
-/** Removes the emptied directory and goes back to the one above. False at the top, and where that one is no longer above. */
+/** Removes the emptied directory and returns to its parent. False at the top, and where its parent is now another directory. */
 function ascend(levels: Level[]): boolean {
   const done = levels.at(-1);
   const above = levels.at(-2);
@@ -84,7 +84,7 @@ function ascend(levels: Level[]): boolean {
   return true;
 }
 
-/** The directory above, if it is the one that we came from: somebody may have moved us elsewhere, where nothing is ours to remove. */
+/** Opens the parent of a directory if it has this identity; undefined if not: the directory was moved, and its new parent is not to be emptied. */
 export function openAbove(dir: PinnedDir, identity: string | undefined): PinnedDir | undefined {
   const above = new PinnedDir(openSync(dir.at(".."), NO_LINK));
   if (above.identity() === identity) return above;
@@ -92,7 +92,7 @@ export function openAbove(dir: PinnedDir, identity: string | undefined): PinnedD
   return undefined;
 }
 
-/** True when the name is gone now, false when it is a directory. */
+/** Unlinks a name. True when it is gone, false when it is a directory. */
 function isUnlinked(parent: PinnedDir, name: Name): boolean {
   try {
     unlinkSync(parent.at(name));
@@ -104,7 +104,7 @@ function isUnlinked(parent: PinnedDir, name: Name): boolean {
   }
 }
 
-/** True when the directory is gone now, false when somebody put something there or exchanged it, unless that is to be an error. */
+/** Removes an empty directory. True when it is gone. One that is not empty, or no directory any more, is false, or an error if `throws`. */
 function isRemoved(parent: PinnedDir, name: Name, throws: boolean): boolean {
   try {
     rmdirSync(parent.at(name));
@@ -117,7 +117,7 @@ function isRemoved(parent: PinnedDir, name: Name, throws: boolean): boolean {
   }
 }
 
-/** Undefined when it is gone or something else by now. */
+/** Undefined when the name is gone or no directory any more. */
 function openDir(parent: PinnedDir, name: Name): PinnedDir | undefined {
   try {
     return new PinnedDir(openSync(parent.at(name), NO_LINK));
@@ -127,7 +127,7 @@ function openDir(parent: PinnedDir, name: Name): PinnedDir | undefined {
   }
 }
 
-/** None when it was removed while we hold it. */
+/** Names in a directory; none when it was removed after it was opened. */
 export function namesIn(dir: PinnedDir): Name[] {
   try {
     return readdirSync(`/proc/self/fd/${dir.fd}`, { encoding: "buffer" }) as Buffer[];

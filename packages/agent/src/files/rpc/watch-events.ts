@@ -7,10 +7,10 @@ import { LIMITS } from "../limits.ts";
 import { TimeSlice } from "../time-slice.ts";
 import type { Watch } from "../watch/watch.ts";
 
-/** So few are an answer as any other. */
+/** Up to so many events are encoded as one message of objects. */
 const FEW = 256;
 
-/** The next events of a queue, as many as are worth one write; undefined when none waits. Throws the queue's failure. */
+/** Takes the next events of a queue, about `eventPieceBytes` of them; undefined when the queue is empty. Throws the queue's failure. */
 export function nextEnvelopes({ queue, present }: Watch): EncodedEnvelope | undefined {
   const texts: string[] = [];
   let length = 0;
@@ -20,14 +20,14 @@ export function nextEnvelopes({ queue, present }: Watch): EncodedEnvelope | unde
     const text = encodeMessage(WatchDirResponseTable, { filesystem: present(event) });
     texts.push(text);
     length += text.length;
-    // Its failure is for the next call, when there are events for this one.
+    // After the last event `take` would throw the queue's failure: the next call reports that.
   } while (queue.length > 0 && length < LIMITS.eventPieceBytes);
   const [first] = texts;
   if (first === undefined) return undefined;
   return new EncodedEnvelope(texts.length === 1 ? envelope(0, first) : joined(texts));
 }
 
-/** Envelopes in a row, in one piece of memory. */
+/** The envelopes of these messages in one buffer. */
 function joined(texts: readonly string[]): Uint8Array {
   const lengths = texts.map((text) => Buffer.byteLength(text));
   const bytes = Buffer.allocUnsafeSlow(lengths.reduce((sum, length) => sum + ENVELOPE_HEADER_BYTES + length, 0));
@@ -41,7 +41,7 @@ function joined(texts: readonly string[]): Uint8Array {
   return bytes;
 }
 
-/** Everything that waits now, as one answer. Throws the queue's failure when nothing else does. */
+/** Takes all events of the queue for one answer. Throws the queue's failure when the queue is empty. */
 export async function takeAll(watch: Watch, claim: () => BodyClaim): Promise<GetWatcherEventsResponse | EncodedMessage> {
   const { queue, present } = watch;
   const count = queue.length;
@@ -51,7 +51,7 @@ export async function takeAll(watch: Watch, claim: () => BodyClaim): Promise<Get
   return { events };
 }
 
-/** As text, made piece by piece: all at once it would hold everybody else up. */
+/** Encodes many events in pieces, and lets other requests run in between. */
 async function takeMany({ queue, present }: Watch, count: number, claim: BodyClaim): Promise<EncodedMessage> {
   const pieces: Buffer<ArrayBuffer>[] = [];
   const slice = new TimeSlice();

@@ -2,18 +2,18 @@ import { SysError } from "./errno.ts";
 import { errno, libc, ptr } from "./libc.ts";
 
 /*
- * Copies inside the kernel: extents shared where the file system can, else copy_file_range, else sendfile (between file systems). Bytes
- * never come to user space. Each call is short; the caller lets others run between calls.
+ * Copies inside the kernel: shared extents where the file system can, else copy_file_range(2), else sendfile(2). Bytes never enter user space.
+ * The caller bounds the length of a call, and lets other requests run between calls.
  */
 
 /** `_IOW(0x94, 13, struct file_clone_range)`, equal on x86-64 and arm64. */
 const FICLONERANGE = 0x4020940d;
 const EINTR = 4;
-/** Not for this pair of files or these offsets; another way may work. */
+/** Errors that say that the call does not work for these files or offsets, and another may. */
 const CANT_CLONE = new Set([1, 16, 18, 22, 25, 26, 38, 95]);
 const CANT_COPY = new Set([1, 18, 22, 38, 95]);
 
-/** A piece of one file that goes to a place in another. */
+/** A range of one file, and where it goes in another. */
 export interface Piece {
   readonly from: number;
   readonly fromOffset: number;
@@ -45,7 +45,7 @@ export function copySome(piece: Piece): number {
   }
 }
 
-/** As `copySome`, through the kernel's pipe, between file systems that can't copy to each other. */
+/** As `copySome`, by sendfile(2), between file systems that do not support copy_file_range(2) with each other. */
 function sendSome(piece: Piece): number {
   // sendfile writes at the target's own position.
   if (Number(libc().lseek(piece.to, piece.toOffset, 0)) < 0) throw new SysError("lseek", errno());

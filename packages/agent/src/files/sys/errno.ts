@@ -6,7 +6,7 @@ import { errnoOf } from "../../sys/errno-of.ts";
 export { errnoOf };
 
 /*
- * Kernel errors to answers, for files. (core's own table lives beside the logger, which the agent must not carry.)
+ * Kernel errors to answers, for files. Not core's table (`@boxyard/core/errno`): its messages hold the kernel's text, with paths of the agent.
  */
 
 /** A system call made through FFI that failed. `code` is the errno's name, as on node's own errors. */
@@ -59,7 +59,7 @@ interface Meaning {
   readonly text: string;
 }
 
-/** What a caller is told; the kernel's own text may hold our `/proc/self/fd` paths. Anything not listed is 500. */
+/** Status and message for each error; the kernel's own text may hold `/proc/self/fd` paths of the agent. Other errors are 500. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENOENT: { status: 404, text: "does not exist" },
   ENOTDIR: { status: 400, text: "a part of the path is not a directory" },
@@ -83,12 +83,12 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENFILE: { status: 500, text: "too many open files in the sandbox" },
 };
 
-/** For a client the same as a full disk: it can be written to again when the operator has made room. */
+/** For clients the same as a full disk: writes succeed again when the operator has made room. */
 const STORAGE_READ_ONLY: Meaning = { status: 507, text: "not enough disk space available (the disk below the sandbox takes no writes)" };
 
 /**
- * What an error means. The storage below the whole sandbox becomes read-only when the host's disk has failed it, mostly because it is full; what was
- * written last cannot even be read then. A mount that is read-only by itself is another matter.
+ * Meaning of an error. The storage of the whole sandbox becomes read-only after a failed write to the host's disk, mostly because that disk is
+ * full; the newest data cannot even be read then (EIO). A single read-only mount has the usual meaning of EROFS.
  */
 function meaningOf(errno: string): Meaning | undefined {
   if ((errno === "EROFS" || errno === "EIO") && isReadOnly("/")) return STORAGE_READ_ONLY;

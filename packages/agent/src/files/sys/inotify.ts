@@ -5,8 +5,8 @@ import { SysError } from "./errno.ts";
 import { errno, libc, ptr } from "./libc.ts";
 
 /*
- * One inotify instance. Its descriptor is read as a stream: the runtime waits for it in its own epoll set, so there is neither polling nor
- * a thread that sits in read(2).
+ * One inotify instance. Its descriptor is read as a stream: the runtime waits for it in its epoll set, without polling and without a thread that
+ * blocks in read(2).
  */
 
 export const IN = {
@@ -28,13 +28,13 @@ export const IN = {
 const INIT_FLAGS = 0o2000000 | 0o4000;
 const HEADER_BYTES = 16;
 const ENAMETOOLONG = 36;
-/** Watched for a moment to mark a place among the records. No directory, so nobody else's watch has its number. */
+/** File that is watched for a moment to mark a place among the records. Not a directory, so that no other watch has its number. */
 const MARK_FILE = "/proc/self/exe";
-/** A path on its way to the kernel; one at a time. */
+/** Buffer for the path of the current system call. */
 const PATH = Buffer.alloc(LIMITS.pathBytes);
 
 export interface InotifyRecord {
-  /** Watch it belongs to; -1 when the queue has overflown. */
+  /** Number of its watch; -1 when the kernel's queue overflowed. */
   readonly wd: number;
   readonly mask: number;
   /** Equal for both halves of a rename. */
@@ -49,14 +49,14 @@ export class Inotify {
   private readonly onRecord: (record: InotifyRecord) => void;
   private readonly onEnd: (error: unknown) => void;
   private isClosed = false;
-  /** Read, and not told yet. */
+  /** Chunks that were read and not yet reported. */
   private readonly unread: Uint8Array[] = [];
   private unreadBytes = 0;
-  /** The beginning of a record. */
+  /** Bytes of a record that is not complete yet. */
   private rest: Buffer = Buffer.alloc(0);
-  private isTelling = false;
-  private telling: Promise<void> | undefined;
-  /** Who waits for the record that says that this number is watched no longer. */
+  private isReporting = false;
+  private reporting: Promise<void> | undefined;
+  /** Callbacks for the record that says that the watch of this number is gone. */
   private readonly marks = new Map<number, () => void>();
 
   private constructor(fd: number, onRecord: (record: InotifyRecord) => void, onEnd: (error: unknown) => void) {
@@ -78,7 +78,7 @@ export class Inotify {
     return inotify;
   }
 
-  /** Watches a directory; the same one gives the same number. `path` is raw. Throws `ENOSPC` when there are too many watches, `ENOENT`, `ENOTDIR`. */
+  /** Watches a directory; the same directory has the same number. `path`: raw (`raw-name.ts`). Throws `ENOSPC` (too many watches), `ENOENT`, `ENOTDIR`. */
   add(path: string, mask: number): number {
     if (path.length >= PATH.length) throw new SysError("inotify_add_watch", ENAMETOOLONG);
     PATH[PATH.write(path, 0, "latin1")] = 0;
@@ -87,19 +87,19 @@ export class Inotify {
     return wd;
   }
 
-  /** Its number may be gone already. */
+  /** Removes a watch; no error if it is gone already. */
   remove(wd: number): void {
     libc().inotify_rm_watch(this.fd, wd);
   }
 
   /**
-   * Resolves when everything that has happened so far is told. A watch that is added and taken away again puts a record of its own behind all
-   * others: the one that says that it is gone.
+   * Resolves when all earlier changes are reported. Adding a watch and removing it puts a record behind all others: the one that says that the
+   * watch is gone.
    */
   async drained(): Promise<void> {
     const path = Buffer.from(`${MARK_FILE}\0`);
     const wd = libc().inotify_add_watch(this.fd, ptr(path), IN.ATTRIB);
-    // Without room for one more watch nothing can be marked; what is missing comes with the next question.
+    // Without room for one more watch there is no mark. The next poll reports what this one misses.
     if (wd < 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.marks.set(wd, resolve);
@@ -111,29 +111,29 @@ export class Inotify {
     this.isClosed = true;
     this.passMarks();
     this.reader.cancel().catch(() => {});
-    // The kernel waits for a grace period here, so it is not done on this thread.
+    // close(2) of an inotify instance waits for a grace period of the kernel, so another thread does it.
     close(this.fd, () => {});
   }
 
-  /** Reads while records are still told: the kernel throws away what its queue can't hold. */
+  /** Reads on while records are reported, because the kernel drops events that its queue cannot hold. */
   private async pump(): Promise<void> {
     for (;;) {
       const { done, value } = await this.reader.read();
       if (done) return this.onEnd(new Error("inotify has ended"));
       this.unread.push(value);
       this.unreadBytes += value.length;
-      if (!this.isTelling) this.telling = this.tellAll();
-      if (this.unreadBytes >= LIMITS.readAheadBytes) await this.telling;
+      if (!this.isReporting) this.reporting = this.reportAll();
+      if (this.unreadBytes >= LIMITS.readAheadBytes) await this.reporting;
     }
   }
 
-  private async tellAll(): Promise<void> {
-    this.isTelling = true;
+  private async reportAll(): Promise<void> {
+    this.isReporting = true;
     try {
       const slice = new TimeSlice();
       for (let chunk = this.unread.shift(); chunk && !this.isClosed; chunk = this.unread.shift()) {
         this.unreadBytes -= chunk.length;
-        this.rest = await this.tellChunk(
+        this.rest = await this.reportChunk(
           this.rest.length > 0 ? Buffer.concat([this.rest, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length),
           slice,
         );
@@ -141,13 +141,13 @@ export class Inotify {
     } catch (error) {
       this.onEnd(error);
     } finally {
-      // With the last look for a chunk, so that none comes in between.
-      this.isTelling = false;
+      // In the same turn as the last `shift`, so that no chunk is added in between.
+      this.isReporting = false;
     }
   }
 
-  private tell(record: InotifyRecord): void {
-    // The kernel throws marks away too when its queue is full, and says that it did.
+  private report(record: InotifyRecord): void {
+    // The kernel also drops marks when its queue is full, and reports that it did.
     if (record.mask & IN.Q_OVERFLOW) this.passMarks();
     const mark = this.marks.get(record.wd);
     if (!mark) this.onRecord(record);
@@ -162,13 +162,13 @@ export class Inotify {
     this.marks.clear();
   }
 
-  /** Tells whole records, giving way to others; returns what is left over. */
-  private async tellChunk(bytes: Buffer, slice: TimeSlice): Promise<Buffer> {
+  /** Reports whole records, and lets other requests run in between; returns the bytes of an incomplete record. */
+  private async reportChunk(bytes: Buffer, slice: TimeSlice): Promise<Buffer> {
     let at = 0;
     while (at + HEADER_BYTES <= bytes.length) {
       const end = at + HEADER_BYTES + bytes.readUInt32LE(at + 12);
       if (end > bytes.length) break;
-      this.tell(recordAt(bytes, at, end));
+      this.report(recordAt(bytes, at, end));
       at = end;
       const turn = slice.turn();
       if (turn) await turn;
@@ -181,7 +181,7 @@ export class Inotify {
 
 function recordAt(bytes: Buffer, at: number, end: number): InotifyRecord {
   const start = at + HEADER_BYTES;
-  // Filled up with NULs.
+  // The name is padded with NULs.
   let last = end;
   while (last > start && bytes[last - 1] === 0) last--;
   return {

@@ -2,7 +2,7 @@ import { ptr } from "bun:ffi";
 import { lazyLibc } from "@boxyard/core/libc";
 import { SysError } from "./errno.ts";
 
-/** The functions that files use. Loaded at first use (0.3 ms), so that an agent which never needs them does not pay. */
+/** The functions that `files/` uses, loaded at the first call (0.3 ms). */
 export const libc = lazyLibc(
   ...(["listxattr", "getxattr", "fsetxattr", "fremovexattr", "ioctl", "copy_file_range", "sendfile", "utimensat", "lseek"] as const),
   ...(["inotify_init1", "inotify_add_watch", "inotify_rm_watch"] as const),
@@ -19,7 +19,7 @@ export function cstring(text: string): Uint8Array {
 const PATH_BYTES = 8192;
 let pathBytes: { readonly buffer: Uint8Array; readonly at: ReturnType<typeof ptr> } | undefined;
 
-/** A path as a C string in memory that the next call overwrites; for calls that are made for thousands of paths. Bytes where it is no text. */
+/** A path as a C string in a buffer that the next call overwrites, for calls with thousands of paths. Bytes where it is not UTF-8. */
 export function pathPointer(path: string | Buffer): ReturnType<typeof ptr> {
   if (!pathBytes) {
     const buffer = new Uint8Array(PATH_BYTES);

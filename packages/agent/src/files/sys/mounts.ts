@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** Whether something is mounted at a path or below it. The path is absolute and real, in bytes. */
 export function holdsMount(path: Buffer): boolean {
-  // One character per byte, so that names that are no text compare like others.
+  // One character per byte, so that names that are not UTF-8 can be compared.
   const wanted = path.toString("latin1");
   return readFileSync("/proc/self/mountinfo", "latin1")
     .split("\n")
@@ -13,7 +13,7 @@ function isAtOrBelow(mountPoint: string, path: string): boolean {
   return mountPoint === path || mountPoint.startsWith(`${path}/`);
 }
 
-/** Space, tab, line end and backslash stand there as `\ooo`. */
+/** Decodes `\ooo`, by which mountinfo writes space, tab, line end and backslash. */
 function plain(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

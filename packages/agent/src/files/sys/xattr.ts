@@ -2,13 +2,13 @@ import { SysError } from "./errno.ts";
 import { cstring, errno, libc, pathPointer, ptr } from "./libc.ts";
 
 /*
- * Extended attributes. Names and values are bytes to the kernel; names here are text, values bytes. Not one of these opens the file, so a
- * FIFO or a device can't block them.
+ * Extended attributes. To the kernel names and values are bytes; here names are text and values bytes. Reading attributes does not open the file,
+ * so that a FIFO or a device cannot block.
  */
 
 const ENODATA = 61;
 const ERANGE = 34;
-/** No attributes here, or none that we may see: as if there were none. */
+/** Errors of a file system without attributes, or of attributes that the agent may not read: treated as no attributes. */
 const NONE = new Set([1, 13, 22, 38, 95]);
 /** Enough for nearly every file; the kernel's own bounds are 64 KiB for either. */
 const first = new Uint8Array(4096);
@@ -30,7 +30,7 @@ function filled(call: string, fill: Fill): Uint8Array | undefined {
 
 /** Names of a file's attributes. `path` is followed when it is a link. Throws when the file is gone. */
 export function listXattr(path: string | Buffer): string[] {
-  // Most files have none: asked first for the length alone, which needs no buffer.
+  // Most files have none, so the length is read first, which needs no buffer.
   if (Number(libc().listxattr(pathPointer(path), null, 0)) === 0) return [];
   const bytes = filled("listxattr", (target) => libc().listxattr(pathPointer(path), ptr(target), target.length) as number);
   if (!bytes || bytes.length === 0) return [];
@@ -55,7 +55,7 @@ export function setXattr(fd: number, attribute: string, value: Uint8Array): bool
   throw new SysError("fsetxattr", number);
 }
 
-/** Removes an attribute; it not being there is fine. */
+/** Removes an attribute. A missing one is no error. */
 export function removeXattr(fd: number, attribute: string): void {
   const key = cstring(attribute);
   if (libc().fremovexattr(fd, ptr(key)) === 0) return;

@@ -21,8 +21,8 @@ interface Waiting {
 }
 
 /**
- * The files of one upload. They are written beside their destinations and put in place together at the end, so that a broken upload leaves
- * neither half a file nor half of its files. Always ends with `commit` or `discard`.
+ * The files of one upload. They are written to temporary files and renamed together at the end, so that a failed upload leaves no part of a file
+ * and none of its files. The caller ends it with `commit` or `discard`.
  */
 export class UploadBatch {
   private readonly user: SystemUser;
@@ -38,7 +38,7 @@ export class UploadBatch {
     this.metadata = metadata;
   }
 
-  /** Receives one file: `fill` writes the content. Throws 400 for a path that was there before in this upload. */
+  /** Receives one file: `fill` writes the content. Throws 400 for a second file with the same destination. */
   async add(path: string, fill: (file: StagedFile) => Promise<void>): Promise<void> {
     const { name, existing, dir: found } = findTarget(path, this.user, (made) => this.created.push(made));
     const { dir, id } = this.dirs.hold(found);
@@ -55,7 +55,7 @@ export class UploadBatch {
     this.done.push(this.describe(path));
   }
 
-  /** Puts everything in place. Returns the files in the order they came. */
+  /** Renames all files to their destinations. Returns them in the order of the upload. */
   commit(): readonly UploadedFile[] {
     guarded("write the files", () => this.dirs.check());
     for (let next = this.waiting[0]; next; next = this.waiting[0]) {
@@ -68,7 +68,7 @@ export class UploadBatch {
     return this.done;
   }
 
-  /** Removes what is not in place yet, with the directories made for it. Never throws; does nothing after `commit`. */
+  /** Removes the temporary files, and the directories that were made for them. Never throws; does nothing after `commit`. */
   discard(): void {
     for (const { file } of this.waiting.splice(0)) file.discard();
     this.dirs.close();
@@ -76,7 +76,7 @@ export class UploadBatch {
       try {
         rmdirSync(dir);
       } catch {
-        // Somebody put something there meanwhile: it stays.
+        // A program put a file there meanwhile: the directory stays.
       }
     }
   }

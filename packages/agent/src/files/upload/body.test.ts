@@ -5,7 +5,7 @@ import { LIMITS } from "../limits.ts";
 import { chunksOf, codingOf, gunzip, idleWatch } from "./body.ts";
 
 describe("chunksOf", () => {
-  test("gives up when nothing comes for the idle time, counted from the last chunk", async () => {
+  test("fails when no data arrives for the idle time, counted from the last chunk", async () => {
     const clock = new FakeClock();
     let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
     let cancelled = false;
@@ -31,7 +31,7 @@ describe("chunksOf", () => {
     expect(cancelled).toBe(true);
   });
 
-  test("no body is an empty one; leaving early ends the body", async () => {
+  test("an absent body is an empty one; a reader that stops early cancels the body", async () => {
     expect((await chunksOf(null, systemClock).next()).done).toBe(true);
     let cancelled = false;
     const endless = new ReadableStream<Uint8Array>({
@@ -45,7 +45,7 @@ describe("chunksOf", () => {
   });
 });
 
-test("of a body that passes through nothing stays in memory", async () => {
+test("chunks that were read do not stay in memory", async () => {
   let left = 4000;
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -64,7 +64,7 @@ test("of a body that passes through nothing stays in memory", async () => {
   expect(peak - before).toBeLessThan(200 * 1024 * 1024);
 });
 
-test("a client that stops sending is given up, also on a real connection", async () => {
+test("a client that stops sending is an error on a real connection too", async () => {
   const clock = new FakeClock();
   const outcome = Promise.withResolvers<unknown>();
   const server = Bun.serve({
@@ -90,7 +90,7 @@ test("a client that stops sending is given up, also on a real connection", async
   await server.stop(true);
 });
 
-test("idleWatch: stopped, it never settles", async () => {
+test("a stopped idleWatch never settles", async () => {
   const clock = new FakeClock();
   const idle = idleWatch(clock, 100);
   idle.stop();
@@ -103,7 +103,7 @@ describe("gunzip", () => {
     yield bytes;
   };
 
-  test("a bomb comes out in small pieces and is never held whole", async () => {
+  test("a gzip bomb is decoded in small pieces and is never in memory as a whole", async () => {
     const bomb = gzipSync(new Uint8Array(256 * 1024 * 1024));
     const before = process.memoryUsage.rss();
     let bytes = 0;
@@ -121,7 +121,7 @@ describe("gunzip", () => {
     expect(peak - before).toBeLessThan(128 * 1024 * 1024);
   });
 
-  test("what is not gzip is 400; a failure of the source comes out as itself", async () => {
+  test("bytes that are not gzip are 400; an error of the source is thrown unchanged", async () => {
     const drain = async (chunks: AsyncIterable<Uint8Array>) => {
       for await (const _ of gunzip(chunks));
     };

@@ -5,13 +5,13 @@ import { httpFailure } from "../../contracts.ts";
 import { LIMITS } from "../limits.ts";
 
 /*
- * The bytes of an upload, with a bound on silence. Memory stays constant: Bun stops reading from the connection while we don't ask.
+ * The bytes of an upload, with a bound on the time without data. Memory stays constant: Bun reads from the connection only on demand.
  */
 
-/** A coding of the body that we undo. */
+/** A supported coding of the body. */
 export type BodyCoding = "identity" | "gzip";
 
-/** The request's `Content-Encoding`. Throws 400 for one that we don't know. */
+/** The request's `Content-Encoding`. Throws 400 for an unsupported one. */
 export function codingOf(headers: Headers): BodyCoding {
   const coding = (headers.get("Content-Encoding") ?? "").trim().toLowerCase();
   if (coding === "" || coding === "identity") return "identity";
@@ -36,7 +36,7 @@ export function idleWatch(clock: Clock, idleMs: number = LIMITS.uploadIdleMs) {
   const expired = new Promise<never>((_, reject) => {
     watch().catch((error) => error instanceof AppError && reject(error));
   });
-  // A caller that races against it sees the failure; alone it must not count as unhandled.
+  // Callers that await it see the rejection; without one it must not count as unhandled.
   expired.catch(() => {});
   return {
     expired,
@@ -49,13 +49,13 @@ export function idleWatch(clock: Clock, idleMs: number = LIMITS.uploadIdleMs) {
   };
 }
 
-/** The body chunk by chunk; gives up after the idle time. An absent body is an empty one. */
+/** The body chunk by chunk. Throws after the idle time without data. An absent body is an empty one. */
 export async function* chunksOf(body: ReadableStream<Uint8Array> | null, clock: Clock): AsyncGenerator<Uint8Array> {
   if (!body) return;
   const reader = body.getReader();
   const idle = idleWatch(clock);
   let failure: unknown;
-  // Ends the read that waits. (A race for each chunk would keep every chunk: its outcome hangs on the promise that never settles.)
+  // Ends the pending read. (Promise.race for each chunk would keep every chunk in memory, through the promise that never settles.)
   idle.expired.catch((error) => {
     failure = error;
     reader.cancel(error).catch(() => {});
@@ -74,11 +74,11 @@ export async function* chunksOf(body: ReadableStream<Uint8Array> | null, clock: 
   }
 }
 
-/** Undoes gzip as the bytes come. A bomb costs disk, which has limits, and never memory. Throws 400 for anything that is not gzip. */
+/** Decodes gzip as the bytes arrive, in constant memory. Throws 400 for anything that is not gzip. */
 export async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const [{ createGunzip }, { Readable, pipeline }] = await Promise.all([import("node:zlib"), import("node:stream")]);
   let cause: unknown;
-  // A failure of the connection must come out as itself and not as bad gzip.
+  // An error of the connection must not be reported as bad gzip.
   const watched = async function* () {
     try {
       yield* chunks;

@@ -36,7 +36,7 @@ function openHere(): number {
   }).length;
 }
 
-test("more directories than descriptors can be used, in any order", () => {
+test("more directories than open descriptors can be used, in any order", () => {
   expect(openHere()).toBe(256);
   dirs.check();
   for (const [i, dir] of held.entries()) renameSync(dir.at("file"), dir.at(`renamed-${i}`));
@@ -45,7 +45,7 @@ test("more directories than descriptors can be used, in any order", () => {
   expect(readdirSync(join(home, `${MANY - 1}`))).toEqual([`renamed-${MANY - 1}`]);
 });
 
-test("another spelling of a directory is the same one, also when its descriptor was given up", () => {
+test("two paths of one directory give one HeldDir, also after its descriptor was closed", () => {
   symlinkSync("0", join(home, "link"));
   expect(dirs.hold(PinnedDir.open(join(home, "link"))).dir).toBe(held[0] as HeldDir);
 });
@@ -56,7 +56,7 @@ for (const [what, exchange] of [
   ["a link to where it is now", (path: string) => symlinkSync("moved", path)],
   ["another one", (path: string) => mkdirSync(path)],
 ] as const) {
-  test(`a directory whose descriptor was given up, in whose place there is now ${what}`, () => {
+  test(`a directory whose descriptor was closed, and whose path now leads to ${what}`, () => {
     renameSync(join(home, "0"), join(home, "moved"));
     exchange(join(home, "0"));
     const use = () => held[0]?.at("file");
@@ -68,7 +68,7 @@ for (const [what, exchange] of [
   });
 }
 
-test("a directory that is held is used wherever it went", () => {
+test("a directory with an open descriptor is used wherever it was moved to", () => {
   renameSync(join(home, `${MANY - 1}`), join(home, "moved"));
   writeFileSync(held.at(-1)?.at("file") ?? "", "there");
   expect(readdirSync(join(home, "moved"))).toEqual(["file"]);

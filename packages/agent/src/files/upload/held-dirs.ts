@@ -6,11 +6,11 @@ const OPEN_AT_ONCE = 256;
 const ESTALE = 116;
 
 /**
- * A directory that files of an upload wait in. Held by descriptor; one that has to give it up for others is known by its place, and must be
- * the same directory when it is used again: a link or another directory that was put there leads nowhere.
+ * A directory with temporary files of an upload, held by descriptor. When the descriptor was closed to make room for others, the directory is opened
+ * again by its path, and must be the same one: a link or another directory in its place is an error.
  */
 export class HeldDir {
-  /** Where it was when its descriptor was given up. */
+  /** Its path when its descriptor was closed. */
   private place: Buffer | undefined;
   private pinned: PinnedDir | undefined;
   private readonly identity: string;
@@ -31,7 +31,8 @@ export class HeldDir {
     return this.pinned.at(name);
   }
 
-  letGo(): void {
+  /** Closes the descriptor; the next `at` opens the directory again. */
+  suspend(): void {
     if (!this.pinned) return;
     this.place = this.pinned.realPath();
     this.close();
@@ -48,20 +49,20 @@ export class HeldDir {
       pinned = PinnedDir.open(this.place ?? "");
       if (pinned.identity() === this.identity) return pinned;
     } catch {
-      // Gone: told below.
+      // Gone: reported below.
     }
     pinned?.close();
     throw new SysError("open directory again", ESTALE);
   }
 }
 
-/** The directories of one upload, each once, however many they are. Close it. */
+/** The directories of one upload, each once, in any number. The owner closes it. */
 export class HeldDirs {
   private readonly known = new Map<string, HeldDir>();
-  /** Those with a descriptor; the one that was not used for longest comes first. */
+  /** Directories with an open descriptor, the least recently used first. */
   private readonly open = new Set<HeldDir>();
 
-  /** Takes over a directory just opened. `id` is equal for all its spellings. */
+  /** Takes ownership of an open directory. `id` is the same for every path of the directory. */
   hold(pinned: PinnedDir): { readonly dir: HeldDir; readonly id: string } {
     const id = pinned.identity();
     let dir = this.known.get(id);
@@ -73,7 +74,7 @@ export class HeldDirs {
     return { dir, id };
   }
 
-  /** Throws `ESTALE` unless all are still where they were. */
+  /** Throws `ESTALE` unless every closed directory can be opened again. */
   check(): void {
     if (this.known.size <= OPEN_AT_ONCE) return;
     for (const dir of this.known.values()) dir.at(".");
@@ -92,6 +93,6 @@ export class HeldDirs {
     const [oldest] = this.open;
     if (!oldest) return;
     this.open.delete(oldest);
-    oldest.letGo();
+    oldest.suspend();
   }
 }

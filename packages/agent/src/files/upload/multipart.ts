@@ -3,16 +3,16 @@ import { LIMITS } from "../limits.ts";
 import { parseParameters } from "./parameters.ts";
 
 /*
- * A multipart body, part by part, as the bytes come (RFC 7578, RFC 2046). Own code because the libraries buffer, pull in node's streams,
- * or cut directories off file names; what is held here is one chunk and at most a boundary's length of the one before.
+ * A multipart body, part by part, as the bytes arrive (RFC 7578, RFC 2046). Own code, because the libraries buffer, load node's streams, or remove
+ * directories from file names. In memory are one chunk and at most a boundary's length of the one before.
  */
 
 export interface Part {
   /** Name of the form field. */
   readonly name: string;
-  /** As sent, directories and all; undefined when the part names no file. */
+  /** As sent, with directories; undefined when the part names no file. */
   readonly filename: string | undefined;
-  /** Read it to its end, or what is left of it is skipped. */
+  /** What the reader leaves unread is skipped. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 
@@ -25,7 +25,7 @@ export function boundaryOf(contentType: string): string {
   return boundary;
 }
 
-/** Bytes with look-ahead. */
+/** Reads a stream of bytes with look-ahead. */
 class Window {
   private readonly source: AsyncIterator<Uint8Array>;
   private held: Buffer;
@@ -35,7 +35,7 @@ class Window {
     this.held = Buffer.from(start, "latin1");
   }
 
-  /** Appends the next chunk. Throws when the body has ended, which no caller expects. */
+  /** Appends the next chunk. Throws 400 when the body has ended. */
   private async more(): Promise<void> {
     const next = await this.source.next();
     if (next.done) throw broken("unexpected end of the body");
@@ -56,7 +56,7 @@ class Window {
     return taken;
   }
 
-  /** Takes up to and with `mark`; returns what stood before it. Throws when that is longer than `limit`. */
+  /** Takes everything up to and including `mark`; returns the bytes before it. Throws 400 when they are more than `limit`. */
   async takeThrough(mark: string, limit: number): Promise<Buffer> {
     for (;;) {
       const found = this.held.indexOf(mark, 0, "latin1");
@@ -70,7 +70,7 @@ class Window {
     }
   }
 
-  /** Yields everything before `mark`, then takes the mark itself. */
+  /** Yields everything before `mark`, and takes `mark` as well. */
   async *streamThrough(mark: Buffer): AsyncGenerator<Uint8Array> {
     for (;;) {
       const found = this.held.indexOf(mark);
@@ -99,7 +99,7 @@ function partialEnd(held: Buffer, mark: Buffer): number {
   return 0;
 }
 
-/** The parts in order. Throws 400 for a body that is not well formed, also when it breaks off. */
+/** The parts in order. Throws 400 for a malformed or incomplete body. */
 export async function* partsOf(chunks: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Part> {
   const mark = Buffer.from(`\r\n--${boundary}`, "latin1");
   // The first boundary may stand at the very start, without the line end before it.
@@ -107,14 +107,14 @@ export async function* partsOf(chunks: AsyncIterable<Uint8Array>, boundary: stri
   try {
     yield* partsIn(new Window(source, "\r\n"), mark);
   } finally {
-    // The end of the parts is not the end of the body; what watches over it must not wait on.
+    // After the last part the body may go on. Returning ends its source, and the source's wait for data.
     await source.return?.();
   }
 }
 
 async function* partsIn(window: Window, mark: Buffer): AsyncGenerator<Part> {
   for await (const _ of window.streamThrough(mark)) {
-    // Preamble: not for us (RFC 2046).
+    // Preamble, which is ignored (RFC 2046).
   }
   for (let count = 0; ; count++) {
     if (await isLast(window)) return;
@@ -123,12 +123,12 @@ async function* partsIn(window: Window, mark: Buffer): AsyncGenerator<Part> {
     const content = window.streamThrough(mark);
     yield { ...header, content };
     for await (const _ of content) {
-      // Left over by the reader of this part.
+      // Content that the reader of this part did not read.
     }
   }
 }
 
-/** After a boundary: `--` ends the body, a line end (blanks allowed before it) begins a part. */
+/** Reads what follows a boundary: `--` ends the body; a line end, after optional blanks, begins a part. */
 async function isLast(window: Window): Promise<boolean> {
   const two = (await window.take(2)).toString("latin1");
   if (two === "--") return true;
@@ -138,7 +138,7 @@ async function isLast(window: Window): Promise<boolean> {
   return unread(window);
 }
 
-/** Lets the header block begin with a line end, so that an empty one (two line ends) is found as well. */
+/** Puts the line end back before the header block, so that an empty block (two line ends) is found as well. */
 function unread(window: Window): false {
   window.unread("\r\n");
   return false;
@@ -157,7 +157,7 @@ function parseHeader(block: string): { name: string; filename: string | undefine
   return { name: "", filename: undefined };
 }
 
-/** Undoes what HTML forms and every client after their model do to quotes and line ends in names; they escape nothing else. */
+/** Decodes `%22`, `%0D` and `%0A`, by which HTML forms and other clients escape quotes and line ends in names. They escape nothing else. */
 function unescapeForm(text: string | undefined): string | undefined {
   return text?.replace(/%(22|0D|0A)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

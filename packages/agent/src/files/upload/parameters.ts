@@ -2,7 +2,7 @@
  * Parameters of a header value: `form-data; name="file"; filename="a b.txt"` (RFC 2045, 2183, 5987).
  */
 
-/** Characters that a backslash escapes inside quotes. Before others it stands for itself, as in a Windows path. */
+/** Characters that a backslash escapes inside quotes. Before any other it is a character itself, as in a Windows path. */
 const SPECIAL = '()<>@,;:\\"/[]?=';
 
 /** Every parameter by its lower-case name; the first of equal names wins, and `name*` (RFC 5987) wins over `name`. */

@@ -8,12 +8,12 @@ import { ensureDir, type Owner, PinnedDir } from "../path/pinned-dir.ts";
 import { baseName } from "../path/resolve-path.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
 
-/** Where an upload goes: a name in a directory held by descriptor. `existing` is what has the name now, always a regular file. */
+/** Destination of an upload: a name in a directory held by descriptor. `existing`: the regular file that has the name now. */
 export interface Target {
-  /** As the user asked, absolute; for answers and messages. */
+  /** The requested path, absolute; for answers and messages. */
   readonly path: string;
   readonly dir: PinnedDir;
-  /** Bytes where it is no text. */
+  /** Bytes where it is not UTF-8. */
   readonly name: string | Buffer;
   readonly existing: Stats | undefined;
 }
@@ -23,12 +23,12 @@ const SLASH = 0x2f;
 const directory = (path: string) => new AppError("invalid_argument", `path is a directory: ${path}`, { reason: "is_directory" });
 
 /**
- * Finds where writing to `path` must go, as open(2) would: links are followed to the end, a link to nothing makes its target. Missing
- * parents of the path as asked are made; parents behind a link are not. Throws 400 for directories and everything else that is no file.
+ * Finds the destination of a write to `path`, as open(2) would: links are followed to the end; for a dangling link it is the link's target. Missing
+ * parents of the requested path are made, those behind a link are not. Throws 400 where the destination is not a regular file.
  */
 export function findTarget(path: string, owner: Owner, onCreate?: (path: string) => void): Target {
   let at: string | Buffer = path;
-  /** Where the last link was found: the next directory may be reached from there. */
+  /** Directory of the last link, which the path of the next one may go through. */
   let held: PinnedDir | undefined;
   try {
     for (let links = 0; links <= LIMITS.symlinks; links++) {
@@ -55,7 +55,7 @@ export function findTarget(path: string, owner: Owner, onCreate?: (path: string)
   throw httpFailure(400, `too many symbolic links: ${path}`);
 }
 
-/** Directory and last name; the name is empty behind a slash. What is in a link may be no text. */
+/** Directory and last name of a path; the name is empty for a path that ends in a slash. The content of a link may not be UTF-8. */
 function split(path: string | Buffer): { readonly parent: string | Buffer; readonly name: string | Buffer } {
   if (typeof path === "string") return { parent: posix.dirname(path), name: path.endsWith("/") ? "" : baseName(path) };
   const cut = path.lastIndexOf("/");
@@ -63,7 +63,7 @@ function split(path: string | Buffer): { readonly parent: string | Buffer; reado
   return { parent: path.subarray(0, Math.max(cut, 1)), name: isUtf8(name) ? name.toString() : name };
 }
 
-/** What a link names, as an absolute path that leads there while its directory is held. */
+/** Target of a link as an absolute path, valid while `dir` is open. */
 function behindLink(dir: PinnedDir, name: string | Buffer): Buffer {
   const text = readlinkSync(dir.at(name), { encoding: "buffer" });
   return text[0] === SLASH ? text : Buffer.from(dir.at(text));
@@ -78,7 +78,7 @@ function parentOf(parent: string | Buffer, asked: string, create: Creation | und
   try {
     return create ? ensureDir(parent.toString(), create.owner, create.onCreate) : PinnedDir.open(parent);
   } catch (error) {
-    // A file among the parents, or a link whose target has no directory to be made in: the path is wrong, nothing is missing.
+    // A file among the parents, or a link to a file in a missing directory: the path is wrong, so 400 and not 404.
     if (errnoOf(error) === "ENOTDIR") throw httpFailure(400, `a part of the path is not a directory: ${asked}`, error);
     if (errnoOf(error) === "ENOENT") throw httpFailure(400, `path leads through a link to a missing directory: ${asked}`, error);
     throw fileError(`create the directory of '${asked}'`, error);

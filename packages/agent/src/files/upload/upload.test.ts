@@ -45,7 +45,7 @@ async function eventually(reached: () => boolean): Promise<void> {
   for (const deadline = Date.now() + 10_000; !reached(); await Bun.sleep(2)) if (Date.now() > deadline) throw new Error("not reached");
 }
 
-/** Begins a request by hand and sends nothing more, but never leaves. Resolves with the answer when the other side has ended it. */
+/** Sends the beginning of a request and keeps the connection open. Resolves with the answer when the server has closed the connection. */
 function begin(url: URL, type: string, length: number, start: string): Promise<string> {
   const answer = Promise.withResolvers<string>();
   let text = "";
@@ -71,7 +71,7 @@ for (const [kind, type, length, start] of [
   ["a large body", "application/octet-stream", 10_000_000, "some of it"],
   ["a form", "multipart/form-data; boundary=b", 10_000_000, `${PART}some of it`],
 ] as const) {
-  test(`an upload abandoned by a client that stays: ${kind} is 408 after 640 s of no data, and nothing stays open`, async () => {
+  test(`an upload without data on an open connection: ${kind} is 408 after 640 s, and no file stays open`, async () => {
     const ctx = context();
     const server = Bun.serve({
       port: 0,

@@ -9,12 +9,12 @@ import { type BodyCoding, chunksOf, codingOf, gunzip, idleWatch } from "./body.t
 import { boundaryOf, partsOf } from "./multipart.ts";
 import { writeChunks } from "./write-chunks.ts";
 
-/** Bodies up to this size are taken whole: fewer turns of the loop than streaming. */
+/** Bodies up to this size are read whole, which takes fewer turns of the event loop than a stream. */
 const SMALL_BYTES = 128 * 1024;
-/** How often a body that the runtime writes by itself is asked whether it grew. */
+/** How often the file is checked for growth while the runtime writes the body. */
 const PROGRESS_MS = 5_000;
 
-/** `POST /files` (docs/contract/agent.md, Files): the body's files, written as the user, all or none. Answers the entries in the order they came. */
+/** `POST /files` (docs/contract/agent.md, Files): the body's files, owned by the user, all or none. Answers the entries in the order of the upload. */
 export async function upload(ctx: AgentContext, call: HttpCall): Promise<Response> {
   authorise(ctx, call, "write");
   const name = actingName(ctx, call.query.get("username"));
@@ -59,13 +59,13 @@ async function writeSmall(ctx: AgentContext, request: Request, file: StagedFile)
   }
 }
 
-/** The runtime moves the body to the file by itself, twice as fast as chunks through JavaScript, and waits for the disk as it must. */
+/** The runtime writes the body to the file, with back-pressure, twice as fast as chunk by chunk in JavaScript. */
 async function writeStream(ctx: AgentContext, request: Request, file: StagedFile): Promise<void> {
   const idle = idleWatch(ctx.clock);
   const stop = new AbortController();
   followGrowth(ctx, file, idle.moved, stop.signal).catch(() => {});
   try {
-    // By path and not by descriptor: should the upload be given up, the runtime's own descriptor lives on and ours may be closed.
+    // By path: the runtime then has a descriptor of its own, and ours can be closed when the upload fails.
     await Promise.race([Bun.write(file.fdPath, new Response(request.body)), idle.expired]);
   } finally {
     stop.abort();

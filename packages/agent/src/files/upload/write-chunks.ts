@@ -1,6 +1,6 @@
 import { write, writev } from "node:fs";
 
-/** Bytes gathered while the last write is under way; the bound on memory for one upload. */
+/** Bytes that are gathered while the last write is under way, which bounds the memory of one upload. */
 const GATHER_BYTES = 512 * 1024;
 
 function writeOnce(fd: number, chunk: Uint8Array): Promise<number> {
@@ -11,7 +11,7 @@ function writeGathered(fd: number, chunks: readonly Uint8Array[]): Promise<numbe
   return new Promise((resolve, reject) => writev(fd, chunks, (error, n) => (error ? reject(error) : resolve(n))));
 }
 
-/** Writes all of it, also when the kernel takes it in pieces, as it does just before a disk is full. */
+/** Writes all chunks, also when the kernel writes only a part of them, as it does just before a disk is full. */
 async function writeAll(fd: number, chunks: readonly Uint8Array[]): Promise<void> {
   let done = await writeGathered(fd, chunks);
   for (const chunk of chunks) {
@@ -21,7 +21,7 @@ async function writeAll(fd: number, chunks: readonly Uint8Array[]): Promise<void
   }
 }
 
-/** Writes chunks to a descriptor at its position, the next ones being received while the last are written. Throws the kernel's error. */
+/** Writes chunks to a descriptor at its position, and receives the next ones while it writes. Throws the kernel's error. */
 export async function writeChunks(fd: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   let gathered: Uint8Array[] = [];
   let bytes = 0;
@@ -33,7 +33,7 @@ export async function writeChunks(fd: number, chunks: AsyncIterable<Uint8Array>)
       if (bytes < GATHER_BYTES) continue;
       await running;
       running = writeAll(fd, gathered);
-      // Seen at the next await at the latest; until then it must not count as unhandled.
+      // The next await throws its error; until then the rejection must not count as unhandled.
       running.catch(() => {});
       gathered = [];
       bytes = 0;
@@ -41,7 +41,7 @@ export async function writeChunks(fd: number, chunks: AsyncIterable<Uint8Array>)
     await running;
     if (bytes > 0) await writeAll(fd, gathered);
   } catch (error) {
-    // The descriptor is about to be closed: nothing may still write to its number.
+    // The caller closes the descriptor next, so the write that is under way must end first.
     await running?.catch(() => {});
     throw error;
   }

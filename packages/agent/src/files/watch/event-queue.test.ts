@@ -12,7 +12,7 @@ function takeAll(queue: EventQueue): TreeEvent[] {
   return taken;
 }
 
-test("keeps order and says once what repeats of a name while it waits", () => {
+test("keeps the order, and drops an event equal to the last waiting one of its name", () => {
   const queue = new EventQueue({ bytes: 0 });
   for (const each of [event("a"), event("b"), event("a"), event("a", "EVENT_TYPE_REMOVE"), event("a"), event("b")]) queue.push(each);
   expect(queue.length).toBe(4);
@@ -20,7 +20,7 @@ test("keeps order and says once what repeats of a name while it waits", () => {
   expect([queue.length, takeAll(queue)]).toEqual([0, []]);
 });
 
-test("what was taken is told again when it happens again, while others still wait", () => {
+test("an event equal to one that was taken is queued again", () => {
   const queue = new EventQueue({ bytes: 0 });
   queue.push(event("a"));
   queue.push(event("b"));
@@ -29,7 +29,7 @@ test("what was taken is told again when it happens again, while others still wai
   expect(takeAll(queue)).toEqual([event("b"), event("a")]);
 });
 
-test("gives back in order what went through it by the thousand", () => {
+test("keeps the order of thousands of events", () => {
   const budget = { bytes: 0 };
   const queue = new EventQueue(budget);
   const taken: (TreeEvent | undefined)[] = [];
@@ -42,17 +42,17 @@ test("gives back in order what went through it by the thousand", () => {
   expect(budget.bytes).toBe(0);
 });
 
-/** Pushes until no more are kept; how many were. */
+/** Pushes until an event is dropped; returns how many were kept. */
 function fill(queue: EventQueue, nameOf: (i: number) => string): number {
   for (let i = 0; ; i++) {
     const before = queue.length;
     queue.push(event(nameOf(i)));
-    // The one that says that some are lost stands for the first that was.
+    // LOST took the place of the first dropped event.
     if (i > 0 && queue.length === before) return before - 1;
   }
 }
 
-test("is bounded by what the names take; that some are lost is told once, after what was kept, and then it goes on", () => {
+test("is bounded in bytes; a loss is reported once, after the kept events, and later events are queued again", () => {
   const budget = { bytes: 0 };
   const queue = new EventQueue(budget);
   const kept = fill(queue, (i) => String(i).padStart(4000, "x"));
@@ -65,7 +65,7 @@ test("is bounded by what the names take; that some are lost is told once, after 
   expect(takeAll(queue)).toEqual([event("a")]);
 });
 
-test("holds the events of 30,000 files that are made and touched", () => {
+test("has room for the events of 30,000 new files", () => {
   const queue = new EventQueue({ bytes: 0 });
   for (let i = 0; i < 30_000; i++) {
     queue.push(event(`a/directory/file-${i}`, "EVENT_TYPE_CREATE"));
@@ -74,7 +74,7 @@ test("holds the events of 30,000 files that are made and touched", () => {
   expect([queue.length, takeAll(queue).includes(LOST)]).toEqual([60_000, false]);
 });
 
-test("all queues together are bounded", () => {
+test("the bytes of all queues together are bounded", () => {
   const budget = { bytes: LIMITS.queuedEventBytesTotal - 200 };
   const [one, two] = [new EventQueue(budget), new EventQueue(budget)];
   one.push(event("a"));
@@ -85,7 +85,7 @@ test("all queues together are bounded", () => {
   expect(takeAll(two)).toEqual([event("c")]);
 });
 
-test("a failure is thrown after everything that waits, from then on always", () => {
+test("a failure is thrown after the waiting events, at each call", () => {
   const queue = new EventQueue({ bytes: 0 });
   queue.push(event("a"));
   queue.fail(new AppError("resource_exhausted", "no room"));

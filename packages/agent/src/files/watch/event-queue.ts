@@ -7,24 +7,24 @@ export interface QueueBudget {
   bytes: number;
 }
 
-/** What a waiting event takes beside its name: the object, its place in the row and in the index of names. */
+/** Bytes of a waiting event without its name: the object, and its places in the array and in the map of names. */
 const EVENT_BYTES = 128;
 const sizeOf = ({ name }: TreeEvent) => EVENT_BYTES + 2 * name.length;
 
-/** Tells a client that events are missing: what the directory holds has changed. The kernel itself never says this of a directory. */
+/** Reports that events are missing, as a write to the watched directory itself. The kernel never reports a write to a directory. */
 export const LOST: TreeEvent = { name: ".", type: "EVENT_TYPE_WRITE" };
 
-/** Taken events stay in the row until so many are there, so that the rest need not be moved for each. */
+/** Taken events stay in the array until they are so many, so that `take` does not move the rest each time. */
 const COMPACT_AT = 1024;
 
-/** Events between the kernel and one client: in order, bounded. While two equal ones of a name would wait in a row, there is one. */
+/** Events between the kernel and one client, in order and bounded. An event equal to the last waiting one of its name is dropped. */
 export class EventQueue {
   private readonly budget: QueueBudget;
   private events: TreeEvent[] = [];
-  /** How many of `events` are taken. */
+  /** How many of `events` were taken. */
   private taken = 0;
   private bytes = 0;
-  /** The last of each name that waits. */
+  /** The last waiting event of each name. */
   private readonly last = new Map<string, TreeEvent>();
   private hasLost = false;
   private failure: AppError | undefined;
@@ -34,13 +34,13 @@ export class EventQueue {
     this.budget = budget;
   }
 
-  /** How many wait. */
+  /** Number of waiting events. */
   get length(): number {
     return this.events.length - this.taken + (this.hasLost ? 1 : 0);
   }
 
   push(event: TreeEvent): void {
-    // Until the client knows that some are missing more would not help it: it has to look.
+    // After a loss the client must list the directory anyway, so events are dropped until it has received LOST.
     if (this.hasLost || this.last.get(event.name)?.type === event.type) return;
     const size = sizeOf(event);
     if (this.bytes + size > LIMITS.queuedEventBytes || this.budget.bytes + size > LIMITS.queuedEventBytesTotal) {
@@ -53,18 +53,18 @@ export class EventQueue {
     this.wake?.();
   }
 
-  /** Events are missing from here on, which the client is told in its turn. */
+  /** Queues LOST: events are missing from here on. */
   lose(): void {
     this.push(LOST);
   }
 
-  /** No more events come; thrown to the reader once it has taken those that wait. */
+  /** Ends the queue: `take` throws the error once the waiting events are taken. */
   fail(error: AppError): void {
     this.failure ??= error;
     this.wake?.();
   }
 
-  /** The next event; undefined when none waits. Throws the failure when there is one and nothing else. */
+  /** The next event; undefined when none waits. Throws the failure once no event waits. */
   take(): TreeEvent | undefined {
     const event = this.events[this.taken];
     if (!event) return this.takeLast();
@@ -78,7 +78,7 @@ export class EventQueue {
     return event;
   }
 
-  /** Resolves when there is something to take; rejects when the signal aborts. */
+  /** Resolves when `take` has an event or a failure; rejects with the signal's reason. */
   async ready(signal: AbortSignal): Promise<void> {
     if (this.length > 0 || this.failure) return;
     signal.throwIfAborted();
@@ -94,7 +94,7 @@ export class EventQueue {
     }
   }
 
-  /** Gives its share of the budget back. */
+  /** Drops all events, and releases their part of the budget. */
   drop(): void {
     this.count(-this.bytes);
     this.events = [];

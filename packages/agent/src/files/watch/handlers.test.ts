@@ -26,7 +26,7 @@ function setUp() {
   return { handlers, create };
 }
 
-test("a client that leaves while its watcher is made holds none of the 256", async () => {
+test("a watcher whose client leaves while it is made does not count among the 256", async () => {
   const { handlers, create } = setUp();
   mkdirSync(join(dir, "a/b"), { recursive: true });
   for (let i = 0; i < LIMITS.watchers; i++) {
@@ -40,7 +40,7 @@ test("a client that leaves while its watcher is made holds none of the 256", asy
   handlers.RemoveWatcher({ watcherId }, {} as RpcCall);
 });
 
-/** A watch with a queue and nothing behind it. */
+/** A watch of a queue, without inotify. */
 function watchOf(queue: EventQueue): Watch {
   return { queue, present: (event) => event, caughtUp: async () => {}, dispose() {} };
 }
@@ -51,7 +51,7 @@ function filled(count: number): EventQueue {
   return queue;
 }
 
-/** Names in envelopes in a row. */
+/** Names of the events in consecutive envelopes. */
 function namesIn(bytes: Uint8Array): string[] {
   const names = [];
   const view = Buffer.from(bytes);
@@ -64,7 +64,7 @@ function namesIn(bytes: Uint8Array): string[] {
   return names;
 }
 
-test("events are sent many at a time, in order, each in an envelope of its own; a failure after all of them", () => {
+test("many events are sent in one piece, in order, each in its envelope; a failure comes after all of them", () => {
   const queue = filled(2000);
   queue.fail(new AppError("resource_exhausted", "no room"));
   const names: string[] = [];
@@ -76,7 +76,7 @@ test("events are sent many at a time, in order, each in an envelope of its own; 
   expect(() => nextEnvelopes(watchOf(queue))).toThrow("no room");
 });
 
-test("a poll takes everything that waits, few or many; a failure comes with the next", async () => {
+test("a poll returns all waiting events, few or many; the next poll throws the failure", async () => {
   const claim = () => ({ hold: async () => {}, release: () => {} }) as never;
   for (const count of [0, 3, 2000]) {
     const queue = filled(count);
@@ -88,12 +88,12 @@ test("a poll takes everything that waits, few or many; a failure comes with the 
   }
 });
 
-test("a poll has everything that was done before it, also in directories that were made just then", async () => {
+test("a poll returns all changes made before it, also in new directories", async () => {
   const { handlers, create } = setUp();
   const call = { username: "root", signal: new AbortController().signal } as RpcCall;
   const { watcherId } = await create(call.signal);
   for (let i = 0; i < 200; i++) {
-    // In one go with the question: nothing of the watch has a turn in between.
+    // In the same turn as the poll: the watch cannot run in between.
     writeFileSync(join(dir, `f${i}`), "x");
     mkdirSync(join(dir, `d${i}/e/g`), { recursive: true });
     writeFileSync(join(dir, `d${i}/e/g/f`), "x");
@@ -105,7 +105,7 @@ test("a poll has everything that was done before it, also in directories that we
   await handlers.RemoveWatcher({ watcherId }, call);
 });
 
-test("polls of several watches at once wait for all, and a watch that goes holds nobody up", async () => {
+test("polls of several watches run at once, and a poll ends when its watch is removed", async () => {
   const { handlers, create } = setUp();
   const call = { username: "root", signal: new AbortController().signal } as RpcCall;
   const [one, two] = await Promise.all([create(call.signal), create(call.signal)]);
@@ -119,7 +119,7 @@ test("polls of several watches at once wait for all, and a watch that goes holds
   await Promise.resolve(last).catch(() => {});
 });
 
-test("a watch that can't cover a new directory tells what was before, then fails: streams end, polls throw", async () => {
+test("a watch that cannot watch a new directory reports the earlier events, then fails: streams end, polls throw", async () => {
   const limits = LIMITS as { watchedDirs: number };
   const { watchedDirs } = limits;
   limits.watchedDirs = 2;

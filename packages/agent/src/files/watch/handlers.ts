@@ -8,7 +8,7 @@ import { type Watch, Watches } from "./watch.ts";
 
 type Handlers = RpcHandlers<typeof filesystemService>;
 
-/** The methods of `filesystem.Filesystem` that report changes (docs/contract/agent.md, File system): as a stream, or asked for. */
+/** The methods of `filesystem.Filesystem` that report changes (docs/contract/agent.md, File system): as a stream, or by polling. */
 export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "CreateWatcher" | "GetWatcherEvents" | "RemoveWatcher"> {
   const watches = new Watches(ctx.users);
   const polled = new PolledWatchers(ctx.clock);
@@ -34,7 +34,7 @@ export function watchHandlers(ctx: AgentContext): Pick<Handlers, "WatchDir" | "C
   };
 }
 
-/** `start`, then events until the client leaves or the watch can't go on. */
+/** Yields `start`, then events until the client leaves or the watch fails. */
 async function* stream(open: () => Promise<Watch>, signal: AbortSignal): AsyncGenerator<WatchDirResponse | EncodedEnvelope> {
   const watch = await open();
   try {

@@ -1,22 +1,22 @@
 import { IN, Inotify, type InotifyRecord } from "../sys/inotify.ts";
 
-/** Everything that happens to names in a directory, and to the directory itself. Links are followed only at a watch's own path. */
+/** Every change of names in a directory, and of the directory itself. Links are followed only at a watch's own path. */
 const MASK = IN.CREATE | IN.MODIFY | IN.ATTRIB | IN.DELETE | IN.MOVED_FROM | IN.MOVED_TO | IN.DELETE_SELF | IN.MOVE_SELF;
 
-/** Somebody who wants to know about directories. */
+/** Receives the records of the directories that it listens to. */
 export interface Listener {
   onRecord(record: InotifyRecord): void;
   /** A directory is watched no longer: it is gone, or unmounted. */
   onIgnored(wd: number): void;
   /** Events were lost, anywhere. */
   onLost(): void;
-  /** Nothing will be told any more. */
+  /** Reading failed: no record comes any more. */
   onFailed(error: unknown): void;
 }
 
 /**
- * The agent's one inotify instance, shared by all watches, since a sandbox has few of them. It is there while anybody listens. The kernel
- * has one watch per directory however many listen, so listeners are counted here.
+ * The agent's one inotify instance, shared by all watches, because the number of instances is limited. It exists while there are listeners. The
+ * kernel has one watch per directory for all listeners, so this class counts them.
  */
 export class InotifyHub {
   private inotify: Inotify | undefined;
@@ -42,7 +42,7 @@ export class InotifyHub {
     }
   }
 
-  /** Resolves when listeners have received every event so far. */
+  /** Resolves when listeners have received every earlier event. */
   async drained(): Promise<void> {
     await this.inotify?.drained();
   }
@@ -77,7 +77,7 @@ export class InotifyHub {
     return everyone;
   }
 
-  /** Reading the instance failed: no waiter may wait forever. */
+  /** Reading the instance failed: reports it to all listeners. */
   private fail(error: unknown): void {
     const everyone = this.everyone();
     this.listeners.clear();

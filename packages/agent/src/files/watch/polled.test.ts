@@ -20,7 +20,7 @@ function setUp() {
   return { clock, watchers, disposed, add, isThere };
 }
 
-test("a watcher that nobody polls is removed after half an hour; each poll gives it another", async () => {
+test("a watcher is removed after half an hour without a poll", async () => {
   const { clock, disposed, add, isThere } = setUp();
   const [polled] = [add("polled"), add("forgotten")];
   for (let i = 0; i < 4; i++) {
@@ -33,7 +33,7 @@ test("a watcher that nobody polls is removed after half an hour; each poll gives
   expect([disposed, isThere(polled)]).toEqual([["forgotten", "polled"], false]);
 });
 
-test("one that was removed is not removed again when its time is over", async () => {
+test("a watcher that its client removed is not removed again when its time is over", async () => {
   const { clock, watchers, disposed, add, isThere } = setUp();
   const id = add("removed");
   watchers.remove(id);

@@ -8,7 +8,7 @@ interface Polled {
   cancelExpiry: () => void;
 }
 
-/** Watchers that clients ask for events, by id. One that nobody asks is removed after a while. */
+/** Watchers that clients poll, by id. One without a poll for `unpolledWatcherMs` is removed. */
 export class PolledWatchers {
   private readonly byId = new Map<string, Polled>();
   private readonly clock: Clock;
@@ -17,13 +17,14 @@ export class PolledWatchers {
     this.clock = clock;
   }
 
+  /** Keeps the watch; returns its id. */
   add(watch: Watch): string {
     const id = `w${randomHex(10)}`;
     this.byId.set(id, { watch, cancelExpiry: this.expireLater(id) });
     return id;
   }
 
-  /** The watcher, whose time begins anew. Throws `not_found`. */
+  /** The watch of this id, and starts its time anew. Throws `not_found`. */
   get(id: string): Watch {
     const polled = this.byId.get(id);
     if (!polled) throw new AppError("not_found", `watcher with id ${id} not found`, { reason: "watcher_not_found" });
@@ -32,7 +33,7 @@ export class PolledWatchers {
     return polled.watch;
   }
 
-  /** Throws `not_found`. */
+  /** Disposes of the watch. Throws `not_found`. */
   remove(id: string): void {
     this.get(id).dispose();
     this.byId.get(id)?.cancelExpiry();

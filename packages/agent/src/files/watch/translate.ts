@@ -1,10 +1,10 @@
 import type { EventType } from "@boxyard/spec/agent";
 import { IN } from "../sys/inotify.ts";
 
-/** What happened to a name, in the words of the wire. */
+/** Type of an event, as the wire names it. */
 export type Change = Exclude<EventType, "EVENT_TYPE_UNSPECIFIED">;
 
-/** In the order in which one record of the kernel is told. */
+/** Bits of inotify and their events, in the order in which the events of one record are reported. */
 const ORDER: readonly (readonly [number, Change])[] = [
   [IN.CREATE | IN.MOVED_TO, "EVENT_TYPE_CREATE"],
   [IN.MOVED_FROM | IN.MOVE_SELF, "EVENT_TYPE_RENAME"],
@@ -13,7 +13,7 @@ const ORDER: readonly (readonly [number, Change])[] = [
   [IN.DELETE | IN.DELETE_SELF, "EVENT_TYPE_REMOVE"],
 ];
 
-/** By mask; there are few. */
+/** Events by mask. There are few different masks. */
 const known = new Map<number, readonly Change[]>();
 
 export function changesOf(mask: number): readonly Change[] {
@@ -26,8 +26,8 @@ export function changesOf(mask: number): readonly Change[] {
 }
 
 /**
- * What is told when one of our own temporary files takes its place: what a program that writes the file directly would have caused, since
- * clients wait for that.
+ * The events of a temporary file's rename to its destination: those that a program which writes the file directly would cause, because clients
+ * expect these.
  */
 export function changesOfReplacement(kind: "new" | "old", isDir: boolean): readonly Change[] {
   if (isDir) return ["EVENT_TYPE_CREATE"];

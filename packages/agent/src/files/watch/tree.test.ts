@@ -24,7 +24,7 @@ let told: string[];
 let tree: WatchTree;
 let lost: number;
 let failures: string[];
-/** What is done for each event beside noting it. */
+/** Called for each event. */
 let onEvent: () => void;
 
 beforeEach(async () => {
@@ -58,18 +58,18 @@ afterEach(() => {
 
 const path = (name: string) => join(dir, name);
 
-/** Resolves when it is so; fails after ten seconds. */
+/** Resolves when `isSo` returns true; fails after ten seconds. */
 async function eventually(isSo: () => boolean): Promise<void> {
   for (let left = 1000; !isSo() && left > 0; left--) await Bun.sleep(10);
   expect(isSo()).toBe(true);
 }
 
-/** Resolves when the event has been told. */
+/** Resolves when the event has been reported. */
 async function isTold(event: string): Promise<void> {
   await eventually(() => told.includes(event)).catch(() => expect(told).toContain(event));
 }
 
-/** How many directories the kernel watches for this process. The runtime holds the instance twice. */
+/** Number of directories that the kernel watches for this process. The runtime has two descriptors of the instance. */
 function watchedByKernel(): number {
   const watches = new Set<string>();
   for (const fd of readdirSync("/proc/self/fdinfo")) {
@@ -79,7 +79,7 @@ function watchedByKernel(): number {
   return watches.size;
 }
 
-/** Makes the kernel's queue overflow: the reader has no turn meanwhile. */
+/** Makes the kernel's queue overflow: synchronous, so that the reader cannot run. */
 function overflow(): void {
   const queued = Number(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"));
   for (let i = 0; i <= queued / 2; i++) {
@@ -88,7 +88,7 @@ function overflow(): void {
   }
 }
 
-/** Makes a file and expects to hear of it. */
+/** Makes a file and expects its event. */
 async function expectWatched(name: string): Promise<void> {
   writeFileSync(path(`root/${name}`), "x");
   await isTold(`CREATE ${name}`);
@@ -99,7 +99,7 @@ async function expectWatched(name: string): Promise<void> {
 const pastRenames = () => Bun.sleep(LIMITS.renameHalfMs + 100);
 
 describe("WatchTree", () => {
-  test("a directory moved out of the tree and made again is watched, at once and later", async () => {
+  test("after a directory was moved out of the tree, a new one of its name is watched, at once and later", async () => {
     renameSync(path("root/d"), path("outside/d"));
     mkdirSync(path("root/d"));
     await isTold("CREATE d");
@@ -112,7 +112,7 @@ describe("WatchTree", () => {
     expect(told.filter((event) => event.includes("gone"))).toEqual([]);
   });
 
-  test("a directory removed while it is held open and made again is watched", async () => {
+  test("after an open directory was removed, a new one of its name is watched", async () => {
     const held = openSync(path("root/d/sub"), "r");
     try {
       rmdirSync(path("root/d/sub"));
@@ -137,7 +137,7 @@ describe("WatchTree", () => {
     await expectWatched("d/sub/file");
   });
 
-  test("a directory moved within the tree is told by its new name, also over an empty one that is held open", async () => {
+  test("a directory moved within the tree is reported by its new name, also over an empty one that is held open", async () => {
     mkdirSync(path("root/e"));
     await isTold("CREATE e");
     const held = openSync(path("root/e"), "r");
@@ -154,7 +154,7 @@ describe("WatchTree", () => {
     await expectWatched("e/later");
   });
 
-  test("a file that is replaced in a directory found just now is told again", async () => {
+  test("a file that is replaced in a new directory is reported again", async () => {
     mkdirSync(path("root/new"));
     writeFileSync(path("root/new/config"), "1");
     await isTold("WRITE new/config");
@@ -165,7 +165,7 @@ describe("WatchTree", () => {
     await eventually(() => told.slice(before).includes("CREATE new/config"));
   });
 
-  test("what is made, moved and removed in directories that appear is told in an order that can be followed", async () => {
+  test("events of new directories are reported in an order that leads to the final tree", async () => {
     const there = new Set<string>();
     for (let i = 0; i < 200; i++) {
       mkdirSync(path(`root/n${i}/a`), { recursive: true });
@@ -188,7 +188,7 @@ describe("WatchTree", () => {
     for (const i of [0, 99, 199]) await expectWatched(`n${i}/a/later`);
   });
 
-  test("a directory renamed faster than can be followed stays watched under its last name", async () => {
+  test("a directory renamed thousands of times in a row stays watched under its last name", async () => {
     for (let i = 0; i < 3000; i++) renameSync(path(`root/d${i || ""}`), path(`root/d${i + 1}`));
     await isTold("CREATE d3000");
     await expectWatched("d3000/sub/file");
@@ -197,7 +197,7 @@ describe("WatchTree", () => {
     expect(told.filter((event) => event === "CREATE d3000/sub")).toEqual([]);
   });
 
-  test("after lost events everything is watched by the names it has, and nothing told twice or by dead names", async () => {
+  test("after lost events all directories are watched by their current names, and no event is reported twice or by an old name", async () => {
     overflow();
     renameSync(path("root/d"), path("root/e"));
     mkdirSync(path("root/d"));
@@ -215,7 +215,7 @@ describe("WatchTree", () => {
     expect([lost, failures]).toEqual([1, []]);
   });
 
-  test("a watch that ends while it looks at everything again tells no more", async () => {
+  test("a watch that is disposed of while it reads the tree again reports nothing more", async () => {
     tree.onLost();
     tree.dispose();
     const other = newTree();
@@ -226,7 +226,7 @@ describe("WatchTree", () => {
     expect([lost, failures]).toEqual([1, []]);
   });
 
-  test("after lost events directories that have left or are gone are watched no longer", async () => {
+  test("after lost events directories that were moved away or removed are no longer watched", async () => {
     overflow();
     renameSync(path("root/d"), path("outside/d"));
     await eventually(() => lost === 1);
@@ -238,7 +238,7 @@ describe("WatchTree", () => {
     await eventually(() => watchedByKernel() === 1);
   });
 
-  test("after lost events a watched directory that was moved goes on being told with what is below", async () => {
+  test("after lost events a watched directory that was moved is still reported, with the tree below", async () => {
     overflow();
     renameSync(path("root"), path("outside/moved"));
     mkdirSync(path("root"));
@@ -248,7 +248,7 @@ describe("WatchTree", () => {
     await isTold("CREATE d/file");
   });
 
-  test("others have their turn while many events are told", async () => {
+  test("other work runs while many events are reported", async () => {
     let turns = 0;
     const counting = setInterval(() => turns++, 0);
     const turnsSeen = new Set<number>();
@@ -262,7 +262,7 @@ describe("WatchTree", () => {
     expect(turnsSeen.size).toBeGreaterThan(10);
   });
 
-  test("directories whose names are no text are watched, those that were there and new ones", async () => {
+  test("directories whose names are not UTF-8 are watched, existing and new ones", async () => {
     const odd = (name: string) => Buffer.from(join(dir, "root", name), "latin1");
     mkdirSync(odd("new-\xff\xfe"));
     await isTold("CREATE new-\ufffd\ufffd");
@@ -278,7 +278,7 @@ describe("WatchTree", () => {
     await expectWatched("dé/ü");
   });
 
-  test("a large directory that was there is covered, and nothing of it told", async () => {
+  test("a large existing directory is watched, and its content is not reported", async () => {
     mkdirSync(path("outside/large/sub"), { recursive: true });
     for (let i = 0; i < 2000; i++) writeFileSync(path(`outside/large/a-name-of-some-length-${i}`), "");
     tree.dispose();
@@ -291,7 +291,7 @@ describe("WatchTree", () => {
     expect(told.filter((event) => !event.endsWith(" large/sub/file"))).toEqual([]);
   });
 
-  test("more directories than may be watched fail the start, which leaves none behind, and end a watch that comes to have them", async () => {
+  test("more directories than maxDirs fail the start, which leaves no watch, and later end the watch", async () => {
     tree.dispose();
     await expect(newTree(2).start()).rejects.toMatchObject({ code: "resource_exhausted", reason: "too_many_watches" });
     await eventually(() => watchedByKernel() === 0);

@@ -19,36 +19,36 @@ export interface TreeEvent {
 
 export interface TreeWatcher {
   onEvent(event: TreeEvent): void;
-  /** Events were lost. Everything is watched again, and what happens from now on is told. */
+  /** Events were lost. The whole tree is watched again; later changes are reported. */
   onLost(): void;
-  /** It can't go on. */
+  /** The watch has failed, and reports nothing more. */
   onFailed(error: AppError): void;
 }
 
 /**
- * Why a directory is looked into: `start` knows nothing of it yet; `tell`: what is in it is new to the client; `again`: what is known of it may
- * be wrong, since events were lost.
+ * Why a directory is read. `start`: the watch begins. `tell`: the directory is new, and its names are reported. `again`: events were lost, so what
+ * is known about it may be wrong.
  */
 type Look = "start" | "tell" | "again";
 
 /**
- * Watches one directory, or all below it. A directory that appears is watched first and then looked into, so that nothing made in between
- * is missed; what both tell is told once.
+ * Watches one directory, or a whole tree. A new directory is first watched and then read, so that no name made in between is missed; a name that is
+ * found in both ways is reported once.
  */
 export class WatchTree implements Listener {
   private readonly root: string;
   private readonly recursive: boolean;
   private readonly watcher: TreeWatcher;
   private readonly dirs: WatchedDirs;
-  /** Our temporary files on their way: cookie of the rename → kind. */
+  /** The agent's temporary files that are being renamed: cookie of the rename → kind. */
   private readonly replacing = new Map<number, "new" | "old">();
   /** Directories moved away whose new place is not known yet, by cookie. */
   private readonly leaving = new Map<number, WatchedDir>();
   private isOver = false;
-  /** Events were lost since the last look at everything began. */
+  /** Events were lost after the tree was last read. */
   private isBehind = false;
   private isCatchingUp = false;
-  /** Directories that are new and not yet looked into. */
+  /** Reads of new directories that have not ended. */
   private readonly covering = new Set<Promise<void>>();
 
   constructor(hub: InotifyHub, root: string, recursive: boolean, watcher: TreeWatcher, maxDirs: number = LIMITS.watchedDirs) {
@@ -58,7 +58,7 @@ export class WatchTree implements Listener {
     this.dirs = new WatchedDirs(hub, this, rawOf(this.root), maxDirs);
   }
 
-  /** Resolves when everything is watched. Throws `resource_exhausted` when there are not enough watches, and leaves none behind. */
+  /** Resolves when the whole tree is watched. Throws `resource_exhausted` when there are not enough watches; then none is left. */
   async start(): Promise<void> {
     try {
       const top = this.dirs.open();
@@ -69,7 +69,7 @@ export class WatchTree implements Listener {
     }
   }
 
-  /** Resolves when everything is told that is in directories which are new by now. */
+  /** Resolves when the names in all directories that are new by now are reported. */
   async settled(): Promise<void> {
     await Promise.all(this.covering);
   }
@@ -85,7 +85,7 @@ export class WatchTree implements Listener {
     if (!dir || rel === undefined) return;
     const { mask, name } = record;
     if (name === "") {
-      // Of a directory below the root its parent tells the same.
+      // For a directory below the root its parent has the same event.
       if (rel === "") this.emit(".", changesOf(mask));
       return;
     }
@@ -112,7 +112,7 @@ export class WatchTree implements Listener {
     this.watcher.onFailed(watchFailure(this.root, error));
   }
 
-  /** Puts the directories right, then says that something is missing: a client that looks now misses nothing more. */
+  /** Reads the tree again, then reports the loss: a client that lists the tree after that misses nothing. */
   private async catchUp(): Promise<void> {
     this.isCatchingUp = true;
     try {
@@ -126,7 +126,7 @@ export class WatchTree implements Listener {
     }
   }
 
-  /** Watches everything below a directory that is watched. */
+  /** Watches everything below a watched directory. */
   private async walk(dir: WatchedDir, look: Look): Promise<void> {
     const waiting: Step[] = [];
     const slice = new TimeSlice();
@@ -140,12 +140,12 @@ export class WatchTree implements Listener {
     }
   }
 
-  /** Finds what is in a directory now, and adds what may be watched. */
+  /** Reads a directory, and adds the names that may be directories to `waiting`. */
   private async lookInto(dir: WatchedDir, look: Look, waiting: Step[], slice: TimeSlice): Promise<void> {
     const rel = this.dirs.relOf(dir);
     if (rel === undefined) return;
     const path = this.dirs.pathOf(rel);
-    // What is told must be known before the next record comes; what is not may be read by another thread, where that is worth its way.
+    // Names that are reported must be known before the next record, so they are read synchronously. Others are, too, if the directory is small.
     const isNow = look === "tell" || (statOf(path)?.size ?? 0) <= LIMITS.smallDirBytes;
     const entries = isNow ? entriesNow(path) : await entriesOf(path);
     if (look === "tell") dir.found = new Map(entries.map(({ name }) => [name, false]));
@@ -161,7 +161,7 @@ export class WatchTree implements Listener {
     if (look === "tell") this.forgetFound(dir);
   }
 
-  /** Reports a name that was there when its directory was new; with `anyway` also one that is gone already. */
+  /** Reports a name that was found in a new directory; with `anyway` also one that is gone by now. */
   private tellFound(dir: WatchedDir, name: string, when: "if there" | "anyway"): void {
     const rel = this.dirs.relOf(dir);
     if (rel === undefined || temporaryKind(name)) return;
@@ -172,7 +172,7 @@ export class WatchTree implements Listener {
     this.emit(full, stat?.isFile() && stat.size > 0 ? ["EVENT_TYPE_CREATE", "EVENT_TYPE_WRITE"] : ["EVENT_TYPE_CREATE"]);
   }
 
-  /** By then the events of the names that were found have arrived from the kernel. */
+  /** Forgets the found names after `freshNamesMs`: by then the kernel's events for them have arrived. */
   private forgetFound(dir: WatchedDir): void {
     const { found } = dir;
     after(LIMITS.freshNamesMs, () => {
@@ -192,12 +192,12 @@ export class WatchTree implements Listener {
       this.emit(full, changesOfReplacement(kind, (mask & IN.ISDIR) !== 0));
       return;
     }
-    // A name that was there can only be made when it was removed before, so this was queued before it was found.
+    // The record was queued before the directory was read: a name that exists cannot be created again without being removed.
     if (mask & IN.CREATE && dir.found?.delete(name)) return;
     this.emit(full, changesOf(mask));
   }
 
-  /** Our temporary files are not told; their renames are remembered until the second half comes, which is the next record or nearly. */
+  /** True for a temporary file of the agent, which is not reported. Remembers its rename until the second record of that. */
   private isOwn(record: InotifyRecord): boolean {
     const kind = temporaryKind(record.name);
     if (!kind) return false;
@@ -208,7 +208,7 @@ export class WatchTree implements Listener {
     return true;
   }
 
-  /** Keeps watches where the directories are. */
+  /** Adapts the watched directories to a directory that was made, moved or removed. */
   private follow({ mask, cookie, name }: InotifyRecord, dir: WatchedDir): void {
     if (mask & (IN.CREATE | IN.MOVED_TO)) {
       const moved = this.leaving.get(cookie);
@@ -229,12 +229,12 @@ export class WatchTree implements Listener {
   private async cover(parent: WatchedDir, name: string, moved: WatchedDir | undefined): Promise<void> {
     const placed = this.dirs.place(parent, name);
     if (placed?.isNew) await this.walk(placed.dir, "tell");
-    // It is called otherwise again; a record that is still to come says how.
+    // The directory was renamed again meanwhile; a later record has its new name.
     else if (!placed && moved && !moved.isHeld) this.dirs.attach(moved, parent, name);
   }
 }
 
-/** A name that may be a directory's, in one that is watched. */
+/** A name in a watched directory that may be a directory. */
 interface Step {
   readonly parent: WatchedDir;
   readonly name: string;
@@ -242,7 +242,7 @@ interface Step {
 
 const WITH_TYPES = { withFileTypes: true, encoding: "latin1" } as const;
 
-/** None when the directory is gone. The path and the names are raw. */
+/** Reads a directory synchronously; no entries when it is gone. The path and the names are raw. */
 function entriesNow(path: string): Dirent[] {
   try {
     return readdirSync(pathOfRaw(path), WITH_TYPES);
@@ -264,12 +264,12 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** The kernel says what it is where the file system does not. */
+/** Where the file system does not report the type, the attempt to watch it will. */
 function mayBeDirectory(entry: Dirent): boolean {
   return entry.isDirectory() || !(entry.isFile() || entry.isSymbolicLink());
 }
 
-/** Directories that are watched under names that are no longer in it. */
+/** Watched children of a directory whose names are no longer in it. */
 function missingFrom(entries: readonly Dirent[], parent: WatchedDir): Step[] {
   const names = new Set(entries.map(({ name }) => name));
   return [...(parent.children?.keys() ?? [])].filter((name) => !names.has(name)).map((name) => ({ parent, name }));

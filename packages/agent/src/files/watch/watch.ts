@@ -10,17 +10,17 @@ import { EventQueue, type QueueBudget } from "./event-queue.ts";
 import { InotifyHub } from "./hub.ts";
 import { type TreeEvent, WatchTree } from "./tree.ts";
 
-/** File systems whose changes are made elsewhere, so that the kernel here can't tell them: NFS, SMB, CIFS, SMB2, FUSE. */
+/** File systems whose changes may be made on another machine, which inotify does not report: NFS, SMB, CIFS, SMB2, FUSE. */
 const NETWORK = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546]);
-/** These no longer have something to look at. */
+/** Events of entries that no longer exist under the name. */
 const GONE = new Set(["EVENT_TYPE_REMOVE", "EVENT_TYPE_RENAME"]);
 
 /** One client's watch. */
 export interface Watch {
   readonly queue: EventQueue;
-  /** Makes the wire form of an event, with the entry as it is now where the client wants it. */
+  /** The wire form of an event, with the current entry if the client asked for entries. */
   present(event: TreeEvent): FilesystemEvent;
-  /** Resolves when everything that has happened so far waits in the queue, or after two seconds. */
+  /** Resolves when all earlier changes are in the queue, or after two seconds. */
   caughtUp(): Promise<void>;
   /** Repeatable. */
   dispose(): void;
@@ -31,14 +31,14 @@ function checkPath(path: string, allowNetworkMounts: boolean): void {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (!stat) throw new AppError("not_found", `path ${path} not found`, { reason: "not_found" });
     if (!stat.isDirectory()) throw new AppError("invalid_argument", `path ${path} not a directory`, { reason: "not_a_directory" });
-    // An unsigned number in the kernel, a signed one in the runtime.
+    // Unsigned in the kernel, signed in the runtime.
     if (!allowNetworkMounts && NETWORK.has(statfsSync(path).type >>> 0)) {
       throw new AppError("invalid_argument", `cannot watch path on network filesystem: ${path}`, { reason: "network_filesystem" });
     }
   });
 }
 
-/** Resolves with `work`, or when it has taken so long: a tree that changes without end must not hold an answer up. */
+/** Resolves with `work`, or after `ms`: in a tree that changes all the time `work` might not end. */
 function atMost(ms: number, work: Promise<void>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const cancel = after(ms, resolve);
@@ -46,7 +46,7 @@ function atMost(ms: number, work: Promise<void>): Promise<void> {
   return promise;
 }
 
-/** All watches of an agent, which share one inotify instance and the bounds. */
+/** All watches of an agent. They share one inotify instance and the bounds on events. */
 export class Watches {
   private readonly hub = new InotifyHub();
   private readonly budget: QueueBudget = { bytes: 0 };
@@ -58,7 +58,7 @@ export class Watches {
   }
 
   /**
-   * Watches a directory by its absolute path, unless the signal aborts meanwhile. Throws `not_found`, `invalid_argument`,
+   * Watches a directory by its absolute path. Aborting ends the attempt. Throws `not_found`, `invalid_argument`,
    * `resource_exhausted`, the signal's reason.
    */
   async watch(path: string, request: Omit<WatchDirRequest, "path">, signal: AbortSignal): Promise<Watch> {

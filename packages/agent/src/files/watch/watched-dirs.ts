@@ -8,14 +8,14 @@ import { joinRaw } from "./raw-name.ts";
 /** One watched directory. */
 export class WatchedDir {
   readonly wd: number;
-  /** Undefined for the top, and for one that is no longer below it. */
+  /** Undefined for the top, and for a directory that is no longer below it. */
   parent: WatchedDir | undefined;
   name = "";
-  /** Watched directories in it; made with the first, since most have none. */
+  /** Watched directories in it; undefined until there is one, because most have none. */
   children: Map<string, WatchedDir> | undefined;
-  /** Names that were found when the directory was new: true when told, false while not. */
+  /** Names that were found when the directory was new: true once they are reported. */
   found: Map<string, boolean> | undefined;
-  /** While it has lost its name: stops the wait for another. */
+  /** Set while it has no name: cancels its release. */
   cancelRelease: (() => void) | undefined;
 
   constructor(wd: number) {
@@ -27,12 +27,12 @@ export class WatchedDir {
   }
 }
 
-/** Errors of `inotify_add_watch` that say that there is no room, and nothing of the directory. */
+/** Errors of inotify_add_watch(2) for a lack of watches; others are about the directory. */
 const NO_ROOM = new Set(["ENOSPC", "EMFILE"]);
 
 /**
- * The directories that one watch listens to, as a tree. The kernel's number tells which directory it is, whatever it is called by now, so
- * each is here once; its path is made of the names above it, so a rename costs the same however much is below.
+ * The directories that one watch listens to, as a tree. The kernel's number identifies a directory whatever its name, so each is here once. Its path
+ * is made of the names above it, so that a rename costs the same for any number of directories below.
  */
 export class WatchedDirs {
   private readonly hub: InotifyHub;
@@ -43,7 +43,7 @@ export class WatchedDirs {
   private topDir: WatchedDir | undefined;
   private isOver = false;
 
-  /** `root`: a raw path, absolute and without a slash at its end. */
+  /** `root`: a raw path, absolute, without a slash at its end. `limit`: most directories; more throw `ENOSPC`. */
   constructor(hub: InotifyHub, listener: Listener, root: string, limit: number) {
     this.hub = hub;
     this.listener = listener;
@@ -51,19 +51,19 @@ export class WatchedDirs {
     this.limit = limit;
   }
 
-  /** Watches the root, which is from then on the directory that it is now, wherever it is moved. Throws the kernel's error. */
+  /** Watches the root. From then on the root is this directory, also after a move. Throws the kernel's error. */
   open(): WatchedDir {
     const top = this.listen(this.root, true).dir;
     this.topDir = top;
     return top;
   }
 
-  /** Undefined before `open`, and when it is gone. */
+  /** The root; undefined before `open`, and after it was removed. */
   get top(): WatchedDir | undefined {
     return this.topDir;
   }
 
-  /** Whether the root's path still leads to it; what is below can't be looked at by path when not. */
+  /** Whether the root's path still leads to the root; if not, directories below cannot be read by path. */
   get isInPlace(): boolean {
     try {
       const { dir, isNew } = this.listen(this.root, true);
@@ -78,7 +78,7 @@ export class WatchedDirs {
     return this.byWd.get(wd);
   }
 
-  /** The name below the top, empty for the top itself; undefined for what is not below it any more. */
+  /** The path relative to the root, empty for the root itself; undefined for a directory that is no longer below it. */
   relOf(dir: WatchedDir): string | undefined {
     let rel = "";
     let each = dir;
@@ -90,15 +90,15 @@ export class WatchedDirs {
     return rel;
   }
 
-  /** Of a name below the top. */
+  /** Absolute path of a path relative to the root. */
   pathOf(rel: string): string {
     if (rel === "") return this.root;
     return this.root === "/" ? `/${rel}` : `${this.root}/${rel}`;
   }
 
   /**
-   * Asks the kernel which directory has this name now, and puts it there, wherever it was before. Undefined when there is none, or when it
-   * can't be watched. Throws `ENOSPC` or `EMFILE` when there is no room.
+   * Watches the directory that has this name now, and moves it to this place of the tree. Undefined when there is none, or when it cannot be
+   * watched. Throws `ENOSPC` or `EMFILE` for a lack of watches.
    */
   place(parent: WatchedDir, name: string): { dir: WatchedDir; isNew: boolean } | undefined {
     const rel = this.relOf(parent);
@@ -112,7 +112,7 @@ export class WatchedDirs {
     }
   }
 
-  /** Gives a directory its name; another that had it is displaced. False when it is gone, or would then lie below itself, as a bind mount can. */
+  /** Gives a directory this name; another one with the name is displaced. False when it is no longer watched, or would be below itself, as with bind mounts. */
   attach(dir: WatchedDir, parent: WatchedDir, name: string): boolean {
     if (this.byWd.get(dir.wd) !== dir) return false;
     for (let each: WatchedDir | undefined = parent; each; each = each.parent) if (each === dir) return false;
@@ -129,14 +129,14 @@ export class WatchedDirs {
     return true;
   }
 
-  /** It has lost its name; without another it is soon watched no longer. Until then what happens in it is told by the one it had. */
+  /** Takes a directory's name. Unless it gets another within `renameHalfMs` it is released; until then its events have the old name. */
   displace(dir: WatchedDir): void {
     dir.parent?.children?.delete(dir.name);
     dir.cancelRelease?.();
     dir.cancelRelease = after(LIMITS.renameHalfMs, () => void this.release(dir));
   }
 
-  /** Nothing has this name any more. The directory that had it is reported again when it is placed elsewhere. */
+  /** Removes a name that no longer exists. Its directory is reported again when it is placed elsewhere. */
   vacate(parent: WatchedDir, name: string): void {
     const holder = parent.children?.get(name);
     if (!holder) return;
@@ -144,7 +144,7 @@ export class WatchedDirs {
     holder.parent = undefined;
   }
 
-  /** Stops to watch a directory and all below. Nothing of them is told from now on. */
+  /** Stops watching a directory and all below. None of their events is reported from now on. */
   async release(dir: WatchedDir): Promise<void> {
     if (dir.isHeld) dir.parent?.children?.delete(dir.name);
     dir.parent = undefined;
@@ -152,7 +152,7 @@ export class WatchedDirs {
     const slice = new TimeSlice();
     const waiting = [dir];
     for (let next = waiting.pop(); next; next = waiting.pop()) {
-      // It may have found a place again meanwhile.
+      // It may have got a new place meanwhile.
       if (this.relOf(next) !== undefined) continue;
       this.drop(next);
       if (next.children) for (const child of next.children.values()) waiting.push(child);
@@ -161,7 +161,7 @@ export class WatchedDirs {
     }
   }
 
-  /** Stops to watch everything. Repeatable. */
+  /** Stops watching all directories. Repeatable. */
   async dispose(): Promise<void> {
     if (this.isOver) return;
     this.isOver = true;
