@@ -10,7 +10,7 @@ const layout = {
 const inMib = (...args: Parameters<typeof piecesToAllocate>) =>
   piecesToAllocate(...args).map(({ start, bytes }) => [start / MIB, bytes / MIB]);
 
-test("all chunks, and the first gaps between and behind them", () => {
+test("all chunks are allocated, and the first gaps between and behind them", () => {
   expect(inMib(layout, 256 * MIB, true)).toEqual([[1, 788]]);
   expect(inMib(layout, 50 * MIB, true)).toEqual([
     [1, 70],
@@ -22,7 +22,7 @@ test("all chunks, and the first gaps between and behind them", () => {
   ]);
 });
 
-test("without data: what the file system writes its own trees to, and the gaps", () => {
+test("without data: the chunks of the file system's own trees are allocated, and the gaps", () => {
   expect(inMib(layout, 200 * MIB, false)).toEqual([
     [1, 12],
     [21, 100],
@@ -30,6 +30,6 @@ test("without data: what the file system writes its own trees to, and the gaps",
   ]);
 });
 
-test("no further than the file's end", () => {
+test("nothing is allocated beyond the file's end", () => {
   expect(inMib({ ...layout, sizeBytes: 640 * MIB }, 256 * MIB, true)).toEqual([[1, 639]]);
 });

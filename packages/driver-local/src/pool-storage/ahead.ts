@@ -1,6 +1,6 @@
 import type { Chunk } from "../sys/btrfs-chunks.ts";
 
-/** A piece of the pool's file. */
+/** A range of bytes of the pool's file. */
 export interface Piece {
   readonly start: number;
   readonly bytes: number;
@@ -8,16 +8,16 @@ export interface Piece {
 
 export interface Layout {
   readonly chunks: readonly Chunk[];
-  /** Size of the pool's file. */
+  /** Size of the pool's file, bytes. */
   readonly sizeBytes: number;
 }
 
-/** btrfs gives nobody what lies before it. */
+/** btrfs makes no chunk before this offset. */
 const FIRST_BYTE = 2 ** 20;
 
 /**
- * Pieces that must have their blocks on the disk below, so that what the pool has taken can always be written: what btrfs writes its own trees to,
- * what it writes data to (`withData`), and where it will make its next chunks (the first gaps, `aheadBytes` of them). In order; neighbours are one.
+ * Pieces that must have their blocks on the disk below, so that accepted writes always reach it: the chunks of btrfs's own trees, the chunks of
+ * data (`withData`), and the places of its next chunks (the first gaps, `aheadBytes` of them). In ascending order; adjacent pieces are merged.
  */
 export function piecesToAllocate({ chunks, sizeBytes }: Layout, aheadBytes: number, withData: boolean): Piece[] {
   const pieces: Piece[] = [];

@@ -11,7 +11,7 @@ import { piecesToAllocate } from "./ahead.ts";
 import { isPoolReadOnly } from "./mount.ts";
 import { poolPaths } from "./paths.ts";
 
-/* A pool that may grow to 8 GiB on a disk of 4 GiB, which another program fills while sandboxes have data in memory that nobody has written yet. */
+/* A pool that may grow to 8 GiB on a disk of 4 GiB, which another program fills while data of sandboxes is still in memory, not yet on the disk. */
 
 setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
@@ -48,24 +48,24 @@ function freeOnDisk(): number {
 
 const allocatedBytes = () => statSync(join(machine.dataDir, "pool.img")).blocks * 512;
 
-/** Another program writes as fast as it can, until there is nothing left. */
+/** Another program writes as fast as it can, until the disk is full. */
 async function fillByWriting(): Promise<void> {
   await Bun.spawn(["dd", "if=/dev/zero", `of=${ballast()}`, "bs=1M", "oflag=direct"], { stderr: "ignore" }).exited;
   await Bun.spawn(["sh", "-c", `cat /dev/zero >> ${ballast()}`], { stderr: "ignore" }).exited;
   expect(freeOnDisk()).toBeLessThan(MIB / 4);
 }
 
-/** The same in one moment: the pool's server can't see it come. */
+/** Another program fills the disk in one moment, before the pool's server can react. */
 async function fillAtOnce(): Promise<void> {
   await Bun.spawn(["sh", "-c", `fallocate -l ${freeOnDisk() - 8 * MIB} ${ballast()}; cat /dev/zero >> ${ballast()}`], { stderr: "ignore" })
     .exited;
   expect(freeOnDisk()).toBeLessThan(MIB / 4);
 }
 
-/** The bytes that the disk has, past all memory, after everything was written to it. */
+/** Writes everything to the disk, then reads the file from the disk, not from the page cache. */
 const FROM_DISK = "sync /srv/kept && dd if=/srv/kept bs=1M iflag=direct status=none | sha256sum";
 
-async function takeAndCompare(fill: () => Promise<void>): Promise<void> {
+async function writeAndCompare(fill: () => Promise<void>): Promise<void> {
   const { address } = await boot();
   const { output: written } = await exec(address, "head -c 64M /dev/urandom > /srv/kept && sha256sum < /srv/kept");
   expect(written).toMatch(/^[0-9a-f]{64} /);
@@ -74,7 +74,7 @@ async function takeAndCompare(fill: () => Promise<void>): Promise<void> {
   expect(isPoolReadOnly(machine.dataDir)).toBe(false);
 }
 
-/** What the pool may write next, as its file system is now. */
+/** Size of the pieces that must be allocated for the file system's current chunks, bytes. */
 function wantedBytes(): number {
   const { image, root } = poolPaths(machine.dataDir);
   const pieces = piecesToAllocate({ chunks: chunksOf(root), sizeBytes: statSync(image).size }, 768 * MIB, true);
@@ -91,26 +91,26 @@ test("the pool has the blocks that it writes to next, and gets more when it has 
   await eventually("more are allocated", areAllocated);
 });
 
-test("a driver that comes back takes the blocks that are there for its own", async () => {
+test("a driver that opens again counts the blocks that are already allocated", async () => {
   const { handle } = await boot();
   await eventually("they are allocated", () => allocatedBytes() >= wantedBytes());
   const before = allocatedBytes();
   await machine.reopen();
-  // Trees of the pool may get a little meanwhile; a second share would be hundreds of MiB.
+  // The pool's trees may grow a little meanwhile; a second share would be hundreds of MiB.
   await staysTrueFor(5_000, "no second share is allocated", () => allocatedBytes() < before + 128 * MIB);
   await machine.driver.destroy(handle);
 });
 
-test("what a sandbox wrote is there when another program has filled the disk by writing", () => takeAndCompare(fillByWriting));
+test("data of a sandbox is kept when another program has filled the disk by writing", () => writeAndCompare(fillByWriting));
 
-test("what a sandbox wrote is there when another program has taken all of the disk at once", () => takeAndCompare(fillAtOnce));
+test("data of a sandbox is kept when another program has taken all of the disk at once", () => writeAndCompare(fillAtOnce));
 
-/** Writes files as long as it may, and says of each that was taken what is in it. */
+/** Writes files until a write fails, and prints the checksum of each file that was written whole. */
 const WRITE_FILES = `i=0; while head -c 4M /dev/urandom > /srv/kept-$i && [ $i -lt 150 ]; do sha256sum /srv/kept-$i; i=$((i+1)); done`;
 const READ_FILES = (count: number) =>
   `sync; for i in $(seq 0 ${count - 1}); do dd if=/srv/kept-$i bs=1M iflag=direct status=none | sha256sum | sed "s|-|/srv/kept-$i|"; done`;
 
-test("what a sandbox writes while another program fills the disk is there, or was refused", async () => {
+test("a write of a sandbox while another program fills the disk is kept, or was refused", async () => {
   const { address } = await boot();
   const writing = exec(address, WRITE_FILES, { timeoutMs: 60_000 });
   await fillByWriting();
@@ -121,8 +121,8 @@ test("what a sandbox writes while another program fills the disk is there, or wa
   expect(isPoolReadOnly(machine.dataDir)).toBe(false);
 });
 
-test("on a full disk sandboxes are paused by name, doctor says it, and all goes on when there is room", async () => {
-  // More than the whole disk has, so what the pool has ahead cannot be enough.
+test("on a full disk writes fail with EDQUOT, doctor names the reason, and writes work again when there is room", async () => {
+  // More than the whole disk has, so the blocks allocated ahead cannot be enough.
   const { address } = await boot(DISK_MIB);
   await fillAtOnce();
   const write = (mib: number) => `dd if=/dev/urandom of=/srv/more bs=1M count=${mib} conv=fsync; sync`;

@@ -10,32 +10,32 @@ import { isMountedAt, isReadOnly } from "./mount.ts";
 import { poolPaths } from "./paths.ts";
 import { allocatedAhead, isAllocated, LEFT, type PoolSpace, spaceOf } from "./space.ts";
 
-/** Shares of the reserve: the disk below is short when less is free, and no longer when more is. */
+/** Multiples of the reserve: the disk below becomes short when less than SHORT is free, and stays short until more than ENOUGH is free. */
 const SHORT = 1.5;
 const ENOUGH = 2;
-/** More of the free blocks among the pool's data than so many times what is allocated ahead stay the disk's, while it is not short. */
+/** When the pool's data chunks have more free space than so many times `aheadBytes`, this space gets no blocks while the disk is not short. */
 const MOST_FREE_IN_CHUNKS = 4;
-/** With less free there is nothing to be had. */
+/** With less free on the disk, allocating is not tried again. */
 const LEAST_BYTES = 2 ** 20;
 
 /**
- * Gives the pool's sparse file its blocks before they are needed. What a sandbox has written is in memory for up to half a minute before btrfs
- * writes it; if the disk below is full by then, it is lost, and a tree that can't be written makes the file system read-only for good. So all
- * places that btrfs may write to next are allocated ahead: its trees, its data, and its next chunks. Then other programs can fill the disk to the
- * last byte, and what was taken is still written.
+ * Allocates the blocks of the pool's sparse file before they are needed. Data that a sandbox writes stays in memory for up to half a minute before
+ * btrfs writes it to the disk below. If that disk is full by then, the data is lost, and a failed write of a tree makes the file system read-only
+ * for good. So all places that btrfs may write to next are allocated ahead: its trees, its data, and its next chunks. Then accepted data reaches
+ * the disk even when other programs fill it to the last byte.
  *
- * While the disk is short, blocks that are freed in the pool stay the pool's: others would take them.
+ * While the disk is short, blocks that are freed in the pool are not discarded, because other programs would take them.
  *
- * Nothing of this is written down. Allocating is repeatable, and a server that dies leaves blocks that the next one counts.
+ * There is no state on disk. Allocating is repeatable, and a new server counts the blocks that a dead one has allocated.
  */
 export class AllocateAhead {
   private readonly dataDir: string;
   private readonly reserve: Reserve;
   private readonly logger: Logger;
   private readonly stop = new AbortController();
-  /** As the mount's option for discards says; undefined when that is not known. */
+  /** Whether the disk was short when the mount's option for discards was last set; undefined when it was not set yet. */
   private isShort: boolean | undefined;
-  /** What there was when everything was allocated; undefined when it was not. */
+  /** The sizes for which everything is allocated; undefined when something is missing. */
   private complete: string | undefined;
   private isLacking = false;
   private isImpossible = false;
@@ -48,7 +48,7 @@ export class AllocateAhead {
     this.logger = logger;
   }
 
-  /** Allocates what is missing; one at a time. Never fails: what it can't do is in the log. */
+  /** Allocates the missing blocks; concurrent calls share one run. Never fails: failures are logged. */
   keep(): Promise<void> {
     this.keeping ??= this.keepOnce().finally(() => {
       this.keeping = undefined;
@@ -64,7 +64,7 @@ export class AllocateAhead {
     }
   }
 
-  /** To be told when the pool was mounted anew: what was set for that mount is gone. */
+  /** To be called when the pool was mounted again: the new mount has default options. */
   forgetMount(): void {
     this.isShort = undefined;
     this.complete = undefined;
@@ -97,11 +97,11 @@ export class AllocateAhead {
     const { image, root } = poolPaths(this.dataDir);
     if (!(await this.allocatePieces(image, this.wanted(space, aheadBytes, reserveBytes, isShort)))) return;
     this.complete = state(spaceOf(image, `/sys/fs/btrfs/${filesystemId(root)}`));
-    if (this.isLacking) this.logger.info("the pool has its blocks on the disk below it again");
+    if (this.isLacking) this.logger.info("the blocks that the pool writes next are allocated on the disk below it again");
     this.isLacking = false;
   }
 
-  /** Data directory, store and log are on the same disk mostly: the pool must not take the last of it from them. */
+  /** Data directory, store and log are usually on the same disk: the pool must leave them some of it. */
   private wanted(space: PoolSpace, aheadBytes: number, reserveBytes: number, isShort: boolean): Piece[] {
     const layout = { chunks: chunksOf(poolPaths(this.dataDir).root), sizeBytes: space.imageBytes };
     const gapBytes = Math.min(aheadBytes, Math.max(0, space.hostFreeBytes - reserveBytes));
@@ -112,9 +112,9 @@ export class AllocateAhead {
     return withData ? pieces : piecesToAllocate(layout, gapBytes, false);
   }
 
-  /** In a process of its own: on a busy disk this waits. */
+  /** Starts a process for each piece, because the call blocks on a busy disk. */
   private async allocatePieces(image: string, pieces: readonly Piece[]): Promise<boolean> {
-    // By descriptor: a file that was deleted a moment ago must not be made again by its name.
+    // By descriptor, so that a file that was just deleted is not created again.
     const fd = openSync(image, "r+");
     try {
       const file = `/proc/${process.pid}/fd/${fd}`;
@@ -123,20 +123,23 @@ export class AllocateAhead {
       }
       return true;
     } catch (error) {
-      if (!this.stop.signal.aborted) this.tellLack(error);
+      if (!this.stop.signal.aborted) this.logLack(error);
       return false;
     } finally {
       closeSync(fd);
     }
   }
 
-  private tellLack(error: unknown): void {
+  private logLack(error: unknown): void {
     const text = isAppError(error) ? String(error.details?.output ?? "") : "";
     if (text.includes("not supported")) {
       this.isImpossible = true;
-      this.logger.warn({ err: error }, "the disk below the pool allocates no blocks ahead: if others fill it, writes may be lost");
+      this.logger.warn(
+        { err: error },
+        "the disk below the pool cannot allocate blocks ahead: when other programs fill it, writes of sandboxes may be lost",
+      );
     } else if (!this.isLacking) {
-      const message = "the pool did not get the blocks on the disk below it that it may write next: what sandboxes write may be lost";
+      const message = "could not allocate the blocks that the pool writes next on the disk below it: writes of sandboxes may be lost";
       this.logger.warn(text.includes("No space left") ? { reason: "host_disk_full" } : { err: error }, message);
     }
     this.isLacking = true;
@@ -153,7 +156,7 @@ export class AllocateAhead {
     this.flushing = Promise.all([this.flushing, flushed]);
   }
 
-  /** Messages are read, so they must be in English. */
+  /** In the C locale, because `logLack` compares messages. */
   private run(command: [string, ...string[]]): Promise<string> {
     return runCommand(["env", "LC_ALL=C", ...command], { name: command[0], signal: this.stop.signal });
   }

@@ -8,7 +8,7 @@ let machine: TestMachine;
 beforeAll(async () => {
   machine = await TestMachine.make();
 }, 600_000);
-// Once the pool has gone no driver opens there any more.
+// Once the pool is gone, no driver can be opened on this directory, as `dispose` does.
 afterAll(() => (machine && isPoolMounted(machine.dataDir) ? machine.dispose() : machine?.directory.remove()), 60_000);
 
 test("a pool whose file is deleted while it is mounted goes on, doctor says so, and it can be released", async () => {

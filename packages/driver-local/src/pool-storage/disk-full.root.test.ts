@@ -8,7 +8,7 @@ import { exec, initAgent } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { isPoolMounted, isPoolReadOnly } from "./mount.ts";
 
-/* A pool that may grow to 8 GiB on a disk of 2 GiB, and that has no blocks there ahead: `allocate-ahead.root.test.ts` is about those. */
+/* A pool that may grow to 8 GiB on a disk of 2 GiB, without blocks allocated ahead (`allocate-ahead.root.test.ts` tests these). */
 
 setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
@@ -45,7 +45,7 @@ function freeOnDisk(): number {
   return bavail * bsize;
 }
 
-/** What the sandboxes of an earlier test have freed is the pool's until it is told to give it back, and the kernel removes their files when it has time. */
+/** Trims the pool first: blocks that sandboxes of an earlier test have freed stay the pool's, and the kernel removes their files in the background. */
 function takeAllOfDisk(): void {
   Bun.spawnSync(["fstrim", join(machine.dataDir, "pool")]);
   const bytes = freeOnDisk() - 64 * 1024;
@@ -65,7 +65,7 @@ async function upload({ host, agentPort }: AgentAddress, path: string, bytes: nu
 
 const write = (mib: number) => `dd if=/dev/urandom of=/srv/written bs=1M count=${mib} conv=fsync && echo all of it`;
 
-test("sandboxes are stopped by name before the disk below the pool is full", async () => {
+test("writes of sandboxes fail with EDQUOT before the disk below the pool is full", async () => {
   const [greedy, neighbour] = [await boot(), await boot()];
   const { output } = await exec(greedy.address, write(DISK_MIB), { timeoutMs: 100_000 });
   expect(output).toContain("Disk quota exceeded");
@@ -75,7 +75,7 @@ test("sandboxes are stopped by name before the disk below the pool is full", asy
   for (const { handle } of [greedy, neighbour]) await machine.driver.destroy(handle);
 });
 
-test("when others fill that disk: creates are refused, doctor says why, sandboxes can be ended, and all goes on when there is room", async () => {
+test("when other programs fill that disk: no space is free, doctor says why, sandboxes can be ended, and all works again when there is room", async () => {
   const { address, handle } = await boot();
   mkdirSync(ballast());
   await eventually(
@@ -90,13 +90,13 @@ test("when others fill that disk: creates are refused, doctor says why, sandboxe
   expect((await machine.driver.capacity()).diskFreeBytes).toBe(0);
   const line = await poolCheck.look({ dataDir: machine.dataDir, instance: undefined, runtime: undefined });
   expect(line).toMatchObject({ status: "fail", fix: expect.stringContaining("Make room on the disk") });
-  // As 'up' and 'down --sandboxes' do: the sandbox holds the file system, which nobody can write to again before it ends.
+  // As 'up' and 'down --sandboxes' do: the sandbox holds the file system, which stays read-only until the sandbox ends.
   await machine.reopen();
   expect(await machine.driver.list()).toEqual([handle]);
   await machine.driver.destroy(handle);
   expect(await machine.driver.list()).toEqual([]);
   rmSync(ballast(), { recursive: true });
-  await eventually("the pool is mounted anew", () => isWritable(), { withinMs: 30_000 });
+  await eventually("the pool is mounted anew", isWritable, { withinMs: 30_000 });
   await machine.destroyAll();
   const again = await boot();
   expect((await exec(again.address, write(4))).output).toContain("all of it");
@@ -116,7 +116,7 @@ test("a pool that takes no writes answers uploads with 507, can be released, and
   // As 'down --sandboxes' does, in a process of its own.
   await machine.reopen();
   await machine.driver.destroy(handle);
-  // Its volume could not be removed, and is there again.
+  // Its volume could not be removed, and is listed again once the pool is writable.
   await eventually("the pool is mounted anew", isWritable, { withinMs: 30_000 });
   expect(await machine.driver.list()).toEqual([handle]);
   await machine.driver.release();
@@ -127,7 +127,7 @@ test("a pool that takes no writes answers uploads with 507, can be released, and
   expect((await exec(again.address, "echo works")).output).toBe("works\n");
 });
 
-test("a pool that could not be mounted anew at once is mounted later by itself, also while there are paused sandboxes", async () => {
+test("a pool that could not be mounted anew at once is mounted later, also while there are paused sandboxes", async () => {
   await machine.destroyAll();
   const spec = machine.spec();
   const paused = await machine.boot(spec);
@@ -136,7 +136,7 @@ test("a pool that could not be mounted anew at once is mounted later by itself, 
   await exec(before, "echo kept > /root/kept");
   await machine.driver.pause(paused, { memory: false }, never);
   const unmount = () => Bun.spawnSync(["umount", join(machine.dataDir, "pool")]).exitCode === 0;
-  await eventually("nobody has the pool open for a moment, and it is unmounted", unmount);
+  await eventually("no process has the pool open for a moment, and it is unmounted", unmount);
   await eventually("the pool is mounted", isWritable, { withinMs: 30_000 });
   const resumed = await machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
   const address = await machine.driver.address(resumed);

@@ -7,7 +7,7 @@ import { exec, initAgent } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 
 /*
- * A pool of 8 GiB, and sandboxes that may each write 7 GiB: what one takes must be missed neither by the others nor by the file system itself.
+ * A pool of 8 GiB, and sandboxes that may each write 7 GiB: what one takes must leave room for the others and for the file system itself.
  */
 
 setDefaultTimeout(120_000);
@@ -37,11 +37,11 @@ function freeInPool(): number {
 const TAKE =
   "i=0; while fallocate -l 50M /srv/taken-$i; do i=$((i+1)); done; while fallocate -l 4M /srv/more-$i; do i=$((i+1)); done; true";
 
-/** Takes everything that is to be had, without writing a byte; returns what the last tries said. */
+/** Allocates all the space that the guard permits, without writing a byte; returns the output of the last attempts. */
 async function takeAll(...takers: readonly { readonly address: AgentAddress }[]): Promise<string> {
   let said = "";
   await eventually(
-    "nothing more is to be had",
+    "no more space is given",
     async () => {
       said = (await Promise.all(takers.map(({ address }) => exec(address, TAKE, { timeoutMs: 50_000 }))))
         .map(({ output }) => output)
@@ -57,7 +57,7 @@ async function takeAll(...takers: readonly { readonly address: AgentAddress }[])
 const PAUSED_BELOW = 64 * MIB;
 const WRITE = (mib: number) => `dd if=/dev/zero of=/srv/written bs=1M count=${mib} conv=fsync status=none && echo written`;
 
-test("sandboxes that take all they can get leave the pool its reserve, and a neighbour can still write", async () => {
+test("sandboxes that take all the space they can leave the pool its reserve, and a neighbour can still write", async () => {
   const [neighbour, ...greedy] = [await boot(), await boot(), await boot(), await boot()];
   expect(await takeAll(...greedy)).toContain("Disk quota exceeded");
   expect(freeInPool()).toBeGreaterThan(128 * MIB);

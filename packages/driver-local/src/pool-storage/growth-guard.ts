@@ -5,51 +5,51 @@ import { setQgroupLimit, subvolumeId } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { Growth } from "./room.ts";
 
-/** A subvolume that somebody writes to. */
+/** A subvolume that is written to. */
 export interface Grower {
   readonly path: string;
-  /** What it may hold when there is room; undefined when nobody knows it. Asked for only when its limit is to be set. */
+  /** How much it may hold when there is room; undefined when this is not known. Called only when its limit is to be set. */
   readonly limitBytes: () => number | undefined;
 }
 
 export interface GrowthGuardParts {
   /** The mounted pool. */
   readonly root: string;
-  /** The kernel's directory of its accounts. */
+  /** The kernel's directory of the pool's quota groups, in /sys/fs/btrfs. */
   readonly qgroups: string;
   readonly growth: () => Growth;
   readonly growers: () => readonly Grower[];
-  /** Tries to make a pool writable again that the kernel has made read-only, if no sandbox holds it. */
+  /** Tries to make a pool writable again that the kernel has made read-only; possible when no sandbox uses it. */
   readonly recover: () => Promise<void>;
-  /** Gives the pool the blocks on the disk below it that it needs next. Never fails. */
+  /** Allocates the blocks on the disk below the pool that the pool writes next. Never fails. */
   readonly allocateAhead: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 const MIB = 2 ** 20;
-/** What is free is shared among so many: fewer than the first would let one take all at once; beyond the second, few of them write. */
+/** Free space is divided by the number of growers, within these bounds: below `least` one could take all at once; above `most` few of them write. */
 const SHARES = { least: 2, most: 8 } as const;
-/** Each may still write so much of the reserve once growth is paused. */
+/** How much of the reserve each grower may still write once growth is paused, bytes. */
 const LAST = { least: MIB, most: 64 * MIB } as const;
-/** No disk takes more in a second: how long the room there is can last. */
+/** No disk writes faster. It bounds how soon the free space can be used up. */
 const FASTEST_BYTES_PER_MS = 8 * MIB;
 const LOOK_MS = { least: 50, most: 2_000, paused: 500, readOnly: 2_000 } as const;
 
 /**
- * Keeps a thin pool, and the disk below it, from filling up. Limits of sandboxes may exceed what there is, so each gets as limit what it holds and a
- * share of what is free, and never more than its own. Below the reserve growth is paused: nobody gets more than a last little, writes fail
- * with EDQUOT, and what runs goes on; when space is free again, growth goes on by itself.
+ * Keeps a thin pool, and the disk below it, from filling up. The limits of all sandboxes together may exceed the free space. So the limit that the
+ * kernel enforces for each is what it holds and a share of the free space, and never more than its own limit. Below the reserve growth is paused:
+ * each gets at most `LAST` more, then its writes fail with EDQUOT, and its processes go on. Growth resumes when space is free again.
  *
- * The kernel enforces the limits at every moment; what comes between two looks of this guard is bounded by the shares.
+ * The kernel enforces the limits at every moment; growth between two checks of this guard is bounded by the shares.
  */
 export class GrowthGuard {
   private readonly parts: GrowthGuardParts;
   private readonly stop = new AbortController();
-  /** Those that have got their last little, while growth is paused. */
+  /** Paths of the growers that have got their `LAST`, while growth is paused. */
   private readonly paused = new Set<string>();
   private isPaused = false;
-  /** What was free at the last change of limits, and each one's share of it. */
+  /** Free space at the last change of limits, and the share of each grower in it. */
   private given = { growth: Number.NaN, share: 0 };
   private looking: Promise<void> | undefined;
 
@@ -68,8 +68,8 @@ export class GrowthGuard {
   }
 
   /**
-   * Makes a subvolume that may hold `limitBytes` when there is room: `make` gets the limit that it is to have now. While few have most of what is
-   * free, what one more gets is taken from the others at once.
+   * Makes a subvolume that may hold `limitBytes` when there is room: `make` gets the limit for now. When this is less than `limitBytes`, the shares
+   * of all growers are set again at once, so that the new one gets its share from the others.
    */
   async add<T>(limitBytes: number, make: (limitBytes: number) => T | Promise<T>): Promise<T> {
     if (this.isPlenty(limitBytes)) return make(limitBytes);
@@ -80,17 +80,17 @@ export class GrowthGuard {
     return made;
   }
 
-  /** True when the last look has left no doubt: even the smallest share is more than this. */
+  /** True when at the last check even half of the smallest share was more than this. */
   private isPlenty(limitBytes: number): boolean {
     return !this.isPaused && this.given.growth / SHARES.most > 2 * limitBytes;
   }
 
-  /** One look. Returns how long until the next, ms. */
+  /** Checks the free space and sets limits. Returns the pause until the next check, ms. */
   look(): number {
     const growth = this.parts.growth();
     const wasPaused = this.isPaused;
     this.isPaused = growth.bytes < (wasPaused ? growth.resumeBytes : growth.pauseBytes);
-    if (this.isPaused !== wasPaused) this.tell(growth);
+    if (this.isPaused !== wasPaused) this.logChange(growth);
     if (growth.what === "pool_read_only") return LOOK_MS.readOnly;
     const growers = this.parts.growers();
     if (this.isPaused) this.pause(growers, growth);
@@ -108,17 +108,17 @@ export class GrowthGuard {
       if (signal.aborted) return;
       try {
         if (this.parts.growth().what === "pool_read_only") await this.parts.recover();
-        // Limits must not wait for it: on a busy disk it takes seconds.
+        // Not awaited, because limits must be set meanwhile: on a busy disk allocating takes seconds.
         void this.parts.allocateAhead();
         next = this.look();
       } catch (error) {
-        logger.error({ err: error }, "could not look after the growth of the pool");
+        logger.error({ err: error }, "could not check the free space of the pool and set limits");
         next = LOOK_MS.most;
       }
     }
   }
 
-  private tell({ what }: Growth): void {
+  private logChange({ what }: Growth): void {
     const { logger } = this.parts;
     if (what === "pool_read_only") logger.error({ reason: what }, "the pool takes no writes: the disk below it failed or was full");
     else if (this.isPaused) logger.warn({ reason: what }, "growth of sandboxes is paused: no more than the reserve is free");
@@ -129,7 +129,7 @@ export class GrowthGuard {
     return Math.max(0, bytes / Math.min(Math.max(count, SHARES.least), SHARES.most));
   }
 
-  /** Only when much has changed: with many sandboxes this takes some milliseconds. */
+  /** Sets limits only when much has changed: with many sandboxes this takes some milliseconds. */
   private share(growers: readonly Grower[], bytes: number): void {
     const { given } = this;
     const share = this.shareOf(bytes, growers.length);
@@ -149,7 +149,7 @@ export class GrowthGuard {
     }
   }
 
-  /** What it holds and `more`, but never more than its own limit. */
+  /** Sets a grower's limit to what it holds plus `more`, but never above its own limit. */
   private limit({ path, limitBytes }: Grower, more: number): void {
     const { root, qgroups } = this.parts;
     const most = limitBytes();
@@ -160,7 +160,7 @@ export class GrowthGuard {
       const wanted = Math.floor(Math.min(most, number("referenced") + number("rsv_data") + more));
       if (number("max_referenced") !== wanted) setQgroupLimit(root, id, wanted);
     } catch (error) {
-      // Its subvolume has just been removed.
+      // The subvolume has just been removed.
       if (!hasErrno(error, "ENOENT")) throw error;
     }
   }

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 const UPPER = /[,\s]upperdir=[^,\s]*\/pool\/sandboxes\/([^/,\s]+)\//g;
 
 /**
- * True while the root file system of a sandbox of this data directory stands on the pool. Unmounting the pool then only takes it away from us: the
- * kernel keeps the file system until those sandboxes end.
+ * True while a root file system of a sandbox of this data directory uses the pool. Unmounting the pool then only hides it from the server: the
+ * kernel keeps the file system until these sandboxes end.
  */
 export function isHeldBySandboxes(dataDir: string): boolean {
   const own = new Set(namesIn(`${dataDir}/sandboxes`));
@@ -17,7 +17,7 @@ export function isHeldBySandboxes(dataDir: string): boolean {
       seen.add(namespace);
       for (const [, id] of readFileSync(`/proc/${pid}/mountinfo`, "utf8").matchAll(UPPER)) if (own.has(id ?? "")) return true;
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
   return false;

@@ -4,9 +4,9 @@ import { AppError } from "@boxyard/core";
 import { runCommand } from "../sys/run.ts";
 
 const GIB = 1024 ** 3;
-/** A pool smaller than this can hold the base template, but hardly a sandbox beside it. */
+/** A smaller pool can hold the base template, but hardly a sandbox as well. */
 export const MIN_POOL_BYTES = 4 * GIB;
-/** Largest share of the free disk that the pool may grow to when no size is set. It is sparse: nothing is taken before it is written. */
+/** Share of the free disk that the pool may grow to when no size is set. Its file is sparse: it takes only what is written. */
 const SHARE_OF_FREE = 0.6;
 
 /** Bytes that may still be written at `path` (the path or its nearest existing parent). */
@@ -16,7 +16,7 @@ export function freeBytes(path: string): number {
   return bavail * bsize;
 }
 
-/** Size of the pool's file: what is set, else a share of the free disk in whole GiB. Too little disk is `resource_exhausted`. */
+/** Size of the pool's file in bytes: `configured`, else a share of the free disk in whole GiB. Too little disk is `resource_exhausted`. */
 export function poolSize(freeBytesNow: number, configured?: number): number {
   if (configured !== undefined) {
     if (configured >= MIN_POOL_BYTES) return Math.floor(configured / 4096) * 4096;
@@ -32,14 +32,14 @@ export function poolSize(freeBytesNow: number, configured?: number): number {
   });
 }
 
-/** Makes a sparse file with an empty btrfs in it. Built aside and renamed, so that a file of this name is always a whole one. */
+/** Makes a sparse file with an empty btrfs in it. Made under another name and renamed, so that a file of this name is always complete. */
 export async function makePoolImage(image: string, sizeBytes: number): Promise<void> {
   const aside = `${image}.new`;
   rmSync(aside, { force: true });
   const fd = openSync(aside, "wx", 0o600);
   try {
     ftruncateSync(fd, sizeBytes);
-    // One copy of the metadata: the disk below the file has the say about redundancy, and a second copy only doubles the writes.
+    // One copy of the metadata: redundancy is the job of the disk below the file, and a second copy only doubles the writes.
     await runCommand(["mkfs.btrfs", "-q", "-L", "boxyard", "-m", "single", "-d", "single", aside]);
     fsyncSync(fd);
   } finally {

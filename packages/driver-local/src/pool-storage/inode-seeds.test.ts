@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { MAX_SEED, SEED_STEP, seedAbove } from "./inode-seeds.ts";
 
-test("a subvolume begins at the lowest seed that no layer below reaches", () => {
+test("a subvolume begins at the lowest seed above the numbers of its layers", () => {
   const step = BigInt(SEED_STEP);
   expect(seedAbove([])).toBe(0);
   expect(seedAbove([257n])).toBe(1);

@@ -7,23 +7,23 @@ import { checkMounted } from "./mounted.ts";
 import { poolPaths } from "./paths.ts";
 
 /*
- * Each btrfs subvolume numbers its inodes from 256, and overlay shows the numbers of a sandbox's layers as they are, all with one device:
- * a directory of the sandbox's could pass for one of its template's, and `find` sees a loop. A new subvolume goes on above the highest number
- * that it finds in its tree, so one that begins as a snapshot of a "seed" (a subvolume whose only file has a high number) begins above it.
+ * Each btrfs subvolume numbers its inodes from 256, and overlay shows these numbers unchanged, with one device number for all layers. So a directory
+ * of the sandbox could have the number of a directory of its template, and `find` would report a loop. A subvolume gives its next file a number
+ * above the highest in its tree. So a snapshot of a "seed" (a subvolume whose only file has a high number) gives numbers above that file's.
  */
 
 /** Numbers from one seed to the next. */
 export const SEED_STEP = 65_536;
-/** The highest seed; what would have to begin above it begins here, and may show a number twice. Making them all takes half a minute. */
+/** The highest seed. A subvolume that would need a higher one gets this one, and may repeat a number. Making all seeds takes half a minute. */
 export const MAX_SEED = 64;
 
 /** The only file of a seed. */
 const HOLD = "hold";
 const NEW = "new";
-/** Numbers used up between two looks at what else is to be done. */
+/** How many numbers are used up before other work of the event loop gets its turn. */
 const AT_A_TIME = 512;
 
-/** The lowest seed that begins at or above all of `ends` (the first numbers that are free in other subvolumes). 0: none is needed. */
+/** The lowest seed that begins at or above all of `ends` (the first free numbers of other subvolumes). 0: no seed is needed. */
 export function seedAbove(ends: readonly bigint[]): number {
   return Math.min(MAX_SEED, Math.ceil(Math.max(0, ...ends.map(Number)) / SEED_STEP));
 }
@@ -32,7 +32,7 @@ export function seedAbove(ends: readonly bigint[]): number {
 export class InodeSeeds {
   private readonly directory: string;
   private readonly layers: string;
-  /** First free numbers of finished layers by the numbers of their subvolumes, which are never given twice. */
+  /** First free inode numbers of finished layers, by the ids of their subvolumes, which btrfs never uses again. */
   private readonly ends = new Map<bigint, bigint>();
 
   constructor(dataDir: string) {
@@ -41,7 +41,7 @@ export class InodeSeeds {
     this.layers = layers;
   }
 
-  /** The first number that no file in this subvolume has. It must not change any more. */
+  /** The first free inode number of this subvolume. It is cached, so the subvolume must be finished. */
   endOf(subvolume: string): bigint {
     const id = subvolumeId(subvolume);
     const known = this.ends.get(id);
@@ -51,7 +51,7 @@ export class InodeSeeds {
     return end;
   }
 
-  /** Path of a seed from 1 to `MAX_SEED`; made now, with all below it, when it is missing. Safe beside other processes that do the same. */
+  /** Path of a seed from 1 to `MAX_SEED`. A missing one is made, with all lower ones. Safe while other processes do the same. */
   async get(seed: number): Promise<string> {
     const path = this.pathOf(seed);
     if (existsSync(path)) return path;
@@ -66,7 +66,7 @@ export class InodeSeeds {
     return path;
   }
 
-  /** Paths of all that are there, one in the making too. */
+  /** Paths of all seeds, also of an unfinished one. */
   all(): string[] {
     if (!existsSync(this.directory)) return [];
     return readdirSync(this.directory, { withFileTypes: true }).flatMap((entry) =>
@@ -80,7 +80,7 @@ export class InodeSeeds {
 
   private async make(seed: number): Promise<void> {
     const aside = `${this.directory}/${NEW}`;
-    // What a process that was killed here has left.
+    // A process that was killed here has left it.
     if (existsSync(aside)) destroySubvolume(this.directory, NEW);
     if (seed === 1) createSubvolume(this.directory, NEW);
     else snapshotSubvolume(this.pathOf(seed - 1), this.directory, NEW);
@@ -91,7 +91,7 @@ export class InodeSeeds {
   }
 }
 
-/** Not the directories above it: where the pool has gone meanwhile, none is to come back. */
+/** Does not make the parents: if the pool was unmounted meanwhile, no directory may be made in its place. */
 function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -100,13 +100,13 @@ function makeDirectory(path: string): void {
   }
 }
 
-/** Makes `parent/name` an empty subvolume whose numbers begin above the seed at `seed`. */
+/** Makes the empty subvolume `parent/name`, whose inode numbers begin above those of the seed at path `seed`. */
 export function createFromSeed(seed: string, parent: string, name: string): void {
   snapshotSubvolume(seed, parent, name);
   dropHold(`${parent}/${name}`);
 }
 
-/** Makes a fresh snapshot of a seed an empty subvolume. It keeps its place in the numbers for as long as it is mounted. */
+/** Removes the only file of a snapshot of a seed. The kernel remembers the subvolume's next number for as long as it is mounted. */
 export function dropHold(path: string): void {
   const fd = open(path, O.RDONLY | O.DIRECTORY);
   try {
@@ -116,7 +116,7 @@ export function dropHold(path: string): void {
   }
 }
 
-/** The number that a file made now in the directory gets; the file is gone at once. */
+/** The number that the next file in the directory gets, found by making an unnamed file, which is removed at once. */
 function nextNumber(directory: string): bigint {
   const fd = open(directory, O.TMPFILE | O.WRONLY, 0o600);
   try {
@@ -126,7 +126,7 @@ function nextNumber(directory: string): bigint {
   }
 }
 
-/** Makes files without a name, each of which takes a number and is gone at once, until `last` is the next number. */
+/** Makes unnamed files, each of which takes a number and is removed at once, until `last` is the next number. */
 async function useUpTo(directory: string, last: bigint): Promise<void> {
   for (let left = last - nextNumber(directory) - 1n; left > 0n; left--) {
     close(open(directory, O.TMPFILE | O.WRONLY, 0o600));

@@ -12,27 +12,30 @@ import { poolPaths } from "./paths.ts";
 
 const BTRFS_ROOT_INODE = 256;
 const BTRFS_MAGIC = 0x9123683e;
-/** Blocks freed in the pool become free on the machine's disk (`discard`); access times would turn every read into a write. */
+/** Blocks freed in the pool become free on the machine's disk. */
 const MOUNT_DATA = "discard=async";
-/** What sandboxes and images leave there must work for them (overlay has flags of its own), and never for the machine's users. */
+/**
+ * Access times would turn every read into a write. Device files and set-user-id programs of sandboxes and images work in sandboxes (overlay has
+ * its own flags), and must not work for the machine's users.
+ */
 const POOL_FLAGS = MS.NOATIME | MS.NODEV | MS.NOSUID;
 
-/** True when the pool of this data directory is mounted, seen from our mount namespace. */
+/** True when the pool of this data directory is mounted in this mount namespace. */
 export function isPoolMounted(dataDir: string): boolean {
   const { root } = poolPaths(dataDir);
   return existsSync(root) && statfsSync(root).type === BTRFS_MAGIC && isMountPoint(root);
 }
 
 /**
- * True when the pool is mounted and takes no writes: btrfs does that for good when the disk below it has failed it. Mounted anew, with room on that
- * disk, it is whole again.
+ * True when the pool is mounted read-only: btrfs makes itself read-only until it is unmounted when a write to the disk below it has failed. When
+ * there is room on that disk, the pool can be mounted again and is whole.
  */
 export function isPoolReadOnly(dataDir: string): boolean {
   if (!isPoolMounted(dataDir)) return false;
   return isReadOnly(poolPaths(dataDir).root);
 }
 
-/** True when `root` is the root of a btrfs, as a mounted pool is. Asked many times a second, so without a look at all mounts of the machine. */
+/** True when `root` is the root of a btrfs, as a mounted pool is. Called many times a second, so it does not read the machine's list of mounts. */
 export function isMountedAt(root: string): boolean {
   return statSync(root).ino === BTRFS_ROOT_INODE;
 }
@@ -48,25 +51,26 @@ export function isReadOnly(root: string): boolean {
 }
 
 /**
- * Mounts the pool unless it is mounted, and beside it what the runtimes keep for the boot (`mountRuntimeState`), and makes sure of its quotas, of its directories, and that the mount is a shared one (mounts below it
- * must reach the mount namespace that crun lives in on hybrid machines). Repeatable, and safe beside another process that does the same.
+ * Mounts the pool unless it is mounted, and the file system for the state of the runtimes (`mountRuntimeState`). Ensures the pool's quotas and
+ * directories, and that its mount is shared (mounts below it must reach the mount namespace that crun lives in on hybrid machines). Repeatable, and
+ * safe while another process does the same. `failed_precondition`, reason `no_pool`, when there is no pool.
  */
 export async function mountPool(dataDir: string): Promise<void> {
   const paths = poolPaths(dataDir);
-  // One that was deleted while it is mounted holds all that it held until it is unmounted.
+  // A pool whose file was deleted while it is mounted can be used until it is unmounted.
   const hasFile = existsSync(paths.image);
   if (!hasFile && !isPoolMounted(dataDir)) {
     throw new AppError("failed_precondition", `there is no storage pool at ${paths.image}: run 'boxyard setup'`, { reason: "no_pool" });
   }
   const lock = await lockFile(paths.lock);
   try {
-    // Held by sandboxes it would not come back: the kernel mounts what it has given up only when nobody uses it any more.
+    // Not while sandboxes use it: the kernel mounts a file system that has failed only after its last user has ended.
     if (hasFile && isPoolReadOnly(dataDir) && !isHeldBySandboxes(dataDir)) tryUnmount(paths.root);
     if (!isPoolMounted(dataDir)) await mountOnceFree(paths.image, paths.root);
     mountRuntimeState(dataDir);
-    // The disk below it is still full, or sandboxes hold it: what can be done without writing (ending them, releasing it) goes on.
+    // The disk below it is still full, or sandboxes use the pool. Ending sandboxes and releasing the pool work without writes.
     if (isPoolReadOnly(dataDir)) return;
-    // The rest repairs what a process killed right after the mount, or an older version, has left undone.
+    // The rest is needed after the mount, also when another process was killed right after it, or an older version made it.
     mount("none", paths.root, null, MS.REMOUNT | MS.BIND | POOL_FLAGS);
     mount("none", paths.root, null, MS.SHARED);
     ensureQuota(paths.root);
@@ -74,7 +78,7 @@ export async function mountPool(dataDir: string): Promise<void> {
     chmodSync(paths.root, 0o700);
     for (const directory of ["layers", "sandboxes", "generations", "snapshots"]) {
       mkdirSync(`${paths.root}/${directory}`, { recursive: true, mode: 0o700 });
-      // Layers keep plain owners and set-user-id programs: nobody on the machine but root may come near them.
+      // Files of layers have the owners of the image, and set-user-id programs: only root may reach them on the machine.
       chmodSync(`${paths.root}/${directory}`, 0o700);
     }
   } catch (error) {
@@ -92,7 +96,7 @@ function tryUnmount(root: string): void {
   }
 }
 
-/** Sandboxes that held a file system which the kernel has given up may be ending just now; until they have ended, the same one cannot be mounted. */
+/** Sandboxes that use the failed file system may be ending at this moment. Until they have ended, it cannot be mounted again. */
 async function mountOnceFree(image: string, root: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -107,7 +111,7 @@ async function mountOnceFree(image: string, root: string): Promise<void> {
 
 function mountImage(image: string, root: string): void {
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  // Two loop devices of one file would be two disks with one content: never attach a second one.
+  // btrfs would take two loop devices of one file for two disks: never attach a second one.
   const existing = findLoop(image);
   const loop = existing === undefined ? attachLoop(image) : undefined;
   try {
@@ -117,13 +121,13 @@ function mountImage(image: string, root: string): void {
   }
 }
 
-/** The least that the kernel allows. What is free within chunks is allocated ahead: small ones keep little. */
+/** The kernel's minimum. Free space within chunks is allocated ahead, and small chunks have little of it. */
 const CHUNK_BYTES = 256 * 2 ** 20;
 
 function useSmallChunks(root: string): void {
   for (const kind of ["data", "metadata"]) {
     const file = `/sys/fs/btrfs/${filesystemId(root)}/allocation/${kind}/chunk_size`;
-    // Kernels before 6.0 have no say in it.
+    // Kernels before 6.0 do not have this setting.
     if (existsSync(file)) writeFileSync(file, `${CHUNK_BYTES}`);
   }
 }
@@ -131,7 +135,7 @@ function useSmallChunks(root: string): void {
 function ensureQuota(root: string): void {
   if (quotaMode(root) !== undefined) return;
   try {
-    // Simple quotas (kernel 6.7) charge an extent to its first writer: no walk over back references when sandboxes come and go.
+    // Simple quotas (kernel 6.7) charge an extent to its first writer: no walk over back references when sandboxes are made and removed.
     enableQuota(root, "simple");
   } catch (error) {
     if (!hasErrno(error, "EINVAL", "EOPNOTSUPP")) throw error;
@@ -139,7 +143,7 @@ function ensureQuota(root: string): void {
   }
 }
 
-/** How the kernel counts on this file system; undefined while it does not. */
+/** How the kernel counts space on this file system; undefined while quotas are off. */
 export function quotaMode(root: string): "simple" | "full" | undefined {
   const directory = `/sys/fs/btrfs/${filesystemId(root)}/qgroups`;
   if (!existsSync(directory)) return undefined;
@@ -148,17 +152,20 @@ export function quotaMode(root: string): "simple" | "full" | undefined {
   return readFileSync(`${directory}/mode`, "utf8").trim() === "squota" ? "simple" : "full";
 }
 
-/** How long to wait for another process's mount namespace that has a copy of our mount (a container that is just starting, say). */
+/** How long to wait while another mount namespace has a copy of this mount (of a container that is just starting, for example). */
 const LOOP_GONE_MS = 2000;
 
-/** Unmounts the pool and what was mounted with it; its loop device closes the file by itself. Busy is `failed_precondition`, reason `pool_busy`. Repeatable. */
+/**
+ * Unmounts the pool and the file system of the runtimes' state; the loop device detaches by itself. Repeatable. `failed_precondition`, reason
+ * `pool_busy`, when one of them is in use.
+ */
 export async function unmountPool(dataDir: string): Promise<void> {
   const { image, lock: lockPath, root } = poolPaths(dataDir);
   const runtimeState = runtimeStateIn(dataDir);
   if (!isPoolMounted(dataDir) && !isMountPoint(runtimeState)) return;
   const lock = await lockFile(lockPath);
   try {
-    // The pool last: by that others tell whether there is something to release.
+    // The pool last: its mount is the sign that something is to be released.
     await unmountOnceFree(runtimeState, () => isMountPoint(runtimeState));
     await unmountOnceFree(root, () => isPoolMounted(dataDir));
     for (let waited = 0; waited < LOOP_GONE_MS && findLoop(image) !== undefined; waited += 20) await Bun.sleep(20);
@@ -167,7 +174,7 @@ export async function unmountPool(dataDir: string): Promise<void> {
   }
 }
 
-/** Something may have it open for a moment (a scanner, a command that ends just now). */
+/** Retries while another process has it open for a moment (a scanner, a command that is just ending). */
 async function unmountOnceFree(path: string, isMounted: () => boolean): Promise<void> {
   for (let attempt = 0; isMounted(); attempt++) {
     try {

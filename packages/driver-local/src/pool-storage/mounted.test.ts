@@ -19,7 +19,7 @@ mkdirSync(paths.root);
 writeFileSync(join(dataDir, "tar"), "");
 const layers = new LayerStore(dataDir);
 const snapshots = new SnapshotFiles(paths.snapshots);
-const ASKED: readonly (readonly [string, () => unknown])[] = [
+const CALLS: readonly (readonly [string, () => unknown])[] = [
   ["whether there is a layer", () => layers.has(DIGEST)],
   ["for a layer", () => layers.get(DIGEST)],
   ["for all layers", () => layers.list()],
@@ -33,8 +33,11 @@ const ASKED: readonly (readonly [string, () => unknown])[] = [
   ["to remove a snapshot", () => snapshots.remove("s")],
 ];
 
-test.each(ASKED)("asked %s while it is not mounted, a pool says so, and nothing is made in its place", async (_what, ask) => {
-  const answer = await (async () => ask())().catch((error: unknown) => error);
-  expect(answer).toMatchObject({ code: "unavailable", reason: "pool_not_mounted" });
-  expect(readdirSync(paths.root)).toEqual([]);
-});
+test.each(CALLS)(
+  "asked %s while it is not mounted, a pool answers `pool_not_mounted`, and nothing is made in its place",
+  async (_what, ask) => {
+    const answer = await (async () => ask())().catch((error: unknown) => error);
+    expect(answer).toMatchObject({ code: "unavailable", reason: "pool_not_mounted" });
+    expect(readdirSync(paths.root)).toEqual([]);
+  },
+);

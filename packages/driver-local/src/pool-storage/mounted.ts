@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 
 /**
- * Throws `unavailable`, reason `pool_not_mounted`, when a directory is not there that every mounted pool has: a pool that takes no writes is unmounted
- * for a moment to be mounted anew, and nobody can say then what it holds, and nothing is to be made in its place.
+ * Throws `unavailable`, reason `pool_not_mounted`, when `directory`, which every mounted pool has, does not exist. A read-only pool is unmounted for
+ * a moment to be mounted again: then its contents are unknown, and nothing may be made in its place.
  */
 export function checkMounted(directory: string): void {
   if (existsSync(directory)) return;

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 
-/** Where the pool lies in a data directory. */
+/** Paths of the pool in a data directory. */
 export function poolPaths(dataDir: string) {
   return {
     image: `${dataDir}/pool.img`,
@@ -11,17 +11,17 @@ export function poolPaths(dataDir: string) {
     root: `${dataDir}/pool`,
     /** Unpacked layers by the hex digits of their digests. */
     layers: `${dataDir}/pool/layers`,
-    /** What is known of each layer beside its tree. */
+    /** Facts of each layer that its tree does not hold. */
     facts: `${dataDir}/pool/layer-facts`,
-    /** Layers in the making, and the rest of those that are being removed. */
+    /** Layers that are being made, and parts of layers that are being removed. */
     making: `${dataDir}/pool/making`,
-    /** What paused sandboxes go on from: images of memory, and snapshots of their volumes. */
+    /** Of paused sandboxes: images of their memory, and snapshots of their volumes. Sandboxes resume from them. */
     generations: `${dataDir}/pool/generations`,
-    /** What other sandboxes start from: the same two of sandboxes that ran on. */
+    /** Of sandboxes that ran on: images of memory and snapshots of volumes. Other sandboxes start from them. */
     snapshots: `${dataDir}/pool/snapshots`,
-    /** Subvolumes that others begin as, for their inode numbers' sake. */
+    /** Subvolumes of which others are snapshots, so that their inode numbers begin higher (`inode-seeds.ts`). */
     inodeSeeds: `${dataDir}/pool/inode-seeds`,
-    /** Snapshots of them that wait to become sandboxes' volumes. */
+    /** Snapshots of inode seeds, ready to become volumes of sandboxes. */
     readyVolumes: `${dataDir}/pool/ready-volumes`,
   } as const;
 }

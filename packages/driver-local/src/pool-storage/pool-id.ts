@@ -7,13 +7,13 @@ const BYTES = 4096;
 /** struct btrfs_super_block (include/uapi/linux/btrfs_tree.h): offsets in it. */
 const AT = { checksummed: 32, fsid: 32, magic: 64, incompatible: 188, checksumType: 196, metadataId: 571 } as const;
 const MAGIC = "_BHRfS_M";
-/** What blocks of metadata name is another identity than the file system's own (kernel 5.0). */
+/** Flag: blocks of metadata contain another id than the file system's (kernel 5.0). */
 const METADATA_UUID = 1n << 10n;
 const ID_BYTES = 16;
 
 /**
- * Gives the btrfs in `image`, which is not mounted, an identity of its own: the kernel does not mount two of one identity, and set-up tells
- * pools apart by it. For copies; `btrfstune` does the same, where it is as new as the kernel. `data_loss` when there is no btrfs in the file.
+ * Gives the btrfs in `image`, which must not be mounted, a new id. Needed for copies: the kernel does not mount two file systems with one id, and
+ * set-up distinguishes pools by it. (A recent `btrfstune` could do the same.) `data_loss` when there is no btrfs in the file.
  */
 export function renewPoolId(image: string): void {
   const id = crypto.getRandomValues(new Uint8Array(ID_BYTES));

@@ -10,7 +10,7 @@ test("the pool may grow to a share of the free disk, in whole GiB", () => {
   expect(() => poolSize(5 * GIB)).toThrow("only 5.0 GiB of disk are free");
 });
 
-test("a size that is set holds, unless it makes no sense", () => {
+test("a configured size is used, unless it is below the minimum", () => {
   expect(poolSize(GIB, 8 * GIB + 5)).toBe(8 * GIB);
   expect(() => poolSize(100 * GIB, GIB)).toThrow("BOXYARD_POOL_SIZE");
 });

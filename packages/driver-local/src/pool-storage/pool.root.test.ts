@@ -39,7 +39,7 @@ afterAll(async () => {
   try {
     await pool?.release();
     expect(isPoolMounted(dataDir)).toBe(false);
-    // A mount namespace that somebody else made meanwhile holds a copy of our mount for as long as it lives.
+    // A mount namespace that another process made meanwhile has a copy of this mount until it ends.
     await eventually("the loop device is gone", () => findLoop(paths.image) === undefined, { withinMs: 20_000 });
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
@@ -61,7 +61,7 @@ function fill(file: string, atMostBytes: number): { code: string; bytes: number 
   }
 }
 
-test("a mounted pool is sparse, shared and counts", async () => {
+test("a mounted pool is sparse, its mount is shared, and quotas are on", async () => {
   expect(statSync(paths.image).blocks * 512).toBeLessThan(64 * MIB);
   expect(quotaMode(paths.root)).toBeDefined();
   const line = (await Bun.file("/proc/self/mountinfo").text()).split("\n").find((l) => l.includes(` ${paths.root} `));
@@ -69,32 +69,32 @@ test("a mounted pool is sparse, shared and counts", async () => {
   expect(line).toContain("noatime");
 });
 
-test("a second open takes the mounted pool over", async () => {
+test("a second open uses the mounted pool", async () => {
   const before = findLoop(paths.image);
   const second = await openPool(dataDir);
   expect(findLoop(paths.image)).toBe(before as string);
   await second.close();
 });
 
-test("volumes come, are listed, and go", async () => {
+test("volumes are created, listed and destroyed", async () => {
   const path = await pool.createVolume("iaaa", 16 * MIB);
   expect(readdirSync(path)).toEqual([]);
   expect(await pool.listVolumes()).toEqual(["iaaa"]);
-  expect(pool.createVolume("iaaa", 16 * MIB)).rejects.toMatchObject({ code: "already_exists" });
+  await expect(pool.createVolume("iaaa", 16 * MIB)).rejects.toMatchObject({ code: "already_exists" });
   await pool.destroyVolume("iaaa");
   await pool.destroyVolume("iaaa");
   expect(await pool.listVolumes()).toEqual([]);
-  expect(pool.usage("iaaa")).rejects.toMatchObject({ code: "not_found" });
+  await expect(pool.usage("iaaa")).rejects.toMatchObject({ code: "not_found" });
 });
 
 test("a name cannot leave the pool", async () => {
   for (const id of ["../x", "a/b", "", ".", "..", "x".repeat(65), "a\0b"]) {
-    expect(pool.createVolume(id, MIB)).rejects.toMatchObject({ reason: "invalid_volume_id" });
+    await expect(pool.createVolume(id, MIB)).rejects.toMatchObject({ reason: "invalid_volume_id" });
   }
   expect(() => pool.layerPath("sha256:../../etc")).toThrow("is no digest");
 });
 
-test("the limit holds through overlay, and usage says what is used", async () => {
+test("the limit holds through overlay, and usage reports the used bytes", async () => {
   const path = await pool.createVolume("ilimit", 32 * MIB);
   const merged = join(dataDir, "merged");
   const lower = join(dataDir, "lower");
@@ -117,7 +117,7 @@ test("the limit holds through overlay, and usage says what is used", async () =>
   }
 });
 
-test("a volume over layers begins above their numbers, empty and with its limit", async () => {
+test("a volume over layers has inode numbers above theirs, is empty and has its limit", async () => {
   const tree = join(dataDir, "small");
   const tar = join(dataDir, "small.tar");
   mkdirSync(tree);
@@ -139,7 +139,7 @@ test("a volume over layers begins above their numbers, empty and with its limit"
   }
 });
 
-test("seeds are made once, for any number of callers, whatever a killed process has left", async () => {
+test("seeds are made once for concurrent callers, also after a process was killed while it made one", async () => {
   createSubvolume(paths.inodeSeeds, "new");
   const makers = [new InodeSeeds(dataDir), new InodeSeeds(dataDir)];
   const [one, other] = await Promise.all(makers.map((seeds) => seeds.get(2)));
@@ -147,11 +147,11 @@ test("seeds are made once, for any number of callers, whatever a killed process 
   expect(readdirSync(paths.inodeSeeds).sort()).toEqual(["131072", "65536", "lock"]);
   expect(readdirSync(one as string)).toEqual(["hold"]);
   expect(statSync(`${one}/hold`).ino).toBe(2 * SEED_STEP - 1);
-  await openPool(dataDir); // Its qgroups are nobody's leftovers.
+  await openPool(dataDir); // Removes stale qgroups, but not those of seeds.
   expect(existsSync(`/sys/fs/btrfs/${filesystemId(paths.root)}/qgroups/0_${subvolumeId(one as string)}`)).toBe(true);
 }, 30_000);
 
-test("a deleted volume's qgroup goes too", async () => {
+test("the qgroup of a deleted volume is removed", async () => {
   const path = await pool.createVolume("iq", 16 * MIB);
   writeFileSync(`${path}/file`, new Uint8Array(4 * MIB));
   const qgroup = `/sys/fs/btrfs/${filesystemId(paths.root)}/qgroups/0_${subvolumeId(path)}`;
@@ -160,8 +160,8 @@ test("a deleted volume's qgroup goes too", async () => {
   // The kernel frees the blocks in the background, and the qgroup last.
   const deadline = Date.now() + 40_000;
   while (existsSync(qgroup) && Date.now() < deadline) {
-    await runCommand(["btrfs", "filesystem", "sync", paths.root]); // Wakes the kernel's cleaner, which else comes every 30 s.
-    await openPool(dataDir); // Removes what older kernels keep.
+    await runCommand(["btrfs", "filesystem", "sync", paths.root]); // Wakes the kernel's cleaner, which otherwise runs every 30 s.
+    await openPool(dataDir); // Removes qgroups that older kernels keep.
     await Bun.sleep(50);
   }
   expect(existsSync(qgroup)).toBe(false);
@@ -180,8 +180,7 @@ test("a layer keeps owners, modes, file capabilities and extended attributes", a
   await runCommand(["tar", "-C", tree, "--xattrs", "--xattrs-include=*", "-cf", tar, "."]);
   const digest = await digestOfFile(tar);
 
-  expect(importLayer(dataDir, tar, `sha256:${"0".repeat(64)}`)).rejects.toMatchObject({ reason: "bad_digest" });
-  await Bun.sleep(0);
+  await expect(importLayer(dataDir, tar, `sha256:${"0".repeat(64)}`)).rejects.toMatchObject({ reason: "bad_digest" });
   expect(pool.hasLayer(digest)).toBe(false);
   await Promise.all([importLayer(dataDir, tar, digest), importLayer(dataDir, tar, digest)]);
   expect(pool.hasLayer(digest)).toBe(true);
@@ -193,7 +192,7 @@ test("a layer keeps owners, modes, file capabilities and extended attributes", a
   expect(getxattr(`${path}/bin/ping`, "security.capability")).toEqual(getxattr(`${tree}/bin/ping`, "security.capability"));
 });
 
-test("users of the machine come near neither layers nor sandboxes, and no set-user-id program works from there", () => {
+test("users of the machine reach neither layers nor sandboxes, and set-user-id has no effect there", () => {
   for (const directory of ["layers", "sandboxes"]) expect(statSync(`${paths.root}/${directory}`).mode & 0o777).toBe(0o700);
   const mount = readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
@@ -216,7 +215,7 @@ test.each([runtimeStateIn(dataDir), paths.root])(
   15_000,
 );
 
-test("while somebody has unmounted it nobody is told that it holds nothing", async () => {
+test("a pool that another program has unmounted answers `pool_not_mounted`, not that it is empty", async () => {
   umount2(paths.root);
   try {
     const unmounted = { code: "unavailable", reason: "pool_not_mounted" };

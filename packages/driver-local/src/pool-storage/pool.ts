@@ -23,10 +23,10 @@ import { digestHex, poolPaths, volumeName } from "./paths.ts";
 import { ReadyVolumes, snapshotAside } from "./ready-volumes.ts";
 import { growthIn, roomIn } from "./room.ts";
 
-/** What a full disk may still write: its own names, at a start. */
+/** Limit of a volume that is full already: room for the few small files of a start. */
 const LEAST_BYTES = 1 << 20;
 
-/** Mounts the pool of `dataDir` (or takes over the mounted one) and cleans up after kernels that leave qgroups behind. */
+/** Mounts the pool of `dataDir` (or uses the mounted one) and removes qgroups that older kernels keep. */
 export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<PoolStorage> {
   await mountPool(dataDir);
   const pool = new BtrfsPool(dataDir, reserve);
@@ -34,7 +34,7 @@ export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<
   return pool;
 }
 
-/** One btrfs: a subvolume with a limit of its own for each sandbox, and the directory of unpacked layers. Holds nothing open. */
+/** One btrfs: a subvolume with its own limit for each sandbox, and the directory of unpacked layers. Keeps no file open. */
 class BtrfsPool implements PoolStorage {
   readonly root: string;
   readonly layersRoot: string;
@@ -66,7 +66,7 @@ class BtrfsPool implements PoolStorage {
 
   async tidy(): Promise<void> {
     this.removeStaleQgroups();
-    // What most sandboxes begin from: the first create should not wait for it.
+    // Most sandboxes use this seed: the first create should not wait while it is made.
     await this.seeds.get(1);
     this.ready.fill(1);
   }
@@ -87,7 +87,7 @@ class BtrfsPool implements PoolStorage {
   private async createAbove(seed: number, name: string, limitBytes: number): Promise<void> {
     const path = `${this.volumesRoot}/${name}`;
     await this.ready.moveTo(path, seed);
-    // Nobody writes to it before it is given out.
+    // The limit is set in time: nothing writes to the volume before this method returns.
     setQgroupLimit(this.root, subvolumeId(path), limitBytes);
   }
 
@@ -117,7 +117,7 @@ class BtrfsPool implements PoolStorage {
       destroySubvolume(this.volumesRoot, name);
       removeQgroup(this.root, qgroup);
     } catch (error) {
-      // Nobody can remove anything there now. The volume is not listed either, until the pool is writable again.
+      // EROFS: a read-only pool cannot remove the volume, and does not list it. It is listed again once the pool is writable.
       if (!hasErrno(error, "ENOENT", "EROFS")) throw fromErrno(`destroy volume ${id}`, error);
     }
   }
@@ -132,7 +132,7 @@ class BtrfsPool implements PoolStorage {
 
   async resetVolume(id: string, kept: string, limitBytes: number): Promise<void> {
     const name = volumeName(id);
-    // No sandbox's id, so nobody takes it for one.
+    // Ids of sandboxes have no dot, so this name is none.
     const aside = `${name}.reset`;
     try {
       if (existsSync(`${this.volumesRoot}/${aside}`)) destroySubvolume(this.volumesRoot, aside);
@@ -145,7 +145,7 @@ class BtrfsPool implements PoolStorage {
     }
   }
 
-  /** What the kernel has counted and promised; bytes still in the page cache are in it. */
+  /** What the kernel has counted and reserved: bytes that are still in the page cache are included. */
   async usage(id: string): Promise<{ usedBytes: number }> {
     const name = volumeName(id);
     try {
@@ -164,7 +164,7 @@ class BtrfsPool implements PoolStorage {
     const ahead = new AllocateAhead(this.dataDir, this.reserve, logger);
     this.ahead = ahead;
     const recover = async () => {
-      // Leaves a pool that sandboxes hold as it is; those that are paused hold nothing.
+      // Leaves a pool that sandboxes use as it is; paused sandboxes do not use it.
       await mountPool(this.dataDir);
       if (isPoolReadOnly(this.dataDir)) return;
       ahead.forgetMount();
@@ -199,12 +199,12 @@ class BtrfsPool implements PoolStorage {
     return `${this.layersRoot}/${digestHex(digest)}`;
   }
 
-  /** Kernels before 6.10 keep the qgroup of a deleted subvolume for ever, and we may die between the two calls of `destroyVolume`. */
+  /** Kernels before 6.10 keep the qgroup of a deleted subvolume for ever, and the server may die between the two calls of `destroyVolume`. */
   private removeStaleQgroups(): void {
-    // Read before the volumes, so that one made meanwhile is not taken for a stale one.
+    // Read before the volumes, so that the qgroup of a volume that is made meanwhile is not stale.
     const entries = readdirSync(this.qgroups);
     const live = new Set<string>();
-    // Before the volumes, which those that are ready become.
+    // Before the volumes, because a ready volume may become a volume meanwhile.
     for (const seed of [...this.seeds.all(), ...this.ready.all()]) live.add(`0_${subvolumeId(seed)}`);
     for (const parent of [this.volumesRoot, this.layersRoot]) {
       for (const name of readdirSync(parent)) live.add(`0_${subvolumeId(`${parent}/${name}`)}`);

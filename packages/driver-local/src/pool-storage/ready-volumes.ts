@@ -5,16 +5,16 @@ import { hasErrno } from "../sys/libc.ts";
 import { runCommand } from "../sys/run.ts";
 import { dropHold, type InodeSeeds } from "./inode-seeds.ts";
 
-/** Kept for each seed that was in use. Each is one block in the pool. */
+/** How many are kept for each seed that was used. Each takes one block of the pool. */
 const READY = 32;
-/** With fewer left, more are made at once; with more, only when no sandbox has been made for a while. */
+/** With fewer left, more are made at once; otherwise only when no sandbox was made for `IDLE_MS`. */
 const FEW = 4;
-/** A refill takes a core for some milliseconds each, which a create that has just begun should have for itself. */
+/** Making one takes some milliseconds of CPU time, which a create that has just begun should not lose. */
 const IDLE_MS = 1_000;
 
 /**
- * Snapshots of seeds that wait to become volumes. A snapshot waits until all that was written is on the disk, which takes from one
- * millisecond to many: nobody's create should, and above all not the one thread that everything here runs on.
+ * Snapshots of seeds that are ready to become volumes. The kernel makes a snapshot only after all written data is on the disk, which takes from
+ * one millisecond to many. No create should wait for that, and above all not the server's only thread.
  */
 export class ReadyVolumes {
   private readonly directory: string;
@@ -28,14 +28,14 @@ export class ReadyVolumes {
     this.seeds = seeds;
   }
 
-  /** Makes an empty subvolume at `path` whose numbers begin above the seed. EEXIST is `already_exists`. */
+  /** Makes an empty subvolume at `path` whose inode numbers begin above the seed. `already_exists` when there is a file at `path`. */
   async moveTo(path: string, seed: number): Promise<void> {
     while (!this.tryMove(path, seed)) await this.make(seed);
     dropHold(path);
     this.fill(seed);
   }
 
-  /** Begins to make what is missing, or will when it is quiet. A failure is reported to the next caller that needs one. */
+  /** Starts making the missing ones, now or after `IDLE_MS`. A failure is reported by the next `moveTo` that has to make one. */
   fill(seed: number): void {
     if (this.closed) return;
     clearTimeout(this.waiting.get(seed));
@@ -54,19 +54,19 @@ export class ReadyVolumes {
     this.filling.set(seed, filling);
   }
 
-  /** Waits for what is under way. What is ready stays for the next process. */
+  /** Waits for snapshots that are being made. Ready ones stay for the next process. */
   async close(): Promise<void> {
     this.closed = true;
     for (const timer of this.waiting.values()) clearTimeout(timer);
     await Promise.all(this.filling.values());
   }
 
-  /** Paths of all. */
+  /** Paths of all ready volumes. */
   all(): string[] {
     return existsSync(this.directory) ? readdirSync(this.directory).map((name) => `${this.directory}/${name}`) : [];
   }
 
-  /** False when none is ready. Nothing comes between the look and the move but another process. */
+  /** False when none is ready. Only another process can create `path` between the check and the rename. */
   private tryMove(path: string, seed: number): boolean {
     if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
     for (const name of this.namesFor(seed)) {
@@ -92,12 +92,12 @@ export class ReadyVolumes {
   }
 }
 
-/** Makes `parent/name` a snapshot of a subvolume, in a process of its own, so that this one goes on meanwhile. */
+/** Makes `parent/name` a snapshot of a subvolume, in a child process, so that the server goes on meanwhile. */
 export async function snapshotAside(source: string, parent: string, name: string): Promise<void> {
   try {
     await runCommand(["btrfs", "subvolume", "snapshot", source, `${parent}/${name}`]);
   } catch {
-    // Where that fails, this does too, and says which error of the kernel's it was.
+    // This fails too, with the kernel's error.
     snapshotSubvolume(source, parent, name);
   }
 }

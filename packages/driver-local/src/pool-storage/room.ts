@@ -6,30 +6,30 @@ import { isMountedAt, isReadOnly } from "./mount.ts";
 import { poolPaths } from "./paths.ts";
 import { allocatedAhead, isAllocated, LEFT, type PoolSpace, spaceOf } from "./space.ts";
 
-/** Shares of the reserve that are still free above it when growth is paused, and when it goes on (more, or it would stop and go with every file). */
+/** Growth is paused and resumed at these shares of the reserve above it. RESUME is larger, or growth would stop and go with every file. */
 const PAUSE = 0.125;
 const RESUME = 0.375;
 
 /** How much the pool may grow. */
 export interface Growth {
-  /** What may be written before the pool, or the disk below it, is down to its reserve. Negative below that. */
+  /** Bytes that may be written before the pool, or the disk below it, is down to its reserve. Negative below that. */
   readonly bytes: number;
-  /** Growth is paused when it is less than this, */
+  /** Growth is paused when `bytes` is less than this. */
   readonly pauseBytes: number;
-  /** and goes on when it is at least this. */
+  /** Growth is resumed when `bytes` is at least this. */
   readonly resumeBytes: number;
   readonly reserveBytes: number;
-  /** Which of the two is the shorter. */
+  /** Whether the pool or the disk below it has less room, or the pool is read-only. */
   readonly what: "pool_full" | "host_disk_full" | "pool_read_only";
 }
 
-/** Bytes that the pool has on the disk below it and that hold nothing yet. The pool must be mounted. */
+/** Bytes of the pool that are allocated on the disk below it and hold no data yet. The pool must be mounted. */
 export function aheadIn(dataDir: string): number {
   const { root, image } = poolPaths(dataDir);
   return allocatedAhead(spaceOf(image, `/sys/fs/btrfs/${filesystemId(root)}`));
 }
 
-/** A pool that could not be mounted anew takes no writes either. Data that the kernel has taken and not yet written counts as written. */
+/** A pool that is not mounted counts as read-only. Data in the page cache counts as written. */
 export function growthIn(dataDir: string, reserve: Reserve): Growth {
   const { root, image } = poolPaths(dataDir);
   if (!isMountedAt(root) || isReadOnly(root)) return { what: "pool_read_only", bytes: 0, pauseBytes: 1, resumeBytes: 1, reserveBytes: 0 };
@@ -43,14 +43,14 @@ export function growthIn(dataDir: string, reserve: Reserve): Growth {
   return ofDisk.bytes - ofDisk.resumeBytes < ofPool.bytes - ofPool.resumeBytes ? ofDisk : ofPool;
 }
 
-/** What is free there, and what the pool has of it already: sandboxes may fill that although others have filled the disk. */
+/** Free space of the disk, and the blocks that the pool already has there: sandboxes may fill these when other programs have filled the disk. */
 function usableOfDisk(space: PoolSpace, reserveBytes: number, aheadBytes: number): number {
   if (aheadBytes === 0) return space.hostFreeBytes;
-  // Blocks that lie elsewhere in the file, left from earlier, are no room for what is written next.
+  // Blocks elsewhere in the file, left from earlier, are not where btrfs writes next.
   const ahead = Math.min(allocatedAhead(space), space.data.totalBytes - space.data.takenBytes + aheadBytes);
   const usable = space.hostFreeBytes + ahead;
   const isAllAllocated = ahead >= space.data.totalBytes - space.data.takenBytes;
-  // Where btrfs writes next may be a place that still takes blocks from the disk.
+  // btrfs may write next to a place that has no blocks yet.
   return isAllAllocated ? usable : Math.min(usable, space.hostFreeBytes + reserveBytes * (1 - LEFT));
 }
 

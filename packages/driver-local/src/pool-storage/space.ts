@@ -2,17 +2,17 @@ import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 const SECTOR = 512;
-/** An image of which so much is on the disk takes no more of it. */
+/** An image with more than this share of its blocks allocated counts as fully allocated. */
 const ALLOCATED = 0.98;
-/** Share of the disk's reserve that the pool leaves to the disk's other users, whatever it has of that disk already. */
+/** Share of the disk's reserve that the pool leaves to the other users of the disk, however many blocks it has already. */
 export const LEFT = 0.25;
 
-/** What btrfs has given to data, bytes. */
+/** The data chunks of a btrfs, bytes. */
 interface DataSpace {
   readonly totalBytes: number;
-  /** Written, being written, freed but not given back before the next commit, or promised to what is in memory. */
+  /** Written, being written, freed but pinned until the next commit, or reserved for data in memory. */
   readonly takenBytes: number;
-  /** The last of these alone. */
+  /** Reserved for data in memory. */
   readonly promisedBytes: number;
 }
 
@@ -25,14 +25,14 @@ export interface PoolSpace {
   /** Blocks of the pool's file that are on that disk. */
   readonly allocatedBytes: number;
   readonly data: DataSpace;
-  /** What btrfs keeps its own trees in. */
+  /** The chunks of btrfs's own trees. */
   readonly treesBytes: number;
 }
 
 /** Reads the kernel's figures. `filesystem`: the directory of the pool's btrfs below /sys/fs/btrfs. */
 export function spaceOf(image: string, filesystem: string): PoolSpace {
   const { bavail, blocks, bsize } = statfsSync(dirname(image));
-  // Deleted while it is mounted: its figures cannot be read, and it gets no blocks ahead, for that would make another file of its name.
+  // A file that was deleted while it is mounted cannot be examined. It counts as fully allocated, so that no blocks are allocated ahead for it.
   const { size, blocks: sectors } = statSync(image, { throwIfNoEntry: false }) ?? { size: 0, blocks: 1 };
   return {
     hostFreeBytes: bavail * bsize,
@@ -44,12 +44,12 @@ export function spaceOf(image: string, filesystem: string): PoolSpace {
   };
 }
 
-/** True when the image has its blocks: what happens on the disk below it does not matter then. */
+/** True when the image has all its blocks: then it does not matter when the disk below it is full. */
 export function isAllocated({ allocatedBytes, imageBytes }: PoolSpace): boolean {
   return allocatedBytes > imageBytes * ALLOCATED;
 }
 
-/** Blocks that the pool has on the disk below it and that hold nothing yet: what sandboxes write there takes none of that disk. */
+/** Bytes of the pool that are allocated on the disk below it and hold no data yet: writes there need no more of that disk. */
 export function allocatedAhead({ allocatedBytes, data, treesBytes }: PoolSpace): number {
   return Math.max(0, allocatedBytes - treesBytes - data.takenBytes);
 }
