@@ -19,7 +19,7 @@ export interface BuildSandboxesParts {
 
 const NO_TEMPLATE = { env: {} };
 
-/** Sandboxes in which builds run their steps: made, watched and removed by the engine as any others, and seen by no client. */
+/** Sandboxes in which builds run their steps. The engine makes, watches and removes them as any other; clients do not see them. */
 export class BuildSandboxes {
   private readonly parts: BuildSandboxesParts;
 
@@ -27,7 +27,7 @@ export class BuildSandboxes {
     this.parts = parts;
   }
 
-  /** A new sandbox that runs, and how its agent is reached. */
+  /** Makes a sandbox; returns it when it runs, with the access to its agent. */
   async open(wanted: BuildSandbox, signal: AbortSignal): Promise<{ sandbox: Sandbox; agent: AgentAccess }> {
     const { engine, admission, capacity, tokens, clock } = this.parts;
     const record = newBuildRecord(wanted, clock.now());
@@ -39,7 +39,7 @@ export class BuildSandboxes {
     return { sandbox, agent: { address: addressOf(sandbox), accessToken: tokens.access(sandbox.id) } };
   }
 
-  /** Captures, under this name, a sandbox of a template in which the start command is ready, and ends it. */
+  /** Makes a sandbox of a template, waits until its start command is ready, captures it as the snapshot `id`, and removes it. */
   async captureStarted(trial: Trial, id: string, signal: AbortSignal): Promise<void> {
     const { engine, admission, capacity, clock } = this.parts;
     const record = newTrialRecord(trial, clock.now());
@@ -54,12 +54,12 @@ export class BuildSandboxes {
     });
   }
 
-  /** Works on a sandbox while nothing else happens to it. */
+  /** Runs `work` in the sandbox's turn: no other change happens meanwhile. */
   whileRunning<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
     return this.parts.engine.whileRunning(sandbox, work);
   }
 
-  /** Removes a sandbox; repeatable. The sweep tries again what cannot be removed now. */
+  /** Removes a sandbox. Repeatable; never throws: if the removal fails, the sweep tries again. */
   async close(sandbox: Sandbox): Promise<void> {
     await this.parts.engine.end(sandbox, "requested").catch(() => {});
   }

@@ -10,7 +10,7 @@ import { BuildBench } from "../testing/build-bench.ts";
 import { Place } from "../testing/place.ts";
 import type { TestServer } from "../testing/test-server.ts";
 
-/** A server on a driver that shares no machine with it and lacks all that a driver may lack. */
+/** A server whose driver is on another machine and lacks every optional capability. */
 let place: Place;
 let s: TestServer;
 beforeEach(async () => {
@@ -30,7 +30,7 @@ test("sandboxes are created, found again after a restart and removed", async () 
   expect(place.world.sandboxes.size).toBe(0);
 });
 
-test("what cannot be done is 501 with the reason, and the sandbox stays as it was", async () => {
+test("a verb without its capability is 501 with the reason, and the sandbox stays as before", async () => {
   const { sandboxID } = await s.create();
   const path = `/sandboxes/${sandboxID}`;
   const before = (await s.call("GET", path)).body;
@@ -60,13 +60,13 @@ test("a template cannot be built, which the request for it says", async () => {
   expect([status, body.message]).toEqual([501, expect.stringContaining("Templates cannot be built on this server")]);
 });
 
-test("a port that only loopback reaches is refused as one on which nothing listens", async () => {
+test("a port that listens on loopback only is refused like a closed port", async () => {
   const { sandboxID } = await s.create();
   const headers = { "E2b-Sandbox-Id": sandboxID, "E2b-Sandbox-Port": "9" };
   expect((await fetch(`${s.url}/`, { headers })).status).toBe(502);
 });
 
-test("an image comes in although the driver opens no file of the server's machine", async () => {
+test("an archive is imported although the driver opens no file of the server's machine", async () => {
   const directory = await mkdtemp(join(tmpdir(), "boxyard-capabilities-"));
   const signal = new AbortController().signal;
   const { images: source } = new FakeDriver();

@@ -3,8 +3,9 @@ import { isStoreAway } from "../store/store-fault.ts";
 import { mayWorkLater } from "./problems.ts";
 
 /**
- * The answer to a verb that failed and changed nothing: 503. `sentence` says what became of the sandbox. Worth sending again when room was missing, or
- * the store was away; a store's own reason is kept, for callers know it as `error_code`. A damaged store is answered as it is for a create.
+ * The error of a verb that failed and changed nothing: 503. `sentence` says in which state the sandbox is. Clients are told to send the request
+ * again when room was missing or the store did not answer. A store's own reason is kept, because clients get it as `error_code`. The error of a
+ * damaged store is passed on, as for a create.
  */
 export function failedVerb(sentence: string, reason: string, error: unknown): AppError {
   if (isAppError(error, "data_loss") && error.reason.startsWith("store_")) return error;

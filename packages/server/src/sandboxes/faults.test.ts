@@ -40,7 +40,7 @@ describe("a create that fails leaves nothing", () => {
     expect((await s.create()).sandboxID).toBeString();
   });
 
-  test("a fault of ours names the request, and the log has the same", async () => {
+  test("a fault of the server names the request's id, and the log has the same id", async () => {
     const directory = await mkdtemp(join(tmpdir(), "boxyard-log-"));
     await using _ = { [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
     const file = join(directory, "server.log");
@@ -60,7 +60,7 @@ describe("a create that fails leaves nothing", () => {
     await nothingLeft(s);
   });
 
-  // A refusal is final; anything else is tried again until the limit.
+  // The server gives up after a refusal; it tries anything else again until the limit.
   test.each([
     ["refuse", 500],
     ["error", 504],
@@ -69,7 +69,7 @@ describe("a create that fails leaves nothing", () => {
     ["huge", 504],
     ["hang", 504],
   ] satisfies [InitManner, number][])("when the agent answers /init in the manner '%s': %d", async (manner, status) => {
-    // Far below the usual limit; but a refusal must come before it on a slow machine too.
+    // Far below the usual limit. A refusal must come before the limit on a slow machine too.
     await using s = await TestServer.start({ agentLimitMs: manner === "refuse" ? 10_000 : 500 });
     s.world.initManner = manner;
     const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
@@ -77,9 +77,9 @@ describe("a create that fails leaves nothing", () => {
     await nothingLeft(s);
   });
 
-  // What is left is on its way out and can be neither seen nor used, so whether to send it again depends on the first cause alone.
+  // The rest cannot be seen or used, so the answer depends on the first cause alone.
   test.each([
-    ["fault of ours", undefined, 500, "sandbox_create_failed", null],
+    ["fault of the server", undefined, 500, "sandbox_create_failed", null],
     ["lack of room", exhausted, 503, "sandbox_capacity_unavailable", "5"],
     ["delay", late, 504, "sandbox_placement_timeout", null],
   ] as const)("even when removing it fails at first (%s)", async (_what, error, status, code, retryAfter) => {
@@ -96,7 +96,7 @@ describe("a create that fails leaves nothing", () => {
     await nothingLeft(s);
   });
 
-  test("when the template's files are missing, and what to do is said", async () => {
+  test("when the template's files are missing, and the answer says what to do", async () => {
     await using s = await TestServer.start();
     s.world.images.add(`sha256:${"0".repeat(64)}`);
     const reply = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
@@ -164,7 +164,7 @@ describe("a sandbox that ends by itself", () => {
     expect((await s.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
   });
 
-  test("and that the driver has lost altogether is noticed by the sweep", async () => {
+  test("without a trace in the driver is noticed by the sweep", async () => {
     await using s = await TestServer.start();
     s.world.faults.add("wait", { kind: "hang" });
     const { sandboxID } = await s.create();
@@ -233,7 +233,7 @@ describe("races", () => {
     await staysTrueFor(800, "it goes on past the short timeouts", answers);
   });
 
-  test("fifty creates at once all succeed, and go again", async () => {
+  test("fifty creates at once all succeed, and fifty kills too", async () => {
     await using s = await TestServer.start();
     const made = await Promise.all(Array.from({ length: 50 }, () => s.create()));
     expect(new Set(made.map(({ sandboxID }) => sandboxID)).size).toBe(50);
@@ -245,7 +245,7 @@ describe("races", () => {
 });
 
 describe("limits", () => {
-  test("too many creates at once get 429 with Retry-After, and the others go on", async () => {
+  test("creates beyond the queue get 429 with Retry-After, and the others succeed", async () => {
     await using s = await TestServer.start({ env: { BOXYARD_MAX_CREATES: "1", BOXYARD_MAX_QUEUED_CREATES: "2" } });
     s.world.faults.add("start", { kind: "delay", delayMs: 50 });
     const replies = await Promise.all(Array.from({ length: 6 }, () => s.call("POST", "/sandboxes", { templateID: "base" })));
@@ -265,7 +265,7 @@ describe("limits", () => {
 });
 
 describe("the sweep", () => {
-  test("freezes what nobody knows, but not at first sight, and removes it later", async () => {
+  test("freezes an orphan in the second round that finds it, and removes it when its time is over", async () => {
     const world = new FakeWorld();
     let later = 0;
     const clock = { ...systemClock, now: () => systemClock.now() + later, sleep: systemClock.sleep.bind(systemClock) };

@@ -4,31 +4,31 @@ import { isStoreAway } from "../store/store-fault.ts";
 
 export { sandboxNotFound } from "@boxyard/core";
 
-/** What the driver says of a helper of the server's that ended or hung: the next try has another. */
+/** Reasons of the driver for a fork server or child that ended or hung: the next try has a new one. */
 const HELPER = new Set(["fork_server_ended", "child_hung"]);
 const isOfHelper = (error: unknown): boolean => error instanceof AppError && HELPER.has(error.reason);
 
-/** True when the same may work a moment later: what it lacked was room, the store, or a helper of the server's. */
+/** True when the same request may succeed a moment later: room, the store, or the fork server was missing. */
 export const mayWorkLater = (error: unknown): boolean => isAppError(error, "resource_exhausted") || isStoreAway(error) || isOfHelper(error);
 
-/** How a create came to its end. */
+/** How a create ended. */
 export interface CreateEnd {
   readonly caller: AbortSignal;
   readonly ended: AbortSignal;
-  /** False: what was made could not be removed; the sweep goes on trying. */
+  /** False: the removal failed, and the sweep goes on with it. */
   readonly isRemoved: boolean;
 }
 
 /**
- * What a caller is told when a create fails. Clients send 503 and 504 again: whatever made the create fail may be gone by then, and nothing of
- * the failed create can be seen or used. 500 is a fault of this server and is not sent again.
+ * The error for the caller of a create that failed. Clients send the request again after 503 and 504: the cause may be gone by then, and the failed
+ * create has left nothing that can be seen or used. 500 is a fault of this server, and clients do not send the request again.
  */
 export function createFailure(error: unknown, how: CreateEnd): AppError {
   if (how.ended.aborted) {
     return new AppError("aborted", "The sandbox was ended while it was being created", { reason: "ended_during_create", cause: error });
   }
   if (how.caller.aborted) return new AppError("canceled", "The client has gone", { reason: "client_gone", cause: error });
-  // Ours already, and truer than that there is no room.
+  // The store's own reason says more than that there is no room.
   if (error instanceof AppError && error.reason.startsWith("store_")) return error;
   if (isAppError(error, "image_not_found")) {
     const message =
@@ -63,7 +63,7 @@ const failed = (cause: unknown) =>
 
 const isTimeout = (error: unknown) => error instanceof DOMException && error.name === "TimeoutError";
 
-/** What a caller is told when a removal fails. The sandbox cannot be used any more, and the sweep goes on with it. */
+/** The error for the caller of a removal that failed. The sandbox cannot be used any more, and the sweep goes on with the removal. */
 export function removalFailure(error: unknown): unknown {
   if (!isTransientErrno(error)) return error;
   const message = "The sandbox has ended, and not all of it could be removed at the moment; the server goes on with it";

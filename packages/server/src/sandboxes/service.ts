@@ -51,7 +51,7 @@ export interface SandboxServiceParts {
 }
 
 export interface CreateOptions {
-  /** What tells requests of different versions of the API apart under one idempotency key. */
+  /** Version of the API: one idempotency key may not be used for requests of two versions. */
   readonly version: string;
   readonly idempotencyKey?: string | undefined;
   /** Aborts when the caller has gone. */
@@ -65,17 +65,17 @@ export interface ResumeWish {
   readonly memory: boolean;
 }
 
-/** How often a connect looks at the state again that it found changed when its turn came. */
+/** How often a connect starts again when the sandbox's state has changed before its turn. */
 const CONNECT_TRIES = 3;
-/** Metrics of several sandboxes are asked for at most so many at once. */
+/** Most sandboxes of one request for metrics. */
 const MAX_METRIC_IDS = 100;
 
 /**
- * Everything that a team does with its sandboxes, whichever way it comes in. Sandboxes of other teams do not exist here: `not_found`.
+ * What a team does with its sandboxes: the HTTP handlers call this, and any later front would. Sandboxes of other teams are `not_found`.
  */
 export class SandboxService {
   private readonly parts: SandboxServiceParts;
-  /** Memory of templates that could not be started from; undefined when nothing is to start from memory. */
+  /** Driver's names of started snapshots that failed and are not tried again; undefined when no template starts from memory. */
   private readonly brokenImages: Set<string> | undefined;
 
   constructor(parts: SandboxServiceParts) {
@@ -83,12 +83,12 @@ export class SandboxService {
     this.brokenImages = parts.startsFromMemory ? new Set() : undefined;
   }
 
-  /** Makes a sandbox and returns when it runs. When it throws, nothing of it is left, or the sweep removes it. */
+  /** Makes a sandbox and returns when it runs. When this throws, the sandbox is removed, or the sweep removes it. */
   async create(teamId: TeamId, body: NewSandbox, { version, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
     const { templates, snapshotCatalog, idempotency, gate, store, clock, maxTimeoutHours } = this.parts;
     const asked = toCreateSandbox(body, teamId, templates.resolve(teamId, body.templateID), maxTimeoutHours);
     const wanted = { ...asked, envVars: { ...snapshotCatalog.envOf(asked.template.spec), ...asked.envVars } };
-    // With a key the client may come back for the answer, so a lost connection is no reason to give up.
+    // With a key the client may ask again for the answer, so a lost connection does not abort the create.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
     const make = (id: SandboxId) =>
       gate.run(caring, () =>
@@ -106,7 +106,7 @@ export class SandboxService {
     return this.visible(teamId, id).record;
   }
 
-  /** True when the sandbox runs and its agent no longer answers. */
+  /** True when the sandbox runs and its agent does not answer any more. */
   isUnresponsive(id: SandboxId): boolean {
     const { engine, liveness } = this.parts;
     return liveness.isUnresponsive(engine.sandboxes.find(id));
@@ -119,8 +119,8 @@ export class SandboxService {
   }
 
   /**
-   * Access to a sandbox: of a running one the end is moved to now + `seconds` if that is later; a paused one is resumed and lives so long. One
-   * that is on its way from one to the other is waited for.
+   * Gives access to a sandbox. The end of a running sandbox moves to now + `seconds` if that is later; a paused sandbox is resumed and lives so
+   * long. While a sandbox pauses or resumes, this waits for the end of that. Throws `not_found`, `resource_exhausted`, `unavailable`.
    */
   async connect(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<{ record: SandboxRecord; isResumed: boolean }> {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
@@ -131,14 +131,14 @@ export class SandboxService {
         if (isUp) return { record: await this.extend(teamId, id, seconds), isResumed: false };
         return { record: await this.runResume(sandbox, { timeoutMs: seconds * 1000, memory }), isResumed: true };
       } catch (error) {
-        // It was another state when its turn came.
+        // The state has changed before the sandbox's turn.
         if (tries < CONNECT_TRIES && error instanceof AppError && error.reason === "wrong_state") continue;
         throw error;
       }
     }
   }
 
-  /** Resumes a paused sandbox. One that runs: `aborted`, reason `already_running`. */
+  /** Resumes a paused sandbox. Throws `not_found`; `aborted`, reason `already_running`, for a sandbox that runs; `resource_exhausted`; `unavailable`. */
   async resume(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<SandboxRecord> {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
     const sandbox = this.visible(teamId, id);
@@ -150,7 +150,7 @@ export class SandboxService {
     }
   }
 
-  /** Keeps a running sandbox and ends what runs of it. When that fails the sandbox runs on: `unavailable`, reason `pause_failed`. */
+  /** Pauses a running sandbox. When that fails the sandbox runs on: `unavailable`, reason `pause_failed`. Throws `not_found`, `aborted`, `unimplemented`. */
   async pause(teamId: TeamId, id: SandboxId, memory: boolean): Promise<void> {
     const sandbox = this.visible(teamId, id);
     if (this.parts.driver.capabilities.checkpoint === "none")
@@ -172,33 +172,33 @@ export class SandboxService {
     );
   }
 
-  /** Moves the end to now + `seconds`; it may come closer. Negative counts as 0. */
+  /** Moves the end to now + `seconds`, which may be earlier than before. Negative counts as 0. Throws `not_found`. */
   setTimeout(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
     return this.moveEnd(teamId, id, () => this.parts.clock.now() + Math.max(0, seconds * 1000));
   }
 
-  /** Moves the end to now + `seconds` if that is later. */
+  /** Moves the end to now + `seconds` if that is later. Throws `not_found`. */
   extend(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
     return this.moveEnd(teamId, id, (endAt) => Math.max(endAt, this.parts.clock.now() + seconds * 1000));
   }
 
   /**
-   * Removes a sandbox, whatever it is doing. Throws `not_found` also if it is being removed already. A store that does not answer holds nothing up:
-   * the sandbox is gone then, and the sweep writes that down when the store is back.
+   * Removes a sandbox, whatever its state. Throws `not_found` also if the removal has begun already. A store that does not answer does not stop
+   * this: the sandbox is removed, and the sweep writes the result when the store answers again.
    */
   async kill(teamId: TeamId, id: SandboxId): Promise<void> {
     const sandbox = this.own(teamId, id);
     if (sandbox.isEnding) throw sandboxNotFound(id);
     await this.parts.engine.end(sandbox, "requested").catch((error: unknown) => {
-      // Only the last write of a removal fails with the store's reasons: the driver has removed the sandbox before it.
+      // Only the write of the result fails with the store's reasons, and the driver has removed the sandbox by then.
       if (!isStoreFault(error)) throw removalFailure(error);
     });
   }
 
   /**
-   * Replaces the rules of what may leave a running sandbox, at once. When that fails, they are as before; but if the store's answer was lost, a server
-   * that adopts the sandbox may find the new ones written, and enforce those. Throws `not_found`.
+   * Replaces the egress rules of a running sandbox, at once. When that fails, the rules are as before; but if the store's answer was lost, a
+   * server that adopts the sandbox may find the new rules in the store and enforce them. Throws `not_found`, `aborted`, `unimplemented`.
    */
   async setEgress(teamId: TeamId, id: SandboxId, egress: EgressPolicy): Promise<void> {
     const { engine, driver } = this.parts;
@@ -207,7 +207,7 @@ export class SandboxService {
     await engine.run(this.visible(teamId, id), setEgress, { egress });
   }
 
-  /** Log lines of a sandbox, also of one that has ended. */
+  /** Log lines of a sandbox, also after its end. Throws `not_found`. */
   async logsOf(teamId: TeamId, id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]> {
     const record = this.parts.engine.sandboxes.find(id)?.record ?? (await this.parts.store.getSandbox(id));
     if (record?.teamId !== teamId || record.owner.kind !== "user") throw sandboxNotFound(id);
@@ -238,7 +238,7 @@ export class SandboxService {
     return newest;
   }
 
-  /** A paused sandbox has no end that could be moved: `not_found`. */
+  /** Throws `not_found` also for a paused sandbox, which has no end. */
   private async moveEnd(teamId: TeamId, id: SandboxId, to: (endAt: number) => number): Promise<SandboxRecord> {
     if (this.own(teamId, id).state === "paused") throw sandboxNotFound(id);
     return this.whileRunning(teamId, id, async (sandbox) => {
@@ -248,17 +248,18 @@ export class SandboxService {
     });
   }
 
-  /** Works on a running sandbox in its turn: nothing else happens to it meanwhile. Throws `not_found`. */
+  /** Runs `work` on a running sandbox in its turn: no other change happens meanwhile. Throws `not_found`, `aborted`. */
   private async whileRunning<T>(teamId: TeamId, id: SandboxId, work: (sandbox: Sandbox) => Promise<T>): Promise<T> {
     const sandbox = this.visible(teamId, id);
     return this.parts.engine.whileRunning(sandbox, () => work(sandbox));
   }
 
-  /** One that clients can see. */
+  /** A sandbox of the team that clients can see. Throws `not_found`. */
   private visible(teamId: TeamId, id: SandboxId): Sandbox {
     return this.parts.engine.sandboxes.visibleOf(teamId, id);
   }
 
+  /** A sandbox of the team in any state. Throws `not_found`. */
   private own(teamId: TeamId, id: SandboxId): Sandbox {
     const sandbox = this.parts.engine.sandboxes.findOf(teamId, id);
     if (!sandbox) throw sandboxNotFound(id);
@@ -266,7 +267,7 @@ export class SandboxService {
   }
 }
 
-/** `broken`: what could not be started from is not tried again. */
+/** What a create takes of a template. `broken`: driver's names of started snapshots that are not used any more; undefined: none is used. */
 function createInput(spec: TemplateSpec, broken: Set<string> | undefined): CreateTemplate {
   const { snapshot, started, ...template } = spec;
   if (snapshot) return { ...template, from: { snapshot: snapshot.id, memory: snapshot.memory } };
@@ -282,5 +283,5 @@ function cannotPause(id: SandboxId, state: string): AppError {
   return new AppError("aborted", message, { reason: "cannot_pause" });
 }
 
-/** For what the driver of this server has no capability for. */
+/** The error for a verb for which this server's driver lacks the capability. */
 const cannotHere = (message: string, reason: string) => new AppError("unimplemented", message, { reason });

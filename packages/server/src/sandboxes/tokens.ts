@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 
-/** Tokens that follow from the sandbox's id and this server's seed: the same over its whole life, and nowhere stored. */
+/** Tokens that are derived from the sandbox's id and this server's seed: the same for the sandbox's whole life, and not stored. */
 export class Tokens {
   private readonly seed: string;
 

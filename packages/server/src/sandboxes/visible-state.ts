@@ -4,8 +4,8 @@ import type { SandboxState } from "@boxyard/core";
 export type VisibleState = "running" | "paused";
 
 /**
- * What clients see of each state. A sandbox that resumes cannot be used yet, so it still counts as paused; one that is being created or removed is
- * not there for them.
+ * What clients see of each state. A sandbox that resumes cannot be used yet, so clients see it as paused. They do not see a sandbox that is being
+ * created or removed.
  */
 const VISIBLE: Readonly<Record<SandboxState, VisibleState | undefined>> = {
   creating: undefined,

@@ -52,7 +52,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     test("refuses a second sandbox of the same id", async () => {
       const record = sampleRecord();
       await store.insertSandbox(record);
-      expect(store.insertSandbox(record)).rejects.toThrow();
+      await expect(store.insertSandbox(record)).rejects.toThrow();
     });
 
     test("changes a sandbox only from the states named", async () => {

@@ -1,6 +1,6 @@
 /**
- * Certificate authorities that sandboxes trust beside those of their images, and the environment by which programs find them that do not
- * read the system's own list. Both are the same for builds and for running sandboxes (setting BOXYARD_AUTHORITIES).
+ * Certificate authorities that sandboxes trust besides those of their images (setting BOXYARD_AUTHORITIES), and environment variables for programs
+ * that do not read the system's list. Builds and running sandboxes get the same.
  */
 export interface Authorities {
   /** PEM; empty: none. */

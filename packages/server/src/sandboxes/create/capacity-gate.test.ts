@@ -16,7 +16,7 @@ const ROOMY: Capacity = {
 };
 const WANTED: ResourceLimits = { cpuCount: 1, memoryBytes: GIB, diskBytes: 10 * GIB, maxProcesses: 128 };
 
-/** A gate before which `living` sandboxes of one GiB, with 10 GiB of disk, are. */
+/** A gate of a machine on which `living` sandboxes exist, each with limits of 1 GiB of memory and 10 GiB of disk. */
 function gateOver(capacity: Partial<Capacity>, overcommit = { memory: 2, disk: 2 }, living = 0) {
   const state = { capacity: { ...ROOMY, ...capacity }, living, reclaimable: 0, asked: 0 };
   const reclaim = ({ memoryBytes }: Reclaim) => {
@@ -50,11 +50,11 @@ test.each([
 ])("without enough free %s a create is refused, and the setting is named", async (_what, capacity, setting) => {
   const { gate } = gateOver(capacity);
   const error = gate.run(WANTED, made);
-  expect(error).rejects.toMatchObject(refused);
-  expect(error).rejects.toThrow(setting);
+  await expect(error).rejects.toMatchObject(refused);
+  await expect(error).rejects.toThrow(setting);
 });
 
-test("a machine that refuses to tell what is free has no room at the moment; any other failure is passed on", async () => {
+test("a machine whose account cannot be read has no room for now; any other failure is passed on", async () => {
   const failing = (cause: Error) =>
     new CapacityGate({
       driver: { capacity: () => Promise.reject(cause), reclaim: async () => false },
@@ -74,9 +74,9 @@ test("limits of all sandboxes together stay within the over-commit", async () =>
   const memory = gateOver({}, { memory: 2, disk: 100 }, 15);
   expect(await memory.gate.run(WANTED, made)).toBe("made");
   memory.state.living = 16;
-  expect(memory.gate.run(WANTED, made)).rejects.toThrow("BOXYARD_MEMORY_OVERCOMMIT");
+  await expect(memory.gate.run(WANTED, made)).rejects.toThrow("BOXYARD_MEMORY_OVERCOMMIT");
   const disk = gateOver({}, { memory: 100, disk: 1 }, 10);
-  expect(disk.gate.run(WANTED, made)).rejects.toThrow("BOXYARD_DISK_OVERCOMMIT");
+  await expect(disk.gate.run(WANTED, made)).rejects.toThrow("BOXYARD_DISK_OVERCOMMIT");
 });
 
 test("of two that come at once and would exceed the over-commit together, one is refused", async () => {
@@ -88,14 +88,14 @@ test("of two that come at once and would exceed the over-commit together, one is
   expect([both.map(({ status }) => status).sort(), state.living]).toEqual([["fulfilled", "rejected"], 16]);
 });
 
-test("creates under way, and those since the driver was asked, count as what they are expected to take", async () => {
+test("creates in progress, and those since the driver's last account, count with what they are expected to take", async () => {
   const { gate, clock, state } = gateOver({ memoryFreeBytes: GIB / 2 });
   const underWay = Promise.withResolvers<string>();
   const first = gate.run(WANTED, () => underWay.promise);
   expect(await gate.run(WANTED, made)).toBe("made");
-  // The first is still to come, the second is there, and for a third not enough is left.
-  expect(gate.run(WANTED, made)).rejects.toMatchObject(refused);
-  // Asked anew, the driver has in its account what the second took.
+  // The first is in progress, the second is done, and too little is left for a third.
+  await expect(gate.run(WANTED, made)).rejects.toMatchObject(refused);
+  // The driver's next account includes the second.
   await clock.advance(1_000);
   state.capacity = { ...state.capacity, memoryFreeBytes: GIB / 2 };
   expect(await gate.run(WANTED, made)).toBe("made");
@@ -103,25 +103,25 @@ test("creates under way, and those since the driver was asked, count as what the
   expect(await first).toBe("late");
 });
 
-test("what is held only to be quicker later is given back to one who would not fit, and not before", async () => {
+test("what the driver holds as a cache is released for a sandbox that would not fit, and not before", async () => {
   const { gate, state } = gateOver({ memoryFreeBytes: GIB });
   state.reclaimable = GIB;
   expect([await gate.run(WANTED, made), state.asked]).toEqual(["made", 0]);
   const { gate: full, state: now } = gateOver({ memoryFreeBytes: 0 });
   now.reclaimable = GIB / 2;
   expect([await full.start(WANTED, made), now.reclaimable]).toEqual(["made", GIB / 4]);
-  // Each inside the other: the third finds nothing left to be given back.
+  // Nested: the third finds nothing left to release.
   const third = () => full.start(WANTED, made);
   await expect(full.run(WANTED, () => full.start(WANTED, third))).rejects.toMatchObject(refused);
 });
 
 test("a start that takes more at once claims it, up to the limit, as long as the driver has not counted it", async () => {
   const { gate, clock } = gateOver({ memoryFreeBytes: GIB / 2 });
-  expect(gate.start(WANTED, made, GIB)).rejects.toMatchObject(refused);
+  await expect(gate.start(WANTED, made, GIB)).rejects.toMatchObject(refused);
   expect(await gate.start(WANTED, made, GIB / 4)).toBe("made");
-  // What it has taken is gone before the driver is asked again.
+  // The claim counts until the driver's next account.
   expect(await gate.start(WANTED, made, GIB / 4)).toBe("made");
-  expect(gate.start(WANTED, made)).rejects.toMatchObject(refused);
+  await expect(gate.start(WANTED, made)).rejects.toMatchObject(refused);
   await clock.advance(1_000);
   expect(await gate.start(WANTED, made, GIB / 2)).toBe("made");
 });

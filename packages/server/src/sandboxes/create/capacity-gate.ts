@@ -2,7 +2,7 @@ import { AppError, type Clock } from "@boxyard/core";
 import { errnoOf, isTransientErrno } from "@boxyard/core/node";
 import type { Capacity, ResourceLimits, SandboxDriver } from "@boxyard/driver";
 
-/** How often all sandboxes' limits together may exceed what there is of a resource; at least 1. */
+/** By which factor the limits of all sandboxes together may exceed what the machine has of a resource; at least 1. */
 export interface Overcommit {
   readonly memory: number;
   readonly disk: number;
@@ -11,32 +11,32 @@ export interface Overcommit {
 export interface CapacityGateParts {
   readonly driver: Pick<SandboxDriver, "capacity" | "reclaim">;
   readonly overcommit: Overcommit;
-  /** Limits of every sandbox there is. */
+  /** Limits of every sandbox, paused ones included. */
   readonly limits: () => Iterable<ResourceLimits>;
   readonly clock: Clock;
 }
 
 const MIB = 2 ** 20;
-/** What a sandbox that starts must find free, if its limit is not smaller: enough to start and to do something. */
+/** What must be free for a sandbox that starts, unless its limit is smaller: enough to start and to run a few programs. */
 const LEAST = { memoryBytes: 256 * MIB, diskBytes: 256 * MIB, processes: 64 } as const;
-/** What it has taken when it is there, until the driver's account says how much it is. */
+/** What a sandbox is counted with after its start, until the driver's next account has the true figure. */
 const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
-/** For so long what the driver said counts, less what was given out since. */
+/** How long an account of the driver is used, less the claims since. */
 const FRESH_MS = 500;
 const RETRY_AFTER_S = 5;
 
-/** What a sandbox that is being created or resumed is expected to take; the driver's next answer has it in its account. */
+/** What a sandbox that is being created or resumed is expected to take; once it is done, the driver's next account includes it. */
 interface Claim {
   memoryBytes: number;
   diskBytes: number;
-  /** Of the memory, what it takes for certain. */
+  /** The part of the memory that the sandbox takes for certain. */
   readonly takenBytes: number;
   isDone: boolean;
 }
 
 /**
- * Refuses creates and resumes that would not fit. Two questions: do all limits together stay within the over-commit, and is enough free now? Limits that the
- * machine enforces on the sum hold whatever this says; it keeps those who are here from paying for one who comes.
+ * Refuses creates and resumes for which the machine has no room: where all limits together exceed the over-commit, or too little is free now. The
+ * machine enforces its limits on the sum in any case; this gate keeps a new sandbox from taking memory that running sandboxes need.
  */
 export class CapacityGate {
   private readonly parts: CapacityGateParts;
@@ -47,7 +47,7 @@ export class CapacityGate {
     this.parts = parts;
   }
 
-  /** Runs `work`, which makes a sandbox of these limits. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when it would not fit. */
+  /** Runs `work`, which makes a sandbox with these limits. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when there is no room. */
   async run<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
     const claim = claimOf(wanted);
     const capacity = await this.lookForRoom(claim);
@@ -56,15 +56,15 @@ export class CapacityGate {
   }
 
   /**
-   * Runs `work`, which starts a sandbox of these limits: one that is among `limits` already, as a paused one is, or one that `run` has let in.
-   * `memoryBytes`: what it takes at once, where that is more than any start takes. Throws as `run` does when not enough is free now.
+   * Runs `work`, which starts a sandbox that is among `limits` already (a paused sandbox, or one that `run` has admitted). `memoryBytes`: what it
+   * takes at once, where that is more than what every start takes. Throws as `run` does when too little is free now.
    */
   async start<T>(wanted: ResourceLimits, work: () => Promise<T>, memoryBytes = 0): Promise<T> {
     const claim = claimOf(wanted, memoryBytes);
     return this.claimed(await this.lookForRoom(claim), claim, work);
   }
 
-  /** Nothing runs between the question and the beginning of `work`, from which on a new sandbox is among `limits`. */
+  /** Checks and calls `work` in one turn of the event loop; `work` adds a new sandbox to `limits` before it first waits. */
   private async claimed<T>(capacity: Capacity, claim: Claim, work: () => Promise<T>): Promise<T> {
     this.refuseFull(capacity, claim);
     this.claims.add(claim);
@@ -75,7 +75,7 @@ export class CapacityGate {
     }
   }
 
-  /** What the driver holds only to be quicker later is given back to one who would not fit. */
+  /** The driver's account. Where it is too small for the claim, the driver first releases what it holds only as a cache. */
   private async lookForRoom(claim: Claim): Promise<Capacity> {
     const capacity = await this.look();
     const { memoryBytes, processes } = this.sumWith(claim);
@@ -111,7 +111,7 @@ export class CapacityGate {
       throw refusal("disk that sandboxes were promised", "BOXYARD_DISK_OVERCOMMIT");
   }
 
-  /** What this one wants together with what was given out since the driver was asked. */
+  /** The claim together with all claims since the driver's last account. */
   private sumWith(wanted: Claim): { memoryBytes: number; diskBytes: number; processes: number } {
     let { memoryBytes, diskBytes } = wanted;
     let processes: number = LEAST.processes;
@@ -145,7 +145,7 @@ export function isNoRoom(error: unknown): error is AppError {
   return error instanceof AppError && error.reason === "sandbox_capacity_unavailable";
 }
 
-/** A machine that cannot even be asked what is free (no descriptors are left, say) has no room at the moment. */
+/** A machine whose account cannot be read for now (no descriptors are left, for example) has no room. */
 function unknownRoom(error: unknown): unknown {
   if (!isTransientErrno(error)) return error;
   const message = `There is no room for another sandbox at the moment: the machine refused to tell what is free (${errnoOf(error)}); try again`;
@@ -156,7 +156,7 @@ function unknownRoom(error: unknown): unknown {
   });
 }
 
-/** Others may have filled it. */
+/** Other programs may have filled the disk. */
 const OR_MAKE_ROOM = ", or make room on the machine's disk ('boxyard doctor' says which is short)";
 
 function refusal(what: string, settings: string, more = ""): AppError {

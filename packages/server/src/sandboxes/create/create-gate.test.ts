@@ -23,7 +23,7 @@ function setUp(concurrent: number, queued: number) {
   return { clock, order, jobs, enter, settle };
 }
 
-test("lets so many work at once, the others in their order", async () => {
+test("runs as many as may run at once, the others in their order", async () => {
   const { order, jobs, enter, settle } = setUp(2, 10);
   for (let n = 0; n < 5; n++) void enter(n);
   await settle();
@@ -45,7 +45,7 @@ test("refuses when the queue is full", async () => {
   await settle();
 });
 
-test("gives up after too long a wait, or when the caller does, and loses no place by it", async () => {
+test("a wait that takes too long, or whose caller aborts, fails and leaves its place free", async () => {
   const { clock, order, jobs, enter, settle } = setUp(1, 10);
   const abort = new AbortController();
   void enter(0);

@@ -9,7 +9,7 @@ export interface GateLimits {
   readonly waitMs: number;
 }
 
-/** Lets a bounded number of creates work at once, and a bounded number wait, in their order. */
+/** Runs a bounded number of creates at once; a bounded number of others wait in their order. */
 export class CreateGate {
   private readonly limits: GateLimits;
   private readonly clock: Clock;
@@ -30,7 +30,7 @@ export class CreateGate {
     if (this.present >= concurrent + queued) throw tooMany();
     this.present += 1;
     try {
-      // Who need not wait is not turned away here: the work itself says what becomes of a client that has gone.
+      // A create that need not wait ignores `signal` here: the work itself handles a client that has gone.
       using _place = await (waits ? this.wait(signal) : this.places.enter(new AbortController().signal));
       return await work();
     } finally {

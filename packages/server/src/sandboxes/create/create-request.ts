@@ -7,12 +7,11 @@ import type { CreateSandbox } from "./new-record.ts";
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
 const absent = (field: string) => refuse(`${field}: this server does not have this yet`, "not_supported");
 
-/** What the kernel's `NAME=value` form can hold. */
+/** True for names that the kernel's form `NAME=value` can hold. */
 const isEnvName = (name: string) => name !== "" && !name.includes("=") && !name.includes("\0");
 const MAX_MAP_BYTES = 128 << 10;
 const isEmpty = (value: unknown) => value === null || (typeof value === "object" && Object.keys(value).length === 0);
 
-/** The second version has no `secure`: every sandbox is. */
 type Body = NewSandbox;
 
 /** Checks of one field or of several together, in the order in which they are made. Features that are absent are refused, never ignored. */
@@ -42,7 +41,7 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
 
 type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
 
-/** What the server cannot enforce of what may leave a sandbox. */
+/** The first egress rule that the server cannot enforce, as an error. */
 function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egress): AppError | undefined {
   if (egressProxy) return absent("network.egressProxy");
   if (rules && Object.keys(rules).length > 0) return absent("network.rules");
@@ -61,12 +60,12 @@ function checkAllowed(allowOut: readonly string[]): AppError | undefined {
 
 function checkDenied(denyOut: readonly string[]): AppError | undefined {
   if (denyOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.denyOut: more than ${MAX_EGRESS_ENTRIES} entries`);
-  // There is no IPv6 in a sandbox, so what would deny it holds already.
+  // Sandboxes have no IPv6, so a rule that denies it is accepted.
   const bad = denyOut.find((entry) => !parseRange(entry) && !isIPv6Network(entry));
   return bad === undefined ? undefined : refuse(`network.denyOut: invalid denied CIDR ${bad.slice(0, 100)}`);
 }
 
-/** What may leave a sandbox, with the lists as they were given, empty ones too. Throws `invalid_argument` for what the server cannot enforce. */
+/** The egress policy of a request, with the lists as they were given, empty ones too. Throws `invalid_argument` for rules that the server cannot enforce. */
 export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): EgressPolicy {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
@@ -77,7 +76,7 @@ export function parseEgress(wanted: { allow_internet_access?: boolean | null | u
 
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
 
-/** A body that has the right shape, as a checked request. Throws `invalid_argument` with the field named. */
+/** Checks the body of a create and makes the request of it. Throws `invalid_argument`, whose message begins with the field. */
 export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVersion, maxTimeoutHours: number): CreateSandbox {
   checkTimeout(body.timeout, maxTimeoutHours);
   for (const check of CHECKS) {

@@ -24,7 +24,7 @@ async function subject() {
   return { store, clock, made, run };
 }
 
-test("a key is a team's own: another team's sandbox is not given away, and its request is no mismatch", async () => {
+test("a key belongs to its team: the same key of another team gives another sandbox, and is no mismatch", async () => {
   const { run, made, store } = await subject();
   const first = await run("k");
   const other = await run("k", { teamId: "two" as TeamId, request: { ...REQUEST, version: "v1" } });
@@ -33,7 +33,7 @@ test("a key is a team's own: another team's sandbox is not given away, and its r
   await store.close();
 });
 
-test("a key is kept for 24 hours, and is as good as new after that", async () => {
+test("a key is kept for 24 hours, and can be used for another request after that", async () => {
   const { run, clock, made, store } = await subject();
   const first = await run("k");
   clock.advance(KEEP_KEYS_MS - 1);
@@ -44,7 +44,7 @@ test("a key is kept for 24 hours, and is as good as new after that", async () =>
   await store.close();
 });
 
-test("creates without a key are never taken for one another", async () => {
+test("creates without a key give a new sandbox each", async () => {
   const { run, made, store } = await subject();
   await Promise.all([run(undefined), run(undefined)]);
   expect(new Set(made).size).toBe(2);

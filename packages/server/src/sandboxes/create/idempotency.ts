@@ -6,23 +6,23 @@ import type { IdempotencyRecord, Store } from "../../store/index.ts";
 export const KEEP_KEYS_MS = 24 * 3600 * 1000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** What can be asked for again under a key. */
+/** Work that can be repeated under a key. */
 export interface Repeatable<T> {
   readonly teamId: TeamId;
   readonly key: string | undefined;
-  /** Everything that was asked for. */
+  /** Everything that the client asked for. */
   readonly request: unknown;
-  /** `id`: of the sandbox to be made, or of the first of several. */
+  /** `id`: the id for the new sandbox, or for the first of several. */
   make(id: SandboxId): Promise<T>;
-  /** What an earlier `make` came to; undefined when it has come to nothing. */
+  /** The result of an earlier `make`; undefined when that made nothing. */
   recall(id: SandboxId): Promise<T | undefined>;
 }
 
-/** Repeatable creates: the same key with the same request gives the same sandboxes. */
+/** Makes creates repeatable: the same key with the same request gives the same sandboxes. */
 export class Idempotency {
   private readonly store: Store;
   private readonly clock: Clock;
-  /** Sandboxes whose first create is being worked on now. A claim outside of it is of an earlier process, or of a create that has ended. */
+  /** Sandboxes whose create is in progress here. A claim of any other sandbox is of an earlier process, or of a create that has ended. */
   private readonly inFlight = new Set<SandboxId>();
 
   constructor(store: Store, clock: Clock) {
@@ -31,8 +31,8 @@ export class Idempotency {
   }
 
   /**
-   * Runs `make` under a key, or recalls what it made before. Throws `idempotency_request_mismatch` for another request under the key,
-   * `idempotency_in_progress` while the first is being worked on. What failed frees its key: a repeat does the work again.
+   * Runs `make` under a key, or recalls the result of an earlier `make`. Throws reason `idempotency_request_mismatch` for another request under
+   * the key, `idempotency_in_progress` while the first request is in progress. A failed `make` frees its key, so a repeat does the work again.
    */
   async run<T>({ teamId, key, request, make, recall }: Repeatable<T>): Promise<T> {
     const id = newSandboxId();
@@ -47,7 +47,7 @@ export class Idempotency {
       try {
         return await make(id);
       } catch (error) {
-        // A claim that stays, because the store is away, is one that a dying server left: the next request with the key takes it over.
+        // If the store does not answer, the claim stays as if this server had died: the next request with the key takes it over.
         await this.store.dropKey(teamId, key, id).catch(() => {});
         throw error;
       }
@@ -76,13 +76,13 @@ export class Idempotency {
         const made = await recall(earlier.sandboxId);
         if (made !== undefined) return made;
       }
-      // Too old, or of a create that a dying server left half-made; such a sandbox has been removed.
+      // The claim is too old, or its server died during the create, and the sandbox has been removed.
       await this.store.dropKey(teamId, key, earlier.sandboxId);
     }
   }
 }
 
-/** JSON with sorted members: the order in which a client writes them means nothing. */
+/** JSON with sorted members, because their order in a request has no meaning. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, v: unknown) =>
     v !== null && typeof v === "object" && !Array.isArray(v)

@@ -3,7 +3,7 @@ import type { SandboxId } from "@boxyard/core";
 import { storeFault } from "../../store/index.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
-test("a write that took place though its answer was lost does not keep the next one from taking place", async () => {
+test("after a write whose answer was lost, the next write takes place", async () => {
   await using s = await TestServer.start();
   const { store } = s.server.context;
   const { sandboxID } = await s.create();

@@ -14,7 +14,7 @@ export interface MakerParts {
 }
 
 /**
- * Makes a sandbox of a user, if there is room for it, and returns when it runs. When this throws, nothing of it is left, or the sweep removes
+ * Makes a sandbox of a user, if there is room for it, and returns when it runs. When this throws, the sandbox is removed, or the sweep removes
  * it; the error is one for the user (`createFailure`).
  */
 export function makeSandbox(parts: MakerParts, wanted: SandboxRecord, input: CreateTemplate, caller: AbortSignal): Promise<SandboxRecord> {

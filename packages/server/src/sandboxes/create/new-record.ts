@@ -3,7 +3,7 @@ import type { ImageRef, ResourceLimits } from "@boxyard/driver";
 import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec, TemplateVersion } from "../../store/index.ts";
 import { newInitKey } from "../tokens.ts";
 
-/** What is wanted of a new sandbox, checked. */
+/** A checked request for a new sandbox. */
 export interface CreateSandbox {
   readonly teamId: TeamId;
   readonly template: Pick<TemplateVersion, "templateId" | "buildId" | "name" | "spec">;
@@ -12,9 +12,9 @@ export interface CreateSandbox {
   readonly settings: SandboxSettings;
 }
 
-/** From the first step of a create to its last; more than any part of it may take. */
+/** Longest time of a create, from its first step to its last. */
 export const CREATE_MS = 45_000;
-/** Processes and threads of one sandbox. */
+/** Most processes and threads of one sandbox. */
 const MAX_PROCESSES = 2048;
 
 /** The record of a sandbox that is about to be created. */
@@ -58,7 +58,7 @@ function commandsOf({ startCmd, readyCmd, runAs, ports }: StartCommands): Pick<S
   return { commands: { ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(runAs && { runAs }), ...(ports && { ports }) } };
 }
 
-/** What a build wants of a sandbox. */
+/** A build's request for a sandbox. */
 export interface BuildSandbox {
   readonly teamId: TeamId;
   readonly templateId: TemplateId;
@@ -67,7 +67,7 @@ export interface BuildSandbox {
   readonly resources: ResourceLimits;
 }
 
-/** Builds end their sandboxes themselves; after this time another server may forget what a lost one has left in a shared store. */
+/** Builds end their sandboxes themselves. After this time, another server forgets the records that a lost server left in a shared store. */
 const BUILD_MS = 24 * 3600_000;
 
 /** The record of a sandbox in which steps of a build run. */
@@ -86,7 +86,7 @@ export function newBuildRecord({ teamId, templateId, buildId, image, resources }
   };
 }
 
-/** What a build has made, to be tried. */
+/** A finished version of a template, from which a build starts a sandbox to try it. */
 export interface Trial {
   readonly teamId: TeamId;
   readonly templateId: TemplateId;
@@ -94,7 +94,7 @@ export interface Trial {
   readonly spec: TemplateSpec;
 }
 
-/** The record of a sandbox as users get them of a template, but that a build's end ends it. Nothing of the build is in it. */
+/** The record of a sandbox of a template, as users get them, but owned by the build that ends it. It has nothing of the build's environment. */
 export function newTrialRecord({ teamId, templateId, buildId, spec }: Trial, now: number): SandboxRecord {
   const settings: SandboxSettings = { metadata: {}, egress: { internetAccess: true }, allowPublicTraffic: false };
   const template = { templateId, buildId, name: "build", spec };

@@ -15,14 +15,14 @@ import { type Incarnation, Sandbox } from "./sandbox.ts";
 import type { Transition, TransitionContext } from "./transition.ts";
 
 const RETRY_MS = 5000;
-/** A sandbox that a request has resumed lives as long as was asked for at its create, and at least so long. */
+/** Shortest lifetime of a sandbox that a request has resumed. Its own timeout counts where that is longer. */
 const LEAST_WAKE_MS = 300_000;
-/** How much longer a sandbox lives that could not be paused when its time was over. */
+/** By how much the end of a sandbox is moved when its time is over and its pause fails. */
 const PAUSE_RETRY_MS = 30_000;
 
 /**
- * Changes sandboxes: every change of a state is a `Transition`, run in the sandbox's turn, one at a time. Memory and store hold the same
- * record; the store is written before the deed (what is intended) and after it (what came of it).
+ * Changes sandboxes. Every change of a state is a `Transition`, and runs in the sandbox's turn, one at a time. Memory and store hold the same
+ * record: the engine writes the intended state before the steps, and the resulting state after them.
  */
 export class Engine {
   readonly sandboxes = new LivingSandboxes();
@@ -43,14 +43,14 @@ export class Engine {
     this.reach.start();
   }
 
-  /** Releases everything that it holds; sandboxes go on without this server. */
+  /** Stops timers and watches. The sandboxes go on without this server. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.reach.stop();
     for (const sandbox of this.sandboxes.all()) sandbox.incarnation?.end();
   }
 
-  /** Makes the aggregate of a new sandbox, which counts from now on; `make` is to be called next. */
+  /** Adds a new sandbox, which counts as living from now on. The caller calls `make` next. */
   add(record: SandboxRecord): Sandbox {
     if (this.isClosed) throw new AppError("unavailable", "The server is shutting down", { reason: "shutting_down" });
     const sandbox = new Sandbox(record, this.parts.driver.name, false);
@@ -58,7 +58,7 @@ export class Engine {
     return sandbox;
   }
 
-  /** Runs the transition that makes a sandbox. When it throws, nothing is left of the sandbox, or the sweep removes it. */
+  /** Runs the transition that makes a sandbox. When this throws, the sandbox is removed, or the sweep removes it. */
   async make<Input, Context extends TransitionContext>(
     sandbox: Sandbox,
     transition: Transition<Input, Context>,
@@ -68,7 +68,7 @@ export class Engine {
     return sandbox.queue.run(() => this.perform(sandbox, transition, input, options));
   }
 
-  /** Runs a transition when it is the sandbox's turn. Throws `not_found`, or `wrong_state` if it may not begin in the state found then. */
+  /** Runs a transition in the sandbox's turn. Throws `not_found`, or `aborted` (reason `wrong_state`) if the transition may not begin in the state of then. */
   async run<Input, Context extends TransitionContext>(
     sandbox: Sandbox,
     transition: Transition<Input, Context>,
@@ -82,7 +82,7 @@ export class Engine {
     });
   }
 
-  /** Runs several transitions in one turn: nothing else happens to the sandbox between them. Throws `not_found`. */
+  /** Runs several transitions in one turn of the sandbox: no other change comes between them. Throws `not_found`. */
   async inTurn<T>(sandbox: Sandbox, work: (run: RunInTurn) => Promise<T>): Promise<T> {
     return sandbox.queue.run(() => {
       if (sandbox.isEnding) throw sandboxNotFound(sandbox.id);
@@ -93,7 +93,7 @@ export class Engine {
     });
   }
 
-  /** Works on a running sandbox in its turn: nothing else happens to it meanwhile. Throws `not_found`, or `wrong_state` if it does not run then. */
+  /** Runs `work` on a running sandbox in its turn: no other change happens meanwhile. Throws `not_found`, or `aborted` (reason `wrong_state`) if the sandbox does not run then. */
   async whileRunning<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
     return sandbox.queue.run(async () => {
       if (sandbox.isEnding) throw sandboxNotFound(sandbox.id);
@@ -102,25 +102,28 @@ export class Engine {
     });
   }
 
-  /** Changes the record of a sandbox without a move; only in its turn. */
+  /** Changes the record of a sandbox, but not its state. To be called in the sandbox's turn only. */
   async change(sandbox: Sandbox, change: Omit<SandboxChange, "state">): Promise<void> {
     await this.write(sandbox, change, { first: "store" });
   }
 
-  /** Removes a sandbox, whatever it is doing. Repeatable. Throws when the driver could not remove it; the sweep tries again. */
+  /**
+   * Removes a sandbox, whatever its state. Repeatable. Throws when the driver could not remove it; the sweep tries again. `only`: does nothing
+   * when the sandbox has another incarnation by then.
+   */
   async end(sandbox: Sandbox, cause: EndCause, only?: Incarnation): Promise<void> {
-    // A transition in progress gives up, and undoes what it did; then it is the removal's turn.
+    // A transition in progress aborts and runs its undo actions. Then the removal has its turn.
     if (cause === "requested") sandbox.interrupt();
     await sandbox.queue.run(async () => {
       if (sandbox.isEnding || (only && sandbox.incarnation !== only)) return;
-      // Its time may have been moved while this waited for its turn.
+      // A client may have moved the end while the removal waited for its turn.
       if (cause === "timeout" && (sandbox.state !== "running" || sandbox.record.endAt > this.parts.clock.now()))
         return this.reach.follow(sandbox);
       await this.remove(sandbox, cause);
     });
   }
 
-  /** Tries the removal of what an earlier try has left. */
+  /** Tries a failed removal again, if it is time for that. */
   async retryRemoval(sandbox: Sandbox): Promise<void> {
     if (sandbox.state !== "killing" || sandbox.retryAt > this.parts.clock.monotonic()) return;
     await sandbox.queue.run(async () => {
@@ -128,7 +131,7 @@ export class Engine {
     });
   }
 
-  /** Deals with a sandbox that an earlier server has left, as `ANSWERS` says. */
+  /** Adopts a sandbox that an earlier server has left: asks `answerFor` and does what it says, but for removals, which are the caller's. */
   async adopt(record: SandboxRecord, handle: SandboxHandle | undefined): Promise<Answer> {
     const known = this.sandboxes.find(record.id);
     const sandbox = known ?? new Sandbox(record, this.parts.driver.name, true);
@@ -184,8 +187,8 @@ export class Engine {
   }
 
   /**
-   * Resumes a paused sandbox for a request. Gives the refusal when there is no room for it. Does nothing when it runs by the time of its turn, or was
-   * paused without its memory meanwhile.
+   * Resumes a paused sandbox for a request. Returns the refusal when the machine has no room for the sandbox. Does nothing when the sandbox
+   * runs by the time of its turn, or was paused without its memory meanwhile.
    */
   private wake(sandbox: Sandbox): Promise<AppError | undefined> {
     return sandbox.queue.run(async () => {
@@ -194,13 +197,13 @@ export class Engine {
       try {
         await this.perform(sandbox, resume, { timeoutMs, memory: true }, {});
       } catch (error) {
-        // What went wrong is logged by the transition, and it stays paused.
+        // The transition logs the error, and the sandbox stays paused.
         return isNoRoom(error) ? error : undefined;
       }
     });
   }
 
-  /** A sandbox that is to be paused is not killed because that fails: its time is prolonged a little, and it is tried again. */
+  /** Pauses a sandbox whose time is over. When that fails, the sandbox is not killed: its end moves a little, and the pause is tried again. */
   private async pauseAtEnd(sandbox: Sandbox, memory: boolean): Promise<void> {
     const isDue = () => sandbox.state === "running" && sandbox.record.endAt <= this.parts.clock.now();
     await sandbox.queue.run(async () => {
@@ -242,7 +245,7 @@ export class Engine {
     const { store } = this.parts;
     const { storedStates } = sandbox;
     if (storedStates === undefined) {
-      // Even when this fails the record may be there: the answer can get lost.
+      // The store may have the record even when this fails: the answer can get lost.
       sandbox.storedStates = [sandbox.record.state];
       return store.insertSandbox(sandbox.record);
     }
@@ -252,14 +255,14 @@ export class Engine {
       throw error;
     });
     if (to.length > 0) sandbox.storedStates = to;
-    // What is being removed may have no record: its insertion failed.
+    // A sandbox that is being removed may have no record, because the insertion failed.
     if (!done && !sandbox.isEnding) {
       throw new AppError("internal", "The store has no record of the sandbox", { reason: "record_lost" });
     }
   }
 }
 
-/** Runs a transition within a turn that is held already. Throws `wrong_state` if it may not begin now. */
+/** Runs a transition within a turn that the caller holds. Throws `aborted` (reason `wrong_state`) if it may not begin in the present state. */
 export type RunInTurn = <Input, Context extends TransitionContext>(
   transition: Transition<Input, Context>,
   input: Input,

@@ -16,7 +16,7 @@ export class LivingSandboxes {
     return [...this.byId.values()];
   }
 
-  /** What users have made. */
+  /** Sandboxes that users own, not builds. */
   ofUsers(): Sandbox[] {
     return this.all().filter(isOfUser);
   }
@@ -31,7 +31,7 @@ export class LivingSandboxes {
     return sandbox && sandbox.record.teamId === teamId && isOfUser(sandbox) ? sandbox : undefined;
   }
 
-  /** One that clients can see. Throws `not_found`. */
+  /** A sandbox of a team's users, in a state that clients can see. Throws `not_found`. */
   visibleOf(teamId: TeamId, id: SandboxId): Sandbox {
     const sandbox = this.findOf(teamId, id);
     if (!sandbox || visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);

@@ -18,7 +18,7 @@ export interface EngineParts {
   readonly tokens: Tokens;
   readonly events: Events;
   readonly authorities: Authorities;
-  /** Asked before a paused sandbox starts again. (A new one is let in before it is one.) */
+  /** Asked before a paused sandbox starts again. (New sandboxes pass the gate before the engine knows them.) */
   readonly capacity: Pick<CapacityGate, "start">;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;

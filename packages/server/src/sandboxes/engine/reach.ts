@@ -10,15 +10,15 @@ import { Incarnation, type Sandbox } from "./sandbox.ts";
 const WATCH_RETRY_MS = 1000;
 
 export interface ReachEvents {
-  /** The time of a sandbox has come. */
+  /** The `endAt` of a sandbox is over. */
   due(id: SandboxId): void;
-  /** A request has come for a paused sandbox that is resumed by that. Gives the refusal when there is no room for it; never rejects. */
+  /** A request has come that resumes this paused sandbox. Resolves with the refusal when the machine has no room; never rejects. */
   wanted(sandbox: Sandbox): Promise<AppError | undefined>;
   /** The processes of an incarnation have ended by themselves. Resolves when the sandbox is removed. */
   ended(sandbox: Sandbox, incarnation: Incarnation, cause: EndCause): Promise<void>;
 }
 
-/** What follows from a sandbox's state: its deadline, its route, and the watch over its processes. */
+/** Keeps what follows from a sandbox's state: its deadline, its route, and the watch of its processes. */
 export class Reach {
   private readonly parts: EngineParts;
   private readonly events: ReachEvents;
@@ -39,9 +39,9 @@ export class Reach {
   }
 
   /**
-   * Brings deadline, incarnation, route and watch in line with the record; called after every change of it. A sandbox keeps its route while
-   * it pauses or is snapshotted: if that fails, open connections have lost nothing. New requests wait for the end of a pause if they may wake it,
-   * else they are refused, as they are during a resume.
+   * Brings deadline, incarnation, route and watch in line with the record. The engine calls this after every change of the record. A sandbox
+   * keeps its route while it pauses or is snapshotted, so that a failure costs no open connection. During a pause, new requests wait if they
+   * may wake the sandbox, else they are refused; during a resume they are refused.
    */
   follow(sandbox: Sandbox): void {
     const { state, record } = sandbox;
@@ -63,13 +63,13 @@ export class Reach {
     sandbox.incarnation.address = address;
   }
 
-  /** From here on the incarnation's end is noticed, and requests reach it if a user owns it. */
+  /** Begins to watch the incarnation, and routes requests to it if a user owns the sandbox. */
   private open(sandbox: Sandbox): void {
     const { incarnation } = sandbox;
     if (incarnation?.address === undefined || incarnation.isReachable) return;
     incarnation.isReachable = true;
     if (sandbox.record.owner.kind === "user") this.addRoute(sandbox, incarnation, incarnation.address);
-    // The maker of the sandbox does not cause what the watch finds; nor does the maker wait while the driver looks at files for it (0.5 ms).
+    // As the server: what the watch finds is not caused by the caller of the create. Later: that caller need not wait 0.5 ms for the driver's file reads.
     setImmediate(() => void actAs(SERVER, () => this.watch(sandbox, incarnation)));
   }
 
@@ -127,6 +127,6 @@ export class Reach {
   }
 }
 
-/** One without its memory would boot, which a request does not ask for. */
+/** Whether requests resume the sandbox. Not one that was paused without its memory: that would be a boot. */
 export const mayWake = ({ settings }: SandboxRecord): boolean =>
   (settings.lifecycle?.wakes ?? false) && settings.pauseMode !== "filesystem";

@@ -4,7 +4,7 @@ import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { type AnyTransition, INTENT, RESULT, type Took, type Transition, type TransitionContext } from "./transition.ts";
 
-/** `ignoresStore`: a failure of the store is logged, and memory changes anyway. */
+/** How a change is written: to memory or the store first. `ignoresStore`: a failure of the store is logged, and memory changes anyway. */
 export interface WriteHow {
   readonly first: "memory" | "store";
   readonly ignoresStore?: boolean;
@@ -15,15 +15,15 @@ export type Write = (sandbox: Sandbox, change: SandboxChange, how: WriteHow) => 
 
 export interface RunOptions {
   readonly signal?: AbortSignal;
-  /** The intended state is written already: only the rest is to be done (the retry of a removal). */
+  /** The intent is written already, so the transition begins with its first step (the retry of a removal). */
   readonly hasIntent?: boolean;
-  /** What it starts ran a moment ago: it takes nothing that it did not have. */
+  /** The sandbox ran a moment ago, so it takes no more of the machine than before: the capacity is not asked. */
   readonly hasRoom?: boolean;
 }
 
 /**
- * Runs one transition in its sandbox's turn: intent, steps, result. When it throws, the undo actions have run and the sandbox is as
- * `onFailure` says, but for `remove`, which is the caller's.
+ * Runs one transition in its sandbox's turn: intent, steps, result. When this throws, the undo actions have run and the sandbox is in the state
+ * that `onFailure` says; the removal for `remove` is the caller's.
  */
 export async function runTransition<Input, Context extends TransitionContext>(
   parts: EngineParts,
@@ -74,28 +74,28 @@ function resultOf<Input, Context extends TransitionContext>(transition: Transiti
   };
 }
 
-/** A transition that stays in a state changes the record alone: that is no move. */
+/** The change of the state; none for a transition that stays in its state and changes only the record. */
 const moveTo = ({ sandbox }: { readonly sandbox: Sandbox }, state: SandboxState) => (sandbox.state === state ? {} : { state });
 
-/** The deed is done, and only the store does not know: a restart finds `via` until it is told, and finishes. */
+/** The steps are done, but the store did not take the result. Until it takes a later change, a restart finds `via` and finishes the transition. */
 function goOn(sandbox: Sandbox, change: SandboxChange, write: Write): Promise<void> {
   return write(sandbox, change, { first: "memory", ignoresStore: true });
 }
 
-/** The record as it was before the intent. A store that does not take it is told again with the next change; a restart finds `via` until then. */
+/** Restores the record of before the intent. If the store does not take that, the next change tells it; until then a restart finds `via`. */
 async function goBack(sandbox: Sandbox, before: Sandbox["record"], write: Write): Promise<void> {
   const { state, endAt, incarnation, settings } = before;
   await write(sandbox, { ...moveTo({ sandbox }, state), endAt, incarnation, settings }, { first: "memory", ignoresStore: true });
 }
 
-/** A removal is never given up; anything else ends with its caller, its limit, or the sandbox's removal. */
+/** Nothing aborts a removal. Any other transition is aborted by its caller, its time limit, or the sandbox's removal. */
 function signalOf({ to, limitMs }: AnyTransition, sandbox: Sandbox, { signal }: RunOptions): AbortSignal {
   if (to === "dead") return new AbortController().signal;
   const limit = limitMs === undefined ? [] : [AbortSignal.timeout(limitMs)];
   return AbortSignal.any([sandbox.interrupted, ...(signal ? [signal] : []), ...limit]);
 }
 
-/** Observers that inject faults see every point under the transition's name; the trace and the log see how long each took. */
+/** Observers that inject faults get each point with the transition's name; the trace and the log get how long each step took. */
 function observerOf(parts: EngineParts, name: string, took: Record<string, number>): StepObserver {
   const { observer } = parts;
   const trace = parts.events.stepTrace(name);

@@ -2,12 +2,12 @@ import { AppError, assertMove, type SandboxState, SerialQueue } from "@boxyard/c
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import type { SandboxChange, SandboxRecord } from "../../store/index.ts";
 
-/** One start of a sandbox: its processes, and where they are reached. A resume replaces it by a new one. */
+/** One start of a sandbox: its processes, and the address of its agent. A resume replaces the incarnation by a new one. */
 export class Incarnation {
   readonly handle: SandboxHandle;
   /** Set as soon as the agent can be reached. */
   address: AgentAddress | undefined;
-  /** True while requests are routed to it and its end is watched. */
+  /** True while requests are routed to the incarnation and its end is watched. */
   isReachable = false;
   private readonly ending = new AbortController();
 
@@ -27,21 +27,21 @@ export class Incarnation {
 
 /**
  * A sandbox that is not dead: its record, its current incarnation, and the queue in which its transitions wait for their turn. The store has
- * the same record; only the engine changes either.
+ * the same record. Only the engine changes the two.
  */
 export class Sandbox {
   record: SandboxRecord;
-  /** Undefined while nothing of it runs: paused, or being removed. */
+  /** Undefined while no process of the sandbox runs: paused, or being removed. */
   incarnation: Incarnation | undefined;
   readonly queue = new SerialQueue();
   /**
-   * The states that the store may hold: more than one after a write whose answer was lost, since it may still have taken place. Undefined before
+   * The states that the store may hold: several after a write whose answer was lost, because the write may have taken place. Undefined before
    * the record is inserted.
    */
   storedStates: readonly SandboxState[] | undefined;
   /** Monotonic time before which a failed removal is not tried again. */
   retryAt = 0;
-  /** True while the driver could not say after a restart what became of it; the sweep asks again. */
+  /** True after a restart as long as the driver could not tell the state of the sandbox; the sweep asks again. */
   isAdoptionPending = false;
   private readonly driverName: string;
   private readonly interruption = new AbortController();
@@ -71,7 +71,7 @@ export class Sandbox {
     return { driver: this.driverName, sandboxId: this.record.id, incarnation: this.record.incarnation };
   }
 
-  /** Aborts when the sandbox is to be removed: a transition in progress gives up, and undoes what it did. */
+  /** Aborts when the sandbox is to be removed: a transition in progress stops and runs its undo actions. */
   get interrupted(): AbortSignal {
     return this.interruption.signal;
   }
@@ -80,14 +80,14 @@ export class Sandbox {
     this.interruption.abort(new AppError("aborted", "The sandbox was ended meanwhile", { reason: "ended_meanwhile" }));
   }
 
-  /** Changes the record in memory. Throws `illegal_move`. */
+  /** Changes the record in memory. Throws reason `illegal_move` for a move that the table of states does not allow. */
   change(change: SandboxChange): void {
     if (change.state !== undefined && change.state !== this.record.state) assertMove(this.record.state, change.state);
     this.record = { ...this.record, ...change };
   }
 }
 
-/** Where the current incarnation is reached. Throws when the step that finds that out has not run. */
+/** The address of the current incarnation. Throws before the step has run that finds the address out. */
 export function addressOf({ id, incarnation }: Sandbox): AgentAddress {
   if (!incarnation?.address) throw new AppError("internal", `The address of sandbox ${id} is not known yet`, { reason: "no_address" });
   return incarnation.address;

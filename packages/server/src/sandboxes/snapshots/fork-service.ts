@@ -29,10 +29,10 @@ export interface ForkWish {
   readonly signal: AbortSignal;
 }
 
-/** One copy, or why there is none. */
+/** One copy, or the error that its create failed with. */
 export type Forked = { readonly record: SandboxRecord } | { readonly error: AppError };
 
-/** Copies of one fork that are made at once; other creates wait no longer for them than for one another. */
+/** Copies of one fork that are made at once. Each passes the gate of all creates. */
 const AT_ONCE = 8;
 
 /** Makes copies of running sandboxes: one capture with memory, from which each copy starts with ids, tokens and a lifetime of its own. */
@@ -44,12 +44,12 @@ export class ForkService {
   }
 
   /**
-   * Gives an entry for each copy, in order. Throws `not_found`, `aborted` while the source does not run, `resource_exhausted` without a place for a
-   * single copy, `unavailable` when the source could not be captured: then it runs on, and nothing was made.
+   * Returns an entry for each copy, in order. Throws `not_found`, `aborted` while the source does not run, `resource_exhausted` without a place for a
+   * single copy, `unavailable` when the capture failed: then the source runs on, and no copy was made.
    */
   async fork(teamId: TeamId, id: SandboxId, { seconds, count, idempotencyKey, signal }: ForkWish): Promise<Forked[]> {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
-    // With a key the client may come back for the answer, so a lost connection is no reason to give up.
+    // With a key the client may ask again for the answer, so a lost connection does not abort the fork.
     const caller = idempotencyKey === undefined ? signal : new AbortController().signal;
     return this.parts.idempotency.run({
       teamId,
@@ -73,7 +73,7 @@ export class ForkService {
       await this.removeForgotten(copies, caller);
       return copies;
     } finally {
-      // The copies do not need it. What cannot be removed now the sweep removes.
+      // The copies do not need the snapshot. If its removal fails, the sweep removes it.
       await snapshotKeeper.collect().catch(() => {});
     }
   }
@@ -95,7 +95,7 @@ export class ForkService {
     return copies;
   }
 
-  /** A caller who has gone cannot know what was made. */
+  /** Removes the copies when the caller has gone, who does not know their ids. */
   private async removeForgotten(copies: readonly Forked[], caller: AbortSignal): Promise<void> {
     if (!caller.aborted) return;
     const { sandboxes } = this.parts.engine;
@@ -114,13 +114,13 @@ export class ForkService {
   }
 }
 
-/** The first id, and others that follow from it: so a key, which keeps one id, leads to all copies. */
+/** The first id, and others that are derived from it: an idempotency key keeps one id, and leads to all copies this way. */
 function copyIds(first: SandboxId, count: number): SandboxId[] {
   const nth = (i: number) => `i${createHash("sha256").update(`${first}/${i}`).digest("hex").slice(0, 20)}` as SandboxId;
   return Array.from({ length: count }, (_, i) => (i === 0 ? first : nth(i)));
 }
 
-/** The record of a copy: all that the source is and may, but its own ids, secrets and lifetime. */
+/** The record of a copy: the source's facts and settings, with an id, an init key and a lifetime of its own. */
 function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: number): SandboxRecord {
   const { owner, teamId, templateId, facts } = source;
   const { pauseMode: _, ...settings } = source.settings;

@@ -19,7 +19,7 @@ export interface RollbackServiceParts {
   readonly clock: { now(): number };
 }
 
-/** Takes sandboxes back to what they were at one of their snapshots. */
+/** Rolls sandboxes back to their snapshots. */
 export class RollbackService {
   private readonly parts: RollbackServiceParts;
 
@@ -28,9 +28,9 @@ export class RollbackService {
   }
 
   /**
-   * The same sandbox goes on from a snapshot that was made of it, or that it was made from: with its id, token, metadata, network and the time
-   * that it has left; a paused one runs then. It is paused first, and what that keeps is the way back: when the rollback fails it goes on as it
-   * was. A server that dies in between leaves it paused, as it was before.
+   * A sandbox goes on from a snapshot that was made of it, or that it was made from. It keeps its id, token, metadata, network and the time that
+   * it has left; a paused sandbox runs afterwards. The sandbox is paused first: when the rollback fails, it is resumed from the generation of
+   * that pause and runs on as before. A server that dies in between leaves the sandbox paused, with the memory and disk of before.
    * Throws `not_found`; `invalid_argument` for a snapshot of another sandbox; `aborted` while the sandbox changes; `resource_exhausted`
    * when it is paused and there is no place for it; `unavailable`.
    */
@@ -69,7 +69,7 @@ function versionOf(templates: Templates, teamId: TeamId, snapshotId: string): Te
 }
 
 function refOf({ id, record }: Sandbox, { buildId, spec: { snapshot } }: TemplateVersion): SnapshotRef {
-  // Only these stand on the image of the sandbox, and have its resources.
+  // Only these snapshots have the sandbox's image and resources.
   if (snapshot && (snapshot.sandboxId === id || record.facts.buildId === buildId))
     return { snapshot: snapshot.id, memory: snapshot.memory };
   throw new AppError("invalid_argument", "snapshotID: is no snapshot of this sandbox, nor the one that it was made from", {
@@ -83,6 +83,6 @@ function failure({ id, state }: Sandbox, error: unknown): AppError {
     return new AppError("aborted", message, { reason: "cannot_roll_back", cause: error });
   }
   if (error instanceof AppError && ["not_found", "aborted", "canceled", "unimplemented"].includes(error.code)) return error;
-  const how = state === "running" ? "runs on as it was" : "is paused as it was";
+  const how = state === "running" ? "runs on as before" : "is paused as before";
   return failedVerb(`The sandbox could not be rolled back and ${how}`, "rollback_failed", error);
 }

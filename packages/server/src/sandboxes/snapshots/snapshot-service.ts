@@ -18,7 +18,7 @@ export interface SnapshotWish {
   readonly memory: boolean;
 }
 
-/** What a team does with snapshots of its sandboxes; they are deleted as templates are. */
+/** Makes and lists snapshots of a team's sandboxes. Their deletion is that of templates (`Catalog.remove`). */
 export class SnapshotService {
   private readonly parts: SnapshotServiceParts;
 
@@ -27,15 +27,15 @@ export class SnapshotService {
   }
 
   /**
-   * Keeps a running sandbox as it is now, as a version of a template; it goes on. Throws `not_found`, `aborted` while it does not run,
-   * `unavailable` when it could not be kept; nothing is left then.
+   * Captures a running sandbox as a version of a template; the sandbox runs on. Throws `not_found`, `aborted` while the sandbox does not run,
+   * `unavailable` when the capture failed; then no snapshot is left.
    */
   async create(teamId: TeamId, id: SandboxId, { name, memory }: SnapshotWish): Promise<ListedSnapshot> {
     const { engine, snapshotCatalog: catalog, snapshotKeeper: keeper, pins } = this.parts;
     const sandbox = engine.sandboxes.visibleOf(teamId, id);
     const named = await catalog.nameFor(teamId, name);
     try {
-      // What it stands on stays, also if the sandbox ends before the store has heard of the snapshot.
+      // The layers of the snapshot stay, even if the sandbox ends before the store has the snapshot.
       using _layers = pins.hold(sandbox.record.facts.image.layers);
       using held = keeper.hold();
       await engine.run(sandbox, snapshot, { id: held.id, memory }).catch((error: unknown) => {
@@ -43,7 +43,7 @@ export class SnapshotService {
       });
       return await catalog.add(sandbox.record, named, { id: held.id, memory });
     } catch (error) {
-      // The store says whether it is kept: an answer of the store may have got lost. What fails here the sweep does.
+      // The store says whether the snapshot is needed, because its answer may have been lost. If this fails, the sweep does it.
       await keeper.collect().catch(() => {});
       throw error;
     }

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => place[Symbol.asyncDispose]());
 
-/** A server that finds a sandbox as one has left it that died in `state`; `leave` makes the machine look so. */
+/** A server that adopts a sandbox whose earlier server died in `state`; `leave` puts the fake machine into the matching state. */
 async function found(
   state: LivingState,
   leave: (sandbox: FakeSandbox) => void | Promise<void>,
@@ -44,13 +44,13 @@ const health = async (s: TestServer) =>
 const seen = async (s: TestServer) => (await s.call("GET", `/sandboxes/${id}`)).body.state;
 const listed = async (s: TestServer, state: string) => (await s.call("GET", `/v2/sandboxes?state=${state}`)).body.length;
 
-/** As a pause leaves the machine when it is done: the image is whole, no process is left. */
+/** What a finished pause leaves on the machine: a whole image and no process. */
 const pause = async (sandbox: FakeSandbox) => {
   place.world.keep(sandbox);
   await place.world.rest(sandbox);
 };
 
-test("a paused sandbox stays paused: nothing is removed, whatever the sweep finds, and it can be killed", async () => {
+test("a paused sandbox stays paused through the sweep's rounds, and can be killed", async () => {
   const s = await found("paused", pause);
   expect(s.server.adoption).toMatchObject({ adopted: 1, removed: 0 });
   for (const _ of [1, 2, 3]) await s.server.sweep.once();
@@ -60,7 +60,7 @@ test("a paused sandbox stays paused: nothing is removed, whatever the sweep find
   expect([place.world.sandboxes.size, await stored(s)]).toEqual([0, ["dead", 1, "requested"]]);
 });
 
-test("a paused sandbox of which the driver lists nothing stays paused too", async () => {
+test("a paused sandbox that the driver does not list stays paused too", async () => {
   const s = await found("paused", () => place.world.remove(id));
   for (const _ of [1, 2, 3]) await s.server.sweep.once();
   expect(await stored(s)).toEqual(["paused", 1, undefined]);
@@ -103,7 +103,7 @@ test("a sandbox that was being snapshotted runs on", async () => {
   expect([await stored(s), await health(s), await seen(s)]).toEqual([["running", 1, undefined], 204, "running"]);
 });
 
-test.each(["failed", "creating"] as const)("what was left %s is removed", async (state) => {
+test.each(["failed", "creating"] as const)("a sandbox that was left in the state %s is removed", async (state) => {
   const s = await found(state, () => {});
   expect([(await stored(s))[0], place.world.sandboxes.size]).toEqual(["dead", 0]);
 });
@@ -113,7 +113,7 @@ test("a sandbox of a build is removed: its build ended with the server", async (
   expect([await stored(s), place.world.sandboxes.size]).toEqual([["dead", 1, "owner_gone"], 0]);
 });
 
-describe("a driver that cannot say at first", () => {
+describe("a driver that cannot tell the state at first", () => {
   test.each([
     ["pausing", "generation", "running"],
     ["resuming", "revert", "paused"],
@@ -130,7 +130,7 @@ describe("a driver that cannot say at first", () => {
     expect((await stored(s))[0]).toBe(after);
   });
 
-  test("and is not asked when the sandbox is killed before", async () => {
+  test("is not asked again when the sandbox is killed before", async () => {
     const s = await found("pausing", () => place.world.faults.add("generation", { kind: "fail" }));
     expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
     await s.server.sweep.once();

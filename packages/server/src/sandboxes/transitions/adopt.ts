@@ -6,11 +6,11 @@ import type { RecordChange } from "../engine/transition.ts";
 
 /**
  * What becomes of a sandbox that an earlier server has left.
- * - `running`, `paused`: it goes on in that state; `change` comes with the move if the record says another state.
- * - `remove`: it is removed, for the cause.
- * - `later`: the driver cannot say just now. A sandbox is not ended for that; the sweep asks again.
- * - `damaged`: the driver cannot read what it has kept of it. It is put in quarantine, and the sweep asks again.
- * - `keep`: it is dealt with already.
+ * - `running`, `paused`: the sandbox goes on in that state; `change` is written with the move if the record has another state.
+ * - `remove`: the sandbox is removed, for the cause.
+ * - `later`: the driver cannot tell now. That does not end a sandbox: the sweep asks again.
+ * - `damaged`: the driver cannot read its own record of the sandbox. The sandbox is put in quarantine, and the sweep asks again.
+ * - `keep`: nothing is to be done; the sandbox was adopted before.
  */
 export type Answer =
   | { readonly next: "running"; readonly address: AgentAddress; readonly change?: RecordChange }
@@ -24,7 +24,7 @@ type Ask = (parts: EngineParts, record: SandboxRecord, handle: SandboxHandle | u
 
 const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
 
-/** The processes go on if the driver has them in the incarnation of the record; frozen ones are thawed first. */
+/** The processes go on if the driver has them in the incarnation of the record; frozen processes are thawed first. */
 const recover: Ask = async ({ driver, events }, record, handle) => {
   if (!handle) return remove("lost");
   try {
@@ -32,9 +32,9 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     if (handle.incarnation !== record.incarnation) return remove("lost");
     if (status.phase === "stopped") return remove(status.exit?.reason ?? "unknown");
     if (status.phase !== "running") return remove("half_made");
-    // What an agent was told to stop for a pause goes on too.
+    // The agent may have frozen commands for a pause: `thaw` lets these go on too.
     if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
-    // Only a server that died in the middle of a change leaves another state than the record's.
+    // A server that died during a change of the rules leaves other rules than the record's.
     if (driver.capabilities.network) await driver.setNetwork(handle, record.settings.egress);
     return { next: "running", address: await driver.address(handle) };
   } catch (error) {
@@ -47,7 +47,7 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
 
 const wasInterrupted = ({ state }: SandboxRecord) => state === "pausing" || state === "snapshotting";
 
-/** A pause whose memory and disk are kept whole is finished; any other is undone. */
+/** A pause is finished if the driver has memory and disk whole; else it is undone. */
 const finishOrUndoPause: Ask = async (parts, record, handle) => {
   const { driver, events } = parts;
   if (driver.capabilities.checkpoint === "none") return recover(parts, record, handle);
@@ -62,7 +62,7 @@ const finishOrUndoPause: Ask = async (parts, record, handle) => {
   }
 };
 
-/** What a pause has kept is untouched until a resume is done: it can be tried again. The incarnation that was being started is ended. */
+/** A generation is kept until its resume is done, so the resume can be tried again. The incarnation that was being started is ended. */
 const backToPaused: Ask = async (parts, record, handle) => {
   const { driver, events } = parts;
   if (!handle) return remove("lost");
@@ -81,7 +81,7 @@ const stayPaused: Ask = async () => ({ next: "paused" });
 const halfMade: Ask = async () => remove("half_made");
 const finishRemoval: Ask = async (_parts, record) => remove(record.reason ?? "unknown");
 
-/** For each state in which a dead server can have left a sandbox: what the next server does. */
+/** For each state in which a dead server can leave a sandbox: what the next server does. */
 export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
   creating: halfMade,
   running: recover,
@@ -93,7 +93,7 @@ export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
   killing: finishRemoval,
 };
 
-/** What this server does with a sandbox that an earlier one has left. A build ended with its server, and nobody else uses its sandbox. */
+/** What this server does with a sandbox that an earlier server has left. A build ends with its server, so its sandbox is removed. */
 export const answerFor: Ask = async (parts, record, handle) => {
   if (record.owner.kind === "build" && record.state !== "killing") return remove("owner_gone");
   return record.state === "dead" ? { next: "keep" } : ANSWERS[record.state](parts, record, handle);

@@ -8,20 +8,20 @@ import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 
-/** By this tag the start command is told from others (docs/contract/client.md, A process). */
+/** Clients find the start command among a sandbox's processes by this tag (docs/contract/client.md, A process). */
 const START_TAG = "start-command";
 
-/** Its environment stands below the user's; its start command is run. */
+/** What a create takes of a template: `env`, which the user's variables override, and the start command. */
 export interface CreateTemplate extends StartCommands, Pick<TemplateSpec, "env"> {
-  /** Begins with what a snapshot holds; with its memory the start command runs already. */
+  /** The snapshot that the sandbox begins with. With memory, the start command runs already. */
   readonly from?: SnapshotRef;
-  /** Set: a boot comes to the same as `from`. Called when that could not be started from, and a boot is tried. */
+  /** Set where a boot gives the same sandbox as `from`: called when the start from `from` has failed, before a boot is tried. */
   readonly bootsInstead?: (() => void) | undefined;
 }
 
 export interface CreateContext extends TransitionContext {
   readonly template: CreateTemplate;
-  /** What it really begins with. */
+  /** The snapshot that is used: `template.from`, or undefined once a boot is tried instead. */
   from: SnapshotRef | undefined;
   /** True between the driver's create and its start. */
   isCreated: boolean;
@@ -39,7 +39,7 @@ const start: Step<CreateContext> = {
       const { parts, sandbox, isCreated } = context;
       if (!isCreated) await createFrom(context, signal);
       context.isCreated = false;
-      // A start that fails leaves nothing of the sandbox.
+      // A start that fails has removed the sandbox, so the second try creates it again.
       await parts.driver.start(sandbox.handle, signal);
     }),
 };
@@ -50,7 +50,7 @@ async function createFrom(context: CreateContext, signal: AbortSignal): Promise<
   context.isCreated = true;
 }
 
-/** Where a boot comes to the same, what is wrong with the image of the memory must not keep a sandbox from starting. */
+/** Runs `work`. When it fails, and a boot gives the same sandbox, runs `work` again without the snapshot: a broken image must not stop a create. */
 async function orBoot(context: CreateContext, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -64,7 +64,7 @@ async function orBoot(context: CreateContext, signal: AbortSignal, work: () => P
   }
 }
 
-/** It would be no better without the image. */
+/** True for errors that a boot without the image would meet too. */
 const isOfLoad = (error: unknown): boolean =>
   error instanceof AppError && ["resource_exhausted", "unavailable", "deadline_exceeded", "aborted", "canceled"].includes(error.code);
 
@@ -78,7 +78,7 @@ const init: Step<CreateContext> = {
   },
 };
 
-/** What the template wants to run in every sandbox. The create is answered when that is ready; it goes on when the server closes its stream. */
+/** Starts the template's start command and waits until it is ready; then the create is answered. The command goes on when the server closes the stream. */
 const startCommand: Step<CreateContext> = {
   name: "startCommand",
   async run({ parts, sandbox, template, from }, _undo, signal) {
@@ -96,7 +96,7 @@ const startCommand: Step<CreateContext> = {
     const until = async (stop: AbortSignal) =>
       untilReady(async () => (await runProcess(agent, shell(ready.command), {}, stop)).exitCode === 0, parts.clock, stop);
     if (limitMs === undefined) return until(signal);
-    // As long as the template says, and not a moment less for what it really waits for.
+    // At most as long as the template says; when that is over, the create goes on as if the command were ready.
     const over = AbortSignal.timeout(limitMs);
     await until(AbortSignal.any([signal, over])).catch((error: unknown) => {
       signal.throwIfAborted();
@@ -105,7 +105,7 @@ const startCommand: Step<CreateContext> = {
   },
 };
 
-/** Makes a sandbox. No step has an undo of its own: what a failed create has made is removed by the transition `kill`. */
+/** Makes a sandbox. No step has an undo of its own: the transition `kill` removes what a failed create has made. */
 export const createTransition: Transition<CreateTemplate, CreateContext> = {
   name: "create",
   from: [],
@@ -115,7 +115,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
   limitMs: CREATE_MS,
   prepare: (base, template) => ({ ...base, template, from: template.from, isCreated: false }),
   steps: [create, start, init, startCommand],
-  /** The lifetime begins here, so that starting takes nothing of it. */
+  /** The lifetime begins here, so the time that the start took does not count. */
   result({ parts, sandbox }) {
     const startedAt = parts.clock.now();
     return { startedAt, endAt: startedAt + sandbox.record.facts.timeoutMs };
@@ -126,7 +126,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
   failed: ({ parts, sandbox }, error) => parts.events.createFailed(sandbox.id, error),
 };
 
-/** The driver's view of a sandbox; its labels hold what a server that lost its store would want to know. */
+/** The driver's spec of a sandbox. Its labels hold what `upkeep/adopt-orphan.ts` needs for the record after a loss of the store. */
 export function driverSpecOf({ id, owner, incarnation, teamId, templateId, createdAt, facts, settings }: SandboxRecord): SandboxSpec {
   const build = owner.kind === "build" ? { build: owner.id } : {};
   return {
@@ -149,7 +149,7 @@ export function driverSpecOf({ id, owner, incarnation, teamId, templateId, creat
   };
 }
 
-/** Labels have a limit: what is longer than it should be is not remembered. */
+/** Bytes of a label's value. Longer values are left out, because labels have a limit. */
 const MAX_REMEMBERED = 512;
 
 function remembered({ user, workdir, timeoutMs }: SandboxFacts, { allowPublicTraffic }: SandboxSettings): Record<string, string> {
@@ -157,7 +157,7 @@ function remembered({ user, workdir, timeoutMs }: SandboxFacts, { allowPublicTra
   return Object.fromEntries(Object.entries(labels).filter(([, value]) => Buffer.byteLength(value) <= MAX_REMEMBERED));
 }
 
-/** What the agent is told. `templateEnv` stands below the user's variables. */
+/** The body of the agent's `/init`. The user's variables override `templateEnv`. */
 export function initBodyOf(
   { tokens, clock, authorities }: Pick<EngineParts, "tokens" | "clock" | "authorities">,
   record: SandboxRecord,
@@ -170,14 +170,14 @@ export function initBodyOf(
     defaultWorkdir: facts.workdir,
     timestamp: new Date(clock.now()).toISOString(),
   };
-  // A build must not find in its environment what would be untrue of the sandboxes that start from it.
+  // No platform variables for a build's steps: their values would be wrong in the sandboxes that start from the result.
   if (owner.kind === "build" && facts.templateEnv === undefined) return { ...common, envVars: {} };
   const user = userInit(record, { ...authorities.env, ...templateEnv });
-  // Without any the agent need not look at the image's list.
+  // Without authorities the agent need not read the image's list.
   return { ...common, ...user, ...(authorities.pem === "" ? {} : { caBundle: authorities.pem }) };
 }
 
-/** The platform's own variables stand above whatever the user sets. */
+/** The platform's variables override the user's, which override the template's. */
 function userInit({ id, templateId, facts }: SandboxRecord, templateEnv: TemplateSpec["env"]) {
   const platform = { E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId };
   return { envVars: { ...templateEnv, ...facts.envVars, ...platform }, sandboxID: id, templateID: templateId };

@@ -6,7 +6,7 @@ import { resume } from "./resume.ts";
 import { setEgress } from "./set-egress.ts";
 import { snapshot } from "./snapshot.ts";
 
-/** Every transition there is: the table that the fault suite, the crash suite and the check of the legal moves run over. */
+/** Every transition: the fault suite, the crash suite and the check of the legal moves run over this table. */
 export const TRANSITIONS = { create: createTransition, kill, pause, resume, setEgress, snapshot } as const satisfies Readonly<
   Record<string, AnyTransition>
 >;

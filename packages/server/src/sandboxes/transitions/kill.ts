@@ -1,6 +1,5 @@
-import type { Step } from "@boxyard/core";
+import { AppError, type Step } from "@boxyard/core";
 import type { EndCause } from "../../store/index.ts";
-import { withLimit } from "../create/with-limit.ts";
 import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
 
 const DESTROY_MS = 60_000;
@@ -9,11 +8,22 @@ export interface KillContext extends TransitionContext {
   readonly cause: EndCause;
 }
 
-/** Nothing of the sandbox is on the machine when this is done: processes, disk, network, paused state. Repeatable. */
+/** Removes everything of the sandbox from the machine: processes, disk, network, paused state. Repeatable. */
 const destroy: Step<KillContext> = {
   name: "destroy",
   run: ({ parts, sandbox }) => withLimit(parts.driver.destroy(sandbox.handle), DESTROY_MS),
 };
+
+/** The result of `work`, or `deadline_exceeded` after `ms` milliseconds; `work` is not cancelled then. */
+async function withLimit<T>(work: Promise<T>, ms: number): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new AppError("deadline_exceeded", "Removing the sandbox takes too long")), ms);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** Removes a sandbox, from every state. */
 export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
@@ -26,7 +36,7 @@ export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
   prepare: (base, { cause }) => ({ ...base, cause }),
   intent: ({ parts, cause }) => ({ reason: cause, endedAt: parts.clock.now() }),
   steps: [destroy],
-  /** Once more, because the store may not have taken the intent. */
+  /** The same values as the intent, because the store may not have taken that. */
   result: ({ sandbox: { record } }): RecordChange => ({
     ...(record.reason === undefined ? {} : { reason: record.reason }),
     ...(record.endedAt === undefined ? {} : { endedAt: record.endedAt }),

@@ -3,9 +3,9 @@ import { AppError } from "@boxyard/core";
 import { storeFault } from "../../store/store-fault.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
-/** An agent may stand still before it is asked to stop its commands, or after it has stopped them. */
+/** An agent may hang before it is asked to freeze its commands, or after it has frozen them. */
 test.each(["freeze", "keep"])(
-  "a pause whose agent stands still before '%s' fails with the reason, and the sandbox runs on",
+  "a pause whose agent hangs before '%s' fails with the reason, and the sandbox runs on",
   async (step) => {
     let isSilent = false;
     const observer = {
@@ -35,7 +35,7 @@ test.each(["freeze", "keep"])(
   30_000,
 );
 
-test("a pause for which there is no room says so, and may be sent again", async () => {
+test("a pause that fails for lack of disk space says so, and may be sent again", async () => {
   await using s = await TestServer.start();
   const id = (await s.create()).sandboxID;
   const error = new AppError("resource_exhausted", "the storage pool has room for 3 MiB", { reason: "no_room_for_memory" });

@@ -4,23 +4,23 @@ import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 
-/** From the freeze to the last byte on the disk, with much memory on a slow one. */
+/** From the freeze to the last byte on the disk: enough for much memory on a slow disk. */
 const PAUSE_MS = 10 * 60_000;
 
 export interface PauseInput {
   readonly memory: boolean;
-  /** The agent is known not to answer: it is not asked to stop its commands. The driver has everything stand still, as it always does. */
+  /** The agent is known not to answer, so it is not asked to freeze its commands. The driver freezes the whole sandbox in any case. */
   readonly isAgentSilent?: boolean;
 }
 
 export interface PauseContext extends TransitionContext, PauseInput {
-  /** True once the sandbox is kept: from then on there is no way back, and it is paused whatever fails. */
+  /** True once memory and disk are kept: the pause cannot be undone any more, and the sandbox is paused whatever fails. */
   isKept: boolean;
 }
 
 /**
- * The agent stops its commands; it goes on itself, so that a pause that fails can be taken back. An agent that hangs fails the pause: it is asked for
- * six seconds and told to thaw for three; whatever it has frozen is thawed from outside then, so all of it takes no longer than ten.
+ * The agent freezes its commands, but not itself, so that a failed pause can be undone. An agent that hangs fails the pause: the freeze may take
+ * six seconds and the unfreeze three, then the driver thaws the sandbox from outside. So a failed pause takes ten seconds at most.
  */
 const freeze: Step<PauseContext> = {
   name: "freeze",
@@ -39,7 +39,7 @@ const freeze: Step<PauseContext> = {
   },
 };
 
-/** Whole or not at all. A driver that fails may have kept it anyway: then the rest is done. */
+/** Keeps memory and disk, whole or not at all. A driver that throws may have kept them anyway: then the pause is finished. */
 const keep: Step<PauseContext> = {
   name: "keep",
   async run(context, _undo, signal) {
@@ -56,7 +56,7 @@ const keep: Step<PauseContext> = {
   },
 };
 
-/** Keeps a sandbox and ends what runs of it. When a step fails, the sandbox runs on. */
+/** Keeps a sandbox's memory and disk and ends its processes. When a step fails, the sandbox runs on. */
 export const pause: Transition<PauseInput, PauseContext> = {
   name: "pause",
   from: ["running"],
@@ -75,7 +75,7 @@ export const pause: Transition<PauseInput, PauseContext> = {
 
 const modeOf = (memory: boolean): PauseMode => (memory ? "full" : "filesystem");
 
-/** What a caller is told when a pause fails: whether the sandbox runs on, and whether it is worth trying again. */
+/** The error for the caller of a pause that failed: says whether the sandbox runs on, and whether a repeat may succeed. */
 export function pauseFailure(error: unknown, state: SandboxState): AppError {
   if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
   if (state === "paused") {

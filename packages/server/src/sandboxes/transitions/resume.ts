@@ -6,21 +6,21 @@ import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
 
-/** Much memory from a slow disk, and the agent's answer. */
+/** Enough to read much memory from a slow disk, and for the agent's answer. */
 const RESUME_MS = 5 * 60_000;
 
 export interface ResumeInput {
-  /** How long it lives from now on. */
+  /** How long the sandbox lives from now on. */
   readonly timeoutMs: number;
-  /** False: it boots from its disk, whatever has been kept. */
+  /** False: the sandbox boots from its disk, even if its memory was kept. */
   readonly memory: boolean;
-  /** It goes on from this snapshot, and not from what its pause has kept. */
+  /** The sandbox goes on from this snapshot instead of its generation (a rollback). */
   readonly from?: SnapshotRef;
 }
 
 export interface ResumeContext extends TransitionContext, ResumeInput {}
 
-/** What was kept stays untouched until all is done, so each failure leads back to it. */
+/** The generation is kept until the resume is done, so each failure leads back to it. */
 const bringBack: Step<ResumeContext> = {
   name: "bringBack",
   async run({ parts, sandbox, memory, from }, undo, signal) {
@@ -31,7 +31,7 @@ const bringBack: Step<ResumeContext> = {
   },
 };
 
-/** The commands go on only after this. */
+/** The driver leaves the commands frozen; `/init` thaws them. */
 const init: Step<ResumeContext> = {
   name: "init",
   async run(context, _undo, signal) {
@@ -42,7 +42,7 @@ const init: Step<ResumeContext> = {
   },
 };
 
-/** Goes on with a paused sandbox. When a step fails, the sandbox is paused as before. */
+/** Starts a paused sandbox again. When a step fails, the sandbox is paused as before. */
 export const resume: Transition<ResumeInput, ResumeContext> = {
   name: "resume",
   from: ["paused"],
@@ -62,20 +62,20 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   },
   done({ parts, sandbox }, took) {
     parts.events.resumed(sandbox.record, took);
-    // What was kept is of no use any more. If this fails, the next pause or the removal of the sandbox does it.
+    // The generation is not needed any more. If this fails, the next pause or the removal of the sandbox drops it.
     void parts.driver.dropGeneration(sandbox.handle).catch((error: unknown) => parts.events.undoFailed(sandbox.id, "resume", error));
   },
   failed: ({ parts, sandbox }, error) => parts.events.resumeFailed(sandbox.record, error),
 };
 
-/** With its memory the agent still has its environment, which a boot from the disk needs again; that of a snapshot may be older. */
+/** The environment is sent for a boot, and for a snapshot, whose agent may have an older one. With its own memory the agent still has it. */
 function bodyOf({ parts, sandbox, memory, from }: ResumeContext): InitBody {
   const { facts, settings } = sandbox.record;
   const { envVars, ...others } = initBodyOf(parts, sandbox.record, facts.templateEnv ?? {});
   return memory && settings.pauseMode === "full" && !from ? others : { ...others, ...(envVars && { envVars }) };
 }
 
-/** What a caller is told when a resume fails. The sandbox stays paused, so trying again is safe. */
+/** The error for the caller of a resume that failed. The sandbox stays paused, so a repeat is safe. */
 export function resumeFailure(error: unknown): AppError {
   if (isNoRoom(error)) return error;
   if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;

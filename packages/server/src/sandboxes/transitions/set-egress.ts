@@ -11,7 +11,7 @@ export interface EgressContext extends TransitionContext, EgressInput {
   readonly before: SandboxSettings;
 }
 
-/** At once, for open connections too. A driver that fails may have done it anyway, or a part of it. */
+/** Takes effect at once, for open connections too. A driver that throws may have applied the rules, or some of them. */
 const enforce: Step<EgressContext> = {
   name: "enforce",
   async run({ parts, sandbox, egress, before }, undo) {
@@ -21,8 +21,8 @@ const enforce: Step<EgressContext> = {
 };
 
 /**
- * Replaces the rules of what may leave a running sandbox, which stays in its state. When a step fails, the rules are as before; a server that
- * adopts the sandbox enforces what is written, which after a write whose answer was lost may be the new ones.
+ * Replaces the egress rules of a running sandbox, which stays in its state. When a step fails, the rules are as before. A server that adopts the
+ * sandbox enforces the rules of the record, which may be the new ones if the answer to a write was lost.
  */
 export const setEgress: Transition<EgressInput, EgressContext> = {
   name: "setEgress",

@@ -4,13 +4,13 @@ import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 
-/** Much memory, on a slow disk. */
+/** Enough for much memory on a slow disk. */
 const SNAPSHOT_MS = 10 * 60_000;
 const AGENT_MS = 10_000;
 
 export interface SnapshotContext extends TransitionContext, CaptureOptions {}
 
-/** What starts from its memory starts with this agent: one that does not answer now never would. */
+/** Sandboxes that start from the memory start with this agent, so it must answer. */
 const checkAgent: Step<SnapshotContext> = {
   name: "checkAgent",
   async run({ parts, sandbox, memory }, _undo, signal) {
@@ -19,7 +19,7 @@ const checkAgent: Step<SnapshotContext> = {
   },
 };
 
-/** Whole or not at all. The caller keeps or removes it; one that nobody knows is removed by `SnapshotKeeper`. */
+/** Keeps the snapshot, whole or not at all. The caller notes or removes it; `SnapshotKeeper` removes snapshots that nobody has noted. */
 const capture: Step<SnapshotContext> = {
   name: "capture",
   async run({ parts, sandbox, id, memory }, _undo, signal) {
@@ -28,8 +28,8 @@ const capture: Step<SnapshotContext> = {
 };
 
 /**
- * Keeps what a sandbox is now, for others to start from; it goes on, also when a step fails. Its commands are not frozen before: the driver has
- * everything stand still, and only in the moment of the capture.
+ * Keeps the present disk, and memory if asked, of a running sandbox, for others to start from. The sandbox runs on, also when a step fails. The
+ * agent does not freeze the commands first: the driver freezes the whole sandbox, and only during the capture.
  */
 export const snapshot: Transition<CaptureOptions, SnapshotContext> = {
   name: "snapshot",
@@ -44,7 +44,7 @@ export const snapshot: Transition<CaptureOptions, SnapshotContext> = {
   failed: ({ parts, sandbox }, error) => parts.events.captureFailed(sandbox.record, error),
 };
 
-/** What a caller is told when a sandbox could not be captured: it runs on, and nothing was kept. `what`: what was asked for. */
+/** The error for the caller of a capture that failed: the sandbox runs on, and no snapshot was kept. `what`: the verb that was asked for. */
 export function captureFailure(what: "forked" | "snapshotted", id: string, error: unknown): AppError {
   if (isAppError(error, "wrong_state")) {
     const message = `Sandbox '${id}' cannot be ${what} while in '${String(error.details.state)}' state`;

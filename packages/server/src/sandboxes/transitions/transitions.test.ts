@@ -26,13 +26,13 @@ const ASK: Readonly<Record<TransitionName, (s: TestServer, id: string) => Promis
 interface Fault {
   /** State of the sandbox that is asked for it. */
   readonly before: LivingState;
-  /** After this point the transition is finished, whatever fails; up to it, it is undone. */
+  /** A fault after this point does not stop the transition; a fault before it leads to the undo. */
   readonly noReturn: string;
-  /** What a client is answered when there is a fault before that point, and after it. */
+  /** The statuses that a client gets for a fault before that point, and after it. */
   readonly statuses: readonly [before: number, after: number];
 }
 
-/** What a fault comes to. A transition without its line does not compile. */
+/** The effect of a fault. A transition without its line does not compile. */
 const FAULT: Readonly<Record<TransitionName, Fault>> = {
   create: { before: "running", noReturn: "create result", statuses: [500, 500] },
   kill: { before: "running", noReturn: "kill intent", statuses: [500, 500] },
@@ -48,7 +48,7 @@ describe("the table of moves", () => {
     const moves: [SandboxState, SandboxState][] = [...from.map((state): [SandboxState, SandboxState] => [state, via]), [via, to]];
     if (onFailure === "return") moves.push(...from.map((state): [SandboxState, SandboxState] => [via, state]));
     if (onFailure === "remove") moves.push([via, "killing"], [to, "killing"]);
-    // One that stays in its state changes the record alone.
+    // A transition that stays in its state makes no move.
     expect(moves.filter(([a, b]) => a !== b && !canMove(a, b))).toEqual([]);
     expect(TRANSITIONS[name as TransitionName] as AnyTransition).toBe(transition);
     expect(new Set(pointsOf(transition)).size).toBe(transition.steps.length + 2);
@@ -65,7 +65,7 @@ const places = transitions.flatMap((transition) =>
 );
 const stateOf = async (s: TestServer, id: string) => (await s.server.context.store.getSandbox(id as SandboxId))?.state;
 
-/** A server whose first sandbox is there to be changed; `arm` makes the fault come from then on. */
+/** A server with one sandbox; faults are injected only once that exists. */
 async function withSandbox(place: Place, fault: (point: string, when: "before" | "after") => void | Promise<void>) {
   let armed = false;
   const hook = (when: "before" | "after") => (point: string) => (armed ? fault(point, when) : undefined);
@@ -115,9 +115,9 @@ describe.each(places)("%s that fails at '%s'", (name, failing) => {
     await eventually("everything is consistent", () => isConsistent(s, place));
     const { onFailure, to } = transition;
     if (onFailure !== "remove") expect(await stateOf(s, id)).toBe(isPast(when) ? to : before);
-    // What was there before lives on.
+    // The sandbox of before lives on.
     if (onFailure === "remove") expect([...place.world.sandboxes.keys()]).toEqual([id]);
-    // It works the next time, unless it has happened.
+    // The same request succeeds the next time, or says that it is done already.
     expect((await ASK[name](s, id)).status).toBeLessThan(500);
     if (onFailure !== "remove") expect(await stateOf(s, id)).toBe(to);
   });
