@@ -9,7 +9,7 @@ import { isAtLeast, missingCapabilities, parseKernelVersion } from "./checks/mac
 import { judgeRuntimes } from "./checks/programs.ts";
 import { CHECKS, fingerprint } from "./fingerprint.ts";
 
-test("says which runtime it picked, and why", () => {
+test("doctor says which runtime is used, and why", () => {
   const works = { dialect: crun, file: "/usr/bin/crun", version: "crun version 1.8.1", problem: undefined };
   const other = { dialect: runc, file: "/usr/sbin/runc", version: "runc version 1.1.5", problem: undefined };
   const missing = { dialect: crun, file: undefined, version: "", problem: "crun is not installed" };
@@ -25,7 +25,7 @@ test("says which runtime it picked, and why", () => {
   expect(judgeRuntimes([missing], "crun")).toMatchObject({ status: "fail", found: "crun is not installed" });
 });
 
-test("says which cgroups it uses, and why", () => {
+test("doctor says which cgroups are used, and why", () => {
   expect(describeHierarchies({ unified: "/sys/fs/cgroup", v1: {} })).toBe(
     "v2 at /sys/fs/cgroup, for everything: it holds every controller that is needed",
   );
@@ -35,7 +35,7 @@ test("says which cgroups it uses, and why", () => {
   );
 });
 
-test("kernel versions", () => {
+test("kernel versions are parsed and compared", () => {
   expect(parseKernelVersion("6.18.44-fc-v595")).toEqual([6, 18]);
   expect(parseKernelVersion("odd")).toEqual([0, 0]);
   const tries: [readonly [number, number], boolean][] = [
@@ -47,13 +47,13 @@ test("kernel versions", () => {
   for (const [version, expected] of tries) expect(isAtLeast(version, [5, 19])).toBe(expected);
 });
 
-test("capabilities are read off the kernel's set", () => {
+test("missing capabilities are found in the kernel's hexadecimal set", () => {
   expect(missingCapabilities("000001ffffffffff")).toEqual([]);
   expect(missingCapabilities("000001fffedfffff")).toEqual(["CAP_SYS_ADMIN"]);
   expect(missingCapabilities("0")).toHaveLength(5);
 });
 
-test("before set-up doctor answers for every check and gives a fix where one is needed", async () => {
+test("before set-up doctor has a result for every check, and a fix where one is needed", async () => {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-doctor-"));
   try {
     const { checks } = await fingerprint(join(directory, "not/there"));

@@ -9,9 +9,9 @@ import { kernelVersion, openFiles, root } from "./checks/machine.ts";
 import { checkpoint, runtime } from "./checks/programs.ts";
 import { diskSpace, pool, setUp } from "./checks/storage.ts";
 import { kernelTables } from "./checks/tables.ts";
-import type { Check, DoctorContext } from "./types.ts";
+import { type Check, type DoctorContext, type Verdict, warn } from "./types.ts";
 
-/** What `doctor` looks at, in order, before the network's own checks. */
+/** The checks of `doctor`, in order; the checks of the network follow. */
 export const CHECKS: readonly Check[] = [
   root,
   kernelVersion,
@@ -39,7 +39,7 @@ export interface FingerprintOptions {
   readonly reserve?: Reserve | undefined;
 }
 
-/** What this machine can do for the data directory, and how to mend what it can't. Works before set-up too. Changes nothing. */
+/** What this machine can do for the data directory, and how to fix what is missing. Works before set-up too. Changes nothing. */
 export async function fingerprint(dataDir: string, options: FingerprintOptions = {}): Promise<Fingerprint> {
   const context: DoctorContext = {
     dataDir,
@@ -58,20 +58,21 @@ async function lookAt(check: Check, context: DoctorContext): Promise<Fingerprint
   try {
     return { name: check.name, ...(await check.look(context)) };
   } catch (error) {
-    return { name: check.name, status: "warn", found: `could not look: ${messageOf(error)}`, fix: "Run doctor as root (sudo)" };
+    return { name: check.name, ...couldNotCheck(error) };
   }
 }
 
 function networkFailed(error: unknown): FingerprintCheck[] {
-  return [{ name: "network", status: "warn", found: `could not look: ${messageOf(error)}`, fix: "Run doctor as root (sudo)" }];
+  return [{ name: "network", ...couldNotCheck(error) }];
 }
+
+const couldNotCheck = (error: unknown): Verdict =>
+  warn(`could not check: ${error instanceof Error ? error.message : String(error)}`, "Run doctor as root (sudo)");
 
 function instanceOf(dataDir: string) {
   try {
     return readInstance(dataDir);
   } catch {
-    return undefined; // No such directory yet, or not ours to read.
+    return undefined; // There is no such directory yet, or this user may not read it.
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

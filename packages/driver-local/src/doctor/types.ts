@@ -10,13 +10,13 @@ export interface DoctorContext {
   readonly instance: InstanceFile | undefined;
   /** What sandboxes leave to the machine. */
   readonly reserve?: Reserve;
-  /** The runtime asked for, if one is. */
+  /** The runtime that the operator has set (`BOXYARD_RUNTIME`), if any. */
   readonly runtime: RuntimeName | undefined;
 }
 
 export type Verdict = Omit<FingerprintCheck, "name">;
 
-/** One line of `doctor`: looks, and changes nothing. What it throws becomes its line. */
+/** One line of `doctor`. `look` changes nothing; an error that it throws becomes the line. */
 export interface Check {
   readonly name: string;
   look(context: DoctorContext): Verdict | Promise<Verdict>;

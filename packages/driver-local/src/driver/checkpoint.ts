@@ -9,7 +9,7 @@ import { rollBackToDiskSteps, rollBackToMemorySteps } from "../snapshots/steps.t
 import { validateSpec } from "../validate.ts";
 import { handleOf, type LocalSandboxes } from "./sandboxes.ts";
 
-/** The checkpoint part of the driver: `checkpoint/` does it. */
+/** The checkpoint part of the driver; `checkpoint/` implements it. */
 export class LocalCheckpoint implements CheckpointDriver {
   readonly capabilities: CheckpointCapabilities;
   private readonly parts: LocalParts;
@@ -32,7 +32,7 @@ export class LocalCheckpoint implements CheckpointDriver {
 
   async generation(sandboxId: SandboxId): Promise<Generation | undefined> {
     const file = isSandboxId(sandboxId) ? new Generations(this.parts.storage.generationsRoot, sandboxId).whole() : undefined;
-    // What still stands in memory is not read again.
+    // A sandbox that is still in memory needs no read of its image.
     return file && { ...generationOf(file), ...(this.parts.wakeCache.has(sandboxId) && { memoryBytes: 0 }) };
   }
 

@@ -7,7 +7,7 @@ import { close } from "../sys/libc.ts";
 import { validateEgress } from "../validate.ts";
 import { type LocalSandboxes, notFound } from "./sandboxes.ts";
 
-/** The network part of the driver: `network/` does it. */
+/** The network part of the driver; `network/` implements it. */
 export class LocalNetwork implements NetworkDriver {
   readonly capabilities: NetworkCapabilities = { network: true, loopback: true };
   private readonly parts: LocalParts;

@@ -45,7 +45,7 @@ export interface LocalRuntimeParts {
   readonly fingerprint: () => Promise<Fingerprint>;
 }
 
-/** The runtime part of the driver: `steps/` make a sandbox, `teardown.ts` removes it, and the kernel tells the rest. */
+/** The runtime part of the driver: `steps/` make a sandbox, `teardown.ts` removes it, and everything else is read from the kernel. */
 export class LocalRuntime implements RuntimeDriver {
   readonly name = DRIVER_NAME;
   readonly capabilities: RuntimeCapabilities = { freeze: true };
@@ -134,7 +134,7 @@ export class LocalRuntime implements RuntimeDriver {
 
   async recover(handle: SandboxHandle): Promise<RuntimeStatus> {
     const status = await this.inspect(handle);
-    // Of one whose record was damaged when this driver was opened, and was put right since.
+    // Its record may have been damaged when this driver was opened, and repaired since.
     if (status.phase === "running") this.parts.networks.adopt([this.sandboxes.find(handle).lease]);
     return status;
   }
@@ -192,7 +192,7 @@ export class LocalRuntime implements RuntimeDriver {
     if (this.sandboxes.phaseOf(record) === "created") return { reason: "unknown" };
     if (record.process) await waitUntilEnded(record.process, cgroupOf(this.parts, record.sandboxId), this.parts.clock, signal);
     const now = readRecord(this.parts.paths.state(record.sandboxId));
-    // Gone altogether: it was destroyed meanwhile.
+    // Without a record of this incarnation it was destroyed meanwhile.
     return now?.incarnation === record.incarnation ? this.exitOf(now) : { reason: "killed" };
   }
 
@@ -222,7 +222,7 @@ export class LocalRuntime implements RuntimeDriver {
   async list(): Promise<readonly SandboxHandle[]> {
     return (await sandboxesOnMachine(this.parts)).map((sandboxId) => {
       const record = readRecord(this.parts.paths.state(sandboxId));
-      // Without a whole state file nothing but `destroy` can be done, which then takes any incarnation.
+      // Without a whole state file only `destroy` works, and it accepts any incarnation then.
       return record ? handleOf(record) : { driver: DRIVER_NAME, sandboxId, incarnation: 1 };
     });
   }
@@ -262,13 +262,13 @@ export class LocalRuntime implements RuntimeDriver {
       const record = this.sandboxes.find(handle);
       if (this.sandboxes.phaseOf(record) !== "running") throw notFound(handle);
       const cgroup = cgroupOf(this.parts, record.sandboxId);
-      // A thaw is for the commands too, which the agent may have stopped for a pause that nobody ends.
+      // A thaw includes the groups of commands, which the agent may have frozen for a pause that did not follow.
       if (frozen) await cgroup.freeze(true);
       else await cgroup.thawAll([]);
     });
   }
 
-  /** Why a sandbox that is no longer alive has ended. The kernel's count says whether memory ran out; it may have been long before. */
+  /** Why a sandbox that is no longer alive has ended. The kernel's counter says whether memory ran out, but not when: it may have been long before. */
   private exitOf(record: LocalSandboxRecord): ExitStatus {
     if (record.ending) return { reason: record.ending };
     return { reason: readOomKills(cgroupOf(this.parts, record.sandboxId)) > 0 ? "out_of_memory" : "agent_exited" };
@@ -279,7 +279,7 @@ export class LocalRuntime implements RuntimeDriver {
     try {
       await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, ending: "killed" });
     } catch (error) {
-      // A disk that takes no writes must not keep a sandbox alive; its end then counts as its own.
+      // A disk that takes no writes must not prevent the end of a sandbox; the reason is then `agent_exited`.
       if (!hasErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) throw error;
     }
   }

@@ -10,24 +10,24 @@ export const DRIVER_NAME = "local";
 export type RunningRecord = LocalSandboxRecord & { readonly process: ProcessIdentity };
 
 /**
- * The sandboxes of this machine, as the parts of the driver find them and take turns with them. Holds no record of them: each answer comes
- * from the state file and the kernel.
+ * Finds the sandboxes of this machine for the parts of the driver, and serializes changes of each. Keeps no record of them in memory: each answer
+ * comes from the state file and the kernel.
  */
 export class LocalSandboxes {
   private readonly parts: LocalParts;
-  /** What changes a sandbox happens one after the other. */
+  /** Changes of one sandbox run one after the other. */
   private readonly queues = new SerialQueues<SandboxId>();
 
   constructor(parts: LocalParts) {
     this.parts = parts;
   }
 
-  /** Runs `work` when everything that was to change the sandbox before has ended. */
+  /** Runs `work` after all changes of the sandbox that were asked for before. */
   inTurn<T>(sandboxId: SandboxId, work: () => Promise<T>): Promise<T> {
     return this.queues.run(sandboxId, work);
   }
 
-  /** The record behind a handle; `data_loss` when it is damaged, `not_found` for another incarnation and for what was never made whole. */
+  /** The record behind a handle; `data_loss` when it is damaged, `not_found` for another incarnation and for a create that was cut off. */
   find(handle: SandboxHandle): LocalSandboxRecord {
     const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
     if (!record && isSandboxId(handle.sandboxId) && isDamaged(this.parts, handle.sandboxId)) throw damaged(this.parts, handle);
@@ -36,7 +36,7 @@ export class LocalSandboxes {
     return record;
   }
 
-  /** The same of a running sandbox; `not_found` for another. */
+  /** As `find`, for a running sandbox; `not_found` when it does not run. */
   findRunning(handle: SandboxHandle): RunningRecord {
     const { process, ...record } = this.find(handle);
     if (!process || this.phaseOf({ ...record, process }) !== "running") throw notFound(handle);
@@ -55,7 +55,7 @@ export class LocalSandboxes {
     return this.inTurn(handle.sandboxId, async () => work(this.findRunning(handle)));
   }
 
-  /** For a commit: nothing of the sandbox may write meanwhile, and nothing may thaw or remove it. */
+  /** Runs `work` while no process of the sandbox writes and no call thaws or removes it: for a commit. A running sandbox must be frozen already. */
   whileStill<T>(handle: SandboxHandle, work: (facts: { volume: string; uidBase: number }) => Promise<T>): Promise<T> {
     return this.inTurn(handle.sandboxId, async () => {
       const record = this.find(handle);
@@ -78,7 +78,7 @@ export const notFound = (handle: SandboxHandle) =>
   });
 
 function damaged({ paths }: LocalParts, { sandboxId }: SandboxHandle): AppError {
-  const message = `What is known of sandbox ${sandboxId} on this machine is damaged: ${paths.state(sandboxId)} and its copy`;
+  const message = `The record of sandbox ${sandboxId} on this machine is damaged: ${paths.state(sandboxId)} and its copy`;
   return new AppError("data_loss", message, { reason: "state_damaged" });
 }
 

@@ -9,7 +9,7 @@ const V2 = `anon ${50 * MIB}\nfile ${30 * MIB}\nshmem ${5 * MIB}\nactive_file ${
 slab_unreclaimable ${MIB}\n`;
 const kib = (text: string, name: string) => Number(new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(text)?.[1]) * 1024;
 
-test("a cgroup's account reads as the memory of a machine of that size, the same as the metrics have it", () => {
+test("a cgroup's account is shown as the memory of a machine of that size, with the figures of the metrics", () => {
   for (const [stat, isV1, reclaimable] of [
     [V1, true, 25],
     [V2, false, 27],
@@ -26,7 +26,7 @@ test("a cgroup's account reads as the memory of a machine of that size, the same
   }
 });
 
-test("every text of a sandbox has the same length, whatever the account says, and numbers stay within the limit", () => {
+test("every text of a sandbox has the same length, whatever the account is, and numbers stay within the limit", () => {
   for (const limitBytes of [64 * MIB, 2 ** 40]) {
     const lengths = [0, 1, limitBytes, 2 * limitBytes].map(
       (usageBytes) => meminfoText({ limitBytes, usageBytes, stat: `${V1}dirt\n`, isV1: true }).length,
@@ -37,7 +37,7 @@ test("every text of a sandbox has the same length, whatever the account says, an
   expect([kib(over, "MemFree"), kib(over, "MemAvailable")]).toEqual([0, 0]);
 });
 
-test("a sandbox counts as many processors as it may use, none of a machine's that it may use whole", () => {
+test("a sandbox sees as many processors as it may use, and the machine's own files when it may use all", () => {
   const block = (number: number) => `processor\t: ${number}\nmodel name\t: X\n\n`;
   const machine = { info: `${block(0)}${block(1)}${block(2)}Hardware\t: board\n`, count: 3 };
   expect(processorFiles(0.5, machine)).toEqual({ info: block(0), online: "0\n", isAll: false });

@@ -10,16 +10,16 @@ import { type MemoryAccount, meminfoText } from "./meminfo.ts";
 import { machineProcessors, type Processors, processorFiles } from "./processors.ts";
 import { ReadGate } from "./read-gate.ts";
 
-/** So long figures are good: a sandbox that reads them all the time costs the server one look in that time. */
+/** How long figures count as fresh: a sandbox that reads them all the time makes the server read its account once in this time. */
 const FRESH_MS = 100;
-/** And all sandboxes together so many looks in that time. Those beyond wait for their turn with the figures that they have. */
-const LOOKS = 20;
+/** Most accounts that the server reads in that time, for all sandboxes together. The others keep their figures until it is their turn. */
+const MOST_READS = 20;
 const GONE = ["ENOENT", "ENODEV", "ESRCH"] as const;
 
 export interface FigureParts {
   /** Directory of a sandbox's own facts. */
   readonly factsOf: (id: SandboxId) => string;
-  /** What the kernel says of its memory now. */
+  /** The kernel's account of the sandbox's memory now. */
   readonly accountOf: (id: SandboxId) => Omit<MemoryAccount, "limitBytes">;
   readonly clock: Clock;
 }
@@ -28,13 +28,14 @@ interface Shown {
   readonly path: string;
   readonly inode: number;
   readonly memoryBytes: number;
-  /** Then its readers pass. */
+  /** While true, its readers do not wait. */
   isFresh: boolean;
 }
 
 /**
- * What `free`, `top` and programs that count processors read in a sandbox: files of its own over the kernel's. The one of its memory is written anew when a
- * process of the sandbox is about to read it, while that process waits (`ReadGate`); a sandbox without a server reads what it read last.
+ * What `free`, `top` and programs that count processors read in a sandbox: files of its own, mounted over the kernel's. The file of its memory is
+ * written when a process of the sandbox is about to read it, while that process waits (`ReadGate`). While no server runs, sandboxes read the last
+ * text.
  */
 export class Figures {
   private readonly parts: FigureParts;
@@ -43,7 +44,7 @@ export class Figures {
   private readonly processors: Processors;
   private readonly byInode = new Map<number, Shown>();
   private readonly byId = new Map<SandboxId, Shown>();
-  /** Those whose figures are fresh, the oldest first. */
+  /** Sandboxes whose figures are fresh, the oldest first. */
   private fresh: { readonly shown: Shown; readonly since: number }[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
   private first: { readonly limitBytes: number; readonly text: string } | undefined;
@@ -58,13 +59,16 @@ export class Figures {
       .catch((error) => logger.warn({ err: error }, "figures in sandboxes are no longer kept up to date"));
   }
 
-  /** Undefined where the kernel asks nobody before a file is read: sandboxes then see the machine's figures. */
+  /** Undefined where the kernel cannot notify before a file is read: sandboxes then see the machine's figures. */
   static open(parts: FigureParts, logger: Pick<Logger, "warn">): Figures | undefined {
     const gate = ReadGate.open();
     return gate && new Figures(parts, logger, gate, machineProcessors());
   }
 
-  /** Makes the files of a sandbox, `wanted` ones whatever they show, and says which it should see. Repeatable. */
+  /**
+   * Makes the files of a sandbox, and returns which of them it should see. Files of processors are left out when they show the whole machine, but not
+   * when `wanted` has them: the sandbox has mounts for those. Repeatable.
+   */
   make(id: SandboxId, { memoryBytes, cpuCount }: ResourceLimits, wanted: readonly Figure[] = []): Figure[] {
     const directory = this.parts.factsOf(id);
     const path = join(directory, "meminfo");
@@ -76,14 +80,14 @@ export class Figures {
     return ["meminfo", "cpuinfo", "online"];
   }
 
-  /** Nobody reads it before it is written anew; most sandboxes have the same limit. */
+  /** A text of the right length, which is written anew before it is first read. Kept, because most sandboxes have the same limit. */
   private firstText(limitBytes: number): string {
     if (this.first?.limitBytes !== limitBytes)
       this.first = { limitBytes, text: meminfoText({ limitBytes, usageBytes: 0, stat: "", isV1: false }) };
     return this.first.text;
   }
 
-  /** Knows the sandboxes of an earlier process again. One that has no such file sees the machine's. */
+  /** Registers the sandboxes of an earlier process. A sandbox without such a file sees the machine's. */
   adopt(records: readonly LocalSandboxRecord[]): void {
     for (const { sandboxId, resources } of records) {
       try {
@@ -103,7 +107,7 @@ export class Figures {
     this.byId.set(shown.id, shown);
   }
 
-  /** Repeatable. */
+  /** Stops keeping the sandbox's file up to date. Repeatable. */
   forget(id: SandboxId): void {
     const shown = this.byId.get(id);
     if (!shown) return;
@@ -123,24 +127,25 @@ export class Figures {
       if (!hasErrno(error, ...GONE)) this.logger.warn({ sandboxId: shown.id, err: error }, "figures of this sandbox are not up to date");
     }
     this.fresh.push({ shown, since: this.parts.clock.monotonic() });
-    this.timer ??= setInterval(() => this.askAgain(), FRESH_MS).unref();
+    this.timer ??= setInterval(() => this.expire(), FRESH_MS).unref();
   }
 
   private refresh({ id, path, memoryBytes }: Shown): void {
     const account = this.parts.accountOf(id);
     const file = openSync(path, "r+");
     try {
-      // As long as the text before it, so nobody reads a half of each.
+      // As long as the text before, so that no reader gets parts of both.
       writeSync(file, meminfoText({ limitBytes: memoryBytes, ...account }), 0);
     } finally {
       closeSync(file);
     }
   }
 
-  private askAgain(): void {
+  /** Readers of figures that are no longer fresh wait again for new ones. */
+  private expire(): void {
     const before = this.parts.clock.monotonic() - FRESH_MS;
     const due = this.fresh.findIndex(({ since }) => since > before);
-    const old = this.fresh.splice(0, Math.min(LOOKS, due < 0 ? this.fresh.length : due));
+    const old = this.fresh.splice(0, Math.min(MOST_READS, due < 0 ? this.fresh.length : due));
     for (const { shown } of old) {
       if (this.byId.get(shown.id) !== shown) continue;
       shown.isFresh = false;
@@ -162,9 +167,9 @@ export class Figures {
   }
 }
 
-/** Writes a file that the sandbox's users may read, whatever the umask is; gives its inode number. */
+/** Writes a file that the sandbox's users may read, whatever the umask is; returns its inode number. */
 function writeFact(path: string, text: string): number {
-  // Not truncated first: ext4 takes that for a replacement, and flushes the file at its close.
+  // Not truncated first: ext4 flushes a truncated file when it is closed.
   const file = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o644);
   try {
     const { ino, mode, size } = fstatSync(file);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { GUEST_DIRECTORY, ROOT_MOUNT } from "../rootfs/mounts.ts";
 
-/** Files of the kernel that a sandbox sees its own version of, and the names of these among its host facts. */
+/** Files of the kernel of which a sandbox sees its own version, by the version's name in the directory of host facts. */
 const FIGURES = {
   meminfo: "/proc/meminfo",
   cpuinfo: "/proc/cpuinfo",
@@ -9,7 +9,10 @@ const FIGURES = {
 } as const;
 export type Figure = keyof typeof FIGURES;
 
-/** Mounts of the runtime's configuration. Their source is where the host facts are while the runtime works: the sandbox's root may not walk to the data directory. */
+/**
+ * Mounts for the runtime's configuration. Their sources are below the root file system that the runtime takes over, because the sandbox's root
+ * cannot reach the data directory.
+ */
 export const figureMounts = (shown: readonly Figure[]) =>
   shown.map((name) => ({
     destination: FIGURES[name],
@@ -18,5 +21,5 @@ export const figureMounts = (shown: readonly Figure[]) =>
     options: ["bind", "ro", "nosuid", "nodev", "noexec"],
   }));
 
-/** The name of what is mounted at `target`, if it is one of these. */
+/** The name of the file that is mounted at `target`; undefined for any other target. */
 export const figureAt = (target: string): Figure | undefined => (Object.keys(FIGURES) as Figure[]).find((name) => FIGURES[name] === target);

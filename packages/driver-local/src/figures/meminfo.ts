@@ -1,6 +1,6 @@
 import { memoryOf } from "../cgroup/stats.ts";
 
-/** What a cgroup says of its memory: its limit, its usage, and its `memory.stat`, of v1 or v2. */
+/** A cgroup's account of its memory: its limit, its usage, and its `memory.stat`, of v1 or v2. */
 export interface MemoryAccount {
   readonly limitBytes: number;
   readonly usageBytes: number;
@@ -14,8 +14,8 @@ const NAME_WIDTH = 16;
 const NUMBER_WIDTH = 8;
 
 /**
- * The account as /proc/meminfo would show it on a machine of that size: the lines that programs read, each of a width that never changes for
- * one sandbox, so that a new text takes the place of the old one in a single write. `MemTotal - MemAvailable` is what the metrics call used.
+ * The account as /proc/meminfo would show it on a machine of that size: the lines that programs read. The width of a line never changes for one
+ * sandbox, so that a single write replaces the text. `MemTotal - MemAvailable` is what the metrics call used.
  */
 export function meminfoText({ limitBytes, usageBytes, stat, isV1 }: MemoryAccount): string {
   const fields = new Map(stat.split("\n").map((line) => line.split(" ", 2) as [string, string]));

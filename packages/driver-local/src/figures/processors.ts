@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
-/** What the machine says about its processors. */
+/** The machine's processors. */
 export interface Processors {
-  /** /proc/cpuinfo: a block for each, with an empty line behind it. */
+  /** Text of /proc/cpuinfo: a block for each processor, followed by an empty line. */
   readonly info: string;
   readonly count: number;
 }
@@ -12,10 +12,10 @@ export function machineProcessors(): Processors {
   return { info, count: blocksOf(info).length };
 }
 
-/** aarch64's kernel writes one block more, of the whole machine, on some boards; it has no line `processor`. */
+/** On some boards aarch64's kernel writes one block more, for the whole machine, which has no line `processor`. */
 const blocksOf = (info: string) => info.split(/\n\n/).filter((block) => /^processor\s*:/m.test(block));
 
-/** What the files say by which programs count processors. */
+/** Texts of the files by which programs count processors. */
 export interface ProcessorFiles {
   readonly info: string;
   readonly online: string;
@@ -24,8 +24,8 @@ export interface ProcessorFiles {
 }
 
 /**
- * The files that programs count processors by, for a sandbox that may use `cpuCount` of them at once. The kernel runs it on any of the
- * machine's, so `sched_getaffinity` (`nproc`) still names all.
+ * The files by which programs count processors, for a sandbox that may use `cpuCount` of them at once. The kernel runs the sandbox on any processor
+ * of the machine, so `sched_getaffinity` (`nproc`) still names all.
  */
 export function processorFiles(cpuCount: number, { info, count }: Processors): ProcessorFiles {
   const shown = Math.min(Math.max(1, Math.ceil(cpuCount)), Math.max(1, count));

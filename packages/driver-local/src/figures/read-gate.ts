@@ -2,14 +2,14 @@ import { close as closeFile, closeSync, fstatSync } from "node:fs";
 import { AT_FDCWD, syscall, trySyscall } from "../sys/libc.ts";
 
 /*
- * fanotify(7) with permission events: the kernel lets a reader of a marked file wait until we have answered. When this process ends, or closes the
- * group, everybody goes on without us, so no reader can be left waiting.
+ * fanotify(7) with permission events: a reader of a marked file waits in the kernel until this process has answered. When this process ends, or
+ * closes the group, all readers go on, so none is left waiting.
  */
 
 const FAN_CLOEXEC = 0x1;
 const FAN_NONBLOCK = 0x2;
 const FAN_CLASS_CONTENT = 0x4;
-/** Sandboxes may be many; only root may ask for it. */
+/** There may be many sandboxes, each with a mark; only root may set this flag. */
 const FAN_UNLIMITED_MARKS = 0x20;
 const FAN_MARK = { ADD: 0x1, REMOVE: 0x2, DONT_FOLLOW: 0x4, IGNORED_MASK: 0x20, IGNORED_SURVIVES_WRITES: 0x40 } as const;
 const FAN_ACCESS_PERM = 0x20000;
@@ -18,7 +18,7 @@ const FAN_ALLOW = 1;
 const EVENT = { length: 0, fd: 16 } as const;
 const RESPONSE_BYTES = 8;
 
-/** Asks before each read of a file. */
+/** Holds each read of a marked file until the server has written the file. */
 export class ReadGate {
   private readonly fd: number;
   private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -26,24 +26,24 @@ export class ReadGate {
 
   private constructor(fd: number) {
     this.fd = fd;
-    // The runtime waits for it in its own epoll set: neither polling nor a thread that sits in read(2).
+    // Bun waits for it in its epoll set: without polling, and without a thread that blocks in read(2).
     this.reader = Bun.file(fd).stream().getReader();
   }
 
-  /** Undefined where the kernel has no such events, or lets nobody in our place have them. */
+  /** Undefined where the kernel has no such events, or refuses them to this process. */
   static open(): ReadGate | undefined {
     const fd = trySyscall("fanotify_init", FAN_CLOEXEC | FAN_NONBLOCK | FAN_CLASS_CONTENT | FAN_UNLIMITED_MARKS, 0);
     return fd < 0 ? undefined : new ReadGate(fd);
   }
 
-  /** Readers of this file wait from now on. */
+  /** From now on readers of this file wait. */
   mark(path: string): void {
     syscall("fanotify_mark", [this.fd, FAN_MARK.ADD | FAN_MARK.DONT_FOLLOW, FAN_ACCESS_PERM, AT_FDCWD, path], path);
   }
 
   /**
-   * Readers of a marked file wait, or pass for now. The mark stays: a file that is opened while nothing is marked on its file system stays
-   * without questions for as long as it is open (since Linux 6.14).
+   * Readers of a marked file wait, or pass for now. The mark stays in both cases: since Linux 6.14, a file that is opened while no file of its file
+   * system is marked has no events as long as it is open.
    */
   setPassing(path: string, passing: boolean): void {
     const verb = passing ? FAN_MARK.ADD : FAN_MARK.REMOVE;
@@ -51,7 +51,7 @@ export class ReadGate {
     syscall("fanotify_mark", [this.fd, flags, FAN_ACCESS_PERM, AT_FDCWD, path], path);
   }
 
-  /** No mark, or no file there, is fine. */
+  /** Readers of this file no longer wait. Does nothing when there is no mark or no file. */
   unmark(path: string): void {
     trySyscall("fanotify_mark", this.fd, FAN_MARK.REMOVE | FAN_MARK.DONT_FOLLOW, FAN_ACCESS_PERM, AT_FDCWD, path);
   }
@@ -82,7 +82,7 @@ export class ReadGate {
     const response = Buffer.alloc(RESPONSE_BYTES);
     response.writeInt32LE(file, 0);
     response.writeUInt32LE(FAN_ALLOW, 4);
-    // Fails when the reader was killed while it waited: nobody is left to be let through.
+    // Fails when the reader was killed while it waited, which needs no answer then.
     trySyscall("write", this.fd, response, RESPONSE_BYTES);
   }
 
@@ -90,7 +90,7 @@ export class ReadGate {
     if (this.isClosed) return;
     this.isClosed = true;
     this.reader.cancel().catch(() => {});
-    // The kernel waits for a grace period here, so it is not done on this thread.
+    // The kernel waits for a grace period here, so the call is made in another thread.
     closeFile(this.fd, () => {});
   }
 }

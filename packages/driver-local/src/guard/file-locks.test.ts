@@ -11,14 +11,14 @@ const namespaceOf = (pid: number) => (pid >= 900 ? "machine" : pid === 13 ? unde
 const machine = (slabs: string, list = LIST) => ({ namespaceOf, read: (path: string) => (path === "/proc/slabinfo" ? slabs : list) });
 const MANY = "slabinfo - version: 2.1\nfile_lock_ctx  1 1\nfile_lock_cache   400071 400071    192   21    1\n";
 
-test("the sandbox that holds most locks is found, whichever of its processes hold them", () => {
+test("the sandbox that holds most locks is found, whichever of its processes has them", () => {
   expect(mostLocking([10, 20], machine(MANY))).toBe(10);
   expect(mostLocking([20], machine(MANY))).toBe(20);
-  // A kernel that does not count them by themselves.
+  // A kernel without a counter of its own for locks.
   expect(mostLocking([10, 20], machine("dentry 1 1 192\n"))).toBe(10);
 });
 
-test("nobody is, while there are few on the machine, or when a sandbox has few of them", () => {
+test("no sandbox is found while there are few locks on the machine, or when each sandbox has few of them", () => {
   expect(mostLocking([10, 20], machine("file_lock_cache   5000 5000    192   21    1\n"))).toBeUndefined();
   expect(mostLocking([10, 20], machine(MANY, lines(901, 5000) + lines(11, 20)))).toBeUndefined();
   expect(mostLocking([], machine(MANY))).toBeUndefined();

@@ -3,25 +3,28 @@ import { hasErrno } from "../sys/libc.ts";
 import { type ReadUpTo, readUpTo } from "./read-up-to.ts";
 
 /**
- * Locks on ranges of files (fcntl, F_SETLK): any user may have any number of them, 192 bytes each, and no cgroup holds them on any kernel. One
+ * Locks on ranges of files (fcntl, F_SETLK): any user may have any number of them, 192 bytes each, and no kernel charges them to a cgroup. One
  * process takes 200,000 of them in a second.
  */
 
-/** Below this many locks on the whole machine (32 MiB) no sandbox is asked for its own. */
+/** With fewer locks on the whole machine than this (32 MiB), the locks of sandboxes are not counted. */
 const MANY = 175_000;
-/** Of the kernel's list so much is read: some 5,000 locks, the newest of a processor first. The rest would take as long as there are locks. */
+/** How much of the kernel's list is read: some 5,000 locks, the newest of a processor first. To read all takes longer the more locks there are. */
 const LIST_BYTES = 256 << 10;
-/** With fewer among these a process is no part of the matter. */
+/** A sandbox with fewer of these locks is not the cause. */
 const LEAST_SEEN = 256;
 const SLAB_BYTES = 1 << 20;
 
 export interface LockReaders {
   readonly read?: ReadUpTo;
-  /** What names the pid namespace of a process; undefined when it has ended. */
+  /** The name of a process's pid namespace; undefined when the process has ended. */
   readonly namespaceOf?: (pid: number) => string | undefined;
 }
 
-/** The one of `pids`, first processes of sandboxes, whose sandbox holds most locks, when there are more on the machine than it should have. */
+/**
+ * Of `pids`, the first processes of sandboxes, the one whose sandbox holds most locks. Undefined while there are not too many locks on the machine,
+ * and when no sandbox holds many.
+ */
 export function mostLocking(
   pids: readonly number[],
   { read = readUpTo, namespaceOf = pidNamespaceOf }: LockReaders = {},
@@ -37,13 +40,13 @@ export function mostLocking(
   return most && most.count >= LEAST_SEEN ? most.pid : undefined;
 }
 
-/** A kernel that keeps them together with other things of their size has no line for them: then nobody knows, and the list must tell. */
+/** A kernel that merges the cache of locks with another one of that size has no line for them: then the list of locks must be read. */
 function areMany(slabs: string): boolean {
   const objects = /^file_lock_cache\s+(\d+)/m.exec(slabs)?.[1];
   return objects === undefined || Number(objects) >= MANY;
 }
 
-/** Locks by process: `1: POSIX  ADVISORY  WRITE 4711 00:2f:257 0 0`, and with an arrow after the number for one that waits. */
+/** Locks by process: `1: POSIX  ADVISORY  WRITE 4711 00:2f:257 0 0`, a lock that a process waits for has an arrow after its number. */
 function holders(list: string): Map<number, number> {
   const counts = new Map<number, number>();
   for (const line of list.split("\n")) {

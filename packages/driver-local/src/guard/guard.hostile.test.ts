@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => machine?.dispose(), 60_000);
 
-/** Netlink sockets full of answers that nobody reads: some 200 KiB each. */
+/** Netlink sockets full of answers that are not read: some 200 KiB each. */
 const TAKE = (sockets: number) => `
 import socket, struct, time, resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
@@ -35,7 +35,7 @@ for _ in range(${sockets}):
 print("holds", flush=True); time.sleep(600)
 `;
 
-/** The same for raw sockets of IPv6: each gets what is sent to ::1. */
+/** The same with raw sockets of IPv6: each receives what is sent to ::1. */
 const TAKE_BY_RAW = (sockets: number) => `
 import socket, time, resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
@@ -44,7 +44,7 @@ for _ in range(8): held[0].sendto(bytes(60000), ("::1", 0))
 print("holds", flush=True); time.sleep(600)
 `;
 
-/** Sockets that hold nothing, in a table that takes the kernel seconds to write down. */
+/** Empty sockets, in a table that takes the kernel seconds to print. */
 const MANY = `
 import socket, time, resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
@@ -76,7 +76,7 @@ for file in held:
 open("/tmp/done", "w").close(); time.sleep(600)
 `;
 
-test("a sandbox whose locks on files take memory that no account holds is ended, its neighbour is not", async () => {
+test("a sandbox whose locks on files take memory that no cgroup counts is ended, its neighbour is not", async () => {
   const greedy = await attack(0, LOCK);
   const modest = await attack(20);
   const address = await machine.driver.address(greedy.handle);
@@ -93,7 +93,7 @@ test("a sandbox whose locks on files take memory that no account holds is ended,
   await machine.destroyAll();
 });
 
-test("raw sockets of IPv6 count too, and too many sockets to look at; a sandbox that can't be looked at saves no other", async () => {
+test("raw sockets of IPv6 count, and so do more sockets than can be read; a sandbox that cannot be ended does not protect the others", async () => {
   const byRaw = await attack(200, TAKE_BY_RAW(200));
   const many = await attack(0, MANY);
   await eventually("the sockets are there", () => {
@@ -114,7 +114,7 @@ test("raw sockets of IPv6 count too, and too many sockets to look at; a sandbox 
   await machine.destroyAll();
 });
 
-test("a sandbox whose sockets take memory that no account holds is ended, one with a few is not", async () => {
+test("a sandbox whose sockets take memory that no cgroup counts is ended, one with a few is not", async () => {
   const greedy = await attack(200);
   const modest = await attack(20);
   await eventually("the sockets are full", () => uncountedBytes(greedy.pid) > 34 * MIB && uncountedBytes(modest.pid) > 2 * MIB);
@@ -124,7 +124,7 @@ test("a sandbox whose sockets take memory that no account holds is ended, one wi
   const guard = new MemoryGuard({ running: () => [guarded(greedy), guarded(modest)], logger: silentLogger, memory: () => left });
   try {
     guard.look();
-    expect(killed).toEqual([]); // Nothing goes: nobody is looked at.
+    expect(killed).toEqual([]); // Memory does not shrink: no sandbox is checked.
     left.availableBytes -= 300 * MIB;
     guard.look();
     expect(killed).toEqual([greedy.handle.sandboxId]);
@@ -139,7 +139,7 @@ test("a sandbox whose sockets take memory that no account holds is ended, one wi
   await machine.destroyAll();
 });
 
-test("the driver finds its sandboxes by their state files, and ends one as a kill does", async () => {
+test("the driver finds its running sandboxes by their state files, and ends one as a kill does", async () => {
   const handle = await machine.boot();
   const { instance } = JSON.parse(readFileSync(join(machine.dataDir, "instance.json"), "utf8")) as { instance: string };
   const parts = {

@@ -4,35 +4,36 @@ import { mostLocking } from "./file-locks.ts";
 import { areManyOrphans, mostOrphaned } from "./orphans.ts";
 import { memoryNow, uncountedBytes } from "./socket-memory.ts";
 
-/** A sandbox that runs, as the guard sees it. */
+/** What the guard needs of a running sandbox. */
 export interface Guarded {
   readonly id: SandboxId;
   readonly pid: number;
   readonly memoryBytes: number;
-  /** Ends every process of it. */
+  /** Ends all its processes. */
   kill(): void;
 }
 
 export interface GuardParts {
   readonly running: () => readonly Guarded[];
   readonly logger: Pick<Logger, "error">;
-  /** Memory of the machine; another one in tests. */
+  /** The machine's memory; tests replace it. */
   readonly memory?: typeof memoryNow;
-  /** Gives back what nobody needs, before anybody is judged. */
+  /** Called first at each check; frees memory that is not needed, so that no sandbox is ended for it. */
   readonly beforeLook?: () => void;
 }
 
 const LOOK_MS = 500;
-/** Of a sandbox's memory limit, what may wait in sockets that no account holds; and what every sandbox may. */
+/** How much of its memory limit a sandbox may hold in sockets that no cgroup counts, and how much every sandbox may. */
 const SHARE = 1 / 8;
 const LEAST_BYTES = 32 << 20;
-/** It looks into the sandboxes when so much of the machine's memory went since its last look, or when this share alone is left. */
+/** Sandboxes are checked when the machine's free memory shrank by this much since the last look, or when less than this share is left. */
 const DROP_BYTES = 256 << 20;
 const LOW = 1 / 8;
 
 /**
- * Ends a sandbox that takes the machine's memory through sockets or locks on files. The kernel gives no bound for these (`uncountedBytes`, `mostLocking`), so it is done
- * from outside: twice a second the machine's memory is looked at, which is one small file, and only when it goes, the sandboxes' sockets.
+ * Ends a sandbox that takes the machine's memory through sockets or locks on files. The kernel has no limit for these (`uncountedBytes`,
+ * `mostLocking`), so the guard enforces one: twice a second it reads the machine's free memory, which is one small file; only when that shrinks, it
+ * reads the sandboxes' sockets and locks.
  */
 export class MemoryGuard {
   private readonly parts: GuardParts;
@@ -50,34 +51,34 @@ export class MemoryGuard {
     return (this.parts.memory ?? memoryNow)();
   }
 
-  /** One look; the timer's, or a test's. */
+  /** One look; called by the timer, and by tests. */
   look(): void {
     this.contained(() => this.parts.beforeLook?.());
     this.contained(() => this.judgeOrphans());
     const { availableBytes, totalBytes } = this.memory();
-    const isGoing = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;
+    const isShrinking = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;
     this.availableBefore = availableBytes;
-    if (!isGoing) return;
+    if (!isShrinking) return;
     const running = this.parts.running();
     for (const sandbox of running) this.contained(() => this.judge(sandbox), sandbox.id);
     this.contained(() => this.judgeLocks(running));
   }
 
-  /** One a look. What the kernel counts is one small file; nobody's connections are looked at before there are very many. */
+  /** Ends one sandbox at most. The kernel's counter is one small file; connections of sandboxes are read only when it is high. */
   private judgeOrphans(): void {
     if (!areManyOrphans()) return;
     const running = this.parts.running();
     this.end(
       running,
       mostOrphaned(running.map(({ pid }) => pid)),
-      "connections that it closed took a table that all of the machine shares",
+      "connections that it closed filled a table that the whole machine shares",
     );
   }
 
-  /** One a look: with it most of the locks have gone, or the next look finds the next. */
+  /** Ends one sandbox at most: most of the locks end with it, or the next look finds the next sandbox. */
   private judgeLocks(running: readonly Guarded[]): void {
     const pid = mostLocking(running.map((sandbox) => sandbox.pid));
-    this.end(running, pid, "its locks on files took memory that no account holds");
+    this.end(running, pid, "its locks on files took memory that no cgroup counts");
   }
 
   private end(running: readonly Guarded[], pid: number | undefined, why: string): void {
@@ -87,12 +88,12 @@ export class MemoryGuard {
     found.kill();
   }
 
-  /** What fails with one sandbox must not save the others. */
+  /** A failure with one sandbox must not keep the others from being checked. */
   private contained(work: () => void, sandboxId?: SandboxId): void {
     try {
       work();
     } catch (error) {
-      this.parts.logger.error({ sandboxId, err: error }, "could not look at the memory that sockets take");
+      this.parts.logger.error({ sandboxId, err: error }, "could not check the memory that sockets and file locks take");
     }
   }
 
@@ -100,8 +101,8 @@ export class MemoryGuard {
     const allowedBytes = Math.max(LEAST_BYTES, Math.floor(memoryBytes * SHARE));
     const takenBytes = uncountedBytes(pid);
     if (takenBytes <= allowedBytes) return;
-    const taken = Number.isFinite(takenBytes) ? { takenBytes } : { sockets: "too many to be looked at" };
-    this.parts.logger.error({ sandboxId: id, ...taken, allowedBytes }, "ended a sandbox: its sockets took memory that no account holds");
+    const taken = Number.isFinite(takenBytes) ? { takenBytes } : { sockets: "too many to read" };
+    this.parts.logger.error({ sandboxId: id, ...taken, allowedBytes }, "ended a sandbox: its sockets took memory that no cgroup counts");
     kill();
   }
 

@@ -9,7 +9,7 @@ function machine(orphans: number) {
   const files: Readonly<Record<string, string>> = {
     "/proc/net/sockstat": `sockets: used 9\nTCP: inuse 3 orphan ${orphans} tw 0 alloc 9 mem 1\nUDP: inuse 0 mem 0\n`,
     "/proc/sys/net/ipv4/tcp_max_orphans": "1000\n",
-    // Held by programs, and those that wait without anything to send.
+    // Connections that a program holds, and closed ones with nothing to send.
     "/proc/10/net/tcp": HEAD + row("04", 77).repeat(3_000) + row("06", 0).repeat(3_000),
     "/proc/20/net/tcp": HEAD + row("04", 0).repeat(600),
     "/proc/30/net/tcp": HEAD + row("09", 0).repeat(300),
@@ -22,13 +22,13 @@ function machine(orphans: number) {
   };
 }
 
-test("who holds most connections that nobody holds any more is named once half of what the machine may have is there", () => {
+test("the sandbox with most orphaned connections is found once there are half as many as the machine may have", () => {
   expect([499, 500].map((orphans) => areManyOrphans(machine(orphans)))).toEqual([false, true]);
   expect(mostOrphaned([10, 20, 30], machine(500))).toBe(30);
   expect(mostOrphaned([10, 20], machine(500))).toBe(20);
 });
 
-test("nobody is named where the machine's own programs made them, nor for those that have ended", () => {
+test("no sandbox is found when other programs of the machine made the connections, or when the process has ended", () => {
   expect(mostOrphaned([10, 40], machine(1_000))).toBeUndefined();
   expect(mostOrphaned([], machine(1_000))).toBeUndefined();
 });

@@ -23,7 +23,7 @@ test("what waits in netlink, packet and raw sockets is added up from the kernel'
   expect(uncountedBytes(7, (path) => FILES[path] ?? "")).toBe(212_992 + 1000 + 768 + 16 + 200_000);
 });
 
-test("more sockets than can be looked at without holding the server up count as too many, whatever waits in them", () => {
+test("more sockets than the server can read without delay count as too many, whatever they hold", () => {
   const many = FILES["/proc/7/net/raw"] + "   1: 00000000:0001 00000000:0000 07 00000000:00000000\n".repeat(10_000);
   for (const name of ["netlink", "packet", "raw", "raw6"]) {
     expect(uncountedBytes(7, (path) => (path.endsWith(`/${name}`) ? many : (FILES[path] ?? "")))).toBe(Number.POSITIVE_INFINITY);

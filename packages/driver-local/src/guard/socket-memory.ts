@@ -2,15 +2,15 @@ import { hasErrno } from "../sys/libc.ts";
 import { readUpTo } from "./read-up-to.ts";
 
 /**
- * Memory that waits in sockets and that no cgroup holds, on any kernel: what netlink, packet and raw sockets have received. Each takes the
- * default buffer at most, but the kernel bounds their number only by open files, and an empty one costs a seventieth of a full one.
+ * Memory in sockets that no kernel charges to a cgroup: what netlink, packet and raw sockets have received. Each holds the default buffer size at
+ * most, but the kernel limits their number only by open files; an empty socket takes a seventieth of a full one.
  */
 
 type Read = (path: string) => string;
 
 /**
- * Longer tables (some 2,000 sockets) are not read to their end: it takes the kernel, and with it the server, a time that grows with the square of
- * the sockets; 5 s for 45,000.
+ * Longer tables (more than some 2,000 sockets) are not read to the end: the read blocks the server for a time that grows with the square of the
+ * number of sockets; 5 s for 45,000.
  */
 const MOST_CHARACTERS = 256 << 10;
 
@@ -34,7 +34,7 @@ function sum(table: string, column: (heads: readonly string[]) => number, value:
 const TABLES = ["netlink", "packet", "raw", "raw6"] as const;
 type Table = (typeof TABLES)[number];
 
-/** Bytes that wait in such sockets of the network namespace of process `pid`. Infinite when there are more sockets than can be looked at. */
+/** Bytes in such sockets in the network namespace of process `pid`. Infinite when there are too many sockets to read. 0 when it has ended. */
 export function uncountedBytes(pid: number, read: Read = readProc): number {
   const tables = Object.fromEntries(TABLES.map((name) => [name, read(`/proc/${pid}/net/${name}`)])) as Record<Table, string>;
   if (Object.values(tables).some((text) => text.length > MOST_CHARACTERS)) return Number.POSITIVE_INFINITY;
@@ -49,7 +49,7 @@ export function uncountedBytes(pid: number, read: Read = readProc): number {
   );
 }
 
-/** The first number of a line of /proc/meminfo, in bytes. */
+/** Total and available memory of the machine, from /proc/meminfo. */
 export function memoryNow(read: Read = readProc): { readonly availableBytes: number; readonly totalBytes: number } {
   const text = read("/proc/meminfo");
   const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1] ?? 0) * 1024;

@@ -14,7 +14,7 @@ export const cgroupMode: Check = {
   },
 };
 
-/** Which cgroups are used for what, and why. */
+/** One sentence: which cgroups are used for what, and why. */
 export function describeHierarchies({ v1, unified }: Hierarchies): string {
   const limited = Object.keys(v1).join(", ");
   if (limited === "") return `v2 at ${unified}, for everything: it holds every controller that is needed`;
@@ -33,7 +33,7 @@ export const controllers: Check = {
   },
 };
 
-/** Only a hint: the option holds for the whole machine and can't be taken back before a reboot, so nobody turns it on unasked. */
+/** Only a hint: the option applies to the whole machine and cannot be undone before a reboot, so set-up turns it on only when asked. */
 export const quickCgroups: Check = {
   name: "quick cgroups",
   look() {
@@ -51,9 +51,9 @@ export const diskBandwidth: Check = {
   look() {
     const { unified, v1 } = findHierarchies(() => true);
     if (v1.blkio && existsSync(join(v1.blkio, "blkio.throttle.read_bps_device")))
-      return ok("reads and direct writes can be held to BOXYARD_DISK_BANDWIDTH (cgroup v1); cached writes cannot");
+      return ok("reads and direct writes can be limited by BOXYARD_DISK_BANDWIDTH (cgroup v1); cached writes cannot");
     if (readFileSync(join(unified, "cgroup.controllers"), "utf8").trim().split(/\s+/).includes(DISK_CONTROLLER_V2))
-      return ok("reads and writes can be held to BOXYARD_DISK_BANDWIDTH, where the kernel has io.max (CONFIG_BLK_DEV_THROTTLING)");
-    return ok("no bound works here: the kernel has no blkio or io controller, and BOXYARD_DISK_BANDWIDTH no effect");
+      return ok("reads and writes can be limited by BOXYARD_DISK_BANDWIDTH, where the kernel has io.max (CONFIG_BLK_DEV_THROTTLING)");
+    return ok("cannot be limited: the kernel has no blkio or io controller, and BOXYARD_DISK_BANDWIDTH has no effect");
   },
 };

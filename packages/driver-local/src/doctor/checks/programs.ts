@@ -9,7 +9,7 @@ export const runtime: Check = {
   look: ({ runtime: wanted }) => judgeRuntimes(probeRuntimes(wanted), wanted),
 };
 
-/** Which runtime is used, and why that one. */
+/** Which runtime is used, and why. */
 export function judgeRuntimes(tries: readonly RuntimeProbe[], wanted: RuntimeName | undefined): Verdict {
   const chosen = tries.find((found) => found.problem === undefined);
   const problems = tries.flatMap(({ problem }) => problem ?? []).join("; ");
@@ -22,15 +22,15 @@ export function judgeRuntimes(tries: readonly RuntimeProbe[], wanted: RuntimeNam
 
 const DISK_ONLY = "pauses keep a sandbox's disk and not its memory";
 
-/** Writes a real process to disk and brings it back, with the CRIU that set-up found. */
+/** Writes a real process to disk and restores it, with the CRIU that set-up found. */
 export const checkpoint: Check = {
   name: "checkpoint",
   async look({ dataDir }) {
     const facts = readCriuFacts(dataDir);
-    if (!facts) return warn(`nobody has looked for a CRIU yet: ${DISK_ONLY}`, "boxyard setup");
+    if (!facts) return warn(`set-up has not looked for a CRIU yet: ${DISK_ONLY}`, "boxyard setup");
     const { criu } = facts;
     const problem = criu ? await tryCriu(criu) : facts.problem;
-    if (criu && problem === undefined) return ok(`CRIU ${criu.version} at ${criu.file} wrote a process to disk and brought it back`);
+    if (criu && problem === undefined) return ok(`CRIU ${criu.version} at ${criu.file} wrote a process to disk and restored it`);
     const again = `rm -r ${criuDirectory(dataDir)} && boxyard setup`;
     return warn(
       `${problem}; ${DISK_ONLY}`,

@@ -17,7 +17,7 @@ const GIB = 1024 ** 3;
 const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`;
 const SETUP = "boxyard setup";
 
-/** The nearest parent that is there. */
+/** The path itself, or its nearest parent that exists. */
 function existingParent(path: string): string {
   let at = path;
   while (!existsSync(at)) at = at.slice(0, at.lastIndexOf("/")) || "/";
@@ -54,10 +54,13 @@ export const pool: Check = {
   look({ dataDir, instance, reserve = {} }) {
     const { image, root } = poolPaths(dataDir);
     if (!existsSync(image) && isPoolMounted(dataDir)) {
-      const found = `${image} was deleted while it is mounted: sandboxes go on, but all of it is gone once it is unmounted, or the machine starts again`;
-      return warn(found, "When they may end: 'boxyard down --sandboxes', then 'boxyard up -d' makes another pool; rebuild your templates");
+      const found = `${image} was deleted while it is mounted: sandboxes go on, but its content is lost when it is unmounted or the machine restarts`;
+      return warn(
+        found,
+        "When the sandboxes may end: 'boxyard down --sandboxes', then 'boxyard up -d' makes another pool; rebuild your templates",
+      );
     }
-    if (!existsSync(image)) return warn("there is none yet", SETUP);
+    if (!existsSync(image)) return warn("there is no pool yet", SETUP);
     if (!isPoolMounted(dataDir)) return warn(`${image} is not mounted`, `${SETUP}, or start the server: both mount it`);
     if (instance?.poolId !== undefined && instance.poolId !== filesystemId(root)) {
       return fail(
@@ -70,7 +73,7 @@ export const pool: Check = {
       return fail(`${root} takes no writes: the disk below it failed or was full`, fix);
     }
     const { bavail, blocks, bsize } = statfsSync(root);
-    const taken = `${gib(statSync(image).blocks * 512)} taken on disk (${gib(aheadIn(dataDir))} of it ahead)`;
+    const taken = `${gib(statSync(image).blocks * 512)} taken on disk (${gib(aheadIn(dataDir))} of it allocated ahead)`;
     const found = `${gib(bavail * bsize)} of ${gib(blocks * bsize)} free, ${taken}`;
     const mode = quotaMode(root);
     if (mode === undefined) return fail(`${root} has no quotas`, `${SETUP} turns them on`);

@@ -14,7 +14,7 @@ const FILES: Readonly<Record<string, string>> = {
   "sys/net/ipv4/tcp_mem": "100\t200\t300\n",
 };
 
-test("tables are read as the kernel shows them; those it does not have are left out", () => {
+test("tables are read as the kernel shows them; tables that it does not have are left out", () => {
   expect(readTables((path) => FILES[path])).toEqual([
     { name: "open files", used: 660, most: 2_466_170 },
     { name: "process ids", used: 150, most: 1000 },
@@ -29,7 +29,7 @@ test("this machine's tables can be read", () => {
   expect(names).toEqual(expect.arrayContaining(["open files", "process ids", "threads", "terminals", "neighbours", "TCP memory (pages)"]));
 });
 
-test("a table that is nearly full is named first, then settings that set-up raises, else what is left", () => {
+test("a table that is nearly full is named first, then settings that set-up raises, else the fullest tables", () => {
   const half = { name: "a", used: 50, most: 100 };
   const little = { name: "c", used: 1, most: 100 };
   expect(judgeTables([little, { name: "b", used: 90, most: 100 }, half], [])).toMatchObject({
@@ -37,5 +37,8 @@ test("a table that is nearly full is named first, then settings that set-up rais
     found: "nearly full: b 90 of 100 (90 %)",
   });
   expect(judgeTables([little], [{ name: "fs.file-max" }])).toMatchObject({ status: "warn", found: "too low: fs.file-max" });
-  expect(judgeTables([little, half], [])).toEqual({ status: "ok", found: "much is left; fullest: a 50 of 100 (50 %), c 1 of 100 (1 %)" });
+  expect(judgeTables([little, half], [])).toEqual({
+    status: "ok",
+    found: "no table is nearly full; fullest: a 50 of 100 (50 %), c 1 of 100 (1 %)",
+  });
 });

@@ -3,17 +3,17 @@ import { settingsTooLow } from "../../setup/kernel-settings.ts";
 import { hasErrno } from "../../sys/libc.ts";
 import { type Check, ok, warn } from "../types.ts";
 
-/** A table of the kernel's that the whole machine shares, with what stands in it; SECURITY.md says who bounds each. */
+/** A table of the kernel that the whole machine shares: entries in use, and the most that fit. SECURITY.md says what limits each. */
 export interface Table {
   readonly name: string;
   readonly used: number;
   readonly most: number;
 }
 
-/** Above this share somebody will soon be refused: a sandbox, or a program of the machine's. */
+/** Above this share, sandboxes and programs of the machine will soon get no more entries. */
 const FULL = 0.8;
 
-/** The first number of a file of /proc; undefined where this kernel has no such file. */
+/** Reads a file of /proc; undefined where this kernel has no such file. */
 type Read = (path: string) => string | undefined;
 
 const readProc: Read = (path) => {
@@ -54,7 +54,7 @@ export function readTables(read: Read = readProc): Table[] {
 
 const percent = ({ used, most }: Table): string => `${Math.floor((100 * used) / most)} %`;
 
-/** Tells what is left of the fullest. */
+/** Names the tables that are nearly full, then settings that are too low, else the two fullest tables. */
 export function judgeTables(tables: readonly Table[], tooLow: readonly { readonly name: string }[]): ReturnType<Check["look"]> {
   const byShare = tables.toSorted((a, b) => b.used / b.most - a.used / a.most);
   const full = byShare.filter(({ used, most }) => used > FULL * most);
@@ -64,7 +64,7 @@ export function judgeTables(tables: readonly Table[], tooLow: readonly { readonl
     return warn(`nearly full: ${list(full)}`, "End what fills them, or raise their limits (sysctl; SECURITY.md names each)");
   if (tooLow.length > 0)
     return warn(`too low: ${tooLow.map(({ name }) => name).join(", ")}`, "boxyard setup raises them (after every boot)");
-  return ok(`much is left; fullest: ${list(byShare.slice(0, 2))}`);
+  return ok(`no table is nearly full; fullest: ${list(byShare.slice(0, 2))}`);
 }
 
 export const kernelTables: Check = { name: "kernel tables", look: () => judgeTables(readTables(), settingsTooLow()) };
