@@ -19,7 +19,7 @@ export interface CaptureContext {
   readonly room: RoomClaim;
   /** What the dump has found out. */
   found: Found;
-  /** What the volume was charged with in that moment. */
+  /** Bytes that the kernel charged to the volume when it was cloned. */
   usedBytes: number;
   whole?: SnapshotFile;
 }
@@ -34,13 +34,13 @@ const beginSnapshot: Step<CaptureContext> = {
   },
 };
 
-/** What was written before goes to the disk while everything runs: there is less to wait for while nothing does. */
+/** Flushes what was written so far while everything runs, so that less is left to flush while the sandbox stands still. */
 const flushEarly: Step<CaptureContext> = {
   name: "flushEarly",
   run: ({ parts, record }) => flush(parts.storage.volumePath(record.sandboxId)),
 };
 
-/** Memory and disk of one moment in which nothing runs; afterwards everything goes on that went on before. */
+/** Keeps memory and disk of one moment, in which no process of the sandbox runs. After that, all processes go on that ran before. */
 const standStill: Step<CaptureContext> = {
   name: "standStill",
   run: (ctx) => (ctx.options.memory ? keepBoth(ctx) : keepDisk(ctx)),
@@ -55,7 +55,7 @@ async function keepBoth(ctx: CaptureContext): Promise<void> {
     ctx.found = await dumpMemory(parts, record, {
       ...{ images: files.imagesOf(options.id), log, room: ctx.room, freeze: false },
       async whileStill() {
-        // The dump has thawed them; from here on CRIU only lets go.
+        // The dump has thawed these groups; from here on CRIU only detaches from the processes.
         cgroup.setFrozenBelow(frozen, true);
         await keepVolume(ctx);
       },
@@ -83,7 +83,7 @@ async function keepVolume(ctx: CaptureContext): Promise<void> {
   ctx.usedBytes = (await parts.storage.usage(record.sandboxId)).usedBytes + (record.diskBaseBytes ?? 0);
 }
 
-/** The marker, last: from here on the snapshot is whole. */
+/** Writes the marker, after everything else: from here on the snapshot is whole. */
 const completeSnapshot: Step<CaptureContext> = {
   name: "completeSnapshot",
   async run(ctx) {
@@ -103,7 +103,7 @@ const completeSnapshot: Step<CaptureContext> = {
 
 export const captureSteps: readonly Step<CaptureContext>[] = [beginSnapshot, flushEarly, standStill, completeSnapshot];
 
-/** Whole or not at all: when this throws, nothing is left. In either case the sandbox runs on. */
+/** Captures a running sandbox. When this throws, nothing of the snapshot is left. In both cases the sandbox runs on. */
 export async function captureSandbox(
   context: Pick<CaptureContext, "parts" | "files" | "record" | "options">,
   signal: AbortSignal,

@@ -2,12 +2,13 @@ import { upperOf } from "../rootfs/upper.ts";
 import type { LocalSandboxRecord } from "../state/record.ts";
 import { runCommand } from "../sys/run.ts";
 
-/** A sandbox can make files by the million, and nobody can kill it while they are counted. */
+/** A sandbox can have millions of files, and it cannot be killed while they are counted. */
 const LONGEST_MS = 3_000;
 
 /**
- * Bytes that a kept disk holds above its layers. `chargedBytes`: what was written to the volume, and what it began with. Of a copy that has
- * changed what it began with this counts twice what is there once, and more often with each generation: there the files are counted.
+ * Bytes that a kept disk holds above its layers. `chargedBytes` is what was written to the volume plus what the volume began with. For a volume that
+ * began as a copy and changed what it began with, that sum counts changed data twice, and once more with each generation: then the sizes of its files
+ * are added up instead.
  */
 export async function diskUseOf(disk: string, { diskBaseBytes = 0 }: LocalSandboxRecord, chargedBytes: number): Promise<number> {
   if (diskBaseBytes === 0) return chargedBytes;
@@ -16,7 +17,7 @@ export async function diskUseOf(disk: string, { diskBaseBytes = 0 }: LocalSandbo
     const text = await runCommand(["du", "--summarize", "--one-file-system", "--block-size=1", upperOf(disk)], { signal });
     return Math.min(chargedBytes, Number.parseInt(text, 10));
   } catch {
-    // It holds no more than that.
+    // An upper bound of what it holds.
     return chargedBytes;
   }
 }

@@ -10,7 +10,7 @@ import { captureSteps } from "./capture.ts";
 import { createFromDiskSteps, createFromMemorySteps, rollBackToDiskSteps, rollBackToMemorySteps, startFromMemorySteps } from "./steps.ts";
 
 const LAST = ["completeSnapshot", "awaitAgent"];
-/** Each point between two steps once: before each of them, and after the last. */
+/** Each point between two steps once: before each step, and after the last. */
 const pointsOf = (steps: readonly { readonly name: string }[]) =>
   steps.flatMap(({ name }) =>
     (LAST.includes(name) ? (["before", "after"] as const) : (["before"] as const)).map((when) => ({ when, name })),
@@ -139,9 +139,9 @@ describe("snapshots that are cut off", () => {
 
   test.each([
     ["fails at once", "exit 1", "exit 1"],
-    ["lies", "exit 0", "exit 0"],
+    ["reports success and does nothing", "exit 0", "exit 0"],
     ["hangs before it does anything", "exec sleep 1000", "exec sleep 1000"],
-    // A kill in the middle of a dump can cost the source a command (docs/limitations.md); checkpoint/faults.root.test.ts has that.
+    // A kill in the middle of a dump can end a command of the source (docs/limitations.md); checkpoint/faults.root.test.ts tests that.
     ["is killed", ...[0.02, 0.07].map((seconds) => `real "$@" & sleep ${seconds}; kill -9 0`)],
   ])("by a CRIU that %s: a capture fails and the source runs on; a start fails and leaves nothing", async (_how, forCapture, text) => {
     await withCriu(machine, forCapture as string, async () => {
@@ -156,7 +156,7 @@ describe("snapshots that are cut off", () => {
     await isUsable(true);
   });
 
-  test("what a capture stopped goes on after a restart, what stood still before it does not", async () => {
+  test("after a restart, a sandbox that a capture froze is thawed, one that was frozen before is not", async () => {
     for (const wasFrozen of [false, true]) {
       await machine.driver.freeze(source.handle);
       const half = join(machine.dataDir, "pool/snapshots/half");

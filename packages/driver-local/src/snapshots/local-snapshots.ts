@@ -11,17 +11,17 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { captureSandbox } from "./capture.ts";
 import { type SnapshotFile, SnapshotFiles, type SnapshotSource } from "./snapshot-files.ts";
 
-/** The snapshots of the pool. Holds no record of them: each answer comes from the disk. */
+/** The snapshots of the pool. Keeps no record of them in memory: each answer comes from the disk. */
 export class LocalSnapshots implements SnapshotStore {
   private readonly parts: LocalParts;
   private readonly layers: LayerStore;
   private readonly sandboxes: LocalSandboxes;
   private readonly files: SnapshotFiles;
-  /** What makes or removes a snapshot happens one after the other. */
+  /** Captures and removals of one snapshot run one after the other. */
   private readonly queues = new SerialQueues<string>();
-  /** Those that are being made or removed. */
+  /** Ids of snapshots that are being made or removed. */
   private readonly changing = new Set<string>();
-  /** Starts under way from each, which its removal waits for. */
+  /** Starts under way from each snapshot; its removal waits for them. */
   private readonly uses = new Map<string, Set<Promise<unknown>>>();
 
   constructor(parts: LocalParts, layers: LayerStore, sandboxes: LocalSandboxes) {
@@ -70,7 +70,7 @@ export class LocalSnapshots implements SnapshotStore {
     });
   }
 
-  /** Ids of the snapshots that stand on a layer. Synchronous, so that nothing happens between answer and deed. */
+  /** Ids of the snapshots that stand on a layer. Synchronous, so that nothing changes between the answer and what the caller does next. */
   standingOn(digest: string): string[] {
     return this.files
       .list()
@@ -78,7 +78,7 @@ export class LocalSnapshots implements SnapshotStore {
       .map(({ id }) => id);
   }
 
-  /** Runs `work` with what a sandbox of this spec goes on from, which stays whole until it has settled. */
+  /** Runs `work` with the snapshot that the spec names (undefined without one), which is not removed before `work` has settled. */
   async useFor<T>({ from, image }: SandboxSpec, work: (source: SnapshotSource | undefined) => Promise<T>): Promise<T> {
     if (!from) return work(undefined);
     return this.use(from.snapshot, (source) => {
@@ -108,16 +108,16 @@ export class LocalSnapshots implements SnapshotStore {
     }
   }
 
-  /** Removes what is left of those that were never whole, or are no longer. */
+  /** Removes what is left of captures and removals that were cut off. */
   async sweep(): Promise<void> {
-    for (const id of this.files.halves()) if (!this.changing.has(id)) await this.files.remove(id);
+    for (const id of this.files.incomplete()) if (!this.changing.has(id)) await this.files.remove(id);
   }
 
-  /** Undoes captures that an earlier process was killed at: what they have stopped goes on. */
+  /** Undoes captures that an earlier process did not finish: thaws the sandboxes that they froze, and removes what they wrote. */
   async recover(): Promise<void> {
-    for (const id of this.files.halves()) {
+    for (const id of this.files.incomplete()) {
       const attempt = this.files.attemptOf(id);
-      if (attempt && !attempt.wasFrozen) await letGo(cgroupOf(this.parts, attempt.sandboxId));
+      if (attempt && !attempt.wasFrozen) await thaw(cgroupOf(this.parts, attempt.sandboxId));
     }
     await this.sweep();
   }
@@ -134,7 +134,7 @@ export class LocalSnapshots implements SnapshotStore {
   }
 }
 
-async function letGo(cgroup: SandboxCgroup): Promise<void> {
+async function thaw(cgroup: SandboxCgroup): Promise<void> {
   if (existsSync(cgroup.top) && cgroup.isFreezeRequested()) await cgroup.freeze(false);
 }
 

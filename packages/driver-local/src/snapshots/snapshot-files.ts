@@ -6,21 +6,21 @@ import type { GenerationFile } from "../checkpoint/generation.ts";
 import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "../checkpoint/marker.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 
-/** What is known of a snapshot beside its disk and its images; written last, so where it is, the snapshot is whole. */
+/** What is known of a snapshot besides its disk and its images. It is written last: where it exists, the snapshot is whole. */
 export interface SnapshotFile extends SnapshotInfo, Pick<GenerationFile, "guest" | "mounts" | "frozenGroups"> {
   readonly version: 1;
-  /** First id of the range that processes in the images are of. */
+  /** First id of the range of the processes in the images. */
   readonly uidBase: number;
-  /** First id of the range that owners on the disk are of. */
+  /** First id of the range of the owners on the disk. */
   readonly diskUidBase: number;
-  /** What the source called itself, and its address: its files say so. */
+  /** Host name and address of the source, which its files contain. */
   readonly hostname: string | undefined;
   readonly address: string;
   /** Paths on the disk that CRIU gave to files which were deleted while open: for a start with memory only. */
   readonly remapped: readonly string[];
 }
 
-/** What a sandbox goes on from. */
+/** The snapshot that a sandbox starts from. */
 export interface SnapshotSource {
   readonly file: SnapshotFile;
   /** Path of the subvolume. */
@@ -29,10 +29,10 @@ export interface SnapshotSource {
   readonly images: string;
 }
 
-/** What is known of a capture that may be cut off. */
+/** A note about a capture under way, for a server that has to undo it. */
 export interface CaptureAttempt {
   readonly sandboxId: SandboxId;
-  /** Whether the whole sandbox stood still before. */
+  /** Whether the whole sandbox was frozen before. */
   readonly wasFrozen: boolean;
 }
 
@@ -40,11 +40,11 @@ const ATTEMPT = "attempt.json";
 const MARKER = "snapshot.json";
 const ID = /^[a-z0-9-]{1,64}$/;
 
-/** The snapshots of a pool, a directory each (see `KEPT`). While the pool is not mounted what is asked of them throws (see `checkMounted`). */
+/** The snapshots of a pool, a directory each (see `KEPT`). While the pool is not mounted, all calls throw (see `checkMounted`). */
 export class SnapshotFiles {
   private readonly root: string;
 
-  /** `root`: the pool's directory of snapshots, which is there as long as the pool is mounted. */
+  /** `root`: the pool's directory of snapshots, which exists as long as the pool is mounted. */
   constructor(root: string) {
     this.root = root;
   }
@@ -62,7 +62,7 @@ export class SnapshotFiles {
     return join(this.pathOf(id), KEPT.disk);
   }
 
-  /** Undefined when there is none that is whole. */
+  /** The whole snapshot of this id; undefined when there is none. */
   find(id: string): SnapshotFile | undefined {
     if (!ID.test(id)) return undefined;
     checkMounted(this.root);
@@ -79,19 +79,19 @@ export class SnapshotFiles {
     return this.ids().flatMap((id) => this.find(id) ?? []);
   }
 
-  /** Of those that are not whole. */
-  halves(): string[] {
+  /** Ids of those that are not whole. */
+  incomplete(): string[] {
     return this.ids().filter((id) => !existsSync(join(this.pathOf(id), MARKER)));
   }
 
-  /** Before anything stands still. */
+  /** Makes the directory of a new snapshot, with a note of the capture. Called before the sandbox is frozen. */
   begin(id: string, attempt: CaptureAttempt): void {
     checkMounted(this.root);
     makeImages(this.imagesOf(id));
     writeFileSync(join(this.pathOf(id), ATTEMPT), JSON.stringify(attempt), { mode: 0o600 });
   }
 
-  /** Of one that is not whole; undefined where even that was cut off. */
+  /** The note of a snapshot that is not whole; undefined when the capture was cut off before it was written. */
   attemptOf(id: string): CaptureAttempt | undefined {
     try {
       return JSON.parse(readFileSync(join(this.pathOf(id), ATTEMPT), "utf8")) as CaptureAttempt;
@@ -104,13 +104,13 @@ export class SnapshotFiles {
     return writeMarker(this.pathOf(file.id), MARKER, file);
   }
 
-  /** Repeatable. From its begin on the snapshot is not found. */
+  /** Removes a snapshot, whole or not; from the start of the removal it is not found. Repeatable. */
   async remove(id: string): Promise<void> {
     checkMounted(this.root);
     await removeKept(this.pathOf(id), MARKER);
   }
 
-  /** Takes it out of sight, at once and for ever; `remove` does the rest. */
+  /** From now on the snapshot is not found; `remove` does the rest. */
   hide(id: string): void {
     checkMounted(this.root);
     rmSync(join(this.pathOf(id), MARKER), { force: true });

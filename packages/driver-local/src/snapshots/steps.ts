@@ -23,7 +23,7 @@ function sourceOf({ from }: { readonly from?: SnapshotSource | undefined }): Sna
   return from;
 }
 
-/** In place of `rootfs`: a volume that begins with the snapshot's disk, and shares what does not change with it. */
+/** Used instead of `rootfs`: makes a volume that begins as a copy of the snapshot's disk, and shares unchanged data with it. */
 const cloneDisk: Step<CreateContext> = {
   name: "cloneDisk",
   async run(ctx) {
@@ -44,7 +44,7 @@ const cloneDisk: Step<CreateContext> = {
   },
 };
 
-/** What an earlier incarnation of this sandbox, or another, called itself on the disk; for a boot, before anything runs. */
+/** For a boot: replaces the snapshot's host name and address in the files of the disk, before any process runs. */
 const renameDisk: Step<CreateContext> = {
   name: "renameDisk",
   async run(ctx) {
@@ -55,7 +55,7 @@ const renameDisk: Step<CreateContext> = {
   },
 };
 
-/** The names that CRIU gave to deleted files mean nothing without the processes that have them open. */
+/** Removes the names that CRIU gave to deleted files: they are of no use without the processes that have the files open. */
 function dropFiles(upper: string, paths: readonly string[]): void {
   const root = open(upper, O.RDONLY | O.DIRECTORY);
   try {
@@ -78,7 +78,7 @@ function dropFile(root: number, path: string): void {
   }
 }
 
-/** From here on a start restores it: until then nothing of it runs, and no process waits. */
+/** Notes in the record that `start` restores the snapshot. Until then the sandbox has no process. */
 const promiseStart: Step<CreateContext> = {
   name: "promiseStart",
   async run(ctx) {
@@ -97,7 +97,7 @@ const restoreSnapshot: Step<RestoreSnapshotContext> = {
   },
 };
 
-/** The disk of a paused sandbox becomes the snapshot's; its generation has the one that it had. */
+/** Gives a paused sandbox the snapshot's disk. Its generation keeps the disk that it had. */
 const rollBackDisk: Step<ResumeContext> = {
   name: "rollBackDisk",
   async run(ctx) {
@@ -110,7 +110,7 @@ const rollBackDisk: Step<ResumeContext> = {
 
 /** A create from a snapshot that boots from its disk. */
 export const createFromDiskSteps: readonly Step<CreateContext>[] = [cloneDisk, renameDisk, cgroup, bundle, create, limits, network];
-/** One whose processes go on. */
+/** A create from a snapshot with memory, whose processes `start` restores. */
 export const createFromMemorySteps: readonly Step<CreateContext>[] = [cloneDisk, freshCgroup as Step<CreateContext>, bundle, promiseStart];
 export const startFromMemorySteps: readonly Step<RestoreSnapshotContext>[] = [restoreSnapshot, awaitAgent];
 
