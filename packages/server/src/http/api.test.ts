@@ -127,7 +127,7 @@ describe("errors", () => {
     expect(s.world.sandboxes.size).toBe(0);
   });
 
-  test.each(["nonexistingsandbox", "non-existing-sandbox"])("there is no sandbox '%s', whatever is asked of it", async (id) => {
+  test.each(["nonexistingsandbox", "non-existing-sandbox"])("every operation on the unknown sandbox '%s' is a 404", async (id) => {
     for (const [method, path, body] of [
       ["GET", "", undefined],
       ["DELETE", "", undefined],
@@ -145,7 +145,7 @@ describe("errors", () => {
     }
   });
 
-  test("a path that is no operation says so to programs, which can tell it from what does not exist", async () => {
+  test("a path without an operation has an error code of its own, so that programs can tell it from a missing resource", async () => {
     const message = "There is nothing at /nothing";
     expect((await s.call("GET", "/nothing")).body).toEqual({ code: 404, message, error_code: "no_such_route" });
   });
@@ -265,7 +265,7 @@ describe("a sandbox", () => {
     const now = Math.floor(Date.now() / 1000);
     const { body } = await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=${now - 10}&end=${now + 10}`);
     expect(body.at(-1)).toMatchObject({ cpuCount: 2, memTotal: 1 << 30, diskTotal: 10240 * 2 ** 20 });
-    // It has used 1 ms since it began, and nothing since then.
+    // The sandbox has used 1 ms since its start, and nothing since then.
     expect([body[0].cpuUsedPct > 0, body[0].cpuUsedPct < 100]).toEqual([true, true]);
     expect((await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=1&end=2`)).body).toEqual([]);
     expect((await s.call("GET", `/sandboxes/${sandboxID}/metrics?start=2&end=1`)).status).toBe(400);
@@ -274,7 +274,7 @@ describe("a sandbox", () => {
     await s.call("DELETE", `/sandboxes/${sandboxID}`);
   });
 
-  test("can be kept from the network and from the public", async () => {
+  test("can be created without internet access and with private ports", async () => {
     const created = await s.create({
       allow_internet_access: false,
       network: { allowPublicTraffic: false, allowOut: [], denyOut: ["0.0.0.0/0"] },
@@ -291,11 +291,11 @@ describe("a sandbox", () => {
   });
 });
 
-test("the lists of what may leave are shown as they were given", async () => {
+test("egress lists are shown as they were given", async () => {
   const { sandboxID } = await s.create({ network: { allowOut: [], denyOut: ["0.0.0.0/0", "::/0"] } });
   const shown = async () => (await s.call("GET", `/sandboxes/${sandboxID}`)).body;
   expect(await shown()).toMatchObject({ allowInternetAccess: false, network: { allowOut: [], denyOut: ["0.0.0.0/0", "::/0"] } });
-  // IPv6 there is none of, so this denies nothing that was open.
+  // Sandboxes have no IPv6, so this denies nothing that was open.
   await s.call("PUT", `/sandboxes/${sandboxID}/network`, { denyOut: ["::/0"] });
   expect(await shown()).toMatchObject({ allowInternetAccess: true, network: { allowPublicTraffic: true, denyOut: ["::/0"] } });
   const lists = { allowOut: ["9.9.9.9", "1.2.3.4/8"], denyOut: ["9.9.9.0/24", "2001:db8::/32"] };

@@ -34,7 +34,7 @@ import { startPage } from "./start-page.ts";
 import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
 
-/** What the platform API is made of; each handler gets the services of its resource. */
+/** The services that the platform API calls; each handler gets those of its resource. */
 export interface ApiServices extends SandboxServices, TemplateServices, SdkServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
@@ -94,8 +94,8 @@ export function createApp(context: ApiServices): Api {
 }
 
 /**
- * The server answers, so the status is 200 also while it is degraded: what runs goes on, and a load balancer
- * that goes by this answer must not take it away from its clients.
+ * The status is 200 also while the server is degraded: sandboxes that run go on, and a load balancer that follows this status must keep
+ * sending requests here.
  */
 function health(trouble: StoreTrouble | undefined): Response {
   const headers = { "Content-Type": "text/plain; charset=utf-8" };
@@ -105,7 +105,7 @@ function health(trouble: StoreTrouble | undefined): Response {
   return new Response(text, { headers: { ...headers, [DEGRADED]: trouble.reason } });
 }
 
-/** Serves a document that is made when the first client asks for it: a server that starts has sandboxes to adopt. */
+/** Serves a document that is made for the first client that asks, and not at the start of the server, which adopts sandboxes then. */
 function jsonDocument(make: () => object): () => Response {
   let text: string | undefined;
   return () => {
@@ -114,7 +114,7 @@ function jsonDocument(make: () => object): () => Response {
   };
 }
 
-/** Methods that some route has at this path. */
+/** The methods of the routes at this path. */
 function allowedMethods(app: Api, path: string): string[] {
   const segments = path.split("/");
   const matching = app.routes.filter((route) => {

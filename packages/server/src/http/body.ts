@@ -5,8 +5,9 @@ import type { z } from "zod";
 const invalid = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_request" });
 
 /**
- * The JSON body of a request; an absent or empty one is `undefined`. Members that are null count as absent, at any depth but in maps of the
- * user's own (`metadata`, `envVars`): clients differ about that. Whatever the content type says: clients have been seen without one.
+ * The JSON body of a request; an absent or empty body is `undefined`. Members that are null count as absent, at any depth: some clients send
+ * null for an absent member. Only in maps of the user's own (`metadata`, `envVars`) null stays. The content type is not looked at: some clients
+ * send none. Throws `invalid_argument`.
  */
 export function readJson(bytes: Buffer): unknown {
   const text = bytes.toString();
@@ -19,7 +20,7 @@ export function readJson(bytes: Buffer): unknown {
   }
 }
 
-/** Members whose own members are the user's: what is null there is wrong, or means something. */
+/** Members whose own members are the user's: null there is a value, which the schema refuses or takes. */
 const USER_MAPS = new Set(["metadata", "envVars", "env", "mcp", "rules"]);
 
 function withoutNulls(value: unknown): unknown {
@@ -29,7 +30,7 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, USER_MAPS.has(name) ? member : withoutNulls(member)]));
 }
 
-/** `value` in the shape of `schema`. Throws `invalid_argument` that names the first field that is wrong. */
+/** `value` as `schema` parses it; `what` names it in errors. Throws `invalid_argument` that names the first field that is wrong. */
 export function parseAs<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -45,7 +46,7 @@ function lookUp(value: unknown, path: readonly PropertyKey[]): unknown {
   return at;
 }
 
-/** Deepest nesting of brackets outside strings, in one pass and before anything recursive sees the text. */
+/** Deepest nesting of brackets outside strings. Found in one pass without recursion, before the parser, which recurses, gets the text. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;

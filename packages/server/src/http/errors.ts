@@ -1,14 +1,14 @@
 import { AppError, HTTP_STATUS } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 
-/** Statuses that the contract sets otherwise than the table of codes does (docs/contract/platform.md, Errors). */
+/** Statuses for which the contract deviates from the table of codes (docs/contract/platform.md, Errors). */
 const STATUS_BY_REASON: Readonly<Record<string, number>> = {
   idempotency_request_mismatch: 422,
   body_too_large: 413,
   method_not_allowed: 405,
 };
 
-/** Reasons that clients know as `error_code`. */
+/** Reasons that are sent to clients as `error_code`. */
 const PUBLIC_REASONS = new Set([
   "idempotency_request_mismatch",
   "idempotency_in_progress",
@@ -26,7 +26,7 @@ const PUBLIC_REASONS = new Set([
   "last_key",
 ]);
 
-/** Whether clients may send the request again: they wait as long as they are told. */
+/** Whether clients may send the request again; `Retry-After` says when. */
 const isRetried = (status: number, shouldRetry: unknown) => status === 429 || (status === 503 && shouldRetry !== false);
 
 export const statusOf = ({ reason, code }: AppError): number => STATUS_BY_REASON[reason] ?? HTTP_STATUS[code];
@@ -37,7 +37,7 @@ export const statusOf = ({ reason, code }: AppError): number => STATUS_BY_REASON
 export function errorResponse(error: unknown, logger: Logger, requestId?: string): Response {
   const known = error instanceof AppError ? error : new AppError("internal", "Internal server error", { cause: error });
   const status = statusOf(known);
-  // 501 is a plain answer to a wish, no failure.
+  // 501 says that the server does not have the operation: nothing has failed.
   if (status >= 500 && status !== 501) logger.error({ err: known, status, ...(requestId && { requestId }) }, "request failed");
   const headers = new Headers({ "Content-Type": "application/json; charset=utf-8" });
   const { retryAfter, shouldRetry, allow } = known.details;

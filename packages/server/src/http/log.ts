@@ -2,11 +2,11 @@ import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ApiHandler } from "../proxy/api-exchange.ts";
 
-/** Header that carries a request's id: on the answer, and on the request as the handlers see it, whatever the client has sent. */
+/** Header with the id of a request. Answers have it, and so does the request as handlers see it; a value that the client has sent is replaced. */
 export const REQUEST_ID = "X-Request-Id";
 
 /**
- * Gives every request an id, which the answer carries too, and writes one line for it. Neither query nor headers nor bodies are logged.
+ * Gives every request an id, which its answer repeats, and logs one line for the request, without query, headers and bodies.
  * Answers also name this run of the server, so that a client whose stream was cut can tell a restart from a bad network.
  */
 export function logged(handler: ApiHandler, logger: Logger, clock: Clock): ApiHandler {

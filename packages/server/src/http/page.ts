@@ -1,6 +1,9 @@
 import { AppError } from "@boxyard/core";
 
-/** Some of a list's items: those that follow the one that the token names. `next` is the token of the page after; undefined on the last one. */
+/**
+ * The page of a list that begins behind the item that `token` names, or at the first item without a token. `next` is the token of the following
+ * page; undefined on the last page. Throws `invalid_argument` that names `field` when the token's item is not in the list.
+ */
 export function pageAfter<T>(
   items: readonly T[],
   idOf: (item: T) => string,

@@ -16,7 +16,7 @@ test.each([
   expect(of(headers, "https://set.example:8443")).toBe("https://set.example:8443");
 });
 
-test("a Host that is none is refused", () => {
+test("a Host that is not a host name is refused", () => {
   expect(() => of({ host: "a/b" })).toThrow("Host: is not a host name");
   expect(() => of({})).toThrow("Host: is not a host name");
 });

@@ -13,7 +13,7 @@ export type QueryOf<R> = Schema<QuerySchema<R>>;
 type BodySchema<R> = R extends { request: { body: { content: { "application/json": { schema: infer S } } } } } ? S : undefined;
 type QuerySchema<R> = R extends { request: { query: infer S } } ? S : undefined;
 
-/** What a handler gets: everything checked. */
+/** What a handler gets of a request, checked. */
 export interface Input<B = undefined, Q = undefined> {
   readonly body: B;
   readonly query: Q;
@@ -37,7 +37,10 @@ interface RequestParts {
   readonly query?: z.ZodType;
 }
 
-/** Puts a route of the spec and its handler together: authenticate, read, parse, call. Nothing of a body is read for a caller who is not known. */
+/**
+ * Mounts the handler of a route of the spec. A request is authenticated, then its query and body are read and parsed, then the handler is called.
+ * The body of a caller without a valid key is not read.
+ */
 export function mount<R extends RouteConfig, C extends { readonly keys: Keys }>(
   app: Api,
   services: C,

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { VERSION } from "@boxyard/core";
 import { TestServer } from "../testing/test-server.ts";
 
-test("a browser at the server's address gets a page whose links work, a program what it got before", async () => {
+test("a browser at the server's address gets a page whose links work, a program gets a 404", async () => {
   await using s = await TestServer.start();
   const reply = await fetch(s.url, { headers: { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
   const page = await reply.text();

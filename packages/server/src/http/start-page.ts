@@ -8,15 +8,15 @@ const LINKS: readonly (readonly [path: string, what: string])[] = [
   ["/health", "says that the server answers"],
 ];
 
-/** What a person sees who opens the server's address in a browser; programs get the 404 of a path that is no operation. */
+/** The page for a person who opens the server's address in a browser. Programs get the 404 of a path without an operation. */
 export function startPage(origin: string): Response {
   const list = LINKS.map(([path, what]) => `<li><a href="${path}"><code>${path}</code></a>: ${what}</li>`).join("");
   const content =
     `<h1>Boxyard ${VERSION}</h1>` +
-    "<p>This server runs code in isolated sandboxes, for programs that call it with an API key. It has no pages beside this one.</p>" +
+    "<p>This server runs code in isolated sandboxes, for programs that call it with an API key. This is its only page.</p>" +
     `<ul>${list}</ul>` +
     `<p>The TypeScript client that fits this server: <code>npm install ${escapeHtml(origin)}${SDK_PACKAGE_PATH}</code>. ` +
     "On the server's machine, <code>./boxyard env</code> prints the address and the key for clients.</p>" +
-    "<p>How it is used and run stands in <code>README.md</code> and <code>docs/</code> of the checkout.</p>";
+    "<p><code>README.md</code> and <code>docs/</code> of the checkout describe how to use and run it.</p>";
   return new Response(htmlPage(`Boxyard ${VERSION}`, content), { headers: new Headers([...PAGE_HEADERS] as [string, string][]) });
 }

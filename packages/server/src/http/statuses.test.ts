@@ -26,7 +26,7 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, body: (await response.json()) as Answer["body"] };
 }
 
-/** How each status of docs/status-codes.md comes about; text names the file whose tests have the status in their name, where only an agent answers it. */
+/** A request that gets each status of docs/status-codes.md. A status that only an agent answers has the path of a test file that has the status in a title. */
 const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
   400: () => s.call("POST", "/sandboxes", {}),
   401: () => s.call("GET", "/sandboxes", undefined, { "X-API-Key": "" }),

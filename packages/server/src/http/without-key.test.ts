@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connectRaw } from "../testing/raw.ts";
 import { TestServer } from "../testing/test-server.ts";
 
-/* Somebody on the network who has no key (SECURITY.md). */
+/* Requests from the network without a key (SECURITY.md). */
 
 let s: TestServer;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(() => s[Symbol.asyncDispose]());
 const ENDLESS = "Transfer-Encoding: chunked\r\n";
 const head = (line: string, fields: string) => `${line} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`;
 
-describe("who has no key", () => {
+describe("a client without a key", () => {
   test.each([
     ["no key", "POST /sandboxes", ENDLESS, 401],
     ["a wrong key", "POST /v2/sandboxes", `X-API-Key: e2b_${"0".repeat(40)}\r\n${ENDLESS}`, 401],
@@ -27,14 +27,14 @@ describe("who has no key", () => {
     client.end();
   });
 
-  test("is not told to go on with a body", async () => {
+  test("gets no 100 Continue", async () => {
     const client = await connectRaw(s.port);
     client.send(head("POST /sandboxes", `Expect: 100-continue\r\n${ENDLESS}`));
     expect(await client.includes("\r\n\r\n")).toStartWith("HTTP/1.1 401 ");
     client.end();
   });
 
-  test("gets its answer in the middle of a body, and the rest is thrown away", async () => {
+  test("gets its answer in the middle of a body, and the rest of the body is discarded", async () => {
     const client = await connectRaw(s.port);
     client.send(head("POST /sandboxes", ENDLESS) + "1\r\na\r\n".repeat(100_000));
     expect(await client.includes('"code":401')).toContain("Connection: close\r\n");
@@ -44,10 +44,10 @@ describe("who has no key", () => {
   });
 });
 
-describe("who has a key", () => {
+describe("a client with a key", () => {
   const key = () => `X-API-Key: ${s.apiKey}\r\n`;
 
-  test("is told to go on, once the key is checked", async () => {
+  test("gets a 100 Continue once its key is checked", async () => {
     const client = await connectRaw(s.port);
     client.send(head("POST /sandboxes", `${key()}Expect: 100-continue\r\nContent-Length: 2\r\n`));
     await client.includes("HTTP/1.1 100 Continue\r\n\r\n");
@@ -65,7 +65,7 @@ describe("who has a key", () => {
     client.end();
   });
 
-  test("may send no more than an operation takes, announced or in chunks", async () => {
+  test("may send no larger body than the operation takes, with a length or in chunks", async () => {
     for (const [path, maxBytes] of [
       ["/sandboxes/i00000000000000000000/timeout", 1 << 20],
       ["/sandboxes", 4 << 20],

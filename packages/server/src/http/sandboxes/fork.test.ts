@@ -51,7 +51,7 @@ describe("a fork", () => {
     expect(agent?.inits[0]).toMatchObject({ accessToken: copy.envdAccessToken, envVars: { OWN: "1", FROM_TEMPLATE: "1" } });
   });
 
-  test("makes as many as are asked for of one capture, of which nothing is left; the source goes on", async () => {
+  test("makes all copies of one capture, which is removed then; the source goes on", async () => {
     const { body } = await fork({ count: 12, timeout: 60 });
     expect([new Set(idsOf(body)).size, captures(), s.world.snapshots.size]).toEqual([12, 1, 0]);
     expect([(await detail()).state, fake().agent?.areCommandsFrozen, (await s.call("GET", "/snapshots")).body]).toEqual([
@@ -63,7 +63,7 @@ describe("a fork", () => {
     expect((await detail(idsOf(body)[3])).state).toBe("running");
   });
 
-  test("says for each copy what became of it", async () => {
+  test("gives a sandbox or an error for each copy", async () => {
     s.world.faults.add("start", { kind: "fail", times: 2 });
     const { status, body } = await fork({ count: 5 });
     expect([status, body.length, idsOf(body).length]).toEqual([201, 5, 3]);
@@ -72,7 +72,7 @@ describe("a fork", () => {
     expect(s.world.sandboxes.size).toBe(4);
   });
 
-  test("makes what there is a place for, and is refused when there is none", async () => {
+  test("makes as many copies as there are places, and is refused when there is none", async () => {
     await using small = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "3" } });
     const { sandboxID } = await small.create();
     const { body } = await small.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 4 });
@@ -81,7 +81,7 @@ describe("a fork", () => {
     expect([refused.status, small.world.faults.calls.filter((verb) => verb === "capture").length]).toEqual([429, 1]);
   });
 
-  test("under a key is made once, also when its answer got lost", async () => {
+  test("with an idempotency key is made once", async () => {
     const key = { "Idempotency-Key": "fork-1" };
     const first = await fork({ count: 3 }, key);
     const again = await fork({ count: 3 }, key);
@@ -91,20 +91,20 @@ describe("a fork", () => {
   });
 });
 
-describe("refused is", () => {
-  test("what is wrong with the request", async () => {
+describe("a fork is refused", () => {
+  test("for an invalid request", async () => {
     for (const count of [0, 101, 1.5, "x"]) expect([count, (await fork({ count })).status]).toEqual([count, 400]);
     expect((await fork({ timeout: 10 ** 9 })).status).toBe(400);
     expect((await s.call("POST", `/sandboxes/${newSandboxId()}/fork`, {})).status).toBe(404);
     expect((await s.call("POST", "/sandboxes/nonsense/fork", {})).status).toBe(404);
   });
 
-  test("a fork of a paused sandbox", async () => {
+  test("of a paused sandbox", async () => {
     await s.call("POST", `/sandboxes/${id}/pause`, {});
     expect(await fork({})).toMatchObject({ status: 409, body: { message: `Sandbox '${id}' cannot be forked while in 'paused' state` } });
   });
 
-  test("one where no memory can be kept", async () => {
+  test("where no memory can be kept", async () => {
     const world = new FakeWorld();
     world.checkpoint = "disk";
     await using other = await TestServer.start({ world });
@@ -116,9 +116,9 @@ describe("refused is", () => {
 
 describe("a fork that fails", () => {
   test.each([
-    ["the driver", undefined, "false"],
+    ["a fault of the driver", undefined, "false"],
     ["a full disk", new AppError("resource_exhausted", "The disk is full", { reason: "disk_full" }), "true"],
-  ])("at the capture for %s leaves nothing, and the source runs on", async (_what, error, retry) => {
+  ])("in the capture by %s leaves nothing, and the source runs on", async (_what, error, retry) => {
     s.world.faults.add("capture", { kind: "fail", ...(error && { error }) });
     const { status, headers } = await fork({ count: 3 });
     expect([status, headers.get("should-retry")]).toEqual([503, retry]);
@@ -130,7 +130,7 @@ describe("a fork that fails", () => {
     ]);
   });
 
-  test("because its source is killed makes none; one that is killed later makes all", async () => {
+  test("because its source is killed during the capture leaves no copy; a kill after the capture does not make it fail", async () => {
     s.world.faults.add("capture", { kind: "hang" });
     const hanging = fork({ count: 2 });
     await eventually("it is captured", () => captures() === 1);
@@ -144,7 +144,7 @@ describe("a fork that fails", () => {
     expect(idsOf((await working).body).length).toBe(2);
   });
 
-  test("whose caller goes away leaves no copy", async () => {
+  test("because its client disconnects leaves no copy", async () => {
     s.world.faults.add("create", { kind: "delay", delayMs: 100, times: 3 });
     const gone = new AbortController();
     const asked = fetch(`${s.url}/sandboxes/${id}/fork`, {
@@ -173,7 +173,7 @@ test("a pause during a fork waits for the capture alone, and a fork during a pau
 });
 
 test.each([...pointsOf(TRANSITIONS.snapshot), ...pointsOf(TRANSITIONS.create)])(
-  "a server that is killed during a fork (before %s) leaves what the next one removes",
+  "a server removes what a server left that was killed during a fork (before %s)",
   async (point) => {
     await using place = new Place();
     const first = await place.boot();

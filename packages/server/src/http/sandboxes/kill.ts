@@ -3,7 +3,7 @@ import type { routes } from "@boxyard/spec/platform";
 import { noContent } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
-/** Answers when nothing of the sandbox is left. */
+/** Answers once nothing of the sandbox is left. */
 export const killSandbox: HandlerOf<typeof routes.killSandbox> = async ({ caller, param }, { sandboxes }) => {
   await sandboxes.kill(caller.teamId, parseSandboxId(param("sandboxID")));
   return noContent();

@@ -32,7 +32,7 @@ function entryOf({ at, level, message, fields }: SandboxLogLine): SandboxLogEntr
   return { timestamp: new Date(at).toISOString(), message, level, fields: { logger: LOGGER, ...fields } };
 }
 
-/** Who says it: what programs inside write is not collected. */
+/** The `logger` of every line: the server writes all of them, since the output of programs inside is not collected. */
 const LOGGER = "boxyard";
 
 function lineOf({ at, level, message, fields }: SandboxLogLine): Record<string, string> {

@@ -72,7 +72,7 @@ test("a driver that fails leaves the rules as they were, in the record too", asy
   expect((await s.server.context.store.listLiving()).map(({ settings }) => settings.egress.internetAccess)).toEqual([true]);
 });
 
-test("a server that takes a sandbox back enforces what is written", async () => {
+test("a server that adopts a sandbox enforces the rules of its record", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "boxyard-network-"));
   const first = await TestServer.start({ world, dataDir });
   id = (await first.create()).sandboxID;

@@ -28,7 +28,7 @@ describe("pause", () => {
     [{}, "full"],
     [{ memory: true }, "full"],
     [{ memory: false }, "filesystem"],
-  ] as const)("with %j keeps it: paused, with its token, and listed as that", async (body, pauseMode) => {
+  ] as const)("with %j leaves the sandbox paused, with its token, and listed as paused", async (body, pauseMode) => {
     const before = await detail();
     expect((await post("pause", body)).status).toBe(204);
     const { endAt, ...after } = await detail();
@@ -38,7 +38,7 @@ describe("pause", () => {
     expect(fake().phase).toBe("paused");
   });
 
-  test("of a paused one is 409, also when both come at once; so are the other changes of a running one", async () => {
+  test("of a paused sandbox is 409, also when two pauses come at once; its timeout cannot be set (404), nor its network (409)", async () => {
     const answers = await Promise.all([post("pause", {}), post("pause", {})]);
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
     const message = `Error pausing sandbox - sandbox '${id}' is already paused`;
@@ -47,7 +47,7 @@ describe("pause", () => {
     expect((await s.call("PUT", `/sandboxes/${id}/network`, {})).status).toBe(409);
   });
 
-  test("that the driver cannot do is 503, not to be sent again, and the sandbox runs on with its commands", async () => {
+  test("that fails in the driver is 503 with Should-Retry false, and the sandbox runs on with its commands", async () => {
     s.world.faults.add("pause", { kind: "fail" });
     const { status, headers, body } = await post("pause", {});
     expect([status, headers.get("should-retry")]).toEqual([503, "false"]);
@@ -62,7 +62,7 @@ describe("pause", () => {
     expect((await detail()).state).toBe("paused");
   });
 
-  test("with memory, where only the disk can be kept, is 503 with the reason, and the sandbox runs on", async () => {
+  test("with memory, where the driver keeps disks only, is 503 with the reason, and the sandbox runs on", async () => {
     await using place = new Place();
     place.world.checkpoint = "disk";
     const other = await place.boot();
@@ -75,7 +75,7 @@ describe("pause", () => {
     expect((await other.call("POST", `${path}/pause`, { memory: false })).status).toBe(204);
   });
 
-  test("does not keep it from being removed, with all that was kept", async () => {
+  test("does not prevent the removal of the sandbox and of all that was kept", async () => {
     await post("pause", {});
     expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
     expect([s.world.sandboxes.size, (await s.call("GET", `/sandboxes/${id}`)).status]).toEqual([0, 404]);
@@ -84,7 +84,7 @@ describe("pause", () => {
 });
 
 describe("resume", () => {
-  test("by connect: 201 when it had to, 200 when it runs; the lifetime is that of the call", async () => {
+  test("by connect is 201 for a paused sandbox, 200 for a running one; the lifetime is that of the call", async () => {
     await post("pause", {});
     const resumed = await s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 1000 });
     expect([resumed.status, resumed.body.sandboxID, typeof resumed.body.envdAccessToken]).toEqual([201, id, "string"]);
@@ -102,13 +102,13 @@ describe("resume", () => {
     expect(s.world.faults.calls.filter((verb) => verb === "resume")).toHaveLength(1);
   });
 
-  test("by the older call: 201, and 409 for one that runs", async () => {
+  test("by the older call is 201, and 409 for a running sandbox", async () => {
     expect(await post("resume", {})).toMatchObject({ status: 409, body: { message: `Sandbox ${id} is already running` } });
     await post("pause", {});
     expect((await post("resume")).status).toBe(201);
   });
 
-  test("that fails leaves it paused, and can be tried again", async () => {
+  test("that fails leaves the sandbox paused, and can be tried again", async () => {
     await post("pause", {});
     for (const fault of [{ kind: "fail" }, { kind: "fail", when: "after" }] as const) {
       s.world.faults.add("resume", fault);
@@ -133,7 +133,7 @@ describe("resume", () => {
     }
   });
 
-  test("needs a place, which a paused one does not hold", async () => {
+  test("needs a place of BOXYARD_MAX_SANDBOXES; a paused sandbox holds none", async () => {
     await using small = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "1" } });
     const [first, create] = [(await small.create()).sandboxID, () => small.call("POST", "/v2/sandboxes", { templateID: "base" })];
     expect((await create()).status).toBe(429);
@@ -157,7 +157,7 @@ describe("resume", () => {
 
 describe("without room", () => {
   const roomy = new FakeWorld().capacity;
-  /** The server believes the driver's last answer for a moment. */
+  /** The server caches the driver's capacity for a moment. */
   const fill = async () => {
     s.world.capacity = { ...roomy, memoryFreeBytes: 0 };
     await eventually("creates are refused", async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 503);
@@ -200,7 +200,7 @@ describe("without room", () => {
     await eventually("there is room again", async () => (await post("resume", { timeout: 60 })).status === 201);
   });
 
-  test("a request that would wake it is told when to come again", async () => {
+  test("a request that would wake it is 503 with Retry-After", async () => {
     id = (await s.create({ autoPause: true, autoResume: { enabled: true } })).sandboxID;
     await post("pause", {});
     await fill();
@@ -215,7 +215,7 @@ describe("without room", () => {
     expect((await detail()).state).toBe("running");
   });
 
-  test("what all were promised counts a paused one once: it may come back", async () => {
+  test("the limit of the memory of all sandboxes does not refuse a resume: a paused sandbox is already counted", async () => {
     await post("pause", {});
     s.world.capacity = { ...roomy, memoryLimitBytes: 1 };
     await eventually("creates are refused", async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 503);
@@ -232,7 +232,7 @@ describe("the end of its time", () => {
   test.each([
     [{ autoPause: true }, "full"],
     [{ autoPause: true, autoPauseMemory: false }, "filesystem"],
-  ] as const)("with %j pauses it, and so does the next", async (body, pauseMode) => {
+  ] as const)("with %j pauses it, each time", async (body, pauseMode) => {
     await expire(body);
     await eventually("it is paused", async () => (await detail()).state === "paused");
     expect(await detail()).toMatchObject({ pauseMode, lifecycle: { onTimeout: "pause", autoResume: false } });
@@ -241,7 +241,7 @@ describe("the end of its time", () => {
     await eventually("it is paused again", async () => (await detail()).state === "paused");
   });
 
-  test("never kills what could not be paused", async () => {
+  test("never kills a sandbox that could not be paused", async () => {
     id = (await s.create({ autoPause: true })).sandboxID;
     s.world.faults.add("pause", { kind: "fail" });
     await post("timeout", { timeout: 0 });
@@ -272,7 +272,7 @@ describe("a request to a paused sandbox", () => {
     expect(Date.parse((await detail()).endAt) - Date.now()).toBeGreaterThan(290_000);
   });
 
-  test("is looked at before anything is resumed", async () => {
+  test("is checked before anything is resumed", async () => {
     const body = { autoPause: true, autoResume: { enabled: true }, network: { allowPublicTraffic: false } };
     id = (await s.create(body)).sandboxID;
     await post("pause", {});
@@ -285,13 +285,13 @@ describe("a request to a paused sandbox", () => {
   test.each([
     [{ autoPause: true }, {}],
     [{ autoPause: true, autoResume: { enabled: true } }, { memory: false }],
-  ])("of one with %j that was paused by %j finds none", async (body, how) => {
+  ])("of a sandbox with %j that was paused by %j is 502, and resumes nothing", async (body, how) => {
     id = (await s.create(body)).sandboxID;
     await post("pause", how);
     expect([(await ask(AGENT, await token())).status, resumes()]).toEqual([502, 0]);
   });
 
-  test("is told that there is none when it cannot be resumed, and the next one tries again", async () => {
+  test("is 502 when the sandbox cannot be resumed, and the next request tries again", async () => {
     id = (await s.create({ autoPause: true, autoResume: { enabled: true } })).sandboxID;
     await post("pause", {});
     s.world.faults.add("resume", { kind: "fail" });

@@ -5,7 +5,7 @@ import { pause } from "../../sandboxes/transitions/pause.ts";
 import { resume } from "../../sandboxes/transitions/resume.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
-/* What everybody is answered while a pause is under way: it is held before the driver keeps anything. */
+/* The answers to every request while a pause is under way. The pause is held before the driver keeps anything. */
 
 const AGENT = 49_983;
 
@@ -59,7 +59,7 @@ const waits = (what: string, promise: Promise<unknown>) => {
 };
 
 describe("the platform API while a pause is under way", () => {
-  test("shows it as paused, its end where it was, and how it was paused only once it is", async () => {
+  test("shows it as paused with its end unchanged, and `pauseMode` only once the pause has ended", async () => {
     id = (await s.create()).sandboxID;
     const { endAt } = await detail();
     const answer = post("pause", { memory: false });
@@ -86,7 +86,7 @@ describe("the platform API while a pause is under way", () => {
     expect([(await paused).status, (await resumed).status, (await detail()).state]).toEqual([204, 201, "running"]);
   });
 
-  test("a connect finds it running when the pause fails, and a resume is told so", async () => {
+  test("when the pause fails, a connect finds it running, and a resume is 409", async () => {
     s.world.faults.add("pause", { kind: "fail" });
     const { paused } = await pausing();
     const [connected, resumed] = [post("connect", { timeout: 60 }), post("resume", {})];
@@ -111,7 +111,7 @@ describe("the platform API while a pause is under way", () => {
     expect([(await paused).status, (await other).status, (await detail()).state]).toEqual([204, 409, "paused"]);
   });
 
-  test("a removal breaks it off", async () => {
+  test("a removal aborts it", async () => {
     const { paused } = await pausing();
     const removed = s.call("DELETE", `/sandboxes/${id}`);
     await eventually("it is to end", () => s.server.engine.sandboxes.find(id as never)?.interrupted.aborted === true);
@@ -126,7 +126,7 @@ describe("a request to the sandbox while a pause is under way", () => {
     fetch(`${s.url}/echo`, { ...init, headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": String(port), ...headers } });
   const token = async () => ({ "X-Access-Token": (await detail()).envdAccessToken as string });
 
-  test("that does not wake it is 409 with the time after which to come again, and reaches it when the pause fails", async () => {
+  test("that does not wake it is 409 with Retry-After, and reaches it once the pause has failed", async () => {
     s.world.faults.add("pause", { kind: "fail" });
     const { paused } = await pausing();
     for (const port of [AGENT, 8000]) {
@@ -142,7 +142,7 @@ describe("a request to the sandbox while a pause is under way", () => {
     expect((await ask(AGENT, await token())).status).toBe(200);
   });
 
-  test("that does not wake it finds none once it is paused, and is 409 again at the next pause", async () => {
+  test("that does not wake it is 409 until it is paused, and 502 then", async () => {
     const { paused } = await pausing(WAKES, { memory: false });
     expect((await ask(AGENT, await token())).status).toBe(409);
     gate.resolve();
@@ -163,7 +163,7 @@ describe("a request to the sandbox while a pause is under way", () => {
     expect([stateOf(), s.world.faults.calls.filter((call) => call === "resume").length]).toEqual(["running", 1]);
   });
 
-  test("that would wake it reaches what runs on when the pause fails", async () => {
+  test("that would wake it reaches the sandbox, which runs on, when the pause fails", async () => {
     s.world.faults.add("pause", { kind: "fail" });
     const { paused } = await pausing(WAKES);
     const answer = ask(AGENT, await token());
@@ -173,7 +173,7 @@ describe("a request to the sandbox while a pause is under way", () => {
     expect((await ask(AGENT, await token())).status).toBe(200);
   });
 
-  test("that would wake it boots nothing when it is its turn and the sandbox was paused without its memory meanwhile", async () => {
+  test("that would wake it boots nothing when the sandbox was paused without memory before the turn of the wake", async () => {
     const { paused } = await pausing(WAKES);
     const { engine, routes } = s.server;
     const sandbox = engine.sandboxes.find(id as never) as Sandbox;
@@ -187,7 +187,7 @@ describe("a request to the sandbox while a pause is under way", () => {
     expect((await ask(AGENT, await token())).status).toBe(502);
   });
 
-  test("that would wake it is looked at at once", async () => {
+  test("that would wake it is checked at once", async () => {
     const { paused } = await pausing({ ...WAKES, network: { allowPublicTraffic: false } });
     expect((await Promise.all([ask(AGENT), ask(8000)])).map(({ status }) => status)).toEqual([403, 403]);
     gate.resolve();
@@ -195,7 +195,7 @@ describe("a request to the sandbox while a pause is under way", () => {
   });
 });
 
-test("a request that does not wake it is 409 while it is resumed for somebody else, and reaches it then", async () => {
+test("a request that does not wake it is 409 while another client resumes it, and reaches it then", async () => {
   const resuming = Promise.withResolvers<void>();
   const before = (point: string) => (point === "resume bringBack" ? resuming.promise : undefined);
   await using server = await TestServer.start({ observer: { before } });

@@ -3,7 +3,7 @@ import type { SandboxState } from "@boxyard/core";
 import { sampleRecord } from "../../store/sample-record.ts";
 import { presentListed } from "./present.ts";
 
-/** What clients see of each state; where they cannot see the sandbox, the error is that there is none. */
+/** What clients see of each state; for states that clients cannot see, the reason of the error. */
 const SHOWN = {
   creating: "sandbox_not_found",
   running: "running",
@@ -24,7 +24,7 @@ function shown(state: SandboxState): string {
   }
 }
 
-test("each state is shown as it is", () => {
+test("each state is shown as clients know it", () => {
   const states = Object.keys(SHOWN) as SandboxState[];
   expect(Object.fromEntries(states.map((state) => [state, shown(state)]))).toEqual(SHOWN);
 });

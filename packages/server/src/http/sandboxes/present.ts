@@ -5,7 +5,7 @@ import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
 import type { SandboxServices } from "./services.ts";
 
-/** Constant, kept because old clients demand it. */
+/** The same for all sandboxes; old clients require the field. */
 const CLIENT_ID = "boxyard";
 
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
@@ -14,7 +14,7 @@ export function json(status: number, body: unknown, headers: Record<string, stri
 
 export const noContent = (): Response => new Response(null, { status: 204 });
 
-/** What create and connect answer. Absent members are left out, never null. */
+/** What create and connect answer. Members without a value are omitted, never null. */
 export function presentSandbox(record: SandboxRecord, { tokens, config }: SandboxServices): Sandbox {
   return {
     templateID: record.templateId,
@@ -64,7 +64,7 @@ export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes
       ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
-    // How it was paused is known once it is.
+    // How a sandbox was paused is known only once the pause has ended.
     ...(record.state !== "pausing" && visibleState(record.state) === "paused" && settings.pauseMode && { pauseMode: settings.pauseMode }),
   };
 }

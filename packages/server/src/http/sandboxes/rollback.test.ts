@@ -44,7 +44,7 @@ describe("a rollback", () => {
     expect([(await rollback()).status, work()]).toEqual([204, "good"]);
   });
 
-  test("wakes a paused one", async () => {
+  test("resumes a paused sandbox", async () => {
     await s.call("POST", `/sandboxes/${id}/pause`, {});
     expect([(await rollback()).status, (await detail()).state, work()]).toEqual([204, "running", "good"]);
   });
@@ -62,15 +62,15 @@ describe("a rollback", () => {
     expect(fake().agent?.inits).toEqual([expect.objectContaining({ envVars: expect.objectContaining({ OWN: "1", FROM_TEMPLATE: "1" }) })]);
   });
 
-  test("needs no room beside what it has", async () => {
+  test("needs no room besides the room that the sandbox has", async () => {
     s.world.capacity = { ...s.world.capacity, memoryFreeBytes: 0 };
     await eventually("creates are refused", async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 503);
     expect((await rollback()).status).toBe(204);
   });
 });
 
-describe("refused is", () => {
-  test("what is no snapshot of it", async () => {
+describe("a rollback is refused", () => {
+  test("to a snapshot of another sandbox, to a template, and to a name that does not exist", async () => {
     const other = (await s.create()).sandboxID;
     const theirs = (await s.call("POST", `/sandboxes/${other}/snapshots`, {})).body.snapshotID;
     expect([(await rollback(theirs)).status, (await rollback("base")).status, (await rollback("absent")).status]).toEqual([400, 400, 404]);
@@ -79,18 +79,21 @@ describe("refused is", () => {
     expect((await rollback(snapshotID, newSandboxId())).status).toBe(404);
     expect([work(), (await detail()).state]).toEqual(["bad", "running"]);
   });
-
-  test("one where no memory can be kept; disks are rolled back", async () => {
-    const world = new FakeWorld();
-    world.checkpoint = "disk";
-    await using other = await TestServer.start({ world });
-    const { sandboxID } = await other.create();
-    const { body } = await other.call("POST", `/sandboxes/${sandboxID}/snapshots`, { memory: false });
-    expect((await rollback(body.snapshotID, sandboxID, other)).status).toBe(204);
-  });
 });
 
-/** Where the next server finds a sandbox that runs: its old memory goes until it is kept, the new one from the time that the store says so. */
+test("where no memory can be kept, disks are rolled back", async () => {
+  const world = new FakeWorld();
+  world.checkpoint = "disk";
+  await using other = await TestServer.start({ world });
+  const { sandboxID } = await other.create();
+  const files = () => world.sandboxes.get(sandboxID)?.files;
+  files()?.set("/work", "good");
+  const { body } = await other.call("POST", `/sandboxes/${sandboxID}/snapshots`, { memory: false });
+  files()?.set("/work", "bad");
+  expect([(await rollback(body.snapshotID, sandboxID, other)).status, files()?.get("/work")]).toEqual([204, "good"]);
+});
+
+/** Points of a crash at which the next server finds the sandbox running: its old processes until the pause keeps them, its new ones once the store says so. */
 const RUNS_ON: ReadonlySet<string> = new Set([
   ...["pause intent", "pause freeze"].flatMap((point) => [`before ${point}`, `after ${point}`]),
   "before pause keep",
@@ -101,25 +104,28 @@ const RUNS_ON: ReadonlySet<string> = new Set([
 const POINTS = [...pointsOf(TRANSITIONS.pause), ...pointsOf(TRANSITIONS.resume)];
 
 describe.each(POINTS)("a rollback with a fault at '%s'", (failing) => {
-  test.each(["before", "after"] as const)("(%s it) lets the sandbox run on as it was, or is done", async (when) => {
-    await using place = new Place();
-    let left = 0;
-    const hook = (at: string) => (point: string) => {
-      if (point === failing && at === when && left-- > 0) throw new Error("injected");
-    };
-    const server = await place.boot({ observer: { before: hook("before"), after: hook("after") } });
-    const { sandboxID } = await server.create();
-    const taken = await server.call("POST", `/sandboxes/${sandboxID}/snapshots`, {});
-    place.world.sandboxes.get(sandboxID)?.files.set("/work", "since");
-    left = 1;
-    expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(503);
-    const { state } = (await server.call("GET", `/sandboxes/${sandboxID}`)).body;
-    expect(state).toBe("running");
-    const isDone = failing === "resume result" && when === "after";
-    expect(place.world.sandboxes.get(sandboxID)?.files.get("/work")).toBe(isDone ? undefined : "since");
-    expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(204);
-    expect(place.world.sandboxes.get(sandboxID)?.files.has("/work")).toBe(false);
-  });
+  test.each(["before", "after"] as const)(
+    "(%s it) leaves the sandbox running as it was; after the last result, rolled back",
+    async (when) => {
+      await using place = new Place();
+      let left = 0;
+      const hook = (at: string) => (point: string) => {
+        if (point === failing && at === when && left-- > 0) throw new Error("injected");
+      };
+      const server = await place.boot({ observer: { before: hook("before"), after: hook("after") } });
+      const { sandboxID } = await server.create();
+      const taken = await server.call("POST", `/sandboxes/${sandboxID}/snapshots`, {});
+      place.world.sandboxes.get(sandboxID)?.files.set("/work", "since");
+      left = 1;
+      expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(503);
+      const { state } = (await server.call("GET", `/sandboxes/${sandboxID}`)).body;
+      expect(state).toBe("running");
+      const isDone = failing === "resume result" && when === "after";
+      expect(place.world.sandboxes.get(sandboxID)?.files.get("/work")).toBe(isDone ? undefined : "since");
+      expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(204);
+      expect(place.world.sandboxes.get(sandboxID)?.files.has("/work")).toBe(false);
+    },
+  );
 
   test.each(["before", "after"] as const)("(the server killed %s it) loses nothing, and works with the next server", async (when) => {
     await using place = new Place();
@@ -149,7 +155,7 @@ test("a kill during a rollback ends the sandbox", async () => {
   expect([(await asked).status, s.world.sandboxes.size]).toEqual([409, 0]);
 });
 
-test("two at once come one after the other", async () => {
+test("two rollbacks at once run one after the other", async () => {
   expect((await Promise.all([rollback(), rollback()])).map(({ status }) => status)).toEqual([204, 204]);
   expect((await detail()).state).toBe("running");
 });

@@ -3,7 +3,7 @@ import type { routes } from "@boxyard/spec/platform";
 import { noContent } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
-/** Answered when the sandbox runs as it was at the snapshot. */
+/** Answers once the sandbox runs again in the state of the snapshot. */
 export const rollbackSandbox: HandlerOf<typeof routes.rollbackSandbox> = async ({ body, caller, param }, { rollbacks }) => {
   await rollbacks.rollback(caller.teamId, parseSandboxId(param("sandboxID")), body.snapshotID);
   return noContent();

@@ -32,7 +32,7 @@ describe("a snapshot", () => {
     expect(await list()).toEqual([body]);
   });
 
-  test("with a name is called by it and its team; the same name again means the new one from then on", async () => {
+  test("has the name that is given and its team's; the same name given again means the new snapshot from then on", async () => {
     const named = { snapshotID: "default/ready:default", names: ["default/ready:default"] };
     fake().files.set("/which", "first");
     expect((await snapshot({ name: "Ready" })).body).toEqual(named);
@@ -46,7 +46,7 @@ describe("a snapshot", () => {
     expect(s.world.snapshots.size).toBe(2);
   });
 
-  test("is started from as a template is, with what it was made of and what the create says", async () => {
+  test("is used by a create as a template is, with the source's environment and what the create says", async () => {
     fake().files.set("/work", "done");
     const { snapshotID } = (await snapshot({ name: "ready" })).body;
     await s.call("DELETE", `/sandboxes/${id}`);
@@ -71,7 +71,7 @@ describe("a snapshot", () => {
     expect([specs.includes("sesame"), specs.includes(id)]).toEqual([false, true]);
   });
 
-  test("of the disk alone freezes nothing, and boots what starts from it", async () => {
+  test("of the disk alone makes sandboxes that boot", async () => {
     const { snapshotID } = (await snapshot({ memory: false })).body;
     const { sandboxID } = (await create(snapshotID)).body;
     expect(fake(sandboxID).spec.from).toEqual({ snapshot: [...s.world.snapshots.keys()][0] ?? "", memory: false });
@@ -87,7 +87,7 @@ describe("a snapshot", () => {
     expect((await s.call("GET", "/templates/ready")).body.names).toEqual(["default/ready"]);
   });
 
-  test("is built on, and exported, with its disk", async () => {
+  test("can be built on and exported, with its disk", async () => {
     const bench = new BuildBench(s);
     fake().files.set("/work", "done");
     const { snapshotID } = (await snapshot({ name: "ready" })).body;
@@ -106,8 +106,8 @@ describe("a snapshot", () => {
   });
 });
 
-describe("refused is", () => {
-  test("what is wrong with the request", async () => {
+describe("a snapshot is refused", () => {
+  test("for an invalid request", async () => {
     for (const verb of ["pause", "snapshots"]) {
       expect([verb, (await s.call("POST", `/sandboxes/${newSandboxId()}/${verb}`, {})).status]).toEqual([verb, 404]);
       expect([verb, (await s.call("POST", `/sandboxes/nonsense/${verb}`, {})).status]).toEqual([verb, 404]);
@@ -120,20 +120,20 @@ describe("refused is", () => {
     expect(s.world.snapshots.size).toBe(0);
   });
 
-  test("the name of a template for a snapshot, and of a snapshot for a template", async () => {
+  test("with the name of a template, and a template with the name of a snapshot", async () => {
     expect(await snapshot({ name: "base" })).toMatchObject({ status: 409, body: { message: expect.stringContaining("'base'") } });
     await snapshot({ name: "ready" });
     expect(await s.call("POST", "/v3/templates", { name: "ready:v2" })).toMatchObject({ status: 409 });
     expect((await list()).length).toBe(1);
   });
 
-  test("a sandbox that does not run, with 409", async () => {
+  test("of a sandbox that does not run, with 409", async () => {
     await s.call("POST", `/sandboxes/${id}/pause`, {});
     const message = `Sandbox '${id}' cannot be snapshotted while in 'paused' state`;
     expect(await snapshot()).toMatchObject({ status: 409, body: { message } });
   });
 
-  test("memory where none can be kept, for good; its disk is kept", async () => {
+  test("with memory where none can be kept, with Should-Retry false; a snapshot of the disk is made", async () => {
     s.world.checkpoint = "disk";
     await using other = await TestServer.start({ world: s.world });
     const { sandboxID } = await other.create();
@@ -166,7 +166,7 @@ describe("a failure", () => {
     expect((await snapshot({ name: "ready" })).status).toBe(201);
   });
 
-  test("of the store that had taken it anyway keeps it", async () => {
+  test("of the store after it has committed keeps the snapshot", async () => {
     const { store } = s.server.context;
     const { transaction } = store;
     store.transaction = async (work) => {
@@ -211,7 +211,7 @@ describe("the list", () => {
 });
 
 describe("deleting", () => {
-  test("one leaves the others of its name, and takes what the driver keeps", async () => {
+  test("one snapshot leaves the others of its name, and removes what the driver keeps of it", async () => {
     await snapshot({ name: "ready" });
     const { snapshotID } = (await snapshot({ name: "ready:v1" })).body;
     expect((await remove(snapshotID)).status).toBe(204);
@@ -222,7 +222,7 @@ describe("deleting", () => {
     expect([await list(), s.world.snapshots.size, (await remove("default/ready:default")).status]).toEqual([[], 0, 404]);
   });
 
-  test("is refused while sandboxes of it live, and not for its source", async () => {
+  test("is refused while sandboxes made from it live; the source does not count", async () => {
     const { snapshotID } = (await snapshot()).body;
     const { sandboxID } = (await create(snapshotID)).body;
     const refused = await remove(snapshotID);
@@ -232,13 +232,13 @@ describe("deleting", () => {
     expect(await stateOf()).toBe("running");
   });
 
-  test("by the last tag is the same", async () => {
+  test("of the last tag deletes the snapshot", async () => {
     await snapshot({ name: "ready:v1" });
     expect((await s.call("DELETE", "/templates/tags", { name: "ready", tags: ["v1"] })).status).toBe(204);
     expect([await list(), s.world.snapshots.size, (await s.call("GET", "/templates/ready")).status]).toEqual([[], 0, 404]);
   });
 
-  test("during a create of it ends the create, or lets it have all", async () => {
+  test("while a create of it is under way fails the create, which leaves nothing", async () => {
     const { snapshotID } = (await snapshot()).body;
     s.world.faults.add("create", { kind: "delay", delayMs: 50 });
     const creating = create(snapshotID);
@@ -250,14 +250,14 @@ describe("deleting", () => {
   });
 });
 
-test("two at once are both kept, one after the other; a pause meanwhile waits", async () => {
+test("two snapshots at once are made one after the other; a pause waits for both", async () => {
   s.world.faults.add("capture", { kind: "delay", delayMs: 20 });
   const answers = await Promise.all([snapshot(), snapshot({ name: "two" }), s.call("POST", `/sandboxes/${id}/pause`, {})]);
   expect(answers.map(({ status }) => status)).toEqual([201, 201, 204]);
   expect([(await list()).length, await stateOf()]).toEqual([2, "paused"]);
 });
 
-test("a kill during one ends it", async () => {
+test("a kill during a snapshot aborts it", async () => {
   s.world.faults.add("capture", { kind: "hang" });
   const asked = snapshot();
   await eventually("it is captured", () => s.world.faults.calls.includes("capture"));
@@ -265,7 +265,7 @@ test("a kill during one ends it", async () => {
   expect([(await asked).status, s.world.snapshots.size]).toEqual([409, 0]);
 });
 
-test("what a dead server had captured and not noted is kept as orphans are, and then removed", async () => {
+test("a capture that a dead server did not record is kept as an orphan, and removed with the orphans", async () => {
   await using place = new Place();
   const first = await place.boot();
   const { sandboxID } = await first.create();

@@ -3,7 +3,7 @@ import type { routes } from "@boxyard/spec/platform";
 import { noContent } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
-/** The end becomes now + timeout exactly; it may come closer. Negative counts as 0. */
+/** Sets the end to now + timeout, which may shorten the lifetime. A negative timeout counts as 0. */
 export const setTimeout: HandlerOf<typeof routes.setTimeout> = async ({ body, caller, param }, { sandboxes }) => {
   await sandboxes.setTimeout(caller.teamId, parseSandboxId(param("sandboxID")), body.timeout);
   return noContent();

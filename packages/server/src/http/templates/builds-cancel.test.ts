@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { BuildBench } from "../../testing/build-bench.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
-test("a build is cancelled also when it is started between the look at it and the deed", async () => {
+test("a build that is started while its cancellation is under way is cancelled", async () => {
   await using s = await TestServer.start();
   const bench = new BuildBench(s);
   bench.answer = ({ args }) => (args.at(-1) === "wait" ? new Promise(() => {}) : undefined);

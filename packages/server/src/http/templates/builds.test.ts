@@ -278,7 +278,7 @@ describe("builds at once", () => {
     expect((await bench.ended(young)).status).toBe("ready");
   });
 
-  test("are cancelled, at work or not, and end with their template", async () => {
+  test("are cancelled, running or not, and end with their template", async () => {
     held();
     const cancel = (of: { templateID: string; buildID: string }) =>
       s.call("POST", `/templates/${of.templateID}/builds/${of.buildID}/cancel`);
@@ -299,7 +299,7 @@ describe("builds at once", () => {
     expect((await s.call("GET", `/templates/${deleted.templateID}`)).status).toBe(404);
   });
 
-  test("end when the server does, and those that it left in the middle say so after a restart", async () => {
+  test("end when the server does; builds that a killed server left say so after a restart", async () => {
     const other = await TestServer.start();
     const there = new BuildBench(other);
     there.answer = ({ args }) => (args.at(-1) === "wait" ? new Promise(() => {}) : undefined);
@@ -316,7 +316,7 @@ describe("builds at once", () => {
     const [killed, written] = [await bench2.request("killed"), await bench2.request("written")];
     const spec = again.server.context.templates.ofTeam(await store.ensureTeam("default", "")).flatMap((t) => t.versions)[0]?.spec;
     if (!spec) throw new Error("there is no template");
-    // As a kill -9 leaves them: at work, and right before the end.
+    // As a kill -9 leaves them: one in the middle, one right before its end.
     await store.templates.updateBuild(killed.buildID, ["waiting"], { status: "building" });
     await store.templates.updateBuild(written.buildID, ["waiting"], { status: "building", spec });
     await again.stop();
@@ -392,7 +392,7 @@ describe("what a start refuses", () => {
   });
 });
 
-test("an image from elsewhere needs a registry, which this server has none of, and the build says so", async () => {
+test("a build whose registry cannot be reached fails with the name of the image", async () => {
   const { reason } = await bench.build("elsewhere", { fromImage: "registry.test/app" });
   expect(reason.step).toBe("base");
   expect(reason.message).toContain("registry.test/app");

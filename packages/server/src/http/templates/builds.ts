@@ -7,7 +7,7 @@ import type { HandlerOf } from "./services.ts";
 
 const LOWEST: LogLevel = "debug";
 
-/** `GET /templates/{id}/files/{hash}`: always with an address, for clients that upload again on demand (docs/contract/templates.md). */
+/** `GET /templates/{id}/files/{hash}`: has an upload address also when the files are present, for clients that upload again on demand (docs/contract/templates.md). */
 export const getBuildFiles: HandlerOf<typeof routes.getBuildFiles> = ({ caller, param, header }, { config, templates, uploads }) => {
   templates.findOwn(caller.teamId, param("templateID"));
   const hash = checkHash(param("hash"), "hash");
@@ -25,9 +25,9 @@ export const cancelBuild: HandlerOf<typeof routes.cancelBuild> = async ({ caller
   return noContent();
 };
 
-/** `GET …/status`: polled five times a second by clients, from the number of entries they have. */
+/** `GET …/status`: clients poll it five times a second; `logsOffset` is the number of log entries that they have. */
 export const getBuildStatus: HandlerOf<typeof routes.getBuildStatus> = async ({ query, caller, param }, { builds }) => {
-  // The status first: a build that has ended by then has its whole log written.
+  // The status is read before the log: the log of a build that has ended is complete.
   const build = await builds.find(caller.teamId, param("templateID"), param("buildID"));
   const lines = await builds.logs(build.id, { offset: query.logsOffset, limit: query.limit, minLevel: query.level ?? LOWEST });
   const info: BuildInfo = {

@@ -14,7 +14,7 @@ export const deleteTemplate: HandlerOf<typeof routes.deleteTemplate> = async ({ 
   return noContent();
 };
 
-/** `GET /templates/aliases/{alias}`, with a tag too: 404 when the template has no such tag, 403 for a public one of others, which is taken anyway. */
+/** `GET /templates/aliases/{alias}`; the alias may have a tag. 404 when the template or its tag does not exist, 403 for a public template of another team. */
 export const getAlias: HandlerOf<typeof routes.getAlias> = ({ caller, param }, { templates }) => {
   const { record } = templates.findOwn(caller.teamId, param("alias"), "alias");
   return json(200, { templateID: record.id, public: record.isPublic });

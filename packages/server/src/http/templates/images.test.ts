@@ -104,7 +104,7 @@ test("a pushed template is an image that a build can begin with; a second push s
   expect(specOf("back").image.layers.slice(0, layers)).toEqual([...specOf("app").image.layers]);
 });
 
-test("what a push comes to is its last line; what is wrong with the request its status", async () => {
+test("the last line of a push is its result; an invalid request has an error status", async () => {
   const failed = (reason: string) => ({ type: "failed", reason, message: expect.any(String), code: expect.any(String) }) as const;
   expect((await push(`${registry.host}/team/app`, { type: "registry", ...login, password: "wrong" })).at(-1)).toEqual(
     failed("registry_denied"),
@@ -129,7 +129,7 @@ test("what a push comes to is its last line; what is wrong with the request its 
   expect(denied.status).toBe(401);
 });
 
-test("a push ends with its request, and leaves no work behind", async () => {
+test("a push ends with its request, and leaves no files", async () => {
   const asked = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
   const silent = Bun.serve({
@@ -177,7 +177,7 @@ test("an exported archive has the length that was said, and comes in again as th
   expect((await archive("app:nope")).status).toBe(404);
 });
 
-test("an archive that is none, or is damaged, fails the build and says why", async () => {
+test("a file that is not an archive, or a damaged one, fails the build with the reason", async () => {
   const bytes = await (await archive("app")).bytes();
   const damaged = bytes.slice();
   damaged[damaged.length - 5000] = (damaged[damaged.length - 5000] ?? 0) ^ 1;
@@ -210,7 +210,7 @@ test("credentials are kept nowhere", async () => {
   expect(found.stdout.toString()).toBe("");
 });
 
-test("a server that starts removes what a killed one was working with", async () => {
+test("a server that starts removes the work files of a killed server", async () => {
   const directory = join(s.config.dataDir, "downloads");
   mkdirSync(join(directory, "work-left"), { recursive: true });
   const parts = ["1", "2"].map((digit) => join(directory, `${digit.repeat(64)}.part`));

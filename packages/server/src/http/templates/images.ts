@@ -1,11 +1,11 @@
 import type { routes } from "@boxyard/spec/platform";
-import { eventLines } from "../event-lines.ts";
+import { jsonLines } from "../json-lines.ts";
 import { json } from "../sandboxes/present.ts";
 import type { HandlerOf } from "./services.ts";
 
-/** `POST /boxyard/templates/{id}/push`: the push lives as long as its request does. */
+/** `POST /boxyard/templates/{id}/push`: the push is aborted when its request ends. */
 export const pushTemplate: HandlerOf<typeof routes.pushTemplate> = ({ body, caller, param, signal }, { templateImages }) =>
-  eventLines(templateImages.push(caller.teamId, param("templateID"), body), signal);
+  jsonLines(templateImages.push(caller.teamId, param("templateID"), body), signal);
 
 /** `POST /boxyard/triggers`. */
 export const getTriggers: HandlerOf<typeof routes.getTriggers> = async ({ body, caller, signal }, { triggers }) =>

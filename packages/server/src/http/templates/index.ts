@@ -10,7 +10,7 @@ import type { TemplateServices } from "./services.ts";
 import { listTagAssignments, listTagGroups } from "./tag-history.ts";
 import { assignTags, countTags, listTags, removeTags, tagExists } from "./tags.ts";
 
-/** Paths with words of their own come before those with an id in the same place. */
+/** Paths with a fixed word are mounted before paths with an id in the same place. */
 export function mountTemplates(app: Api, services: TemplateServices & { readonly keys: Keys }): void {
   mount(app, services, routes.createTemplate, createTemplate);
   mount(app, services, routes.listTemplates, listTemplates);

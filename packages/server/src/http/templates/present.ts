@@ -5,9 +5,9 @@ import { mainVersion } from "../../templates/catalog.ts";
 import { DEFAULT_DISK_MB, type Template } from "../../templates/templates.ts";
 
 const iso = (at: number) => new Date(at).toISOString();
-/** With the namespace, so that they mean the same to everybody (docs/contract/templates.md). */
+/** With the namespace, so that a name means the same template to every team (docs/contract/templates.md). */
 export const namesOf = ({ namespace, name }: TemplateRecord): string[] => (name === undefined ? [] : [`${namespace}/${name}`]);
-/** As the template's own team may call it. */
+/** Without the namespace, as the template's own team may call it. */
 const aliasesOf = ({ name }: TemplateRecord): string[] => (name === undefined ? [] : [name]);
 
 export function presentRequested(template: TemplateRecord, build: BuildRecord): RequestedTemplate {
@@ -16,8 +16,8 @@ export function presentRequested(template: TemplateRecord, build: BuildRecord): 
 }
 
 /**
- * `builds`: all of the template's, newest first. A template whose files are missing has a status that every client knows to be of no use, and says
- * beside it what is wrong.
+ * `builds`: all builds of the template, newest first. A template whose files are missing has the status `error`, which every client knows, and
+ * `filesMissing`, which says why.
  */
 export function presentListed(template: Template, builds: readonly BuildRecord[], areFilesMissing: boolean): ListedTemplate {
   const { record } = template;

@@ -64,7 +64,7 @@ test.each([
   expect([s.world.snapshots.size, found.spec.from, starts()]).toEqual([0, undefined, before + 1]);
 });
 
-test("where no memory can be kept, or it fails, the template is made all the same", async () => {
+test("where no memory can be kept, or the capture fails, the template is still made", async () => {
   s.world.faults.add("capture", { kind: "fail" });
   const { status, of } = await bench.build("served", STARTED);
   expect([status, (await bench.log(of)).some((line) => line.startsWith("Each sandbox will run the start command"))]).toEqual([
@@ -80,19 +80,22 @@ test("where no memory can be kept, or it fails, the template is made all the sam
   expect((await new BuildBench(other).build("served", STARTED)).status).toBe("ready");
 });
 
-test.each(["create", "start"] as const)("an image that a %s cannot use is booted past, reported, and not tried again", async (verb) => {
-  await bench.build("served", STARTED);
-  const before = starts();
-  const broken = new AppError("internal", "CRIU could not restore", { reason: "restore_failed" });
-  s.world.faults.add(verb, { kind: "fail", error: broken });
-  const { made, found } = await create();
-  expect([found.spec.from, starts()]).toEqual([undefined, before + 1]);
-  const { logs } = (await s.call("GET", `/v2/sandboxes/${made.sandboxID}/logs`)).body;
-  expect(JSON.stringify(logs)).toContain("it boots instead");
-  expect((await create()).found.spec.from).toBeUndefined();
-});
+test.each(["create", "start"] as const)(
+  "when a %s cannot use the memory image, the sandbox boots, its log says so, and the image is not tried again",
+  async (verb) => {
+    await bench.build("served", STARTED);
+    const before = starts();
+    const broken = new AppError("internal", "CRIU could not restore", { reason: "restore_failed" });
+    s.world.faults.add(verb, { kind: "fail", error: broken });
+    const { made, found } = await create();
+    expect([found.spec.from, starts()]).toEqual([undefined, before + 1]);
+    const { logs } = (await s.call("GET", `/v2/sandboxes/${made.sandboxID}/logs`)).body;
+    expect(JSON.stringify(logs)).toContain("it boots instead");
+    expect((await create()).found.spec.from).toBeUndefined();
+  },
+);
 
-test("load is no reason to boot: the create is refused as any other", async () => {
+test("a create that fails for lack of memory is refused, and does not boot", async () => {
   await bench.build("served", STARTED);
   s.world.faults.add("start", { kind: "fail", error: new AppError("resource_exhausted", "no memory", { reason: "no_memory" }) });
   expect((await s.call("POST", "/v2/sandboxes", { templateID: "served" })).status).toBe(503);

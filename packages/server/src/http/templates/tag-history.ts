@@ -72,7 +72,7 @@ function presentAssignment(
   };
 }
 
-/** A UUID (version 8, RFC 9562) that follows from what it names. */
+/** A UUID (version 8, RFC 9562) made of a hash of `facts`: the same assignment always has the same id. */
 function idOfAssignment(facts: readonly unknown[]): string {
   const hex = createHash("sha256").update(JSON.stringify(facts)).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

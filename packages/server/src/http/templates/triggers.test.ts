@@ -35,7 +35,7 @@ test("a build of a client that has not asked for them says what was not done", a
   expect(await told("all", onBuild)).toEqual([]);
 });
 
-test("what cannot be asked has none: the build says why", async () => {
+test("a base that cannot be read has no triggers", async () => {
   for (const body of [{ fromTemplate: "missing" }, { fromImage: "scratch" }, { fromImage: "127.0.0.1:1/x" }, { fromImage: "A B" }, {}])
     expect(await triggers(body)).toEqual({ onBuild: [] });
 });

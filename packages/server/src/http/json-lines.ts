@@ -1,25 +1,25 @@
-/** Something is sent at least so often, if only an empty line, so that neither client nor proxies take a long wait for a dead connection. */
+/** A line is sent at least so often, an empty one if there is no event, so that neither clients nor proxies take the connection for dead. */
 const BEAT_MS = 10_000;
 
-/** Reports its progress, and resolves with the last event; must not reject. */
-export type EventWork<E> = (tell: (event: E) => void, signal: AbortSignal) => Promise<E>;
+/** Work that reports its progress by `report`, and resolves with the last event; must not reject. */
+export type ReportingWork<E> = (report: (event: E) => void, signal: AbortSignal) => Promise<E>;
 
 /**
- * An answer of JSON lines: the events of `work`, and at last its result. Of events that the client has not taken in time only the newest
- * is sent, so a slow client costs no memory. `work` begins when the answer is read, and is aborted when the client leaves.
+ * An answer of JSON lines: the events of `work`, and at last its result. When a client reads more slowly than events come, only the newest
+ * event is kept for it, so a slow client costs no memory. `work` begins when the answer is read, and is aborted when the client leaves.
  */
-export function eventLines<E extends object>(work: EventWork<E>, signal: AbortSignal): Response {
+export function jsonLines<E extends object>(work: ReportingWork<E>, signal: AbortSignal): Response {
   const left = new AbortController();
   let running: Promise<void> | undefined;
   let changed = Promise.withResolvers<void>();
   let newest: E | undefined;
   let last: E | undefined;
-  const tell = (event: E) => {
+  const report = (event: E) => {
     newest = event;
     changed.resolve();
   };
   const begin = async () => {
-    last = await work(tell, AbortSignal.any([signal, left.signal]));
+    last = await work(report, AbortSignal.any([signal, left.signal]));
   };
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     running ??= begin();
