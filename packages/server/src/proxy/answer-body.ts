@@ -1,6 +1,6 @@
 import { type BodyScanner, ChunkedDecoder, type ResponseHead, scannerFor } from "@boxyard/http1";
 
-/** The body of an answer on its way to the client: where it ends, and its chunks taken apart for a client that knows none. */
+/** The body of an answer on its way to the client: finds its end, and decodes its chunks for a client of HTTP/1.0, which knows no chunks. */
 export class AnswerBody {
   private readonly scanner: BodyScanner;
   private readonly decoder: ChunkedDecoder | undefined;
@@ -15,27 +15,27 @@ export class AnswerBody {
     return this.scanner.done;
   }
 
-  /** Some of it is still to come, and the client may get it as it is. */
+  /** True while more of the body is to come and the kernel may carry it to the client unchanged. */
   get mayMove(): boolean {
     return !this.decoder && !this.scanner.done;
   }
 
-  /** Bytes to come that are the body's whatever they are. */
+  /** How many of the next bytes belong to the body without a look at them. */
   get certain(): number {
     return this.scanner.certain;
   }
 
-  /** How many of these bytes are the body's. Throws when they cannot be. */
+  /** How many of these bytes belong to the body. Throws for bytes that break its framing. */
   take(bytes: Buffer): number {
     return bytes.byteLength === 0 || this.scanner.done ? 0 : this.scanner.take(bytes, 0);
   }
 
-  /** As many bytes of the body have gone to the client without being looked at. */
+  /** Counts bytes of the body that went to the client without `take`. */
   skip(count: number): void {
     this.scanner.skip(count);
   }
 
-  /** The first `count` bytes, which are the body's, as the client gets them. */
+  /** The first `count` of these bytes, which belong to the body, as the client gets them. */
   plain(bytes: Buffer, count: number): Buffer {
     const body = count === bytes.byteLength ? bytes : bytes.subarray(0, count);
     return this.decoder ? this.decoder.push(body) : body;

@@ -2,10 +2,10 @@ import type { AppError } from "@boxyard/core";
 import { ownResponse, REASONS, type RequestHead } from "@boxyard/http1";
 import { escapeHtml, htmlPage, PAGE_HEADERS } from "../html-page.ts";
 
-/** Answers that the proxy gives itself. Texts that clients compare are exact (docs/contract/routing.md). */
+/** An error that the proxy answers itself. Clients compare some of the texts, which are fixed (docs/contract/routing.md). */
 export interface ProxyProblem {
   readonly status: number;
-  /** Seconds after which the same request may do; 1 for a 429. */
+  /** Seconds after which the client may repeat the request (`Retry-After`); 1 for a 429, else not sent by default. */
   readonly retryAfter?: number;
   readonly body: Readonly<Record<string, unknown>> & { readonly message: string };
   /** The same for a person: what is missing, and what to do. */
@@ -17,7 +17,7 @@ const PORT_CLOSED_MESSAGE = "The sandbox is running but port is not open";
 const CHANGING_MESSAGE = "The sandbox is still transitioning. Try again in a moment.";
 const TOKEN_HEADER = "e2b-traffic-access-token";
 
-/** Both spellings: the interface document has `sandboxID`, the clients' contract `sandboxId`. */
+/** Both spellings: clients read one or the other. */
 const ids = (sandboxId: string) => ({ sandboxID: sandboxId, sandboxId });
 
 export const problems = {
@@ -97,7 +97,7 @@ export const problems = {
       text: `The sandbox ${id} is being paused or resumed. Try again in a moment, or resume it with a client.`,
     },
   }),
-  /** `refusal` says what is short, which is for those who have a key: the sandbox's visitors learn only that they may come again. */
+  /** `refusal` says which resource is short, which is for holders of a key only: visitors of the sandbox learn when they may try again. */
   noRoom: (id: string, { reason, details }: AppError): ProxyProblem => ({
     status: 503,
     retryAfter: Number(details.retryAfter),
@@ -114,13 +114,13 @@ export const problems = {
   }),
 } as const;
 
-/** Any origin may read what we answer: the keys are in headers that a page must know anyway (docs/contract/routing.md, CORS). */
+/** Pages of any origin may read the answers: a request needs a key in a header, which a browser does not add by itself (docs/contract/routing.md, CORS). */
 export const CORS: readonly (readonly [string, string])[] = [
   ["Access-Control-Allow-Origin", "*"],
   ["Access-Control-Expose-Headers", "*"],
 ];
 
-/** docs/contract/routing.md, CORS: every origin, all headers, these methods. A `*` for headers would leave out Authorization, so the asked ones are named. */
+/** Allows every origin, all headers and these methods (docs/contract/routing.md, CORS). `*` would not allow Authorization, so the headers asked for are listed. */
 export function preflightResponse(request: RequestHead, close: boolean): Uint8Array {
   const asked = request.fields.get("access-control-request-headers") ?? "*";
   return ownResponse(
@@ -141,7 +141,7 @@ export function plainResponse(status: number, text: string, close: boolean, head
   return ownResponse(status, [["Content-Type", "text/plain; charset=utf-8"], ...CORS], `${text}\n`, { close, head });
 }
 
-/** To an address on the same server; method and body stay. */
+/** A redirect to an address on the same server; clients repeat the method and the body. */
 export function redirectResponse(location: string, close: boolean): Uint8Array {
   return ownResponse(308, [["Location", location], ...CORS], "", { close });
 }
@@ -155,7 +155,7 @@ function retry(status: number, seconds = status === 429 ? 1 : undefined): (reado
   return seconds === undefined ? [] : [["Retry-After", String(seconds)]];
 }
 
-/** JSON for programs, a page for people. */
+/** An error as JSON for programs, as a page for browsers. */
 export function problemResponse(request: RequestHead, problem: ProxyProblem, close: boolean): Uint8Array {
   const head = request.method === "HEAD";
   const { status, body, retryAfter } = problem;
@@ -165,7 +165,7 @@ export function problemResponse(request: RequestHead, problem: ProxyProblem, clo
 
 const BROWSER = /mozilla|chrome|safari|firefox|edge|opera|msie/i;
 
-/** True for what looks like a person's browser loading a page (docs/contract/routing.md, Browsers). */
+/** True for a request that looks like a browser that loads a page (docs/contract/routing.md, Browsers). */
 function wantsPage(request: RequestHead): boolean {
   const accept = (request.fields.get("accept") ?? "").toLowerCase();
   if (accept.includes("application/json") && !accept.includes("text/html")) return false;

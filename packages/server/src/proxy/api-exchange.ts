@@ -10,31 +10,31 @@ import {
 } from "@boxyard/http1";
 import { CORS, jsonResponse } from "./answers.ts";
 
-/** What a handler gets beside the head of a request. */
+/** What a handler gets besides the head of a request. */
 export interface ApiCall {
   /**
-   * The request's body, which is not read before somebody asks for it: first the caller is known. Throws `resource_exhausted` (`body_too_large`) when it is longer,
-   * and `canceled` when the client goes.
+   * Reads the request's body; until then no more of it is read than came with the head, so that a caller can be authenticated first. Throws
+   * `resource_exhausted` (reason `body_too_large`) for a body of more than `maxBytes`, `canceled` when the client disconnects.
    */
   body(maxBytes: number): Promise<Buffer>;
-  /** The caller has shown a key: its connection may wait long for another request. */
+  /** Says that the caller has a valid key: its connection may be idle for longer. */
   trust(): void;
 }
 
-/** What answers the platform API: a fetch handler; the request that it gets has no body. The signal aborts when the client has gone. */
+/** Answers requests to the platform API. The request has no body (`ApiCall.body` reads it); its signal aborts when the client disconnects. */
 export type ApiHandler = (request: Request, call: ApiCall) => Response | Promise<Response>;
 
-/** Bodies of the API are small: one that pauses for longer will not come. */
+/** A client whose body pauses for longer is cut off. Bodies of the API are small. */
 const BODY_IDLE_MS = 30_000;
-/** A body that nobody wanted is read to its end when it is not longer, so that the connection is of use again. */
+/** A body that the handler did not read is discarded up to this size, so that the connection can serve again; a longer one ends the connection. */
 const MAX_UNWANTED_BYTES = 64 << 10;
 
-/** Answers that are sent as they come into being; others are short. */
+/** Types of answers that are streamed; other answers are short, and sent as a whole. */
 const STREAMED = /^(text\/event-stream|application\/(x-ndjson|x-tar))(;|$)/;
-/** A client that takes nothing for longer has gone. */
+/** A client that takes nothing of a stream for longer is cut off. */
 const STALL_MS = 120_000;
 
-/** A request that this server answers itself: its body is collected when the handler asks for it. */
+/** A request to the platform API: its body is read when the handler asks for it. */
 export class ApiExchange implements Exchange, ApiCall {
   readonly bodyIdleMs = BODY_IDLE_MS;
   private readonly request: RequestHead;
@@ -54,7 +54,7 @@ export class ApiExchange implements Exchange, ApiCall {
   }
 
   start(): void {
-    // What comes with the head is taken, and no more.
+    // No more of the body is read than came with the head.
     if (this.request.framing.kind !== "none") this.client.pauseBody();
     void this.answer();
   }
@@ -123,7 +123,7 @@ export class ApiExchange implements Exchange, ApiCall {
     return keepAlive && (isShort || this.collected.isComplete);
   }
 
-  /** Undefined for a host name that no URL can have. */
+  /** The request for the handler; undefined for a Host that cannot stand in a URL. */
   private toRequest(): Request | undefined {
     const { method, target, host, fields } = this.request;
     const url = `http://${host === "" ? "localhost" : host}${target === "*" ? "/" : target}`;
@@ -136,7 +136,7 @@ export class ApiExchange implements Exchange, ApiCall {
     return new Request(url, { method, headers, signal: this.gone.signal });
   }
 
-  /** Once it has begun nothing else can be said: what fails then breaks the connection off. */
+  /** Sends an answer as it is made. A failure after its beginning cannot change the status any more, so it resets the connection. */
   private async stream(status: number, fields: [string, string][], body: ReadableStream<Uint8Array>): Promise<void> {
     const length = fields.find(([name]) => name.toLowerCase() === "content-length")?.[1];
     const chunked = length === undefined && this.request.minor === 1;
@@ -159,9 +159,9 @@ export class ApiExchange implements Exchange, ApiCall {
         if (!this.client.write(frame)) await this.drained();
       }
       if (this.gone.signal.aborted) return;
-      if (length !== undefined && left !== 0) throw new Error("the answer has another length than was said");
+      if (length !== undefined && left !== 0) throw new Error("the answer is not as long as its Content-Length");
     } catch {
-      // The maker of the stream has reported its failure.
+      // The handler has logged the failure of its stream.
       this.client.abort();
       return;
     }
@@ -188,7 +188,7 @@ const invalidHost = () =>
     headers: { "Content-Type": "application/json; charset=utf-8" },
   });
 
-/** A body as it comes, in one buffer. */
+/** Collects a body in one buffer. */
 class BodyCollector {
   private readonly bytes = new ByteBuilder();
   private readonly result = Promise.withResolvers<Buffer>();
@@ -196,7 +196,7 @@ class BodyCollector {
   private complete = false;
 
   constructor() {
-    // Nobody may have asked for a body that fails.
+    // A handler that never asks for the body must not leave an unhandled rejection.
     this.result.promise.catch(() => {});
   }
 

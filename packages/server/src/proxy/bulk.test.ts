@@ -10,7 +10,7 @@ import { Front } from "./front.ts";
 import { RouteTable } from "./route-table.ts";
 
 /*
- * Large bodies, which the kernel carries: not a byte of them, nor of what stands before and after, may be lost, doubled or out of order.
+ * Large bodies, which the kernel moves: no byte of them, nor of the messages before and after them, may be lost, doubled or out of order.
  */
 
 const BODY = randomBytes(24 << 20);
@@ -132,7 +132,7 @@ test("a tunnel carries them both ways at once", async () => {
   expect(sha256(stream.subarray(start))).toBe(sha256(Buffer.concat([BODY, small])));
 });
 
-test("the kernel moves bytes here, or all of the above would go the slow way unseen", async () => {
+test("the kernel moves bytes on this machine, so the tests above do not pass by the slow path alone", async () => {
   const got: Buffer[] = [];
   const sink = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (_socket, bytes) => void got.push(Buffer.from(bytes)) } });
   const source = Bun.listen({

@@ -5,9 +5,9 @@ import { systemClock } from "@boxyard/core";
 import { TestFront } from "../testing/front.ts";
 import type { ApiHandler } from "./api-exchange.ts";
 
-/* Nobody who has no key may keep others out by holding connections (SECURITY.md). */
+/* A client without a key cannot keep others out by holding connections (SECURITY.md). */
 
-/** `/health` is for all, `/known` for who has a key, `/slow` never ends. */
+/** `/health` needs no key, `/known` counts as a request with a key, `/slow` never ends. */
 const api: ApiHandler = (request, call) => {
   const { pathname } = new URL(request.url);
   if (pathname === "/known") call.trust();
@@ -52,7 +52,7 @@ class Client {
     while (!this.closed) await this.next("close");
   }
 
-  /** An event, or the end; an error is followed by the end. */
+  /** Waits for an event or the end; an error is followed by the end. */
   private next(event: "data" | "close"): Promise<unknown> {
     return new Promise((resolve) => this.socket.once(event, resolve).once("close", resolve));
   }
@@ -83,7 +83,7 @@ describe("when all connections are taken", () => {
     expect([other.closed, late.status, late.closed]).toEqual([false, "200", false]);
   });
 
-  test("those of clients with a key are the last to go", async () => {
+  test("connections of clients with a key are closed last", async () => {
     await using t = new TestFront(api, systemClock, 8);
     const known = await Client.asking(t, "/known");
     const many: Client[] = [];
@@ -94,14 +94,14 @@ describe("when all connections are taken", () => {
     expect(known.status).toBe("200");
   });
 
-  test("none that is being answered is closed; an address has a share of them, and is told so", async () => {
+  test("no connection with a request in progress is closed; an address that holds its share is refused with a 503", async () => {
     await using t = new TestFront(api, systemClock, 8);
     const busy: Client[] = [];
     for (let i = 0; i < 6; i++) {
       busy.push(await Client.open(t));
       busy[i]?.send("/slow");
     }
-    // The server has read those: it answers what came after them.
+    // Once this request is answered, the server has read the ones before it.
     await Client.asking(t, "/health", "127.0.0.2");
     const refused = await Client.asking(t, "/health");
     await refused.isClosed();
@@ -109,7 +109,7 @@ describe("when all connections are taken", () => {
     expect([refused.status, other.status, busy.some(({ closed }) => closed)]).toEqual(["503", "200", false]);
   });
 
-  test("a head that is not complete is no request", async () => {
+  test("a connection with an incomplete head counts as idle", async () => {
     await using t = new TestFront(api, systemClock, 4);
     const mute: Client[] = [];
     for (let i = 0; i < 8; i++) mute.push(await Client.open(t));
@@ -117,7 +117,7 @@ describe("when all connections are taken", () => {
   });
 });
 
-test("who has no key may be idle for 15 s only", async () => {
+test("a client without a key may be idle for 15 s only", async () => {
   let aheadMs = 0;
   await using t = new TestFront(api, { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs });
   const stranger = await Client.asking(t, "/health");

@@ -12,7 +12,7 @@ const to = (line: string, ...fields: string[]) =>
   );
 
 describe("dispatch on the one port", () => {
-  test("answers a preflight before anything else", () => {
+  test("finds a preflight before anything else", () => {
     expect(to("OPTIONS /x", "Access-Control-Request-Method: POST", `Svc-Sandbox-Id: ${ID}`)).toEqual({ kind: "preflight" });
     expect(to("OPTIONS /x")).toEqual({ kind: "api" });
   });

@@ -5,11 +5,11 @@ export interface SandboxTarget {
   readonly kind: "sandbox";
   readonly sandboxId: string;
   readonly port: number;
-  /** Set when the path says which sandbox is meant: the target that the sandbox gets, without that part. */
+  /** Set when the path names the sandbox: the target without that part, which the sandbox gets. */
   readonly innerTarget?: string;
 }
 
-/** Whom a request on the one port is for. */
+/** What a request on the one port is for. */
 export type Target =
   | { readonly kind: "preflight" }
   | SandboxTarget
@@ -18,10 +18,10 @@ export type Target =
   | { readonly kind: "bad"; readonly text: string }
   | { readonly kind: "api" };
 
-/** A key of this platform, which must never reach a sandbox; programs in sandboxes may well use the same header for their own. */
+/** A key of this platform, which must never reach a sandbox. Other values of the same header may be keys of programs in sandboxes. */
 const PLATFORM_KEY = /^e2b_[0-9a-f]+$/;
 
-/** By which the heads of clients are read. */
+/** Names of fields that the reader of request heads marks or drops. */
 export const CLIENT_FIELDS = new FieldNames({
   marked: /^(svc|e2b)-sandbox-(id|port)$/,
   guarded: { name: "x-api-key", isDropped: (value) => PLATFORM_KEY.test(value) },
@@ -29,7 +29,7 @@ export const CLIENT_FIELDS = new FieldNames({
 
 const bad = (text: string): Target => ({ kind: "bad", text });
 
-/** docs/decisions.md, Dispatch: preflight, routing headers, host name, path, signed file, and only then API and dashboard. */
+/** Finds what a request is for (docs/decisions.md, Dispatch): preflight, routing headers, host name, path, signed file, and the API otherwise. */
 export function dispatch(request: RequestHead): Target {
   const { derived } = request;
   derived.own ??= find(request);
@@ -54,7 +54,7 @@ function routingHeader(request: RequestHead, ours: string, theirs: string): stri
   const first = one[0] ?? other[0];
   if (first === undefined || one.length + other.length === 1) return first;
   const values = [...one, ...other];
-  // Both spellings may be sent, but must agree: which one counts must not depend on who reads.
+  // Both spellings may be sent if they agree: no reader may prefer one of two values.
   return values.every((value) => value === first) ? first : bad("conflicting routing headers");
 }
 
@@ -73,14 +73,14 @@ const DIGITS_ONLY = /^\d+(-\d+)+$/;
 const LABEL = /^([^.-]*)-([^.-]*)(?:-[^.]*)?$/;
 const SANDBOX_ID = /^i[a-z0-9]{20}$/;
 
-/** `<port>-<id>[-ignored].<rest>`. Other names are ours: an operator may well call the server `my-host.example`. */
+/** `<port>-<id>[-ignored].<rest>`. Other names are for the API: an operator may call the server `my-host.example`. */
 function byHost(host: string): Target | undefined {
   const name = host.replace(/:\d+$/, "").toLowerCase();
   const dot = name.indexOf(".");
   if (dot < 0 || name.startsWith("[")) return undefined;
   const label = name.slice(0, dot);
   const parts = LABEL.exec(label);
-  // An address written as a name (127-0-0-1.example) is no sandbox either.
+  // An IP address written as a name (127-0-0-1.example) does not name a sandbox.
   if (!parts || DIGITS_ONLY.test(label)) return undefined;
   const [, port = "", id = ""] = parts;
   if (!/^\d+$/.test(port) && !SANDBOX_ID.test(id)) return undefined;
@@ -95,13 +95,13 @@ function byPath(target: string): Target | undefined {
   if (matched === undefined) return undefined;
   const to = sandbox(id, port);
   if (to.kind !== "sandbox") return to;
-  // Relative links of a page need the slash.
+  // Relative links of a page need the slash at the end.
   if (!rest.startsWith("/")) return { kind: "redirect", location: `/ports/${to.sandboxId}/${to.port}/${rest}` };
   return { ...to, innerTarget: rest };
 }
 
 function sandbox(idText: string, portText: string): Target {
-  // The suffix `-<clientID>` of older clients is dropped.
+  // Older clients append `-<clientID>`.
   const sandboxId = idText.split("-", 1)[0] ?? "";
   if (!/^[a-z0-9]+$/.test(sandboxId) || sandboxId.length > 64) return bad("Invalid sandbox ID");
   const port = /^\d{1,5}$/.test(portText) ? Number(portText) : 0;
@@ -117,7 +117,7 @@ function bySignature(request: RequestHead): Target | undefined {
 
 /** Routes of the agent that only the server may call (docs/contract/agent.md, Freeze). `/freeze` and `/unfreeze` are public with a valid token. */
 const INTERNAL_NAMES = ["init", "collapse", "fsfreeze", "fsthaw", "upgrade"];
-/** A path that can be nothing but itself, and has none of these names anywhere: most are like that. */
+/** A path in canonical form that does not begin with an internal name: most paths match, and need no further look. */
 const PLAIN_PATH = new RegExp(`^(?!/(?:${INTERNAL_NAMES.join("|")})(?:[/?]|$))(?:/|(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+)(?:\\?|$)`, "i");
 const INTERNAL = new Set(INTERNAL_NAMES.map((name) => `/${name}`));
 

@@ -1,10 +1,10 @@
 import type { ResponseEdit } from "@boxyard/http1";
 
-/** What is changed of a request and its answer on the way. */
+/** What the proxy changes of a request and of its answer. */
 export interface ExchangeEdit {
   readonly response: ResponseEdit;
   /** Fields of the request (lower case) that the sandbox does not get. */
   readonly drops?: readonly string[];
-  /** The answer to an upgrade passes as it is: what follows it is no document. */
+  /** True: an upgrade may take place; the bytes after it pass unchanged. Without it an upgrade is refused. */
   readonly takesUpgrade?: boolean;
 }

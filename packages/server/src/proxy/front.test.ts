@@ -17,14 +17,14 @@ const routed = (port = 49983): Record<string, string> => ({ "E2b-Sandbox-Id": sa
 const address = () => s.world.sandboxes.get(sandboxID)?.agent?.host ?? "";
 
 describe("routing", () => {
-  test("by headers and by host name reaches the agent", async () => {
+  test("reaches the agent by headers and by host name", async () => {
     const byHeaders = await fetch(`${s.url}/a%2Fb?c`, { headers: routed() });
     expect(await byHeaders.json()).toMatchObject({ path: "/a%2Fb?c", method: "GET" });
     const byHost = await fetch(`${s.url}/x`, { headers: { Host: `49983-${sandboxID}.localhost:${s.port}` } });
     expect(await byHost.json()).toMatchObject({ path: "/x", headers: { host: `49983-${sandboxID}.localhost:${s.port}` } });
   });
 
-  test("reaches any port of the sandbox, and says when nothing listens", async () => {
+  test("reaches any port of the sandbox; a port on which nothing listens is a 502", async () => {
     const app = Bun.serve({ hostname: address(), port: 8123, fetch: (request) => new Response(`app ${request.headers.get("host")}`) });
     try {
       expect(await (await fetch(s.url, { headers: routed(8123) })).text()).toBe(`app 127.0.0.1:${s.port}`);
@@ -39,7 +39,7 @@ describe("routing", () => {
     ]);
   });
 
-  test("with one header of the two is 400 in plain text", async () => {
+  test("with one of the two headers is 400 in plain text", async () => {
     const reply = await fetch(s.url, { headers: { "Svc-Sandbox-Id": sandboxID } });
     expect([reply.status, reply.headers.get("content-type"), await reply.text()]).toEqual([
       400,
@@ -48,7 +48,7 @@ describe("routing", () => {
     ]);
   });
 
-  test("keeps the agent's internal paths to the server, but lets freeze and unfreeze through", async () => {
+  test("refuses the agent's internal paths, but passes freeze and unfreeze", async () => {
     for (const path of ["/init", "/%69nit", "/upgrade", "/collapse", "/fsfreeze", "/fsthaw"]) {
       const reply = await fetch(s.url + path, { method: "POST", headers: routed() });
       expect([path, reply.status, await reply.json()]).toEqual([
@@ -109,7 +109,7 @@ describe("signed file URLs that name no sandbox", () => {
     return `/files?${new URLSearchParams({ ...query, signature })}`;
   };
 
-  test("find the sandbox whose token fits", async () => {
+  test("find the sandbox whose token made the signature", async () => {
     const other = await s.create();
     const read = await fetch(s.url + sign("read"));
     expect(await read.json()).toMatchObject({ method: "GET", path: sign("read") });
@@ -118,7 +118,7 @@ describe("signed file URLs that name no sandbox", () => {
     await s.call("DELETE", `/sandboxes/${other.sandboxID}`);
   });
 
-  test("are 401 when none fits", async () => {
+  test("are 401 when no sandbox fits", async () => {
     for (const [method, url] of [
       ["POST", sign("read")],
       ["GET", sign("write")],
@@ -172,13 +172,13 @@ describe("WebSockets", () => {
 });
 
 describe("bodies", () => {
-  test("of any size go both ways unchanged", async () => {
+  test("of any size pass unchanged in both directions", async () => {
     const bytes = randomBytes(20 << 20);
     const reply = await fetch(`${s.url}/echo`, { method: "POST", headers: routed(), body: bytes });
     expect(Buffer.from(await reply.arrayBuffer()).equals(bytes)).toBe(true);
   });
 
-  test("wait in the sandbox when the client does not read, and in the client when the sandbox does not", async () => {
+  test("are not buffered: a reader that stops stops the sender", async () => {
     const total = 64 << 20;
     let produced = 0;
     const app = Bun.serve({

@@ -33,33 +33,33 @@ import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 import { WakingExchange } from "./waking-exchange.ts";
 import { Wakings } from "./wakings.ts";
 
-/** Connections of clients at once; each may need a second descriptor towards a sandbox. */
+/** Connections of clients at once; each may need a second descriptor, for its connection to a sandbox. */
 const MAX_CLIENTS = 8000;
 const SWEEP_MS = 1000;
-/** Peers are looked after every so many sweeps. */
+/** Every so many sweeps look for lost peers. */
 const SWEEPS_PER_LOOK = 5;
 const PEER_LIMIT_MS = 60_000;
 
 export interface FrontOptions {
   readonly hostname: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly routes: RouteTable;
   readonly api: ApiHandler;
-  /** Takes uploads; without it there are none. */
+  /** Takes uploads; without it uploads are requests to the API. */
   readonly uploads?: UploadTarget;
   /** Connections of clients at once; 8,000 by default. */
   readonly maxClients?: number;
-  /** Clients and sandboxes that answer nothing for so long, though asked, are gone; 60 s by default. */
+  /** Clients and sandboxes whose kernel acknowledges nothing for so long count as lost; 60 s by default. */
   readonly peerLimitMs?: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** An exchange of which nothing more is to be heard. */
+/** An exchange that has been answered, and ignores what still comes. */
 const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
 
-/** The one port: hands each request to the API or to a sandbox (docs/decisions.md, Dispatch and Proxy). */
+/** The one port: passes each request to the API or to a sandbox (docs/decisions.md, Dispatch and Proxy). */
 export class Front implements ClientHost {
   readonly names = CLIENT_FIELDS;
   private readonly options: FrontOptions;
@@ -89,12 +89,12 @@ export class Front implements ClientHost {
     return this.options.clock.monotonic();
   }
 
-  /** Kept connections to a sandbox that has ended. */
+  /** Closes the kept connections to an incarnation that has ended. */
   forget(route: Pick<Route, "sandboxId" | "incarnation">): void {
     this.pool.sweep(`${route.sandboxId}:${route.incarnation}:`);
   }
 
-  /** Takes no new connections, lets answers that have begun end for up to `graceMs`, then breaks off the rest. */
+  /** Takes no new connections, waits up to `graceMs` for the end of answers that have begun, then resets the remaining connections. */
   async close(graceMs: number): Promise<void> {
     this.listener.stop(false);
     for (const client of [...this.clients]) client.drain();

@@ -12,7 +12,7 @@ describe("a hostile sandbox", () => {
     ["a bare LF in a field", "HTTP/1.1 200 OK\r\nX: a\nSet-Cookie: b\r\nContent-Length: 0\r\n\r\n"],
     ["an endless head", `HTTP/1.1 200 OK\r\nX: ${"a".repeat(70_000)}`],
     ["endless interim answers", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(50)],
-  ])("gets a 502 for %s", async (_what, answer) => {
+  ])("that answers %s makes a 502", async (_what, answer) => {
     await using t = new TestFront();
     const client = await t.client();
     client.send(`GET / HTTP/1.1\r\n${t.headers()}\r\n`);
@@ -24,7 +24,7 @@ describe("a hostile sandbox", () => {
     expect(got.endsWith(CLOSED)).toBe(true);
   });
 
-  test("cannot slip a second answer into the connection", async () => {
+  test("cannot append a second answer to the first one", async () => {
     await using t = new TestFront();
     const client = await t.client();
     client.send(`GET /1 HTTP/1.1\r\n${t.headers()}\r\n`);
@@ -37,7 +37,7 @@ describe("a hostile sandbox", () => {
     await upstream.isClosed();
   });
 
-  test("cannot do so later either", async () => {
+  test("cannot send a second answer later", async () => {
     await using t = new TestFront();
     const client = await t.client();
     client.send(`GET /1 HTTP/1.1\r\n${t.headers()}\r\n`);
@@ -53,7 +53,7 @@ describe("a hostile sandbox", () => {
     expect(client.received).not.toContain("evil");
   });
 
-  test("that breaks off an answer breaks off the client's, which must not look whole", async () => {
+  test("that ends in the middle of an answer ends the client's answer, which does not look complete", async () => {
     for (const head of ["Content-Length: 100\r\n", "Transfer-Encoding: chunked\r\n"]) {
       await using t = new TestFront();
       const client = await t.client();
@@ -67,7 +67,7 @@ describe("a hostile sandbox", () => {
     }
   });
 
-  test("that sends a malformed chunk has its answer broken off", async () => {
+  test("that sends a malformed chunk ends the client's answer", async () => {
     await using t = new TestFront();
     const client = await t.client();
     client.send(`GET / HTTP/1.1\r\n${t.headers()}\r\n`);
@@ -89,7 +89,7 @@ describe("a hostile client", () => {
     ],
     ["a malformed line", "GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
     ["an endless head", `GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(70_000)}\r\n\r\n`, 431],
-    ["HTTP/2 without being asked", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
+    ["HTTP/2 without an upgrade", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
   ])("that sends %s gets JSON and loses the connection", async (_what, bytes, status) => {
     await using t = new TestFront();
     const client = await t.client();
@@ -111,7 +111,7 @@ describe("a hostile client", () => {
     await upstream.isClosed();
   });
 
-  test("that goes away takes its request along", async () => {
+  test("that disconnects ends its request to the sandbox", async () => {
     for (const go of ["end", "reset"] as const) {
       await using t = new TestFront();
       const client = await t.client();
@@ -125,7 +125,7 @@ describe("a hostile client", () => {
 });
 
 describe("the end of a sandbox", () => {
-  test("answers requests that have no answer yet, and breaks off the others", async () => {
+  test("answers requests that have no answer yet, and cuts the others", async () => {
     await using t = new TestFront();
     const [waiting, reading, tunnel] = [await t.client(), await t.client(), await t.client()];
     waiting.send(`GET /waiting HTTP/1.1\r\n${t.headers()}\r\n`);
@@ -150,7 +150,7 @@ describe("the end of a sandbox", () => {
     expect(await waiting.includes("}")).toContain("HTTP/1.1 502");
   });
 
-  test("drops kept connections, so that a later incarnation is never reached by them", async () => {
+  test("closes kept connections, so that they are never used for a later incarnation", async () => {
     await using t = new TestFront();
     const client = await t.client();
     client.send(`GET /1 HTTP/1.1\r\n${t.headers()}\r\n`);
@@ -165,7 +165,7 @@ describe("the end of a sandbox", () => {
   });
 });
 
-test("a client that begins with TLS is told at once that this is plain HTTP", async () => {
+test("a client that begins with TLS gets a 400 at once", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03");
@@ -173,7 +173,7 @@ test("a client that begins with TLS is told at once that this is plain HTTP", as
   await client.isClosed();
 });
 
-test("a client that asks ahead and never reads makes no answers pile up, and gets all of them once it reads", async () => {
+test("answers to a client that pipelines requests and does not read do not pile up; the client gets all of them once it reads", async () => {
   let answered = 0;
   await using t = new TestFront(() => {
     answered++;
@@ -189,14 +189,14 @@ test("a client that asks ahead and never reads makes no answers pile up, and get
     await Bun.sleep(200);
   }
   expect(answered).toBeGreaterThan(0);
-  // What the kernel's buffers take, and one more.
+  // As many as the kernel's buffers take, and one more.
   expect(answered).toBeLessThan(100);
   client.resume();
   await client.wait((received) => received.length > count * (256 << 10), "all answers");
   expect([answered, client.closed]).toEqual([count, false]);
 });
 
-test("a client that stops in the middle of a body to the API is cut off after a while, one that goes on or asks a sandbox is not", async () => {
+test("a client that stops in the middle of a body to the API is cut off after 30 s; a client that goes on, or sends to a sandbox, is not", async () => {
   let aheadMs = 0;
   const api: ApiHandler = async (_request, call) => {
     call.trust();
@@ -212,10 +212,10 @@ test("a client that stops in the middle of a body to the API is cut off after a 
   await (await t.upstream.peer(0)).includes("\r\n\r\na");
   await asked.includes("api");
   aheadMs = 20_000;
-  // Time alone: the clock that is looked at was moved; nothing tells that it was looked at.
+  // Time alone: the server's clock was advanced; nothing shows that the server has read it.
   await Bun.sleep(50);
   slow.send("b");
-  // Time alone: as above: connections are looked at once a second.
+  // Time alone: as above; connections are swept once a second.
   await Bun.sleep(1200);
   expect(stopped.closed).toBe(false);
   aheadMs = 31_000;

@@ -29,7 +29,7 @@ test("a client of HTTP/1.0 gets the content of a chunked answer, in pieces of an
   }
 });
 
-test("large chunks, which the kernel would carry, come without their frames too", async () => {
+test("large chunks, which the kernel would move, come without their framing too", async () => {
   const size = 3 << 18;
   const answer = await got([
     `${CHUNKED}\r\n${size.toString(16)}\r\n`,
@@ -42,7 +42,7 @@ test("large chunks, which the kernel would carry, come without their frames too"
   expect([body.length, body.slice(0, 1 << 18) === "a".repeat(1 << 18), body.at(-1)]).toEqual([size, true, "c"]);
 });
 
-test("an answer that breaks off does not look whole: the connection is reset", async () => {
+test("an incomplete answer does not look complete: the connection is reset", async () => {
   await using t = new TestFront();
   const client = connect(t.front.port, "127.0.0.1");
   client.write(`GET / HTTP/1.0\r\n${t.headers()}\r\n`);

@@ -1,11 +1,11 @@
 import type { ResponseHead } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 
-/** Our agent keeps an idle connection for longer than this; other programs in a sandbox may not. */
+/** The agent keeps an idle connection for longer than this; other programs in a sandbox may not. */
 const KEEP_AGENT_MS = 4000;
 const KEEP_OTHER_MS = 1000;
 
-/** How long a connection to this port of a sandbox may wait for another request. A server may announce how long it keeps one itself. */
+/** How long an idle connection to this port of a sandbox is kept for another request. A program may announce in `Keep-Alive` how long it keeps the connection. */
 export function keepMs(port: number, response: ResponseHead | undefined): number {
   if (port === AGENT_PORT) return KEEP_AGENT_MS;
   const announced = /timeout=(\d+)/.exec(response?.fields.get("keep-alive") ?? "");

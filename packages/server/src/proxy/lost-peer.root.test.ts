@@ -14,7 +14,7 @@ async function open() {
   return { links, sandbox, [Symbol.asyncDispose]: () => links[Symbol.asyncDispose]() };
 }
 
-test("what works for a client that vanishes is released, whether something is on its way to it or not", async () => {
+test("a request of a client that vanishes ends in the sandbox, whether bytes are on their way to the client or not", async () => {
   await using t = await open();
   const clients = ["/silent", "/stream"].map((path) => t.links.start("client", "client", DroppingLinks.MACHINE, path));
   await Promise.all([t.sandbox.says("asked /silent"), clients[1]?.says("answer 200")]);
@@ -22,7 +22,7 @@ test("what works for a client that vanishes is released, whether something is on
   await Promise.all([t.sandbox.says("closed /silent"), t.sandbox.says("closed /stream")]);
 }, 120_000);
 
-test("a client that answers and does not read is waited for", async () => {
+test("a client that acknowledges and does not read is kept", async () => {
   await using t = await open();
   const deaf = t.links.start("machine", "client", LOOPBACK, "/stream-deaf", "deaf");
   await deaf.says("answer 200");
@@ -40,7 +40,7 @@ test("a client that answers and does not read is waited for", async () => {
   await deaf.says("much");
 }, 180_000);
 
-test("a sandbox that vanishes is told to its clients", async () => {
+test("clients of a sandbox that vanishes get an answer or an end", async () => {
   await using t = await open();
   const waiting = t.links.start("client", "client", DroppingLinks.MACHINE, "/silent");
   const reading = t.links.start("client", "client", DroppingLinks.MACHINE, "/stream");

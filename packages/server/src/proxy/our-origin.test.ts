@@ -39,7 +39,7 @@ test.each([
   expect(fields.filter((line) => /^content-disposition/i.test(line))).toHaveLength(1);
 });
 
-test("without a type, with two, or with a disposition that is none, it is an attachment", async () => {
+test("an answer without a type, with two, or with an unknown disposition is an attachment", async () => {
   for (const fields of [
     "",
     "Content-Type: text/plain\r\nContent-Type: text/html\r\n",
@@ -49,7 +49,7 @@ test("without a type, with two, or with a disposition that is none, it is an att
   }
 });
 
-test("nothing that a browser keeps for an origin, or follows, comes through", async () => {
+test("no field passes that a browser stores for an origin, or follows", async () => {
   const hostile = [
     "Set-Cookie: a=b",
     "Location: http://evil.test/",
@@ -70,7 +70,7 @@ test("nothing that a browser keeps for an origin, or follows, comes through", as
   }
 });
 
-test("what asks by headers gets the sandbox's answer as it is, also on the same connection", async () => {
+test("a request with routing headers gets the sandbox's answer unchanged, also on the same connection", async () => {
   await using t = new TestFront();
   const client = await t.client();
   const answer = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n";
@@ -84,7 +84,7 @@ test("what asks by headers gets the sandbox's answer as it is, also on the same 
   }
 });
 
-test("the sandbox gets none of what a browser keeps for our origin, and no key of the API", async () => {
+test("the sandbox gets no credentials that a browser stores for the API's origin, and no key of the API", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(
@@ -96,7 +96,7 @@ test("the sandbox gets none of what a browser keeps for our origin, and no key o
   expect(got).not.toMatch(/cookie|authorization|x-api-key/i);
 });
 
-test("an answer that has no body says nothing of its length", async () => {
+test("an answer that has no body has no Content-Length", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(`GET / HTTP/1.1\r\n${t.headers()}\r\n`);

@@ -2,18 +2,18 @@ import type { ResponseEdit } from "@boxyard/http1";
 import type { ExchangeEdit } from "./exchange-edit.ts";
 
 /*
- * A signed file URL that names no sandbox is on the API's own origin, and so is what a browser shows of it. The sandbox says what the answer
- * is: it must not run as a page of ours, nor set what browsers keep for this origin.
+ * A signed file URL that names no sandbox has the API's own origin, and so has the document that a browser makes of its answer. The sandbox
+ * determines the answer, so the answer must not run as a page of this origin, nor set what browsers store for this origin.
  */
 
-/** What is said of a file; everything else (cookies, redirects, policies, prompts for passwords) is left out. */
+/** Fields that describe a file; all others (cookies, redirects, policies, prompts for passwords) are dropped. */
 const KEPT =
   /^(content-(type|length|range|encoding|language)|accept-ranges|etag|last-modified|date|age|expires|cache-control|vary|access-control-(allow-(origin|methods|headers)|expose-headers|max-age)|x-request-id)$/;
-/** Types that browsers show and do not run. */
+/** Types that browsers show without running code in them. */
 const SHOWN = /^(text\/plain|application\/json|image\/(png|jpeg|gif|webp|avif|bmp)|(audio|video)\/[a-z0-9.+-]+) *(;|$)/i;
 const DISPOSITION = /^(inline|attachment)((?:;[\x20-\x7e]*)?)$/i;
 
-/** What the client gets of a sandbox's answer on our own origin. */
+/** The edit of a sandbox's answer on the API's origin. */
 const SHOWN_THERE: ResponseEdit = {
   keeps: (name) => KEPT.test(name),
   added(fields) {
@@ -29,5 +29,5 @@ const SHOWN_THERE: ResponseEdit = {
   },
 };
 
-/** A browser sends along what it keeps for this origin; the sandbox learns nothing of it. The signature is all that the URL needs. */
+/** A browser sends the credentials that it stores for this origin with every request; the sandbox must not get them. The signature is enough for the URL. */
 export const ON_OUR_ORIGIN: ExchangeEdit = { response: SHOWN_THERE, drops: ["cookie", "authorization", "x-api-key"] };

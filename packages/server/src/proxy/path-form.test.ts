@@ -17,7 +17,7 @@ async function exchange(fields: string, answer: string, path = "/a?b=c") {
   return { asked: asked.split("\r\n").slice(0, -2), answered: answered.split("\r\n").slice(0, -2) };
 }
 
-test("a request by path comes without the path's first part, and its answer is a document of no origin", async () => {
+test("a request by path arrives without the first part of the path, and its answer is a document without an origin", async () => {
   const { asked, answered } = await exchange(
     `${PROGRAM}Cookie: a=b\r\n`,
     "200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b; Path=/\r\n",
@@ -26,13 +26,13 @@ test("a request by path comes without the path's first part, and its answer is a
   expect(answered).toEqual(expect.arrayContaining(["HTTP/1.1 200 OK", "Content-Type: text/html", "Set-Cookie: a=b; Path=/", SANDBOXED]));
 });
 
-test("a policy of the sandbox's own counts beside ours, and a redirect passes as it is", async () => {
+test("a policy of the sandbox's own is added to the proxy's, and a redirect passes unchanged", async () => {
   const own = "Content-Security-Policy: sandbox allow-same-origin";
   const { answered } = await exchange(BROWSER, `302 Found\r\nLocation: /login\r\n${own}\r\n`);
   expect(answered).toEqual(expect.arrayContaining(["HTTP/1.1 302 Found", "Location: /login", own, SANDBOXED]));
 });
 
-test("nothing that a browser keeps by host comes or goes, and no client gets what counts for the whole host", async () => {
+test("no field passes that a browser stores by host, and no client gets fields for the whole host", async () => {
   const ofTheHost = ['Clear-Site-Data: "*"', "Service-Worker-Allowed: /", "Strict-Transport-Security: max-age=1", 'Alt-Svc: h2=":1"'];
   const ofBrowsers = ["Set-Cookie: a=b; Path=/", "WWW-Authenticate: Basic"];
   const hostile = `401 Unauthorized\r\n${[...ofTheHost, ...ofBrowsers].join("\r\n")}\r\n`;
@@ -46,7 +46,7 @@ test("nothing that a browser keeps by host comes or goes, and no client gets wha
   expect(answered.filter((line) => [...ofTheHost, ...ofBrowsers].includes(line))).toEqual(ofBrowsers);
 });
 
-test("a kept connection gives each way of asking its own answer", async () => {
+test("on a kept connection each way of routing gets its own edit", async () => {
   await using t = new TestFront();
   const client = await t.client();
   const byPath = `GET /ports/${TEST_ID}/${t.userPort}/x HTTP/1.1\r\nHost: our.test\r\n\r\n`;
@@ -62,7 +62,7 @@ test("a kept connection gives each way of asking its own answer", async () => {
   }
 });
 
-test("private ports ask for their token, the agent's internal paths stay closed, and a missing slash is added", async () => {
+test("private ports need their token, the agent's internal paths are refused, and a missing slash is added", async () => {
   await using t = new TestFront();
   const status = async (path: string, headers: Record<string, string> = {}) =>
     (await fetch(`${t.url}/ports/${TEST_ID}/${path}`, { headers, redirect: "manual" })).status;

@@ -25,7 +25,7 @@ function forwardedOf(response: ResponseHead): Uint8Array {
   return response.derived.forwarded;
 }
 
-/** One request and its answer, carried between a client and a sandbox as bytes: heads are parsed and written anew, bodies never touched. */
+/** One request and its answer between a client and a sandbox: heads are parsed and written anew, bodies pass as bytes. */
 export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
@@ -139,7 +139,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
       else this.onResponseHead(bytes);
       if (this.isBulk) this.passOn();
     } catch {
-      // The sandbox does not speak HTTP, or tries to smuggle.
+      // The sandbox does not speak HTTP, or tries to smuggle an answer.
       this.fail(problems.portClosed(this.route.sandboxId, this.port));
     }
   }
@@ -202,7 +202,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   private openTunnel(response: ResponseHead, rest: Buffer): void {
     if (this.request.upgrade === undefined || !this.requestEnded || (this.edit && !this.edit.takesUpgrade))
-      throw new Error("upgrade that nobody asked for");
+      throw new Error("upgrade without a request for it");
     this.tunnel = true;
     this.client.write(forwardedResponse(response, { edit: this.edit?.response }));
     if (rest.byteLength > 0) this.toClient(rest);
@@ -233,7 +233,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     this.endIfDone(bytes.byteLength - count);
   }
 
-  /** Lets the kernel carry on what it holds of the answer's body. */
+  /** Lets the kernel move what it holds of the answer's body to the client. */
   private passOn(): void {
     const { upstream, body } = this;
     if (!upstream || this.over || !(this.tunnel || body?.mayMove)) return;
@@ -248,7 +248,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private endIfDone(extra: number): void {
     if (!this.body?.isDone || this.responseEnded) return;
     this.responseEnded = true;
-    // Whatever follows an answer was not asked for: such a connection is not used again.
+    // Bytes after an answer belong to no request: such a connection is not used again.
     const clean = extra === 0;
     if (!clean) this.upstream?.destroy();
     // First release the connection to the sandbox: the client's next request may want it.
@@ -266,7 +266,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     else this.fail(problems.portClosed(this.route.sandboxId, this.port));
   }
 
-  /** Tells the client, if it has not seen the beginning of an answer; else breaks the answer off. */
+  /** Answers with the problem if no answer has begun; else resets the connection to the client. */
   private fail(problem: ProxyProblem): void {
     if (this.over) return;
     const answered = this.response !== undefined || this.tunnel;
@@ -277,7 +277,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
       this.client.abort();
       return;
     }
-    // What is left of the request's body is of no use, so the connection ends with this answer unless the body is complete.
+    // The connection ends with this answer unless the request's body is complete: the rest of the body would have to be discarded.
     const keep = this.request.keepAlive && this.requestEnded;
     this.client.write(problemResponse(this.request, problem, !keep));
     this.client.endResponse(keep);
@@ -286,7 +286,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   private finish(broken = false): void {
     if (this.over) return;
     this.over = true;
-    // A connection that is being opened cannot be called back: it counts until it is there, or clients that come and go could pile them up.
+    // A connection attempt cannot be cancelled: it counts until it has ended, so that clients that disconnect at once cannot pile up attempts.
     if (!this.isConnecting) this.route.flights.delete(this);
     const upstream = this.upstream;
     if (!upstream) return;

@@ -5,10 +5,10 @@ import { type ProxyProblem, problems } from "./answers.ts";
 import { isInternalAgentPath } from "./dispatch.ts";
 import type { Guarded, Route, Sleeper } from "./route-table.ts";
 
-/** Requests in flight to one sandbox, and requests that wait for one that they wake. */
+/** Limit of requests in flight to one sandbox, and of requests that wait for the resume of one sandbox. */
 const MAX_FLIGHTS = 4096;
 
-/** Why a request may not go to this sandbox and port, if so. */
+/** The problem because of which a request may not go to this sandbox and port; undefined if it may. */
 export function refusal(request: RequestHead, route: Route, port: number): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
@@ -17,8 +17,8 @@ export function refusal(request: RequestHead, route: Route, port: number): Proxy
 }
 
 /**
- * Why a request may not wake this sandbox, if so. The agent's own port needs the sandbox's access token for that, whatever the request is:
- * the agent, which would refuse it, does not run. `waiting`: so many requests wait for it already.
+ * The problem because of which a request may not wake this sandbox; undefined if it may. A request to the agent's port needs the sandbox's
+ * access token, since the agent, which checks the token otherwise, does not run. `waiting`: how many requests wait for the sandbox already.
  */
 export function refusalToWake(request: RequestHead, sleeper: Sleeper, port: number, waiting: number): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
@@ -28,7 +28,7 @@ export function refusalToWake(request: RequestHead, sleeper: Sleeper, port: numb
   return given !== undefined && isSame(given, sleeper.accessToken) ? undefined : problems.accessTokenWrong(sleeper.sandboxId);
 }
 
-/** Why a request may not go to this sandbox and port, which is being resumed for somebody else. */
+/** The problem that answers a request to a sandbox that is being resumed, but not for this request. */
 export function refusalMeanwhile(request: RequestHead, changing: Guarded, port: number): ProxyProblem {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, changing);

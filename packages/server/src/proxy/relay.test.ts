@@ -3,7 +3,7 @@ import { TEST_ID, TestFront } from "../testing/front.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-test("passes on target, Host and fields as they are, without what belongs to one connection", async () => {
+test("passes target, Host and fields unchanged, without the fields of one connection", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(
@@ -31,7 +31,7 @@ test("adds no content type, no length and no encoding of its own", async () => {
   expect(await client.includes("0\r\n\r\n")).toBe("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n");
 });
 
-test("never hands a key of the platform to a sandbox, but lets programs have theirs", async () => {
+test("never passes a key of the platform to a sandbox, but passes other keys in the same header", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(`GET / HTTP/1.1\r\n${t.headers()}X-API-Key: e2b_0123abcd\r\n\r\n`);
@@ -64,7 +64,7 @@ for (const method of ["GET", "DELETE", "POST", "PUT"]) {
   });
 }
 
-test("uses a kept connection for programs other than the agent only to read, and not for long", async () => {
+test("uses a kept connection to programs other than the agent only for GET and HEAD", async () => {
   await using t = new TestFront();
   const client = await t.client();
   const send = async (method: string, index: number) => {
@@ -82,7 +82,7 @@ test("uses a kept connection for programs other than the agent only to read, and
   expect(t.upstream.peers).toHaveLength(2);
 });
 
-test("gives the response while the request is still being sent, chunk by chunk", async () => {
+test("passes the response while the request is still being sent, chunk by chunk", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(`POST /stream HTTP/1.1\r\n${t.headers()}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n`);
@@ -120,7 +120,7 @@ test("answers requests in their order when they come together", async () => {
   expect(all.indexOf("\r\n\r\n1")).toBeLessThan(all.indexOf("\r\n\r\n2"));
 });
 
-test("passes interim responses and an answer that ends with its connection", async () => {
+test("passes interim responses, and an answer that ends with its connection", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(`POST / HTTP/1.1\r\n${t.headers()}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`);
@@ -137,7 +137,7 @@ test("passes interim responses and an answer that ends with its connection", asy
   expect(await client.isClosed()).toContain("Connection: close\r\n");
 });
 
-test("answers HEAD without a body whatever length is named", async () => {
+test("answers HEAD without a body, whatever Content-Length it has", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(`HEAD / HTTP/1.1\r\n${t.headers()}\r\n`);
@@ -149,7 +149,7 @@ test("answers HEAD without a body whatever length is named", async () => {
   await upstream.includes("GET /next");
 });
 
-test("carries an upgrade and then bytes both ways, with both ends", async () => {
+test("carries an upgrade, then bytes in both directions, and the end of each", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(
@@ -171,7 +171,7 @@ test("carries an upgrade and then bytes both ways, with both ends", async () => 
   await client.isClosed();
 });
 
-test("lets a refused upgrade be an ordinary answer, and no answer be an upgrade that nobody asked for", async () => {
+test("passes a refused upgrade as an ordinary answer, and an upgrade without a request as a 502", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(`GET /ws HTTP/1.1\r\n${t.headers()}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
@@ -187,14 +187,14 @@ test("lets a refused upgrade be an ordinary answer, and no answer be an upgrade 
   expect(await client.includes("}")).toContain("HTTP/1.1 502");
 });
 
-test("takes the host of an absolute target for Host", async () => {
+test("uses the host of an absolute target as Host", async () => {
   await using t = new TestFront();
   const client = await t.client();
   client.send(`GET http://other.test/x HTTP/1.1\r\n${t.headers()}\r\n`);
   expect(await (await t.upstream.peer(0)).includes("\r\n\r\n")).toStartWith("GET /x HTTP/1.1\r\nHost: other.test\r\n");
 });
 
-test("hides the port in a masked Host, and tells what it was", async () => {
+test("puts the port into a masked Host, and passes the original Host", async () => {
   await using t = new TestFront();
   t.route({ maskHost: ["app.test:$", "{PORT}"].join("") });
   const client = await t.client();

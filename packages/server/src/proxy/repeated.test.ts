@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { TEST_ID, TestFront } from "../testing/front.ts";
 
-/** The same bytes again on the same connections are not read again: these tests are about what must come out anyway. */
+/* The proxy does not parse a head again that has the same bytes as the one before on the connection. The results must be the same. */
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
 
-test("a repeated request and its repeated answer are carried as the first ones were, bodies apart", async () => {
+test("a repeated head is passed as the first one was, with the new body", async () => {
   await using t = new TestFront();
   const client = await t.client();
   const head = `POST /x HTTP/1.1\r\n${t.headers()}Content-Length: 3\r\nConnection: keep-alive\r\nX-Forwarded-For: 1.1.1.1\r\n\r\n`;
@@ -26,7 +26,7 @@ test("a repeated request and its repeated answer are carried as the first ones w
   expect(t.upstream.peers).toHaveLength(1);
 });
 
-test("requests that come together are told apart, and so are answers that come in pieces", async () => {
+test("requests that come together are separated, and so are answers that come in pieces", async () => {
   await using t = new TestFront();
   const client = await t.client();
   const get = `GET /y HTTP/1.1\r\n${t.headers()}\r\n`;
@@ -43,7 +43,7 @@ test("requests that come together are told apart, and so are answers that come i
   expect(await client.includes("o2")).toBe(`${OK}o0${OK}o1${OK}o2`);
 });
 
-test("the same answer to GET and HEAD is framed by what was asked", async () => {
+test("the same answer is framed by its request: GET or HEAD", async () => {
   await using t = new TestFront();
   const client = await t.client();
   const ask = async (method: string, answer: string, until: string) => {
@@ -61,7 +61,7 @@ test("the same answer to GET and HEAD is framed by what was asked", async () => 
   expect(t.upstream.peers).toHaveLength(1);
 });
 
-test("a token that has become wrong is refused, though the request is the same", async () => {
+test("a token that has become wrong is refused, although the request is the same", async () => {
   await using t = new TestFront();
   t.route({ trafficToken: "one" });
   const client = await t.client();
@@ -92,7 +92,7 @@ test("an answer that ends a connection does so each time", async () => {
   expect(await other.isClosed()).toBe("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
 });
 
-test("requests that differ in their first line are told apart, in all that the line decides", async () => {
+test("requests that differ only in their first line are dispatched by that line", async () => {
   await using t = new TestFront((request) => new Response(`api ${request.method} ${new URL(request.url).pathname}`));
   const client = await t.client();
   const fields = `${t.headers()}Access-Control-Request-Method: GET\r\n\r\n`;
@@ -127,7 +127,7 @@ test("requests that differ in their first line are told apart, in all that the l
   expect(await ask("G(T / HTTP/1.1", "malformed")).toContain("400");
 });
 
-test("HTTP/1.0 and 1.1 with the same fields stay what they are", async () => {
+test("HTTP/1.0 and 1.1 with the same fields are kept apart", async () => {
   await using t = new TestFront();
   const fields = `${t.headers()}\r\n`;
   const client = await t.client();

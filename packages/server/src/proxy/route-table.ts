@@ -1,21 +1,21 @@
 import type { AppError, SandboxId } from "@boxyard/core";
 import type { ConnectInside } from "@boxyard/http1";
 
-/** Where one incarnation of a sandbox is reached, and what hangs on it. */
+/** Where one incarnation of a sandbox is reached, with the requests in flight to it. */
 export interface Route {
   readonly sandboxId: SandboxId;
   readonly incarnation: number;
   readonly host: string;
   readonly agentPort: number;
-  /** Fits signed file URLs that name no sandbox. */
+  /** The sandbox's access token; signatures of file URLs are made with it. */
   readonly accessToken: string;
   /** Set when requests to the sandbox's own ports need this token. */
   readonly trafficToken?: string;
   /** Host header that the sandbox's own ports see; `${PORT}` stands for the port. */
   readonly maskHost?: string;
-  /** Connects to what listens on a loopback address inside; undefined when nothing does. Absent where the driver has no way there. */
+  /** Connects to a port on a loopback address inside; resolves with undefined when nothing listens there. Absent where the driver cannot do it. */
   readonly inside?: ConnectInside;
-  /** What must be broken off when this incarnation ends. */
+  /** Requests in flight, which end with this incarnation. */
   readonly flights: Set<Flight>;
   /** How many answers of the agent have come through the proxy: a sign of life. */
   agentAnswers: number;
@@ -23,12 +23,12 @@ export interface Route {
   isPausing: boolean;
 }
 
-/** What a request for a sandbox's own ports is held against. */
+/** What a request for a sandbox's own ports is checked against. */
 export type Guarded = Pick<Route, "sandboxId" | "trafficToken">;
 
-/** A sandbox that is paused, or is being paused, and that a request resumes. */
+/** A sandbox that is paused, or being paused, and that a request may resume. */
 export interface Sleeper extends Guarded, Pick<Route, "accessToken"> {
-  /** Resolves when it runs, or when it cannot be resumed, with the refusal if the machine has no room for it; never rejects. */
+  /** Resumes the sandbox. Resolves when it runs or could not be resumed; with the refusal if there is no room for it. Never rejects. */
   wake(): Promise<AppError | undefined>;
 }
 
@@ -39,7 +39,7 @@ export interface Flight {
 
 export type RouteFacts = Omit<Route, "flights" | "agentAnswers" | "isPausing">;
 
-/** Every reachable sandbox, in memory only: fed by the lifecycle, read by the proxy, which never touches the store. */
+/** Every sandbox that requests can reach or wake, in memory only. The engine writes the table; the proxy reads it, and never asks the store. */
 export class RouteTable {
   private readonly routes = new Map<string, Route>();
   private readonly sleepers = new Map<string, Sleeper>();
@@ -65,13 +65,13 @@ export class RouteTable {
     return this.routes.get(sandboxId);
   }
 
-  /** A sandbox without a route has none to mark. */
+  /** Says whether the sandbox of a route is being paused. Does nothing for a sandbox without a route. */
   markPausing(sandboxId: string, isPausing: boolean): void {
     const route = this.routes.get(sandboxId);
     if (route) route.isPausing = isPausing;
   }
 
-  /** From here on requests may wake it. */
+  /** From now on requests may wake the sandbox. */
   addSleeper(sleeper: Sleeper): void {
     this.sleepers.set(sleeper.sandboxId, sleeper);
   }
@@ -84,7 +84,7 @@ export class RouteTable {
     this.sleepers.delete(sandboxId);
   }
 
-  /** It is being resumed, and has no route yet; until it has one, or `removeChanging`. */
+  /** Notes a sandbox that is being resumed and has no route yet. Ends with `add` or `removeChanging`. */
   addChanging(sandbox: Guarded): void {
     this.changing.set(sandbox.sandboxId, sandbox);
   }
@@ -101,7 +101,7 @@ export class RouteTable {
     return this.routes.values();
   }
 
-  /** From here on the sandbox is not found, and requests in flight to it are broken off. */
+  /** From now on the sandbox is not found; requests in flight to it are cut. */
   remove(sandboxId: string): void {
     const route = this.routes.get(sandboxId);
     if (!route) return;

@@ -7,8 +7,8 @@ import type { Route } from "./route-table.ts";
 const PORT_MARK = "$" + "{PORT}";
 
 /**
- * Whether a request may take a connection that was kept. Such a connection may turn out to be closed when the request is on its way, and
- * nobody can tell then whether it was acted on. The agent's connections we know; to other programs only requests that change nothing take one.
+ * Whether a request may use a kept connection. The sandbox may close such a connection while the request is on its way, and then it is unknown
+ * whether the request had an effect. The agent keeps connections for longer than the pool does; other programs get only GET and HEAD on them.
  */
 export function mayReuse(request: RequestHead, port: number): boolean {
   if (request.minor === 0 || request.upgrade !== undefined) return false;
@@ -25,6 +25,6 @@ export function headForSandbox(request: RequestHead, route: Route, port: number,
 
 function otherHost({ host, fields }: RequestHead, { maskHost }: Route, port: number): OtherHost | undefined {
   if (maskHost !== undefined && port !== AGENT_PORT) return { host: maskHost.replaceAll(PORT_MARK, String(port)), original: host };
-  // A request that named its target absolutely says by that whom it is for.
+  // The host of an absolute target replaces the field Host (RFC 9112, 3.2.2).
   return host === fields.get("host") ? undefined : { host };
 }

@@ -2,13 +2,13 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { fileSignatureText, type SignedFile, signedFileText } from "@boxyard/spec";
 import type { Route, RouteTable } from "./route-table.ts";
 
-/** Operation that a method on `/files` stands for; undefined for others. */
+/** The operation of a method on `/files`; undefined for other methods. */
 function operationOf(method: string): "read" | "write" | undefined {
   if (method === "GET" || method === "HEAD") return "read";
   return method === "POST" ? "write" : undefined;
 }
 
-/** What any path, user or time can have (PATH_MAX of Linux): who has no key shall not have more of it hashed for every sandbox. */
+/** Limits of a path (PATH_MAX of Linux), and of user and expiration together: the server hashes them for every sandbox, without a key. */
 const MAX_BYTES = { path: 4096, other: 256 } as const;
 
 /** Signature of a file URL (docs/contract/agent.md, Signed URLs). */
@@ -17,8 +17,8 @@ export function fileSignature(file: SignedFile): string {
 }
 
 /**
- * The living sandbox whose token fits a signed file URL that names no sandbox (URLs made with `E2B_SANDBOX_URL` set do not). Whether the
- * signature has expired is for the agent to say.
+ * The running sandbox whose token made the signature of a file URL that names no sandbox (clients with `E2B_SANDBOX_URL` make such URLs). The
+ * agent checks whether the signature has expired.
  */
 export function findSigned(routes: RouteTable, method: string, target: string): Route | undefined {
   const query = new URLSearchParams(target.slice(target.indexOf("?") + 1));

@@ -7,23 +7,23 @@ export interface UploadSink {
   write(bytes: Uint8Array): Promise<void>;
   /** The file is complete. */
   finish(): Promise<void>;
-  /** It will never be; repeatable, also after `finish`. */
+  /** Removes what came of a file that is not complete. Repeatable; does nothing after `finish`. */
   discard(): Promise<void>;
 }
 
-/** What takes uploads on the one port. */
+/** Takes uploads on the one port. */
 export interface UploadTarget {
-  /** Targets that begin so are uploads. */
+  /** Requests whose target begins so are uploads. */
   readonly prefix: string;
   readonly maxBytes: number;
-  /** Opens the sink for a request's target and the bytes that it says will come. Throws `unauthenticated`, `resource_exhausted`. */
+  /** Opens the sink for a request's target; `length`: bytes of the upload. Throws `unauthenticated`, `resource_exhausted`. */
   open(target: string, length: number): Promise<UploadSink>;
 }
 
-/** More than this is not held in memory while the disk is slow: the client waits. */
+/** At most so much is held in memory while the disk is slow: then the client has to wait. */
 const MAX_PENDING_BYTES = 1 << 20;
 
-/** A client that sends nothing for longer has gone; the time that the disk takes is in it. */
+/** A client that sends nothing for longer is cut off. The time that the disk takes counts too. */
 const BODY_IDLE_MS = 640_000;
 
 /** `PUT` of a file with a Content-Length, written to disk as it comes. */
@@ -81,7 +81,7 @@ export class UploadExchange implements Exchange {
     try {
       sink = await this.target.open(this.request.target, length);
       this.client.trust();
-      // Not before the signature has been looked at: a client that waits for this sends no body that is then refused.
+      // Only after the signature is checked, so that a client does not send a body that is refused.
       if (wantsContinue(this.request) && !this.stopped) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
       for (let bytes = await this.next(); bytes; bytes = await this.next()) await sink.write(bytes);
       if (this.stopped) return;
@@ -95,7 +95,7 @@ export class UploadExchange implements Exchange {
     }
   }
 
-  /** What has come since the last call; undefined at the end. */
+  /** The bytes that came since the last call; waits for some. Undefined at the end of the body or of the connection. */
   private async next(): Promise<Uint8Array | undefined> {
     while (this.pending.length === 0) {
       if (this.complete || this.stopped) return undefined;

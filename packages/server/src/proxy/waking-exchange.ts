@@ -4,8 +4,8 @@ import type { Sleeper } from "./route-table.ts";
 import type { Wakings } from "./wakings.ts";
 
 /**
- * A request for a sandbox that is being resumed because of it: it waits, with what has come of its body, and then goes on as if the sandbox
- * had been there.
+ * A request that waits for the resume of its sandbox, and keeps what came of its body meanwhile. Then it goes on as if the sandbox had been
+ * running.
  */
 export class WakingExchange implements Exchange {
   private readonly client: ClientConnection;
@@ -18,7 +18,7 @@ export class WakingExchange implements Exchange {
     this.client = client;
   }
 
-  /** `goOn` makes the exchange that the request goes on as, which may be a refusal. */
+  /** `goOn` makes the exchange that takes over the request, which may be a refusal. */
   start(wakings: Wakings, sleeper: Sleeper, goOn: (noRoom: AppError | undefined) => Exchange): void {
     this.client.pauseBody();
     this.giveUp = wakings.wait(sleeper, (noRoom) => this.awake(() => goOn(noRoom)));
@@ -50,7 +50,7 @@ export class WakingExchange implements Exchange {
     this.exchange?.onClientEnd?.();
   }
 
-  /** The sandbox is resumed anyway: the next request finds it. Nothing holds this one any more. */
+  /** Releases the request. The resume goes on: the next request finds the sandbox running. */
   onClientClosed(): void {
     this.giveUp?.();
     this.early.length = 0;

@@ -13,7 +13,7 @@ function sleeping(sandboxId: SandboxId = TEST_ID) {
   return { sleeper, wakes };
 }
 
-test("one wake is for all who wait, and the next begins when it has ended", async () => {
+test("one wake serves all requests that wait, and the next begins when it has ended", async () => {
   const { sleeper, wakes } = sleeping();
   const wakings = new Wakings();
   const heard: unknown[] = [];
@@ -44,7 +44,7 @@ describe("the front", () => {
     return client;
   };
 
-  test("refuses more than so many that wait for one sandbox, until one of them goes", async () => {
+  test("refuses requests above the limit that wait for one sandbox, until one of them gives up", async () => {
     const { sleeper, wakes } = sleeping();
     f.routes.addSleeper(sleeper);
     const clients: RawPeer[] = [];
@@ -62,7 +62,7 @@ describe("the front", () => {
     expect(wakes).toHaveLength(1);
   }, 60_000);
 
-  test("says that a sandbox is changing while it is resumed for somebody else, to who may know", async () => {
+  test("is 409 for a sandbox that another request resumes, if the request has the traffic token", async () => {
     f.routes.addChanging({ sandboxId: TEST_ID, trafficToken: "secret" });
     const statusOf = (port: number, path = "/", headers = {}) =>
       fetch(f.url + path, { headers: { "Svc-Sandbox-Id": TEST_ID, "Svc-Sandbox-Port": String(port), ...headers } }).then(

@@ -1,10 +1,10 @@
 import type { AppError } from "@boxyard/core";
 import type { Sleeper } from "./route-table.ts";
 
-/** Called once a sandbox runs, or cannot be resumed: with the refusal if the machine has no room for it. */
+/** Called once a sandbox runs or could not be resumed; with the refusal if there is no room for it. */
 type GoOn = (noRoom: AppError | undefined) => void;
 
-/** Requests that wait for sandboxes that they wake: one wake for all of a sandbox, and nothing is kept of a request that has gone. */
+/** Requests that wait for the resume of their sandboxes: one resume for all requests to a sandbox. A request that gives up is released. */
 export class Wakings {
   private readonly waiting = new Map<string, Set<GoOn>>();
 
@@ -13,7 +13,7 @@ export class Wakings {
     return this.waiting.get(sandboxId)?.size ?? 0;
   }
 
-  /** Wakes the sandbox unless that is under way, and calls `goOn` at its end. The function that it gives ends the waiting. */
+  /** Wakes the sandbox unless a wake is under way, and calls `goOn` at its end. The returned function gives up: `goOn` is not called then. */
   wait(sleeper: Sleeper, goOn: GoOn): () => void {
     const requests = this.waiting.get(sleeper.sandboxId) ?? this.wake(sleeper);
     requests.add(goOn);
@@ -25,7 +25,7 @@ export class Wakings {
     this.waiting.set(sleeper.sandboxId, requests);
     void sleeper.wake().then((noRoom) => {
       this.waiting.delete(sleeper.sandboxId);
-      // Each in a task of its own: one that throws keeps none of the others waiting.
+      // Each runs as a task of its own, so that an error of one does not keep the others waiting.
       for (const goOn of requests) queueMicrotask(() => requests.delete(goOn) && goOn(noRoom));
     });
     return requests;
