@@ -57,8 +57,7 @@ export class UploadExchange implements Exchange {
 
   onBody(bytes: Buffer): void {
     if (this.stopped) return;
-    // The connection uses its buffer again.
-    this.pending.push(Buffer.from(bytes));
+    this.pending.push(bytes);
     this.pendingBytes += bytes.byteLength;
     if (this.pendingBytes > MAX_PENDING_BYTES) this.client.pauseBody();
     this.wake?.();
