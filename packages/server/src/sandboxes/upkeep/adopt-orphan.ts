@@ -6,21 +6,21 @@ import type { EngineParts } from "../engine/parts.ts";
 import { newInitKey } from "../tokens.ts";
 import { initBodyOf } from "../transitions/create.ts";
 
-/** An adopted sandbox lives at least so long from now on: nobody knows how much of its time was left. */
+/** Shortest lifetime of an adopted orphan from now on: the time that it had left is not known. */
 const LEAST_MS = 3600_000;
 const HAND_OVER_MS = 15_000;
-/** What a record made again is said to lack. */
+/** What the record of an adopted orphan lacks; the log names it. */
 export const UNKNOWN_OF_ORPHAN = ["metadata", "environment", "end time", "what happens at its end"] as const;
 
 export interface AdoptionParts extends Pick<EngineParts, "agent" | "authorities" | "clock" | "driver" | "events" | "tokens"> {
   readonly templates: Templates;
-  /** Whose the adopted sandboxes are: a store has one team. */
+  /** The team that owns adopted orphans: a store has one. */
   readonly teamId: TeamId;
 }
 
 /**
- * The record of a sandbox that the store does not know, made again from what the driver has kept of it. Undefined: there is nothing that could
- * go on (it is half made, its processes have ended, or it belongs to a build, which ended with its server).
+ * Makes the record of a sandbox that the store does not know from the spec that the driver has kept. Undefined: the sandbox cannot go on, because
+ * it is half made, its processes have ended, or it belongs to a build, which ended with its server.
  */
 export async function recordOfOrphan(parts: AdoptionParts, handle: SandboxHandle): Promise<SandboxRecord | undefined> {
   const { driver, clock, teamId } = parts;
@@ -51,7 +51,7 @@ export async function recordOfOrphan(parts: AdoptionParts, handle: SandboxHandle
       envVars: {},
       user: labels.user ?? template.spec?.user ?? "user",
       workdir: labels.workdir ?? template.spec?.workdir ?? "/",
-      // One of an earlier version, whose key is nowhere: a resume with its memory goes on, a boot from its disk takes this one.
+      // A spec of an earlier version has no key. A resume from memory does not need the key; a boot from the disk uses the new one.
       initKey: kept.initKey ?? newInitKey(),
       timeoutMs,
       ...(template.spec && { templateEnv: template.spec.env }),
@@ -74,7 +74,7 @@ async function stateOf({ driver }: AdoptionParts, handle: SandboxHandle): Promis
   }
 }
 
-/** The template that the labels name, in this store, which may have it under another id. */
+/** The template that the labels name: by its id, else by its name, because a new store may have it under another id. */
 function templateOf({ templates, teamId }: AdoptionParts, labels: KeptSpec["labels"]): { id: TemplateId; spec?: TemplateSpec } {
   const id = (labels.template ?? "") as TemplateId;
   if (templates.get(id)) return { id };
@@ -82,12 +82,12 @@ function templateOf({ templates, teamId }: AdoptionParts, labels: KeptSpec["labe
     const { templateId, spec } = templates.resolve(teamId, labels.alias ?? "");
     return { id: templateId, spec };
   } catch {
-    // It was lost with the store; the sandbox does not need it any more.
+    // The template was lost with the store; the sandbox does not need it any more.
     return { id };
   }
 }
 
-/** What is not known is as safe as can be: ports ask for the token, and at its end the sandbox is kept if this machine can keep one. */
+/** Settings that are not known get their safe value: ports ask for the token, and at its end the sandbox is paused if the driver can do that. */
 function settingsOf({ driver }: AdoptionParts, { network, labels }: KeptSpec): SandboxSettings {
   const { checkpoint } = driver.capabilities;
   const pauseAs = checkpoint === "memory" ? "full" : "filesystem";
@@ -100,8 +100,8 @@ function settingsOf({ driver }: AdoptionParts, { network, labels }: KeptSpec): S
 }
 
 /**
- * Tells the agent of an adopted sandbox that runs its new token: it still asks for the one of the lost store. Programs keep the environment
- * that they have. A sandbox whose agent does not take it stays, and is reached again after a pause and a resume, if at all.
+ * Gives the agent of an adopted orphan that runs its new token: until then the agent asks for the token of the lost store. Programs keep their
+ * environment. If the agent does not answer, the sandbox stays, and clients may reach it after a pause and a resume.
  */
 export async function handOver(parts: AdoptionParts, record: SandboxRecord): Promise<void> {
   const { agent, driver, events } = parts;

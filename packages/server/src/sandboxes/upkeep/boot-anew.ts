@@ -16,20 +16,20 @@ export interface BootAnewParts {
 }
 
 export interface BootAnewHow {
-  /** How long its agent may take to answer, asked once more when it is the sandbox's turn. */
+  /** Milliseconds for the agent's answer to the last question, in the sandbox's turn. */
   readonly answerMs: number;
-  /** Aborts when the server ends: then no pause begins or goes on, and no second boot is tried. A first boot goes on. */
+  /** Aborts when the server ends: then no pause begins, a pause in progress is aborted, and no second boot is tried. A first boot goes on. */
   readonly signal: AbortSignal;
 }
 
-/** A boot from the disk begins with what may have been short for a moment. */
+/** How often the boot is tried: a resource may have been short for a moment. */
 const TRIES = 2;
 
 /**
- * Ends what runs of a sandbox whose agent hangs, and boots it from its disk: with its id, token, metadata, network and the time that it has left.
- * What was in memory is lost. It is a pause without memory and a resume, in one turn of the sandbox: a pause that fails leaves it running, a
- * resume that fails, or a server that dies in between, leaves it paused with its disk. Never throws; does nothing when the incarnation has ended, or
- * its agent answers again.
+ * Ends the processes of a sandbox whose agent hangs, and boots the sandbox from its disk. It keeps its id, token, metadata, network and the time
+ * that it has left; its memory is lost. This is a pause without memory and a resume, in one turn of the sandbox. When the pause fails, the sandbox
+ * runs on. When the resume fails, or the server dies in between, the sandbox stays paused with its disk. Never throws. Does nothing when the
+ * incarnation has ended, or the agent answers again.
  */
 export async function bootAnew(parts: BootAnewParts, sandbox: Sandbox, incarnation: Incarnation, how: BootAnewHow): Promise<void> {
   const { engine, events } = parts;
@@ -37,7 +37,7 @@ export async function bootAnew(parts: BootAnewParts, sandbox: Sandbox, incarnati
   try {
     const isDone = await engine.inTurn(sandbox, async (run) => {
       if (sandbox.state !== "running" || sandbox.incarnation !== incarnation) return false;
-      // Its turn may have come much later than the answers that were missed.
+      // The sandbox's turn may come long after the missed answers, so the agent is asked once more.
       if (incarnation.address && (await parts.agent.isHealthy(incarnation.address, answerMs, signal))) return false;
       if (signal.aborted) return false;
       const { endAt } = sandbox.record;

@@ -4,7 +4,7 @@ import { Evictor } from "./evictor.ts";
 
 const settle = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-/** Moves time in small steps, so that everything that wakes up gets its turn. */
+/** Moves time in small steps, so that each timer runs in its turn. */
 async function advance(clock: FakeClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 10) {
     await clock.advance(10);
@@ -12,7 +12,7 @@ async function advance(clock: FakeClock, ms: number): Promise<void> {
   }
 }
 
-test("hands out what is due, in time, once, and as last set", async () => {
+test("passes each id once, when the time that was set last is over", async () => {
   const clock = new FakeClock(1000);
   const due: [string, number][] = [];
   const evictor = new Evictor(clock, (id) => due.push([id, clock.now()]));

@@ -1,11 +1,11 @@
 import type { Clock } from "@boxyard/core";
 
-/** Also the bound on how late an end can be when the wall clock jumps. */
+/** Longest sleep, and so the most that an end can be late when the wall clock jumps. */
 const MAX_SLEEP_MS = 1000;
 
 /**
- * Ends sandboxes when their time comes. The times themselves are in the store; this holds them in memory and sleeps until the next one.
- * An id is handed out once; its receiver must end the sandbox or give it a new time.
+ * Calls `onDue` for each sandbox when its time is over. The store has the times too; this holds them in memory and sleeps until the next one.
+ * Each id is passed once; the receiver ends the sandbox or sets a new time.
  */
 export class Evictor {
   private readonly clock: Clock;

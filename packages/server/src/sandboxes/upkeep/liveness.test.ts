@@ -6,7 +6,7 @@ import { MISSES } from "./liveness.ts";
 
 // No round of its own: the tests make them.
 const never = { BOXYARD_PROBE_SECONDS: "0" };
-/** For an answer. One that comes must not be late on a busy machine; each of those that do not come takes as long. */
+/** Limit of an answer: long enough for an answer on a busy machine; each missing answer takes this long. */
 const LIMIT_MS = 1_000;
 setDefaultTimeout(60_000);
 let s: TestServer;
@@ -19,7 +19,7 @@ async function rounds(server: TestServer, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await server.server.liveness.once();
 }
 
-/** What the metrics say of it after a sample of now, one way and the other. */
+/** The health in a fresh sample; both endpoints of metrics must say the same. */
 async function newestHealthOf(id: string): Promise<unknown> {
   await s.server.sampler.once();
   const { sandboxes } = (await s.call("GET", `/sandboxes/metrics?sandbox_ids=${id}`)).body;
@@ -30,7 +30,7 @@ async function newestHealthOf(id: string): Promise<unknown> {
 
 const healthOf = async (id: string) => (await s.call("GET", `/sandboxes/${id}`)).body.health;
 
-test("an agent that hangs is shown after three questions, kill still works, and one that answers again is shown no more", async () => {
+test("an agent that hangs is shown after three questions and can be killed; an agent that answers again is not shown any more", async () => {
   const { sandboxID } = await s.create();
   const agent = s.world.sandboxes.get(sandboxID)?.agent;
   await rounds(s, MISSES);
@@ -85,14 +85,14 @@ describe("with the policy restart", () => {
   const detailOf = async (id: string) => (await strict.call("GET", `/sandboxes/${id}`)).body;
   const lastEvents = async (id: string) =>
     (await strict.call("GET", `/sandboxes/${id}/logs`)).body.logEntries.map(({ fields }: { fields: { event: string } }) => fields.event);
-  /** Waits until the last line of its log is about this. */
+  /** Waits until the last line of the sandbox's log has this event. */
   const lastEvent = (id: string, event: string) =>
     eventually(`the last line is ${event}`, async () => (await lastEvents(id)).at(-1) === event);
   const engineOf = (id: string) => {
     const { engine } = strict.server;
     return { engine, sandbox: engine.sandboxes.find(id as never) as Sandbox };
   };
-  /** Holds the sandbox's turn until the promise is kept. */
+  /** Holds the sandbox's turn until the returned promise is resolved. */
   const holdTurn = (id: string) => {
     const { engine, sandbox } = engineOf(id);
     const gate = Promise.withResolvers<void>();
@@ -126,7 +126,7 @@ describe("with the policy restart", () => {
     expect(sandboxOf(id)?.handle.incarnation).toBe(2);
   });
 
-  test("one whose disk cannot be kept runs on, and is tried again after three more questions", async () => {
+  test("a sandbox whose pause fails runs on, and the restart is tried again after three more questions", async () => {
     const { sandboxID: id } = await strict.create();
     sandboxOf(id)?.agent?.freeze();
     strict.world.faults.add("pause", { kind: "fail" });
@@ -138,7 +138,7 @@ describe("with the policy restart", () => {
     expect((await lastEvents(id)).filter((event: string) => event === "unresponsive")).toHaveLength(1);
   });
 
-  test("one that does not boot is paused with its disk, and can be connected to later", async () => {
+  test("a sandbox that does not boot is paused with its disk, and a later connect resumes it", async () => {
     const { sandboxID: id } = await strict.create();
     sandboxOf(id)?.agent?.freeze();
     for (const _ of [1, 2]) strict.world.faults.add("resume", { kind: "fail" });
@@ -158,13 +158,13 @@ describe("with the policy restart", () => {
     expect((await detailOf(id)).state).toBe("running");
   });
 
-  test("one that takes long holds up neither the rounds nor the server's end, after which no second boot is tried", async () => {
+  test("a boot that takes long stops neither the rounds nor the server's end, after which no second boot is tried", async () => {
     const [{ sandboxID: id }, { sandboxID: other }] = [await strict.create(), await strict.create()];
     sandboxOf(id)?.agent?.freeze();
     strict.world.faults.add("resume", { kind: "hang" });
     await rounds(strict, MISSES);
     await eventually("it boots", () => strict.world.faults.calls.includes("resume"));
-    // Requests come again meanwhile, and do not take it for gone.
+    // Requests during the boot get 409, not 404.
     const { envdAccessToken } = await detailOf(id);
     expect(await agentStatus(id, envdAccessToken)).toBe(409);
     strict.world.faults.add("pause", { kind: "fail" });
@@ -178,7 +178,7 @@ describe("with the policy restart", () => {
     expect([sandbox.state, strict.world.faults.calls.filter((call) => call === "resume").length]).toEqual(["paused", 1]);
   });
 
-  test("one whose agent answers again before its turn is left alone", async () => {
+  test("a sandbox whose agent answers again before its turn is not restarted", async () => {
     const { sandboxID: id } = await strict.create();
     const agent = sandboxOf(id)?.agent;
     const turn = holdTurn(id);
@@ -192,7 +192,7 @@ describe("with the policy restart", () => {
     expect([sandbox.state, sandboxOf(id)?.handle.incarnation, strict.world.faults.calls.includes("pause")]).toEqual(["running", 1, false]);
   });
 
-  test("none begins once the server ends", async () => {
+  test("no restart begins once the server ends", async () => {
     const { sandboxID: id } = await strict.create();
     const turn = holdTurn(id);
     sandboxOf(id)?.agent?.freeze();

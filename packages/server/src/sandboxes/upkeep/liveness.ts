@@ -8,19 +8,19 @@ import type { Engine } from "../engine/engine.ts";
 import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
 import { bootAnew } from "./boot-anew.ts";
 
-/** So many questions in a row without an answer make an agent unresponsive. */
+/** Questions in a row without an answer after which an agent is unresponsive. */
 export const MISSES = 3;
-/** An agent of a busy machine that is asked at the same moment as others still answers within this time. */
+/** Milliseconds for an answer: enough for an agent on a busy machine. */
 const ANSWER_MS = 5000;
 const AT_ONCE = 16;
-/** How long a removal or a boot that has begun may go on when the server ends. One that takes longer is for the next server to finish. */
+/** How long the server's end waits for removals and boots that have begun. The next server finishes those that take longer. */
 const STOP_MS = 5000;
-/** An agent that cannot be asked has missed its answer: no round fails. */
+/** A round never fails: an agent that cannot be asked has missed an answer. */
 const NEVER = () => {};
 
 /**
- * What happens to a sandbox whose agent no longer answers. `none`: it is shown as unresponsive. `kill`: it is removed. `restart`: it boots anew from
- * its disk; one of a build, whose steps would not survive that, is only shown.
+ * What happens to a sandbox whose agent does not answer any more. `none`: the API shows the sandbox as unresponsive. `kill`: the sandbox is removed.
+ * `restart`: the sandbox boots anew from its disk; a build's sandbox is only shown, because its step would not survive a boot.
  */
 export type UnresponsivePolicy = "none" | "kill" | "restart";
 
@@ -41,20 +41,20 @@ export interface LivenessSettings {
   readonly policy: UnresponsivePolicy;
 }
 
-/** `agentLimitMs` is shorter than usual in tests. */
+/** The settings of a configuration. `agentLimitMs`: a shorter time for answers, for tests. */
 export function livenessSettings(config: ServerConfig, agentLimitMs = ANSWER_MS): LivenessSettings {
   return { everyMs: config.probeSeconds * 1000, answerMs: Math.min(ANSWER_MS, agentLimitMs), policy: config.onUnresponsive };
 }
 
 interface Observation {
-  /** Answers of the agent that the proxy has passed on, at the last round. */
+  /** How many answers of the agent the proxy had passed on by the last round. */
   readonly answers: number;
   readonly misses: number;
 }
 
 /**
- * Finds agents that hang: a process that is stopped or stuck ends by no signal, and nothing else would notice it. An agent whose answers went
- * through the proxy since the last round lives and is not asked.
+ * Finds agents that hang: nothing else notices a process that is stopped or stuck. An agent is not asked when the proxy has passed on an answer of
+ * it since the last round.
  */
 export class Liveness {
   private readonly parts: LivenessParts;
@@ -62,7 +62,7 @@ export class Liveness {
   private readonly observations = new WeakMap<Incarnation, Observation>();
   private readonly rounds: Rounds;
   private readonly places = new Semaphore(AT_ONCE);
-  /** What is being done about sandboxes that do not answer. */
+  /** Removals and boots in progress. */
   private readonly acts = new Map<Incarnation, Promise<void>>();
 
   constructor(parts: LivenessParts, settings: LivenessSettings) {
@@ -75,7 +75,7 @@ export class Liveness {
     if (this.settings.everyMs > 0) this.rounds.start();
   }
 
-  /** Nothing begins any more; what has begun has five seconds. Repeatable. */
+  /** Begins no more rounds, removals and boots, and waits up to five seconds for those in progress. Repeatable. */
   async stop(): Promise<void> {
     await this.rounds.stop();
     const done = new AbortController();
@@ -105,7 +105,7 @@ export class Liveness {
     const answers = this.parts.routes.find(sandbox.id)?.agentAnswers ?? 0;
     const signal = AbortSignal.any([incarnation.signal, this.rounds.signal]);
     const lives = answers > before.answers || (await this.parts.agent.isHealthy(incarnation.address, this.settings.answerMs, signal));
-    // A sandbox that was paused or removed meanwhile is not asked: it cannot answer.
+    // A sandbox that was paused or removed meanwhile could not answer.
     if (signal.aborted || sandbox.state !== "running" || sandbox.incarnation !== incarnation) return;
     const misses = lives ? 0 : before.misses + 1;
     this.observations.set(incarnation, { answers, misses });
@@ -114,7 +114,7 @@ export class Liveness {
     if (misses > 0 && misses % MISSES === 0) this.begin(sandbox, incarnation, misses === MISSES);
   }
 
-  /** Beside the rounds, which are for all sandboxes: it waits for the sandbox's turn, and a boot may take minutes. */
+  /** Begins the act of the policy, and does not wait: the act waits for the sandbox's turn, and a boot may take minutes, while rounds go on. */
   private begin(sandbox: Sandbox, incarnation: Incarnation, isFirst: boolean): void {
     if (this.acts.has(incarnation)) return;
     const signal = AbortSignal.any([incarnation.signal, this.rounds.signal]);
@@ -127,7 +127,7 @@ export class Liveness {
 
   private async act(sandbox: Sandbox, incarnation: Incarnation, isFirst: boolean): Promise<void> {
     const { policy } = this.settings;
-    // The sweep tries a removal again that fails here; a restart that left it running is tried again after as many misses.
+    // The sweep tries a failed removal again. A failed restart is tried again after as many further misses.
     if (policy === "kill" && isFirst) await this.parts.engine.end(sandbox, "unresponsive", incarnation).catch(() => {});
     if (policy === "restart" && sandbox.record.owner.kind === "user") {
       await bootAnew(this.parts, sandbox, incarnation, { answerMs: this.settings.answerMs, signal: this.rounds.signal });

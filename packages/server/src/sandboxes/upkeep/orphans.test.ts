@@ -12,14 +12,14 @@ function loseStore({ config: { dataDir } }: TestServer): void {
   for (const name of readdirSync(dataDir)) if (name.startsWith("boxyard.db")) rmSync(join(dataDir, name));
 }
 
-/** A sandbox that runs and that no store has ever known. */
+/** Adds a running sandbox that no store has ever known. */
 function addStranger({ world }: Place, like: string): void {
   const spec = world.sandboxes.get(like)?.spec;
   if (!spec) throw new Error("no sandbox");
   world.boot(world.make({ ...spec, sandboxId: STRANGER as SandboxId }, "fake"));
 }
 
-/** The system's clock, ahead of it. */
+/** A clock that is `ms` ahead of the system's. */
 const later = (ms: number) => ({
   ...systemClock,
   now: () => systemClock.now() + ms,
@@ -31,7 +31,7 @@ const health = async (s: TestServer, id: string, token = "") =>
   (await fetch(`${s.url}/health`, { headers: { "E2b-Sandbox-Id": id, "E2b-Sandbox-Port": "49983", "X-Access-Token": token } })).status;
 
 describe("a store that knows none of the living sandboxes", () => {
-  test("refuses to start; --adopt-orphans makes all records again, of running and paused ones", async () => {
+  test("is refused at the start; --adopt-orphans makes the records of running and paused sandboxes again", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const made = await Promise.all(
@@ -55,11 +55,11 @@ describe("a store that knows none of the living sandboxes", () => {
     const running = ids[1] as string;
     const detail = (await second.call("GET", `/sandboxes/${running}`)).body;
     expect(detail).toMatchObject({ templateID: expect.any(String), alias: "base", metadata: {}, cpuCount: 2 });
-    // As long as it was made for: what was left of it is not known.
+    // The whole timeout of its create: the time that was left is not known.
     expect(Date.parse(detail.endAt) - systemClock.now()).toBeGreaterThan(7_100_000);
     const access = (await second.call("POST", `/v2/sandboxes/${running}/connect`)).body;
     expect(await health(second, running)).toBe(204);
-    // The agent was told its new token, and keeps its environment.
+    // The agent got its new token, and keeps its environment.
     const inits = place.world.sandboxes.get(running)?.agent?.inits;
     expect(inits).toHaveLength(2);
     expect(inits?.[1]).toMatchObject({ accessToken: access.envdAccessToken, defaultUser: "user" });
@@ -68,12 +68,12 @@ describe("a store that knows none of the living sandboxes", () => {
     expect(await health(second, paused)).toBe(204);
     await place.crash(second);
 
-    // From now on they stand in the store as all others.
+    // From now on the store has them as all others.
     const third = await place.boot();
     expect(third.server.adoption).toMatchObject({ adopted: 9, removed: 0, quarantined: 0 });
   });
 
-  test("--remove-orphans ends them", async () => {
+  test("--remove-orphans ends the sandboxes", async () => {
     await using place = await new Place();
     const first = await place.boot();
     for (let n = 0; n < 3; n++) await first.create();
@@ -86,7 +86,7 @@ describe("a store that knows none of the living sandboxes", () => {
     expect(place.world.sandboxes.size).toBe(0);
   });
 
-  test("ports of an adopted sandbox stay as closed as they were", async () => {
+  test("ports of an adopted sandbox ask for the token as before", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const { sandboxID } = await first.create({ network: { allowPublicTraffic: false } });
@@ -102,7 +102,7 @@ describe("a store that knows none of the living sandboxes", () => {
   });
 });
 
-test("a lost node-id costs nothing", async () => {
+test("after the loss of node-id all sandboxes are adopted", async () => {
   await using place = await new Place();
   const first = await place.boot();
   for (let n = 0; n < 3; n++) await first.create();
@@ -162,7 +162,7 @@ describe("a single sandbox that the store does not know", () => {
     expect(orphansCheck({ dataDir: second.config.dataDir, orphanMinutes: 60 }, 0)).toMatchObject({ status: "ok" });
   });
 
-  test("whose end the store knows is only a rest, and removed", async () => {
+  test("but whose end the store knows is removed", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const [ended, kept] = [await first.create(), await first.create()];
@@ -177,12 +177,12 @@ describe("a single sandbox that the store does not know", () => {
   });
 });
 
-describe("a sandbox of which the driver cannot read what it has kept", () => {
-  test("is put in quarantine, and goes on when that is put right; the others go on", async () => {
+describe("a sandbox whose record the driver cannot read", () => {
+  test("is put in quarantine, and goes on when its record is readable again; the others go on at once", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const [bad, other] = [await first.create(), await first.create()];
-    // A second incarnation, of which the driver then does not know either.
+    // Its second incarnation, which the driver does not know when its record is damaged.
     await first.call("POST", `/sandboxes/${bad.sandboxID}/pause`);
     await first.call("POST", `/v2/sandboxes/${bad.sandboxID}/connect`);
     await place.crash(first);

@@ -4,7 +4,7 @@ import { type Clock, isAppError } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { Events, QuarantineCause } from "../../events.ts";
 
-/** Name of the file of the data directory that says which orphans there are, and since when. */
+/** File of the data directory that holds the sandboxes in quarantine, each with the time of its first sight and the cause. */
 const ORPHANS_FILE = "orphans.json";
 
 export interface QuarantineParts {
@@ -16,16 +16,16 @@ export interface QuarantineParts {
   readonly keepMs: number;
 }
 
-/** What is to be in quarantine. */
+/** A sandbox for the quarantine, and why. */
 export interface Held {
   readonly handle: SandboxHandle;
   readonly cause: QuarantineCause;
 }
 
 /**
- * Sandboxes that the driver has and the store does not know, or of which the driver knows no more than the id. Perhaps the store is wrong, or a file
- * comes back, so they are never removed at once: they are frozen, shown by `boxyard doctor`, and kept for a time in which a person can say what
- * becomes of them. That time goes on across restarts.
+ * Sandboxes that the driver has and the store does not know (cause `unknown`), or whose record the driver cannot read (`damaged`). The store may be
+ * the wrong one, or the operator may put a file back, so they are not removed at once: they are frozen, `boxyard doctor` shows them, and they are
+ * kept for `keepMs`, so that the operator can decide. A restart of the server does not begin that time anew.
  */
 export class Quarantine {
   private readonly parts: QuarantineParts;
@@ -36,12 +36,12 @@ export class Quarantine {
     this.entries = new Map(readOrphans(parts.dataDir).map(({ id, ...entry }) => [id, entry]));
   }
 
-  /** `held` are all there are now: new ones are frozen, and those whose time is over are removed. */
+  /** Sets the content of the quarantine: freezes sandboxes that are new in it, and removes those whose time is over. */
   async hold(held: readonly Held[]): Promise<void> {
     const { clock, keepMs } = this.parts;
     const now = clock.now();
     const before = this.entries;
-    // A clock that was set back does not keep them for ever.
+    // After the clock was set back, the time counts from now at the latest.
     const sinceOf = (id: string) => Math.min(before.get(id)?.since ?? now, now);
     this.entries = new Map(held.map(({ handle: { sandboxId: id }, cause }) => [id, { since: sinceOf(id), cause }]));
     for (const { handle, cause } of held) {
@@ -55,7 +55,7 @@ export class Quarantine {
     return this.entries.has(id);
   }
 
-  /** Removes an orphan now. What cannot be removed is tried again by the next `hold`. */
+  /** Removes an orphan now. If that fails, the next `hold` tries again. */
   async remove(handle: SandboxHandle): Promise<void> {
     const { driver, events } = this.parts;
     try {
@@ -71,7 +71,7 @@ export class Quarantine {
     const { driver, events, keepMs } = this.parts;
     events.quarantined(handle.sandboxId, cause, keepMs);
     await driver.freeze(handle).catch((error: unknown) => {
-      // Of a paused one nothing runs, and nothing of one that is half made.
+      // A paused or half-made sandbox has no processes to freeze.
       if (!isAppError(error, "not_found")) events.watchFailed(handle.sandboxId, error);
     });
   }
@@ -82,7 +82,7 @@ export class Quarantine {
       writeFileSync(`${path}.new`, `${JSON.stringify({ version: 1, orphans: Object.fromEntries(this.entries) })}\n`, { mode: 0o600 });
       renameSync(`${path}.new`, path);
     } catch (error) {
-      // On a full disk the time of an orphan begins anew with the next server.
+      // On a full disk the next server begins the time of new orphans anew.
       this.parts.events.orphansNotWritten(error);
     }
   }
@@ -98,7 +98,7 @@ export interface Orphan extends Entry {
   readonly id: string;
 }
 
-/** What the data directory's server has in quarantine. A file that cannot be read counts as empty: then their time begins anew. */
+/** The sandboxes that the data directory's server has in quarantine. None if the file cannot be read: then their time begins anew. */
 export function readOrphans(dataDir: string): Orphan[] {
   try {
     const { orphans } = JSON.parse(readFileSync(join(dataDir, ORPHANS_FILE), "utf8")) as { orphans: Readonly<Record<string, Entry>> };
@@ -108,7 +108,7 @@ export function readOrphans(dataDir: string): Orphan[] {
   }
 }
 
-/** For when every sandbox of the data directory has been ended without the server. */
+/** To be called when every sandbox of the data directory was ended without the server. */
 export function removeOrphansFile(dataDir: string): void {
   rmSync(join(dataDir, ORPHANS_FILE), { recursive: true, force: true });
 }

@@ -26,7 +26,7 @@ describe("after a restart", () => {
     while ((await second.call("GET", `/sandboxes/${some?.sandboxID}`)).status === 200) await Bun.sleep(5);
   });
 
-  test("a sandbox whose time came meanwhile is ended, one whose time comes is ended then", async () => {
+  test("a sandbox whose time was over meanwhile is ended at once, any other at its time", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const past = await first.create({ timeout: 1 });
@@ -42,7 +42,7 @@ describe("after a restart", () => {
     expect((await recordOf(second, soon.sandboxID))?.reason).toBe("timeout");
   });
 
-  test("a create that was cut off when it was done is there", async () => {
+  test("a create whose server was killed after the result was written is kept", async () => {
     await using place = await new Place();
     const { observer, reached } = holdAt("create result", "after");
     const first = await place.boot({ observer });
@@ -57,7 +57,7 @@ describe("after a restart", () => {
     expect(place.world.sandboxes.size).toBe(1);
   });
 
-  test("a sandbox that ended meanwhile and one that is lost are removed", async () => {
+  test("a sandbox that ended meanwhile and a sandbox that is lost are removed", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const [stopped, lost, kept] = [await first.create(), await first.create(), await first.create()];
@@ -71,7 +71,7 @@ describe("after a restart", () => {
     expect((await recordOf(second, lost.sandboxID))?.reason).toBe("lost");
   });
 
-  test("a driver that cannot say at first is asked again; the sandbox is not ended for that", async () => {
+  test("a driver that cannot tell the state at first is asked again, and the sandbox is not ended", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const { sandboxID } = await first.create();
@@ -131,7 +131,7 @@ describe("an idempotency key", () => {
     expect(place.world.sandboxes.size).toBe(1);
   });
 
-  test("is 409 and worth a repeat while the first is being worked on; one sandbox comes of it", async () => {
+  test("is 409, to be repeated, while the first request is in progress; one sandbox is made", async () => {
     await using place = await new Place();
     const s = await place.boot();
     place.world.faults.add("start", { kind: "delay", delayMs: 50 });
@@ -164,8 +164,8 @@ describe("an idempotency key", () => {
   });
 });
 
-describe("a sandbox that the driver could not speak for at the start", () => {
-  test("is taken back in its turn: an end that is asked for meanwhile ends it", async () => {
+describe("a sandbox whose state the driver could not tell at the start", () => {
+  test("is adopted in its turn: a kill during that ends it", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const { sandboxID } = await first.create();
@@ -183,7 +183,7 @@ describe("a sandbox that the driver could not speak for at the start", () => {
     expect((await second.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
   });
 
-  test("answers again after it, with the time that it was given meanwhile", async () => {
+  test("answers again when it is adopted, with the timeout that was set meanwhile", async () => {
     await using place = await new Place();
     const first = await place.boot();
     const { sandboxID } = await first.create({ timeout: 100 });

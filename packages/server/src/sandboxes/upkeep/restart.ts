@@ -10,10 +10,11 @@ import type { Held, Quarantine } from "./quarantine.ts";
 
 export interface Adoption {
   readonly adopted: number;
-  /** Sandboxes being removed: half-made, ended meanwhile, or without a record. Resolves when the removal of each was tried. */
+  /** Resolves when the removal of each of the `removed` was tried once. */
   readonly removals: Promise<void>;
+  /** Sandboxes that are removed: half made, ended meanwhile, or orphans that the policy removes. */
   readonly removed: number;
-  /** Sandboxes without a record that are kept for a time. */
+  /** Sandboxes in quarantine. */
   readonly quarantined: number;
 }
 
@@ -33,8 +34,8 @@ interface Leftover {
 const AT_ONCE = 16;
 
 /**
- * Adopts what an earlier server has left: every record gets the answer of `transitions/adopt.ts`, and what the driver has without a record
- * becomes what the policy says. Returns as soon as the sandboxes that run are reachable.
+ * Adopts the sandboxes of an earlier server: `transitions/adopt.ts` has the answer for each record, and the policy says what happens to sandboxes
+ * of the driver without a record. Resolves as soon as the sandboxes that run are reachable.
  */
 export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adoption: AdoptionParts): Promise<Adoption> {
   const { engine, store, driver } = parts;
@@ -84,14 +85,14 @@ interface Orphans {
   readonly kept: readonly SandboxHandle[];
 }
 
-/** Of one that the store knows to have ended there is only a rest left to remove. */
+/** Divides sandboxes without a living record into those to be removed (`gone`: the policy says so, or the store knows their end) and those to be kept. */
 export async function sortOrphans({ store }: Pick<RestartParts, "store">, policy: OrphanPolicy, all: SandboxHandle[]): Promise<Orphans> {
   if (policy === "remove") return { gone: all, kept: [] };
   const isDead = await Promise.all(all.map(async ({ sandboxId }) => (await store.getSandbox(sandboxId))?.state === "dead"));
   return { gone: all.filter((_, i) => isDead[i]), kept: all.filter((_, i) => !isDead[i]) };
 }
 
-/** Asks again for a sandbox of which the driver could not say anything at the start. True while what it keeps of it is damaged. */
+/** Adopts a sandbox whose state the driver could not tell at the start. Returns true while the driver's record of the sandbox is damaged. */
 export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: SandboxHandle | undefined): Promise<boolean> {
   const cause = await adoptOne(parts, sandbox.record, () => parts.engine.adopt(sandbox.record, handle));
   if (cause === "damaged") return true;
@@ -99,7 +100,7 @@ export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: S
   return false;
 }
 
-/** `adopted` if the sandbox goes on, `later` if nothing is to be done now, `damaged` for quarantine, else why it is to be removed. */
+/** `adopted` if the sandbox goes on, `later` if nothing is to be done now, `damaged` for quarantine, else the cause of its removal. */
 async function adoptOne(
   { events }: RestartParts,
   record: SandboxRecord,
@@ -118,7 +119,7 @@ async function adoptOne(
 
 async function removeAll({ engine, quarantine }: RestartParts, leftovers: Leftover[], orphans: readonly SandboxHandle[]): Promise<void> {
   await atOnce(leftovers, AT_ONCE, async ({ sandbox, cause }) => {
-    // The sweep tries again what fails here.
+    // The sweep tries a failed removal again.
     if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});
     else await engine.end(sandbox, cause).catch(() => {});
   });

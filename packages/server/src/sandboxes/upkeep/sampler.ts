@@ -9,18 +9,18 @@ const EVERY_MS = 5000;
 /** An hour of samples. */
 const MAX_SAMPLES = 720;
 const AT_ONCE = 4;
-/** A sandbox that cannot be measured is left out: no round fails. */
+/** A round never fails: a sandbox that cannot be measured is left out. */
 const NEVER = () => {};
 
 interface History {
   samples: SandboxMetric[];
-  /** The counter and the time that the next CPU percentage is worked out from. */
+  /** Counter and time of the last sample, from which the next CPU percentage is computed. */
   last: { cpuUsageUsec: number; at: number };
 }
 
 /**
- * Measures every running sandbox of users now and then, from outside: what a sandbox says of itself is not asked for. Asking also makes the driver
- * refresh what it tells the agent about the disk.
+ * Measures every running sandbox of users every five seconds, from outside: the agent is not asked. Each measurement also makes the driver refresh
+ * the figures of the disk that it gives the agent.
  */
 export class Sampler {
   private readonly sandboxes: LivingSandboxes;
@@ -51,6 +51,7 @@ export class Sampler {
     return (this.histories.get(id)?.samples ?? []).filter((s) => s.timestampUnix >= start && s.timestampUnix <= end);
   }
 
+  /** The last sample of a sandbox; undefined before its first. */
   newest(id: string): SandboxMetric | undefined {
     return this.histories.get(id)?.samples.at(-1);
   }
@@ -65,7 +66,7 @@ export class Sampler {
 
   private async sample(sandbox: Sandbox): Promise<void> {
     const { id, facts } = sandbox.record;
-    // A sandbox that ends meanwhile has no statistics; nobody asks for them either.
+    // A sandbox that ends meanwhile has no statistics.
     const stats = await this.driver.stats(sandbox.handle).catch(() => undefined);
     if (!stats || sandbox.state !== "running") return;
     const [now, at] = [this.clock.now(), this.clock.monotonic()];
@@ -93,5 +94,5 @@ export class Sampler {
   }
 }
 
-/** With two decimals, rounded up: a sandbox that used any time never reads as 0. */
+/** A percentage with two decimals, rounded up: a sandbox that used any time never has 0. */
 const percent = (share: number) => Math.ceil(Math.max(0, share) * 10_000) / 100;

@@ -8,29 +8,29 @@ export interface SnapshotKeeperParts {
   readonly store: Store;
   readonly events: Events;
   readonly clock: Clock;
-  /** How long a snapshot is kept that the store does not know, though it was none of this server's work. */
+  /** Milliseconds for which a snapshot is kept that neither the store nor this server knows. */
   readonly keepMs: number;
 }
 
-/** A snapshot in the hands of work in progress: not removed until this is disposed of. */
+/** A snapshot that work in progress uses: it is not removed until this is disposed of. */
 export interface HeldSnapshot extends Disposable {
   readonly id: string;
 }
 
-/** Begins the names of snapshots that no store ever knows. */
+/** Prefix of the names of snapshots that are never noted in a store. */
 const PASSING = "fork-";
 
 /**
- * Which of the driver's snapshots are needed, and the end of the others. Needed is what a version of a template names that some tag points to, and
- * what work in progress holds. So what was captured and not noted goes, and what was noted stays, whatever the caller was told. One that this
- * server has never heard of goes later: perhaps the store is wrong, because it was put back from a backup.
+ * Removes the driver's snapshots that are not needed. Needed are those of template versions with a tag, and those that work in progress holds. So a
+ * snapshot stays if and only if the store has it, whatever answer the caller got. A snapshot that this server has never known is removed after
+ * `keepMs`: the store may be an older one, from a backup.
  */
 export class SnapshotKeeper {
   private readonly parts: SnapshotKeeperParts;
   private readonly held = new Set<string>();
-  /** What this server has made, deleted, or found needed at some time: not needed any more, it goes at once. */
+  /** Snapshots that this server has made, deleted, or found needed: they are removed at once when they are not needed. */
   private readonly known = new Set<string>();
-  /** Monotonic time at which an unknown one was first seen. */
+  /** Monotonic time at which an unknown snapshot was first seen. */
   private readonly strangers = new Map<string, number>();
   private readonly queue = new SerialQueue();
 
@@ -38,7 +38,7 @@ export class SnapshotKeeper {
     this.parts = parts;
   }
 
-  /** A name for a new snapshot, held before it is captured. `isPassing`: it is needed no longer than it is held. */
+  /** Makes a name for a new snapshot and holds that. `isPassing`: the snapshot is not needed after it is released. */
   hold({ isPassing = false } = {}): HeldSnapshot {
     const id = `${isPassing ? PASSING : ""}${crypto.randomUUID()}`;
     this.known.add(id);
@@ -46,12 +46,12 @@ export class SnapshotKeeper {
     return { id, [Symbol.dispose]: () => void this.held.delete(id) };
   }
 
-  /** Removes what nobody needs; `deleted` are said to be that. What cannot be removed now is tried again with the next round. */
+  /** Removes snapshots that are not needed. `deleted`: names of snapshots that were just deleted. The next round tries failed removals again. */
   collect(deleted: readonly string[] = []): Promise<void> {
     for (const id of deleted) this.known.add(id);
     return this.queue.run(async () => {
       const { driver, store, events } = this.parts;
-      // Listed before it is asked what is needed: what is captured after this is no candidate, and what is no longer needed by then is noted.
+      // The driver is asked before the store: so a snapshot that is captured and noted in between is not taken for one that is not needed.
       const there = (await driver.snapshots.list()).map(({ id }) => id);
       if (there.length === 0) return;
       const needed = new Set((await store.templates.listSpecs()).flatMap(snapshotsOf));
@@ -83,7 +83,7 @@ export class SnapshotKeeper {
   }
 }
 
-/** The driver's names of what a version stands on beside its layers. */
+/** The driver's names of the snapshots that a version needs besides its layers. */
 export const snapshotsOf = ({ snapshot, started }: TemplateSpec): string[] => [
   ...(snapshot ? [snapshot.id] : []),
   ...(started === undefined ? [] : [started]),

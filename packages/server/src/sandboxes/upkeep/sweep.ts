@@ -12,17 +12,16 @@ const KEEP_DEAD_MS = 2 * KEEP_KEYS_MS;
 
 export type SweepParts = RestartParts & Pick<EngineParts, "clock"> & { readonly snapshotKeeper: SnapshotKeeper };
 
-/** A store in trouble is tried in every round. */
+/** Milliseconds between two probes of the store. A store in trouble is probed in every round. */
 const PROBE_MS = 60_000;
 
-/** Events of the store are kept so long, and so many: about 100 MB at most. A reader that is away longer misses some, and is told. */
+/** How long events are kept, and how many at most: about 100 MB. A reader that stops for longer misses some; its log says how many. */
 const KEEP_EVENTS_MS = 7 * 24 * 3600_000;
 const KEEP_EVENTS = 200_000;
 
 /**
- * Puts right what went wrong earlier, so that nothing depends on a single try: removals that failed, sandboxes that the driver has and
- * nobody knows (they come into quarantine), sandboxes that the driver has lost, snapshots that nothing refers to, records and keys that are too
- * old.
+ * Repairs what failed earlier, so that nothing depends on a single try: tries failed removals again, puts orphans into quarantine, removes
+ * sandboxes that the driver has lost and snapshots that nothing refers to, and forgets records, keys and events that are too old.
  */
 export class Sweep {
   private readonly parts: SweepParts;
@@ -59,16 +58,16 @@ export class Sweep {
     await store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS);
   }
 
-  /** Finds a store that takes no changes before a client does, and one that takes them again. */
+  /** Probes the store, so that its health is right before a client's request fails. */
   private async probe(): Promise<void> {
     const { store, clock } = this.parts;
     if (!store.health.trouble && !store.health.file?.trouble() && clock.monotonic() < this.nextProbe) return;
     this.nextProbe = clock.monotonic() + PROBE_MS;
-    // What is wrong stands in the store's health.
+    // The store's health has the error.
     await store.probe().catch(() => {});
   }
 
-  /** Acts only on what was so in the round before too: what is being made or removed just now looks wrong for a moment. */
+  /** Acts only on differences that the round before has found too: a sandbox that is being made or removed differs for a moment. */
   private async compareWithDriver(): Promise<void> {
     const { driver } = this.parts;
     const handles = await driver.list();
@@ -93,7 +92,7 @@ export class Sweep {
     return kept;
   }
 
-  /** Returns those that the driver has and of which it cannot read what it has kept. */
+  /** Ends sandboxes that the driver does not list any more, and adopts pending ones. Returns those whose record the driver cannot read. */
   private async findMissing(handles: readonly SandboxHandle[]): Promise<SandboxHandle[]> {
     const { engine } = this.parts;
     const byId = new Map(handles.map((handle) => [handle.sandboxId as string, handle]));
