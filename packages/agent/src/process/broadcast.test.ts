@@ -24,7 +24,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe("Broadcast", () => {
-  test("a reader gets what is there, what comes, then the end, then nothing", async () => {
+  test("a reader gets earlier output, new output, the end, and nothing after it", async () => {
     const source = new Broadcast<string>(new FakeClock());
     source.append("stdout", text("early"));
     const reader = source.subscribe();
@@ -37,7 +37,7 @@ describe("Broadcast", () => {
     expect([await atEnd, await next(reader), source.readerCount]).toEqual(["end done", "over", 0]);
   });
 
-  test("the next reader starts behind what any reader has taken; what was only given does not count", async () => {
+  test("a new reader starts behind the output that any reader has received; a piece counts at the next call", async () => {
     const source = new Broadcast<string>(new FakeClock());
     source.append("stdout", text("one"));
     const first = source.subscribe();
@@ -62,7 +62,7 @@ describe("Broadcast", () => {
     expect(await isSettled(source.room())).toBe(true);
   });
 
-  test("the pace is that of the quickest reader; a slower one gets everything as long as it is not too far behind", async () => {
+  test("the process runs at the pace of the quickest reader; a slower one gets everything while it is within its bound", async () => {
     const source = new Broadcast<string>(new FakeClock());
     const slow = source.subscribe();
     const quick = source.subscribe();
@@ -79,7 +79,7 @@ describe("Broadcast", () => {
     expect(taken).toBe(100 * 32 * 1024);
   });
 
-  test("one that is too far behind holds the others up for a moment in all, then it is let go", async () => {
+  test("quicker readers wait for one beyond its bound for a second in all, then it is disconnected", async () => {
     const source = new Broadcast<string>({ now: () => 0, monotonic: () => performance.now(), sleep: async () => {} });
     const slow = source.subscribe();
     const quick = source.subscribe();
@@ -96,7 +96,7 @@ describe("Broadcast", () => {
     expect([source.readerCount, source.log.heldBytes < 600 * 1024]).toEqual([1, true]);
   });
 
-  test("while even the quickest lags there is no room; taking, leaving or the end gives it back", async () => {
+  test("there is no room while the quickest reader is behind; receiving, leaving or the end makes room", async () => {
     const make = () => {
       const source = new Broadcast<string>(new FakeClock());
       const reader = source.subscribe();
@@ -119,7 +119,7 @@ describe("Broadcast", () => {
     expect(await isSettled(roomLater)).toBe(true);
   });
 
-  test("readers that hold everything up and take nothing are let go after 30 s, however many they are", async () => {
+  test("readers that receive nothing while the process waits are all disconnected after 30 s", async () => {
     const clock = new FakeClock();
     const source = new Broadcast<string>(clock);
     const readers = Array.from({ length: 5 }, () => source.subscribe());
@@ -135,7 +135,7 @@ describe("Broadcast", () => {
     await expect(readers[0]?.next()).rejects.toThrow("too slowly");
   });
 
-  test("a reader that takes a little gets its time anew, the others do not", async () => {
+  test("the 30 s begin anew for a reader that receives a piece, not for the others", async () => {
     const clock = new FakeClock();
     const source = new Broadcast<string>(clock);
     const [trickling, stuck] = [source.subscribe(), source.subscribe()];
@@ -169,7 +169,7 @@ describe("Broadcast", () => {
     expect(await isSettled(room)).toBe(true);
   });
 
-  test("a reader stuck beyond the end holds up neither the end nor others, and gets everything when it goes on", async () => {
+  test("a reader that stops before the end delays neither the end nor other readers, and gets everything later", async () => {
     const clock = new FakeClock();
     const source = new Broadcast<string>(clock);
     const stuck = source.subscribe();
@@ -188,7 +188,7 @@ describe("Broadcast", () => {
     expect(source.log.heldBytes).toBeLessThanOrEqual(ALONE.logBytes);
   });
 
-  test("a reader that had nothing to take for long gets its time when there is something", async () => {
+  test("the time without output does not count against a reader", async () => {
     const clock = new FakeClock();
     const source = new Broadcast<string>(clock, ALONE, 1_000);
     const reader = source.subscribe();
@@ -201,7 +201,7 @@ describe("Broadcast", () => {
     expect(await isSettled(room)).toBe(true);
   });
 
-  test("what is urgent needs no room", async () => {
+  test("an urgent read needs no room", async () => {
     const source = new Broadcast<string>(new FakeClock());
     source.subscribe();
     source.append("stdout", bytes(400 * 1024));

@@ -7,7 +7,7 @@ import { ALONE, type OutputBounds } from "./output-shares.ts";
 /** What a reader gets, in order: pieces of output, then the end. */
 export type Delivery<End> = { readonly piece: OutputPiece } | { readonly end: End };
 
-/** What is left of the output of a process that has ended, while nobody reads it. */
+/** The output of an ended process in a form that takes less memory and cannot be read. */
 export interface PackedBroadcast<End> {
   readonly end: End;
   readonly receivedTo: number;
@@ -15,12 +15,12 @@ export interface PackedBroadcast<End> {
 }
 
 /**
- * The output of one process and those who read it.
+ * The output of one process, and its readers.
  *
- * The log is shared; a reader is a place in it. The process runs as fast as the quickest reader takes; while even that one lags, the process
- * is not read from, so it waits, but only until the quickest has taken nothing for `stallMs`. A slower reader may fall far behind; from
- * there on it holds the others up, but only for a moment in all, then it is let go. Without readers the process runs free and the log
- * keeps the last output for the next one.
+ * The log is shared; each reader has an offset in it. The process runs at the pace of the quickest reader: while that one is behind, the process is
+ * not read from and blocks in its write. A reader that receives nothing for `stallMs` of such time is disconnected. A slower reader may be behind
+ * the quickest one up to a bound; beyond it the others wait for it, for a second in all, then it is disconnected. Without readers the process never
+ * waits, and the log keeps the last output for the next reader.
  */
 export class Broadcast<End> {
   readonly log: OutputLog;
@@ -48,7 +48,7 @@ export class Broadcast<End> {
     return broadcast;
   }
 
-  /** All that it is, once it has ended and nobody reads it; undefined before. */
+  /** The packed form; undefined before the end, and while there are readers. */
   pack(): PackedBroadcast<End> | undefined {
     if (!this.ending || this.readers.size > 0) return undefined;
     return { end: this.ending.value, receivedTo: this.receivedTo, log: this.log.pack() };
@@ -76,8 +76,8 @@ export class Broadcast<End> {
   }
 
   /**
-   * A new reader. It starts behind what any reader has received so far, or at `offset` when one is asked for; in both cases not before what
-   * the log still holds, nor behind its end. `reader.offset` says where.
+   * Adds a reader. It starts behind the output that any reader has received so far, or at `offset` if given; in both cases within the log.
+   * `reader.offset` is the actual start.
    */
   subscribe(offset?: number): Reader<End> {
     const from = Math.min(Math.max(offset ?? this.receivedTo, this.log.start), this.log.end);
@@ -86,7 +86,7 @@ export class Broadcast<End> {
     return reader;
   }
 
-  /** Resolves when the process may be read from, or must be: see `recheck`. */
+  /** Resolves when the process may be read from, or has ended, or `isUrgent` is true, which `recheck` makes it ask again. */
   async room(isUrgent: () => boolean = () => false): Promise<void> {
     while (!this.ending && !isUrgent()) {
       const quickest = this.quickest();
@@ -102,19 +102,19 @@ export class Broadcast<End> {
     }
   }
 
-  /** Has those who wait for room ask again whether they must wait. */
+  /** Makes pending calls of `room` check their conditions again. */
   recheck(): void {
     for (const wake of this.waiting) wake();
   }
 
-  /** For readers: one has taken everything before `offset`. */
+  /** Called by a reader that has received everything before its `offset`. */
   took(reader: Reader<End>): void {
     this.receivedTo = Math.max(this.receivedTo, reader.offset);
     reader.awaitedSince = undefined;
     this.recheck();
   }
 
-  /** For readers: one has gone. */
+  /** Called by a reader that leaves. */
   left(reader: Reader<End>): void {
     this.readers.delete(reader);
     this.log.trim(this.slowest()?.offset);
@@ -122,8 +122,8 @@ export class Broadcast<End> {
   }
 
   /**
-   * Even the quickest lags. It may take its time, as long as it takes anything at all; but the time runs for all of them at once, so that
-   * several who take nothing hold the process up no longer than one.
+   * Waits for the quickest reader, which is behind. Each reader has `stallMs` to receive something. The time runs for all readers at once, so that
+   * several which receive nothing block the process no longer than one.
    */
   private async waitForAny(quickest: Reader<End>): Promise<void> {
     this.isAwaited = true;
@@ -134,13 +134,13 @@ export class Broadcast<End> {
     else await this.moved(left);
   }
 
-  /** The process goes on: nobody has held it up so far. */
+  /** The process goes on: the time of every reader is reset. */
   private endWait(): void {
     this.isAwaited = false;
     for (const reader of this.readers) reader.awaitedSince = undefined;
   }
 
-  /** Others wait for it too; what it costs them is counted. */
+  /** Waits for a reader beyond its bound, and adds the time to its `heldOthersMs`. */
   private async waitForSlower(reader: Reader<End>): Promise<void> {
     const left = LIMITS.readerHoldMs - reader.heldOthersMs;
     if (left <= 0) return reader.fail(lagged());
@@ -162,7 +162,7 @@ export class Broadcast<End> {
     return slowest;
   }
 
-  /** Resolves when a reader has moved or gone, or after `ms`. */
+  /** Resolves when a reader has received something or left, or after `ms`. */
   private moved(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
@@ -184,11 +184,11 @@ function lagged(): AppError {
   );
 }
 
-/** One reader's place. `next` is asked again only when what it gave has been taken; that is what counts as received. */
+/** One reader of the output. A piece counts as received when `next` is called again, so the caller sends it before that. */
 export class Reader<End> {
   /** Offset of the next byte it gets. */
   offset: number;
-  /** Since when the process waits for it to take anything: not since it took something last, which may be long ago when there was nothing. */
+  /** Since when the process waits for this reader; undefined while it does not. (Not the time of its last piece: the process may have been silent since.) */
   awaitedSince: number | undefined;
   /** How long quicker readers have waited for it, in all. */
   heldOthersMs = 0;

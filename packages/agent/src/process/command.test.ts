@@ -13,7 +13,7 @@ import { OutputShares } from "./output-shares.ts";
 /** No process has this number. */
 const PID = 0x7fff_fff0;
 
-/** Of a command without a process behind it, without input and output. */
+/** Parts of a command without a process, input and output. */
 const NOTHING = {
   pid: PID,
   config: { cmd: "x", args: [], envs: {} },
@@ -27,13 +27,13 @@ const NOTHING = {
   describeEnd: (status: number) => endStatusOf(status),
 };
 
-/** A command without a process behind it, whose output is what is written to a pipe: by it, or by others who hold it open as well. */
+/** A command without a process; its output is what the test writes to a pipe. */
 function withOutput(clock: Clock): { command: Command; write: number; end: () => void } {
   const pipe = makePipe("read");
   const ended = Promise.withResolvers<number>();
   const command = new Command({
     ...NOTHING,
-    // What ends it is the cgroup.
+    // A kill only calls the cgroup.
     cgroup: { path: "", kill: () => true, remove() {} } as unknown as CommandCgroup,
     outputs: [{ fd: pipe.read, kind: "stdout" }],
     ended: ended.promise,
@@ -42,7 +42,7 @@ function withOutput(clock: Clock): { command: Command; write: number; end: () =>
   return { command, write: pipe.write, end: () => ended.resolve(0) };
 }
 
-/** All that a reader gets, as text, until the end. */
+/** The output that a reader gets until the end, as text. */
 async function readAll(reader: Reader<EndStatus>): Promise<string> {
   let text = "";
   for (let next = await reader.next(); next; next = await reader.next())
@@ -52,7 +52,7 @@ async function readAll(reader: Reader<EndStatus>): Promise<string> {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test("output that cannot be read is told with the end, whether it is looked for before or at it", async () => {
+test("output that cannot be read is reported in the end's error, whether it is first read before or at the end", async () => {
   const error = "exit status 0 (a part of its output is lost: EISDIR)";
   for (const begins of [false, true]) {
     const ended = Promise.withResolvers<number>();
@@ -64,12 +64,12 @@ test("output that cannot be read is told with the end, whether it is looked for 
   }
 });
 
-/** The command has given its descriptor up. */
+/** Waits until the command has closed its descriptor. */
 async function eventuallyClosed(fd: number): Promise<void> {
   while (existsSync(`/proc/self/fd/${fd}`)) await turn();
 }
 
-describe("the output of a command that ends before anybody looks for it", () => {
+describe("the output of a command that ends before it is first read", () => {
   const ofPipe = async (text: string, { heldOpen }: { heldOpen: boolean }) => {
     const { command, write, end } = withOutput(systemClock);
     const reader = command.subscribe();
@@ -81,14 +81,14 @@ describe("the output of a command that ends before anybody looks for it", () => 
     return { got, more: () => writeSync(write, "more"), close: () => heldOpen && closeSync(write) };
   };
 
-  test("is all there at its end", async () => {
+  test("is complete at the end", async () => {
     expect((await ofPipe("", { heldOpen: false })).got).toBe("");
     expect((await ofPipe("all of it", { heldOpen: false })).got).toBe("all of it");
     const full = "x".repeat(65_536);
     expect((await ofPipe(full, { heldOpen: false })).got).toBe(full);
   });
 
-  test("is all there although others hold it open, who then never meet a closed or full pipe", async () => {
+  test("is complete although other processes hold it open, and their later writes never fail or block", async () => {
     const { got, more, close } = await ofPipe("all of it", { heldOpen: true });
     expect(got).toBe("all of it");
     for (let i = 0; i < 20_000; i++) {
@@ -99,19 +99,19 @@ describe("the output of a command that ends before anybody looks for it", () => 
   });
 });
 
-describe("the end of a command whose output others hold open", () => {
-  test("is not told before what it wrote has come through, however late that is", async () => {
+describe("the end of a command whose output other processes hold open", () => {
+  test("is not reported before the command's output was read, however late that is", async () => {
     const clock = new FakeClock();
     const { command, write, end } = withOutput(clock);
     try {
       const reader = command.subscribe();
-      // Timers are served in the order of their times: from here on its output is watched.
+      // Timers fire in the order of their times: from here on the output is read.
       // Time alone: real timers are what this is about.
       await Bun.sleep(LIMITS.unwatchedMs + 1);
       for (let i = 0; i < 5; i++) await turn();
       writeSync(write, "last words");
       end();
-      // Time goes by and timers are served, but nothing that the kernel has to tell.
+      // Time advances and timers fire, but the event loop does not poll the descriptors.
       for (let i = 0; i < 10; i++) await clock.advance(LIMITS.drain.maxMs);
       expect(command.isRunning).toBe(true);
       const text = readAll(reader);
@@ -125,13 +125,13 @@ describe("the end of a command whose output others hold open", () => {
     }
   });
 
-  test("comes soon after a kill although a reader takes nothing, and keeps all that was written", async () => {
+  test("is reported soon after a kill although a reader receives nothing, and no output is lost", async () => {
     const { command, write, end } = withOutput(systemClock);
     libc().fcntl(write, F_SETFL, O_NONBLOCK);
     try {
       const reader = command.subscribe();
       const written = await fill(write);
-      // Only now there is more than may wait for a reader.
+      // More than a reader may be behind.
       expect(written).toBeGreaterThan(LIMITS.readerLagBytes);
       command.kill();
       end();
@@ -142,7 +142,7 @@ describe("the end of a command whose output others hold open", () => {
     }
   });
 
-  test("is told a while after a signal although they write on and on", async () => {
+  test("is reported soon after a signal although other processes go on writing", async () => {
     const { command, write, end } = withOutput(systemClock);
     libc().fcntl(write, F_SETFL, O_NONBLOCK);
     const chatter = setInterval(() => trySome(write), 5);
@@ -160,7 +160,7 @@ describe("the end of a command whose output others hold open", () => {
 const F_SETFL = 4;
 const O_NONBLOCK = 0o4000;
 
-/** Bytes written to a descriptor that may not take them now. */
+/** Writes to a non-blocking descriptor; returns how many bytes it took. */
 function trySome(fd: number): number {
   try {
     return writeSync(fd, Buffer.alloc(4096, "x"));
@@ -169,7 +169,7 @@ function trySome(fd: number): number {
   }
 }
 
-/** Writes until nothing has been taken for a while. Returns how much was. */
+/** Writes until the descriptor takes nothing for a while. Returns how many bytes it took. */
 async function fill(fd: number): Promise<number> {
   let written = 0;
   for (let idle = 0; idle < 50; idle++) {
@@ -182,7 +182,7 @@ async function fill(fd: number): Promise<number> {
   return written;
 }
 
-/** A command without a process behind it, whose input takes what it gets when `take` resolves. */
+/** A command without a process, whose input has taken what it gets when `take` resolves. */
 function withInput(take: Promise<void>): { command: Command; end: () => void } {
   let end = () => {};
   const ended = new Promise<number>((resolve) => {
@@ -194,7 +194,7 @@ function withInput(take: Promise<void>): { command: Command; end: () => void } {
 }
 
 describe("the deadline of a command", () => {
-  /** What is told and done, of a command whose end comes before or after its deadline is set. */
+  /** The calls for a command that ends before or after its deadline is set. */
   async function outcome(endsBefore: boolean): Promise<string[]> {
     const told: string[] = [];
     const ended = Promise.withResolvers<number>();
@@ -206,7 +206,7 @@ describe("the deadline of a command", () => {
     if (endsBefore) ended.resolve(0);
     for (let i = 0; i < 5; i++) await turn();
     command.killAfter(0, () => told.push("deadline"));
-    // A later timer that is as long is served later.
+    // Of two timers of the same length the later one fires later.
     // Time alone: real timers are what this is about.
     await new Promise((resolve) => setTimeout(resolve, 1));
     ended.resolve(0);
@@ -214,13 +214,13 @@ describe("the deadline of a command", () => {
     return told;
   }
 
-  test("kills what runs, and leaves alone what a command has left running that ended before it was set", async () => {
+  test("kills a running command, and not the processes that a command left which ended before the deadline was set", async () => {
     expect(await outcome(false)).toEqual(["deadline", "killed"]);
     expect(await outcome(true)).toEqual([]);
   });
 });
 
-test("an end after a SIGTERM that the command survived is its own: only a kill of ours explains a SIGKILL", async () => {
+test("only kill marks an end as killed, terminate does not", async () => {
   const wasKilled = async (act: (command: Command) => void) => {
     const ended = Promise.withResolvers<number>();
     let told: boolean | undefined;
@@ -245,7 +245,7 @@ test("an end after a SIGTERM that the command survived is its own: only a kill o
 const bytes = Buffer.from("x");
 
 describe("Command.sendInput", () => {
-  test("rejects at the end what nobody took", async () => {
+  test("rejects input that was not taken before the end", async () => {
     const { command, end } = withInput(new Promise(() => {}));
     const sent = [command.sendInput("stdin", bytes), command.sendInput("stdin", bytes)];
     end();
@@ -254,14 +254,14 @@ describe("Command.sendInput", () => {
     }
   });
 
-  test("leaves nothing behind at the promise of the end", async () => {
+  test("adds no callback to the promise of the end", async () => {
     const { command } = withInput(Promise.resolve());
     const then = spyOn(command.finished, "then");
     for (let i = 0; i < 100; i++) await command.sendInput("stdin", bytes);
     expect(then).not.toHaveBeenCalled();
   });
 
-  test("a write that fails is told as it is", async () => {
+  test("rejects with the error of a failed write", async () => {
     const { command } = withInput(Promise.reject(new Error("broken pipe")));
     await expect(command.sendInput("stdin", bytes)).rejects.toThrow("broken pipe");
   });

@@ -29,27 +29,27 @@ export interface CommandParts {
   /** The raw wait status, when the process has been reaped. */
   readonly ended: Promise<number>;
   readonly clock: Clock;
-  /** What its output may take beside that of the others. */
+  /** Bounds on its output, which all running commands share. */
   readonly shares: OutputShares;
-  /** Says how it ended; called once. */
+  /** Makes the end status; called once. */
   describeEnd(waitStatus: number, wasKilled: boolean): EndStatus;
 }
 
-/** A process that a client started, from its start to the telling of its end. */
+/** A process that a client started, until its end is reported. */
 export class Command {
   readonly pid: number;
   readonly tag: string | undefined;
-  /** Resolves when the end has been told to everyone who reads. */
+  /** Resolves when the end is in the output for all readers. */
   readonly finished: Promise<EndStatus>;
   private readonly parts: CommandParts;
   private readonly output: Broadcast<EndStatus>;
   private readonly pumps: readonly Pump[];
-  /** How to tell those whose input waits that nobody will take it. */
+  /** Reject functions of pending `sendInput` calls. */
   private readonly senders = new Set<(error: AppError) => void>();
-  /** After a signal of ours the contract wants the end at once, also when the process has survived it for a while. */
+  /** After a signal by a client the contract requires the end at once, also when the process survived the signal for a while. */
   private wasSignalled = false;
   private wasKilled = false;
-  /** Its number may belong to another process from now on. */
+  /** Set when the process was reaped: from then on the kernel may give its pid to another process. */
   private isReaped = false;
   private cancelDeadline = () => {};
   private cancelBegin = () => {};
@@ -67,7 +67,7 @@ export class Command {
     this.finished = this.run();
   }
 
-  /** What was asked for. */
+  /** The order of the client. */
   get config(): ProcessConfig {
     return this.parts.config;
   }
@@ -85,27 +85,27 @@ export class Command {
     return this.output.subscribe(offset);
   }
 
-  /** What is to be kept of it after its end: arguments, environment and all else of a command that has ended may be megabytes. */
+  /** What is kept after the end. Arguments and environment, which may be megabytes, are not. */
   rest(): EndedCommand {
     return new EndedCommand(this.pid, this.tag, this.output, this.parts.clock);
   }
 
-  /** Ends it and everything it started. */
+  /** Kills the process and everything it started. */
   kill(): void {
     this.wasSignalled = true;
     this.wasKilled = true;
     if (this.parts.cgroup?.kill() || this.isReaped) return;
-    // It leads its process group; without a cgroup this is as much of its tree as can be named.
+    // Without a cgroup only its process group can be killed, which it leads.
     if (libc().kill(-this.pid, SIGKILL) < 0) libc().kill(this.pid, SIGKILL);
   }
 
-  /** Asks the process itself, and nothing that it started. */
+  /** Sends SIGTERM to the process, and to none that it started. */
   terminate(): void {
     this.wasSignalled = true;
     if (!this.isReaped) libc().kill(this.pid, SIGTERM);
   }
 
-  /** Kills it after `ms` unless it has ended, and tells `onDeadline` first. What it leaves running has no deadline. */
+  /** After `ms`, unless the process has ended by then, calls `onDeadline` and kills it. Processes that it leaves running have no deadline. */
   killAfter(ms: number, onDeadline: () => void): void {
     if (this.isReaped) return;
     this.cancelDeadline = after(ms, () => {
@@ -114,7 +114,7 @@ export class Command {
     });
   }
 
-  /** Resolves when the process's side has taken it. */
+  /** Resolves when the process's side of the pipe or terminal has taken the bytes. Rejects at the end of the command. */
   async sendInput(kind: "stdin" | "pty", bytes: Uint8Array): Promise<void> {
     if (kind === "stdin" && this.isTerminal) throw wrongKind(`a terminal is assigned to process ${this.pid}; send 'pty'`);
     if (kind === "pty" && !this.isTerminal) throw wrongKind(`no terminal is assigned to process ${this.pid}; send 'stdin'`);
@@ -122,6 +122,7 @@ export class Command {
     await this.untilEnd(this.parts.input.write(bytes));
   }
 
+  /** Closes the input after what was sent before. Repeatable. Throws for a terminal. */
   closeInput(): void {
     if (this.isTerminal) {
       throw new AppError("unknown", "the input of a terminal cannot be closed; send Ctrl+D (0x04) instead", { reason: "is_terminal" });
@@ -129,13 +130,13 @@ export class Command {
     this.parts.input?.close();
   }
 
-  /** What is not given of the size stays as it is. */
+  /** Dimensions that the caller omits keep their value. Throws for a command without a terminal. */
   resize(size: Partial<TerminalSize> | undefined): void {
     if (this.parts.terminal === undefined) throw wrongKind(`no terminal is assigned to process ${this.pid}`);
     if (size && this.isRunning) resizeTerminal(this.parts.terminal, size);
   }
 
-  /** As `written`, but rejects at the end of the command. (A race against `finished` would leave something behind there at each call.) */
+  /** As `written`, but rejects at the end of the command. (Promise.race with `finished` would add a callback to `finished` at each call.) */
   private untilEnd(written: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.senders.add(reject);
@@ -159,21 +160,21 @@ export class Command {
     this.parts.input?.discard();
     for (const reject of this.senders) reject(closedError());
     this.senders.clear();
-    // Those who read hear of the end first.
+    // After the readers were told about the end.
     setImmediate(() => this.parts.cgroup?.remove());
     return end;
   }
 
-  /** Output that is lost silently would make a false result of a success. */
+  /** Adds a failed read of the output to the end's error, so that no client takes incomplete output for a complete result. */
   private withLoss(end: EndStatus): EndStatus {
     const { failure } = this.pumps.find((pump) => pump.failure !== undefined) ?? {};
     return failure === undefined ? end : { ...end, error: `${end.error ?? end.status} (a part of its output is lost: ${failure})` };
   }
 
   /**
-   * Waits for the rest of the output. What was written before the process ended comes through in any case, whatever the pace of readers or of
-   * this machine: the end is never told before it. Where something else holds the output open, a server left in the background for example, the
-   * end is told once nothing more comes, or after a while; the pumps go on, so that what is left running never meets a closed or full pipe.
+   * Waits for the rest of the output. The end is never reported before everything is read that the process wrote, whatever the pace of the readers
+   * or of the machine. Where another process holds the output open, a server in the background for example, the end is reported when no more output
+   * comes, or after `maxMs`. The pumps go on after that, so that writes of such processes neither fail nor block.
    */
   private async drain(): Promise<void> {
     this.cancelBegin();

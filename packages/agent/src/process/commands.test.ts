@@ -6,7 +6,7 @@ import { Commands, type Readable } from "./commands.ts";
 import { endStatusOf } from "./end-status.ts";
 import { OutputShares } from "./output-shares.ts";
 
-/** A command without a process behind it, and how to end it. */
+/** A command without a process, and a function that ends it. */
 async function fake(
   commands: Commands,
   clock: FakeClock,
@@ -18,7 +18,7 @@ async function fake(
     finish = resolve;
   });
   const config = { cmd: "x", args: ["a"], envs: { A: "a" } };
-  // As that of the agent, it refers to what was asked for.
+  // Refers to `config`, as the agent's own function does.
   const describeEnd = (status: number) => endStatusOf(status, config.cmd === "" ? "none" : undefined);
   const command = new Command({
     pid,
@@ -55,7 +55,7 @@ const missing = (look: () => unknown) => {
 };
 
 describe("Commands", () => {
-  test("finds what runs by pid and tag, of one tag the newest, and lists it", async () => {
+  test("finds running commands by pid and tag, the newest of one tag, and lists them", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
     const [first, second] = [await fake(commands, clock, 1, "same"), await fake(commands, clock, 2, "same")];
@@ -65,7 +65,7 @@ describe("Commands", () => {
     missing(() => commands.find({ tag: "other" }));
   });
 
-  test("an end stays readable for ten minutes, but is no running command", async () => {
+  test("an ended command can be read for ten minutes, and is not among the running ones", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
     const { end } = await fake(commands, clock, 1, "t");
@@ -78,7 +78,7 @@ describe("Commands", () => {
     missing(() => commands.findOrEnded({ pid: 1 }));
   });
 
-  test("arguments and environments of what runs are bounded together; those of what has ended, or did not start, count no more", async () => {
+  test("arguments and environments of running commands are bounded together; ended commands and failed starts do not count", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
     const part = Math.ceil(LIMITS.ordersBytes / 4);
@@ -102,7 +102,7 @@ describe("Commands", () => {
     expect(commands.list().map(({ pid }) => pid)).toEqual([2, 3, 5]);
   });
 
-  test("what was asked for is kept while the command runs, and no longer", async () => {
+  test("the order of a command is in memory only while the command runs", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
     const orders: WeakRef<object>[] = [];
@@ -117,12 +117,12 @@ describe("Commands", () => {
     await Promise.all(started.map(({ end }) => end()));
     started.length = 0;
     await Bun.sleep(0);
-    // The collector may take a few words on the stack for references.
+    // The garbage collector may take words on the stack for references.
     expect(held()).toBeLessThan(10);
     expect(commands.findOrEnded({ pid: 1 }).pid).toBe(1);
   });
 
-  test("a new process with the same pid takes the name over", async () => {
+  test("a new command with the pid of an ended one replaces it", async () => {
     const clock = new FakeClock();
     const commands = new Commands(clock);
     await (await fake(commands, clock, 1)).end(1);

@@ -10,18 +10,18 @@ export type Selector = { readonly pid: number } | { readonly tag: string };
 /** What a reader can connect to. */
 export type Readable = Pick<Command, "pid" | "tag" | "subscribe">;
 
-/** Every command that can be named: those that run, and for a while those that have ended. */
+/** The running commands, and for a while those that have ended. */
 export class Commands {
   private readonly running = new Map<number, Command>();
   private readonly ended: EndedCommands;
-  /** What the orders of running commands take. */
+  /** Bytes of the orders of running commands. */
   private orderBytes = 0;
 
   constructor(clock: Clock) {
     this.ended = new EndedCommands(clock);
   }
 
-  /** Has `begin` start a command, which can be named from then on. Throws `resource_exhausted` when what is to be kept of it is too much. */
+  /** Calls `begin` to start a command, and keeps it. Throws `resource_exhausted` when the orders of running commands would exceed `ordersBytes`. */
   async start(order: ProcessConfig, begin: () => Promise<Command>): Promise<Command> {
     const bytes = sizeOf(order);
     if (this.orderBytes + bytes > LIMITS.ordersBytes) {
@@ -60,7 +60,7 @@ export class Commands {
     return found;
   }
 
-  /** As `find`, or one that has ended not long ago. */
+  /** As `find`, also for commands that ended recently. */
   findOrEnded(selector: Selector): Readable {
     try {
       return this.find(selector);
@@ -72,7 +72,7 @@ export class Commands {
   }
 }
 
-/** About as many bytes as its texts have letters. */
+/** Approximate bytes of an order: the number of characters. */
 function sizeOf({ cmd, args, envs, cwd }: ProcessConfig): number {
   const texts = [cmd, ...args, ...Object.entries(envs).flat(), cwd ?? ""];
   return texts.reduce((sum, text) => sum + text.length, 0);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { endStatusOf, looksKilled } from "./end-status.ts";
 
-test("each end has the contract's words", () => {
+test("each end has the text of the contract", () => {
   const exit = (code: number) => code << 8;
   expect(endStatusOf(exit(0))).toEqual({ exitCode: 0, exited: true, status: "exit status 0" });
   expect(endStatusOf(exit(0), "ignored")).toEqual({ exitCode: 0, exited: true, status: "exit status 0" });
@@ -13,6 +13,6 @@ test("each end has the contract's words", () => {
   expect(endStatusOf(9, "out of memory").error).toBe("signal: killed (out of memory)");
 });
 
-test("a kill is recognised, also through a shell", () => {
+test("looksKilled is true for SIGKILL and for a shell's exit code of it", () => {
   expect([9, 137 << 8, 15, 9 << 8, 0].map(looksKilled)).toEqual([true, true, false, false, false]);
 });

@@ -1,4 +1,4 @@
-/** How a process ended, as the contract's end event tells it (docs/contract/agent.md, Processes; the texts are those of the reference, also for signals). */
+/** How a process ended, as the end event has it (docs/contract/agent.md, Processes). Clients read these texts. */
 export interface EndStatus {
   /** Exit code, or -1 after a signal. */
   readonly exitCode: number;
@@ -6,7 +6,7 @@ export interface EndStatus {
   readonly exited: boolean;
   /** `exit status N` or `signal: killed`. */
   readonly status: string;
-  /** The same text, unless it exited with 0; with a reason added where we know one. */
+  /** The same text, unless the exit code is 0; with a reason if one is known. */
   readonly error?: string;
 }
 
@@ -30,7 +30,7 @@ const SIGNAL_TEXTS: Readonly<Record<number, string>> = {
   15: "terminated",
 };
 
-/** From the raw number that wait() gives. `reason` is added to the error text of an unsuccessful end. */
+/** From the status of wait(2). `reason` is added to the error of an unsuccessful end. */
 export function endStatusOf(waitStatus: number, reason?: string): EndStatus {
   const signal = waitStatus & 0x7f;
   const added = reason === undefined ? "" : ` (${reason})`;
@@ -44,7 +44,7 @@ export function endStatusOf(waitStatus: number, reason?: string): EndStatus {
   return exitCode === 0 ? { exitCode, exited: true, status } : { exitCode, exited: true, status, error: status + added };
 }
 
-/** True when this end may be the kernel's way to free memory: SIGKILL itself, or a shell's report of it. */
+/** True for an end that the kernel may have caused for lack of memory: SIGKILL, or the exit code by which a shell reports it. */
 export function looksKilled(waitStatus: number): boolean {
   return (waitStatus & 0x7f) === SIGKILL || (waitStatus >> 8 === 128 + SIGKILL && (waitStatus & 0x7f) === 0);
 }

@@ -9,7 +9,7 @@ import { EndedCommand, EndedCommands } from "./ended-commands.ts";
 const END: EndStatus = { exitCode: 0, exited: true, status: "exit status 0" };
 const SIZE = 200 * 1024;
 
-/** The ends of commands by number, each with that number of bytes as its last output. */
+/** Adds ended commands by pid, with a number of bytes as their last output. */
 function make() {
   const clock = new FakeClock();
   const ended = new EndedCommands(clock);
@@ -30,7 +30,7 @@ function make() {
 }
 
 describe("EndedCommands", () => {
-  test("an end is found for the contract's 30 s, however many others there are", async () => {
+  test("an end is found for the 30 s of the contract, among any number of others", async () => {
     const { clock, addMany, has } = make();
     addMany(1, 5_000);
     await clock.advance(30_000);
@@ -49,13 +49,13 @@ describe("EndedCommands", () => {
     expect(has(45, 300)).toEqual([false, false]);
   });
 
-  test("there are never more than so many", () => {
+  test("there are never more than exitKeptCount", () => {
     const { addMany, has } = make();
     addMany(1, LIMITS.exitKeptCount + 1);
     expect(has(1, 2, LIMITS.exitKeptCount + 1)).toEqual([false, true, true]);
   });
 
-  test("what is over goes also when nothing is asked any more, and in the end nothing waits for a time", async () => {
+  test("expired ends are removed without any call, and the timer stops when none is left", async () => {
     const { clock, ended, addMany } = make();
     addMany(1, 5_000);
     await clock.advance(2 * LIMITS.exitKeptMs);
@@ -67,7 +67,7 @@ describe("EndedCommands", () => {
     expect(ended.count).toBe(0);
   });
 
-  test("an end that nobody reads takes little: the output of thousands is no thousands of sets and buffers", () => {
+  test("small outputs without readers are packed: thousands of them are not thousands of sets and buffers", () => {
     const { ended, add } = make();
     const kinds = () => {
       fullGC();
@@ -80,7 +80,7 @@ describe("EndedCommands", () => {
     expect(ended.count).toBe(3_000);
   });
 
-  test("its output and its end are read as before, from any place, also again and again", async () => {
+  test("a packed command is read like another, from any offset, and repeatedly", async () => {
     const { clock, ended, add } = make();
     const output = new Broadcast<EndStatus>(clock);
     output.append("stdout", Buffer.from("one "));
@@ -108,7 +108,7 @@ describe("EndedCommands", () => {
     expect(await read()).toEqual([END]);
   });
 
-  test("of several with one tag the last is found, but none whose pid has been taken over", () => {
+  test("the last of one tag is found, but no command whose pid was reused", () => {
     const { ended, add } = make();
     for (const pid of [1, 2]) add(pid, { tag: "t" });
     expect(ended.findByTag("t")?.pid).toBe(2);
@@ -116,7 +116,7 @@ describe("EndedCommands", () => {
     expect([ended.findByPid(2), ended.findByTag("t")?.pid]).toEqual([undefined, 1]);
   });
 
-  test("their output is bounded, the oldest goes first, and the end stays", async () => {
+  test("the bytes of output are bounded: the oldest output is dropped first, its end stays", async () => {
     const { ended, add, addMany } = make();
     const [oldest, next] = [add(1, { bytes: SIZE }).end, add(2, { bytes: SIZE }).end];
     const count = Math.floor(LIMITS.exitRetentionBytes / oldest.heldBytes);
@@ -125,7 +125,7 @@ describe("EndedCommands", () => {
     expect(await ended.findByPid(1)?.subscribe().next()).toEqual({ end: END });
   });
 
-  test("none goes away under a reader; it counts again when the reader has gone", async () => {
+  test("output with a reader is not dropped; it counts again when the reader has left", async () => {
     const { add, addMany } = make();
     const { end, reader } = add(1, { bytes: SIZE, reads: true });
     const count = Math.ceil(LIMITS.exitRetentionBytes / SIZE) + 1;

@@ -4,10 +4,10 @@ import { Broadcast, type PackedBroadcast, type Reader } from "./broadcast.ts";
 import type { EndStatus } from "./end-status.ts";
 import { packedBytes } from "./output-log.ts";
 
-/** More than so much output stays as it is: there is room for few of that size, and packing it would take as long as a command. */
+/** Larger outputs are not packed: few of them fit, and packing one would take as long as a command. */
 const PACKED_BYTES = 4096;
 
-/** What is left of a command that has ended: its names, how it ended, its last output. Nothing else of it is held. */
+/** What is kept of an ended command: pid, tag, end status and last output. */
 export class EndedCommand {
   readonly pid: number;
   readonly tag: string | undefined;
@@ -23,27 +23,27 @@ export class EndedCommand {
     this.at = clock.monotonic();
   }
 
-  /** Whether somebody has not yet received all of its output and its end. */
+  /** Whether it has a reader that has not received everything. */
   get isRead(): boolean {
     return this.output instanceof Broadcast && this.output.readerCount > 0;
   }
 
-  /** Memory that its output takes. */
+  /** Bytes of memory of its output. */
   get heldBytes(): number {
     return this.output instanceof Broadcast ? this.output.log.heldBytes : packedBytes(this.output.log);
   }
 
-  /** As that of a command that runs. */
+  /** As `Command.subscribe`. */
   subscribe(offset?: number): Reader<EndStatus> {
     return this.unpacked().subscribe(offset);
   }
 
-  /** Takes less memory from now on, until the next `subscribe`: there may be thousands. Repeatable; nothing happens under a reader. */
+  /** Packs a small output until the next `subscribe`, because there may be thousands of ended commands. Repeatable; does nothing while it has a reader. */
   pack(): void {
     if (this.output instanceof Broadcast && this.output.log.heldBytes <= PACKED_BYTES) this.output = this.output.pack() ?? this.output;
   }
 
-  /** Its end can still be read. */
+  /** Drops the output. The end can still be read. */
   forgetOutput(): void {
     this.unpacked().log.clear();
     this.pack();
@@ -56,26 +56,26 @@ export class EndedCommand {
 }
 
 /**
- * Commands that have ended, kept for a while so that a late reader still learns how. Bounded by age, number and memory; output goes before
- * the fact of an end. One more costs as little as the first: only the oldest are looked at. What is over goes also when nothing is asked any more.
+ * Ended commands, kept for a while for late readers. Bounded by age, number and memory of output; output is dropped before the end itself. Each
+ * check looks at the oldest ones only. A timer removes expired ones without further calls.
  */
 export class EndedCommands {
   private readonly clock: Clock;
-  /** Oldest first. One whose pid a later process has is no longer the one by that pid. */
+  /** Oldest first. A command whose pid was reused is not in `byPid` any more. */
   private readonly ends: EndedCommand[] = [];
   private readonly byPid = new Map<number, EndedCommand>();
-  /** Output that a client still reads is not dropped, for that client would lose it without an error; it counts when the client has gone. */
+  /** Commands with readers. Their output is not dropped, which the reader could not notice; it counts when the reader has left. */
   private readonly read = new Set<EndedCommand>();
-  /** The others that hold output, with how much; oldest first. */
+  /** Commands without readers that have output, with its bytes; oldest first. */
   private readonly holding = new Map<EndedCommand, number>();
   private heldBytes = 0;
-  private isTrimComing = false;
+  private isTrimScheduled = false;
 
   constructor(clock: Clock) {
     this.clock = clock;
   }
 
-  /** How many it holds. */
+  /** Number of ended commands. */
   get count(): number {
     return this.ends.length;
   }
@@ -85,10 +85,10 @@ export class EndedCommands {
     this.byPid.set(end.pid, end);
     this.read.add(end);
     this.trim();
-    if (!this.isTrimComing) void this.trimNowAndThen();
+    if (!this.isTrimScheduled) void this.trimRegularly();
   }
 
-  /** The kernel gave the number to a new process: the old one is no longer what it names. */
+  /** Called when the kernel gave the pid to a new process: the pid no longer finds the old one. */
   forget(pid: number): void {
     this.byPid.delete(pid);
   }
@@ -104,22 +104,22 @@ export class EndedCommands {
     return this.found(this.ends.findLast((end) => end.tag === tag && this.byPid.get(end.pid) === end));
   }
 
-  /** It will be read. */
+  /** Moves a command that is about to be read to `read`. */
   private found(end: EndedCommand | undefined): EndedCommand | undefined {
     if (end) {
-      this.letGo(end);
+      this.release(end);
       this.read.add(end);
     }
     return end;
   }
 
-  private async trimNowAndThen(): Promise<void> {
-    this.isTrimComing = true;
+  private async trimRegularly(): Promise<void> {
+    this.isTrimScheduled = true;
     while (this.ends.length > 0) {
       await this.clock.sleep(LIMITS.exitKeptMs);
       this.trim();
     }
-    this.isTrimComing = false;
+    this.isTrimScheduled = false;
   }
 
   private trim(): void {
@@ -131,7 +131,7 @@ export class EndedCommands {
 
   private forgetOutputs(): void {
     for (const end of this.holding.keys()) {
-      this.letGo(end);
+      this.release(end);
       if (end.isRead) this.read.add(end);
       else end.forgetOutput();
       if (this.heldBytes <= LIMITS.exitRetentionBytes) return;
@@ -149,7 +149,7 @@ export class EndedCommands {
     this.ends.shift();
     if (this.byPid.get(oldest.pid) === oldest) this.byPid.delete(oldest.pid);
     this.read.delete(oldest);
-    this.letGo(oldest);
+    this.release(oldest);
   }
 
   private hold(end: EndedCommand): void {
@@ -160,7 +160,7 @@ export class EndedCommands {
     this.heldBytes += end.heldBytes;
   }
 
-  private letGo(end: EndedCommand): void {
+  private release(end: EndedCommand): void {
     this.heldBytes -= this.holding.get(end) ?? 0;
     this.holding.delete(end);
   }

@@ -4,18 +4,18 @@ import { resolveCommand } from "./shell-fallback.ts";
 
 const user = { name: "user", home: "/home/user" };
 
-test("PATH and the user, the sandbox's own, the request's: the last wins", () => {
+test("the request's variables override the sandbox's, which override PATH and the user's", () => {
   const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   expect({ ...composeEnvironment(user, {}, {}) }).toEqual({ PATH: path, HOME: "/home/user", USER: "user", LOGNAME: "user" });
   const env = composeEnvironment(user, { HOME: "/sandbox", A: "1" }, { A: "2", USER: "x" });
   expect({ ...env }).toEqual({ PATH: path, HOME: "/sandbox", USER: "x", LOGNAME: "user", A: "2" });
 });
 
-test("the names of object members are plain names here", () => {
+test("names of object members are ordinary names of variables", () => {
   expect(Object.keys(composeEnvironment(user, {}, JSON.parse('{"__proto__":"x","constructor":"y"}')))).toContain("__proto__");
 });
 
-test("what no environment can hold is refused", () => {
+test("names and values that no environment can have are refused", () => {
   for (const [name, value] of [
     ["", "x"],
     ["a=b", "x"],
@@ -26,7 +26,7 @@ test("what no environment can hold is refused", () => {
   }
 });
 
-test("only a missing /bin/bash has a stand-in, the first that is there", () => {
+test("only a missing /bin/bash is replaced, by the first shell that exists", () => {
   const only =
     (...paths: string[]) =>
     (path: string) =>
@@ -35,7 +35,7 @@ test("only a missing /bin/bash has a stand-in, the first that is there", () => {
   expect(resolveCommand("/bin/bash", args, only("/bin/bash", "/bin/sh"))).toEqual(["/bin/bash", ...args]);
   expect(resolveCommand("/bin/bash", args, only("/bin/sh", "/bin/busybox"))).toEqual(["/bin/sh", ...args]);
   expect(resolveCommand("/bin/bash", args, only("/bin/busybox"))).toEqual(["/bin/busybox", "sh", ...args]);
-  // Where there is none, a line that is only words is started as it is.
+  // Without any shell a command line of plain words is started directly.
   expect(resolveCommand("/bin/bash", args, only())).toEqual(["x"]);
   expect(resolveCommand("/bin/bash", ["-l", "-c", "/a 'b c'"], only())).toEqual(["/a", "b c"]);
   for (const other of [["-l", "-c", "a | b"], ["-i", "-l"], ["-x", "-c", "a"], []])

@@ -4,8 +4,8 @@ import type { SystemUser } from "../contracts.ts";
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * The whole environment of a process, last wins: PATH and who the user is, the sandbox's own (`/init`), the request's. Nothing of the
- * agent's is inherited. Throws `invalid_argument` for names and values that an environment can't hold.
+ * The whole environment of a process: PATH and the user's variables, then those of `/init`, then those of the request; later ones override. The
+ * agent's own environment is not inherited. Throws `invalid_argument` for names and values that no environment can have.
  */
 export function composeEnvironment(
   user: Pick<SystemUser, "name" | "home">,
@@ -22,7 +22,7 @@ export function composeEnvironment(
   return env;
 }
 
-/** Throws `invalid_argument` unless an environment can hold the pair. */
+/** Throws `invalid_argument` for a name or a value that no environment can have. */
 export function checkEnvironment(name: string, value: string): void {
   if (name === "" || name.includes("=") || name.includes("\0")) {
     throw new AppError("invalid_argument", `'${name.slice(0, 80)}' cannot be the name of an environment variable`, { reason: "bad_env" });

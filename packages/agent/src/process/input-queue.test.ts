@@ -7,7 +7,7 @@ import { InputQueue } from "./input-queue.ts";
 /** More than a pipe takes. */
 const LARGE = 600 * 1024;
 
-/** All that is in a pipe nobody can write to any more. */
+/** Number of bytes in a pipe whose write end is closed. Closes the pipe. */
 function drain(fd: number): number {
   const buffer = new Uint8Array(64 * 1024);
   let total = 0;
@@ -20,7 +20,7 @@ const outcomes = async (writes: readonly Promise<void>[]) =>
   (await Promise.allSettled(writes)).map((settled) => (settled.status === "rejected" ? settled.reason.reason : "taken"));
 
 describe("InputQueue", () => {
-  test("discard closes at once and gives up what waits, though somebody holds the other side who could read it", async () => {
+  test("discard closes at once and rejects waiting writes, also when the pipe has a reader", async () => {
     const { read, write } = makePipe("write");
     const queue = new InputQueue(write);
     const writes = [queue.write(new Uint8Array(10)), queue.write(new Uint8Array(LARGE)), queue.write(new Uint8Array(LARGE))];
@@ -32,7 +32,7 @@ describe("InputQueue", () => {
     expect(drain(read)).toBeLessThan(LARGE);
   });
 
-  test("close waits for what was written before, and everything arrives in order", async () => {
+  test("close waits for earlier writes, and all bytes arrive in order", async () => {
     const { read, write } = makePipe("write");
     const queue = new InputQueue(write);
     const parts = [1, 2, 3].map((value) => new Uint8Array(LARGE).fill(value));
@@ -45,7 +45,7 @@ describe("InputQueue", () => {
     expect(Buffer.concat(parts).equals(received)).toBe(true);
   });
 
-  test("what waits is bounded, and counts no more once it is taken", async () => {
+  test("waiting bytes are bounded; taken ones do not count", async () => {
     const { read, write } = makePipe("write");
     const queue = new InputQueue(write);
     const half = new Uint8Array(LIMITS.pendingInputBytes / 2);
@@ -60,7 +60,7 @@ describe("InputQueue", () => {
     closeSync(read);
   });
 
-  test("a reader that has gone fails this write and every later one", async () => {
+  test("without a reader this write and every later one fails", async () => {
     const { read, write } = makePipe("write");
     const queue = new InputQueue(write);
     closeSync(read);

@@ -5,11 +5,11 @@ import { errnoOf } from "../sys/errno-of.ts";
 import { closeQuietly, widenPipe } from "../sys/native.ts";
 
 /**
- * What goes into a process: written in order, each write resolves when the process's side of the pipe or terminal has taken it. What waits
- * is bounded; a sender who waits for the answer before the next message is slowed down to the pace of the reader.
+ * The input of a process. Writes happen in order; each resolves when the pipe or terminal has taken its bytes. Waiting bytes are bounded. A client
+ * that waits for each answer before it sends more is slowed down to the pace of the process.
  *
- * It writes to the descriptor itself. The runtime's sink makes a terminal blocking, so that a program which does not read would stop the
- * agent; of a pipe it keeps a copy that nothing closes while the pipe is full.
+ * It calls write(2) itself. The runtime's sink would make a terminal blocking, so that a program which does not read would stop the agent; of a
+ * pipe the sink keeps a second descriptor, which stays open while the pipe is full.
  */
 export class InputQueue {
   private readonly fd: number;
@@ -18,15 +18,15 @@ export class InputQueue {
   private isClosed = false;
   private isDiscarded = false;
   private isWidened = false;
-  /** The process's side is gone. */
+  /** Set after a failed write: the process has closed its side. */
   private failure: AppError | undefined;
 
-  /** Takes over the descriptor, which must not block. */
+  /** Takes ownership of the descriptor, which must be non-blocking. */
   constructor(fd: number) {
     this.fd = fd;
   }
 
-  /** Throws `internal` when it is closed, as the contract says, or when the process has closed its side; `resource_exhausted` above the bound. */
+  /** Rejects with `internal`, the contract's code, when the queue is closed or the process has closed its side; with `resource_exhausted` above the bound. */
   write(bytes: Uint8Array): Promise<void> {
     if (this.isClosed) return Promise.reject(closedError());
     if (bytes.length === 0) return Promise.resolve();
@@ -40,14 +40,14 @@ export class InputQueue {
     return written;
   }
 
-  /** Closes after what was written before has gone. Repeatable. */
+  /** Closes after the earlier writes. Repeatable. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
     void this.tail.then(() => this.discard());
   }
 
-  /** Closes at once; what waits is given up, also where something that the process left running could still take it. Repeatable. */
+  /** Closes at once, and rejects waiting writes, also where a process that the command left running could still read them. Repeatable. */
   discard(): void {
     if (this.isDiscarded) return;
     this.isClosed = true;
@@ -74,7 +74,7 @@ export class InputQueue {
     }
   }
 
-  /** A program that reads has made room in a moment; for one that does not, asking more and more rarely is enough. */
+  /** Waits before the next attempt: a few turns of the event loop, then longer and longer, for a program that does not read. */
   private room(idleTurns: number): Promise<void> {
     if (!this.isWidened) {
       this.isWidened = true;
@@ -92,10 +92,10 @@ export function closedError(): AppError {
 const EAGER_TURNS = 4;
 const LONGEST_PAUSE_MS = 20;
 
-/** A pipe of which this much fits between two looks carries as much as a program reads. One write is no more: it must not hold the agent up. */
+/** Size of the pipe: large enough for a program to read at full speed between two attempts. Also the most bytes of one write, which blocks the agent. */
 const PIPE_BYTES = 256 * 1024;
 
-/** How many bytes the descriptor took; 0 when it takes none now. */
+/** Writes to the descriptor; returns how many bytes it took, 0 when it is full. */
 function writeSome(fd: number, bytes: Uint8Array, offset: number): number {
   try {
     return writeSync(fd, bytes, offset, Math.min(bytes.length - offset, PIPE_BYTES));

@@ -3,7 +3,7 @@ import { type OutputKind, OutputLog } from "./output-log.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** Everything from `offset` on, one entry for each piece. */
+/** All pieces from `offset` on. */
 function readFrom(log: OutputLog, offset: number): [OutputKind, string][] {
   const pieces: [OutputKind, string][] = [];
   let at = Math.max(offset, log.start);
@@ -15,7 +15,7 @@ function readFrom(log: OutputLog, offset: number): [OutputKind, string][] {
 }
 
 describe("OutputLog", () => {
-  test("keeps order and kinds, joins what is of one kind", () => {
+  test("keeps order and kinds, and joins consecutive output of one kind", () => {
     const log = new OutputLog();
     for (const [kind, text] of [
       ["stdout", "a"],
@@ -47,7 +47,7 @@ describe("OutputLog", () => {
     expect(Math.max(...sizes("pty"))).toBe(16_384);
   });
 
-  test("drops the oldest beyond its capacity; an offset before what it holds gives the first that it holds", () => {
+  test("drops the oldest output beyond its capacity; an offset before its start reads from its start", () => {
     const log = new OutputLog({ logBytes: 100_000 });
     for (let i = 0; i < 50; i++) log.append("stdout", new Uint8Array(10_000).fill(i));
     expect(log.end).toBe(500_000);
@@ -56,7 +56,7 @@ describe("OutputLog", () => {
     expect(log.pieceAt(0)?.bytes[0]).toBe(Math.floor(log.start / 10_000));
   });
 
-  test("bounds memory also for a program that alternates between its outputs byte by byte", () => {
+  test("bounds the memory for output that alternates between two kinds byte by byte", () => {
     const log = new OutputLog({ logBytes: 64 * 1024 });
     for (let i = 0; i < 20_000; i++) log.append(i % 2 ? "stdout" : "stderr", bytes("x"));
     expect(log.heldBytes).toBeLessThanOrEqual(64 * 1024);
@@ -64,7 +64,7 @@ describe("OutputLog", () => {
     expect(log.end).toBe(20_000);
   });
 
-  test("a piece that was handed out is not changed by what comes after", () => {
+  test("a returned piece is not changed by later output", () => {
     const log = new OutputLog();
     log.append("stdout", bytes("first"));
     const piece = log.pieceAt(0);
@@ -72,7 +72,7 @@ describe("OutputLog", () => {
     expect(new TextDecoder().decode(piece?.bytes)).toBe("first");
   });
 
-  test("reads back what was written, whatever the sizes", () => {
+  test("reads back what was appended, in pieces of any size", () => {
     let seed = 7;
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;

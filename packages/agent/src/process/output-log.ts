@@ -3,45 +3,45 @@ import { ALONE, type OutputBounds } from "./output-shares.ts";
 
 export type OutputKind = "stdout" | "stderr" | "pty";
 
-/** What a block costs beside its bytes; keeps a program that alternates between its outputs byte by byte within the bound too. */
+/** Memory of a block without its bytes. Counted so that output which alternates between two kinds byte by byte is bounded too. */
 const BLOCK_OVERHEAD = 160;
 const SMALLEST_BLOCK = 64;
 
-/** Bytes of one kind in a row. The last block of a log still grows. */
+/** Consecutive bytes of one kind. The last block of a log still grows. */
 interface Block {
   readonly kind: OutputKind;
   /** Offset of its first byte in the process's output. */
   readonly start: number;
-  /** What all blocks before it have cost, since the beginning. */
+  /** Memory of all earlier blocks, dropped ones included. */
   readonly costBefore: number;
   bytes: Uint8Array;
   length: number;
 }
 
-/** A piece of output as a reader gets it: at most one data event. Valid until the next `append`. */
+/** A piece of output for a reader: at most one data event. Later output does not change its bytes. */
 export interface OutputPiece {
   readonly kind: OutputKind;
   readonly bytes: Uint8Array;
 }
 
-/** A log that takes the least memory, and cannot be read or added to. */
+/** A log in the form that takes least memory. It cannot be read or appended to. */
 export interface PackedLog {
   readonly start: number;
   readonly end: number;
-  /** In order, without gaps; each byte is a letter. A string takes a quarter of the memory of an array of so few bytes. */
+  /** In order, without gaps, one character per byte: for few bytes a string takes a quarter of the memory of an array. */
   readonly pieces: readonly { readonly kind: OutputKind; readonly text: string }[];
 }
 
-/** Memory that a packed log takes, counted as that of a log. */
+/** Memory of a packed log in bytes, counted as `heldBytes` of a log. */
 export const packedBytes = ({ pieces }: PackedLog): number => pieces.reduce((sum, { text }) => sum + text.length + BLOCK_OVERHEAD, 0);
 
 /**
- * The last output of a process: all its streams in the order they were read, addressed by one byte offset that starts at 0. It holds up
- * to `logBytes` of memory, more only where it is told to keep; the oldest blocks go first. No terminal emulation: raw bytes.
+ * The last output of a process: the bytes of all its streams in the order in which they were read, addressed by one offset that starts at 0. Takes up
+ * to `logBytes` of memory, more only for bytes that a reader still needs; the oldest blocks are dropped first.
  */
 export class OutputLog {
   private blocks: Block[] = [];
-  /** Blocks before this index have been dropped; the array is cut now and then, not at each drop. */
+  /** Index of the first block; those before it were dropped, and leave the array later, many at once. */
   private head = 0;
   private readonly bounds: Pick<OutputBounds, "logBytes">;
   private spent = 0;
@@ -53,17 +53,17 @@ export class OutputLog {
     this.bounds = bounds;
   }
 
-  /** Offset of the first byte that is still held. */
+  /** Offset of the first byte in the log. */
   get start(): number {
     return this.blocks[this.head]?.start ?? this.end;
   }
 
-  /** Memory it holds now. */
+  /** Memory of the log in bytes. */
   get heldBytes(): number {
     return this.spent - this.dropped;
   }
 
-  /** Adds `bytes`. Beyond the capacity the oldest goes, but nothing from offset `keepFrom` on, which somebody still has to read. */
+  /** Appends `bytes`. Drops the oldest output beyond the capacity, but nothing from offset `keepFrom` on, which a reader still needs. */
   append(kind: OutputKind, bytes: Uint8Array, keepFrom: number = Number.POSITIVE_INFINITY): void {
     const maxBlock = kind === "pty" ? LIMITS.ptyChunkBytes : LIMITS.pipeChunkBytes;
     let rest = bytes;
@@ -76,7 +76,7 @@ export class OutputLog {
     this.trim(keepFrom);
   }
 
-  /** Drops what is beyond the capacity and before `keepFrom`. */
+  /** Drops output beyond the capacity and before `keepFrom`. */
   trim(keepFrom: number = Number.POSITIVE_INFINITY): void {
     for (let next = this.blocks[this.head + 1]; next && this.heldBytes > this.bounds.logBytes; next = this.blocks[this.head + 1]) {
       if (next.start > keepFrom) return;
@@ -84,7 +84,7 @@ export class OutputLog {
     }
   }
 
-  /** What comes at `offset`, to the end of its block; undefined at the end of the log. An offset before `start` gives what is at `start`. */
+  /** The output from `offset` to the end of its block; undefined at the end of the log. An offset before `start` counts as `start`. */
   pieceAt(offset: number): OutputPiece | undefined {
     const block = this.blockAt(offset);
     if (!block) return undefined;
@@ -92,13 +92,13 @@ export class OutputLog {
     return { kind: block.kind, bytes: block.bytes.subarray(skip, block.length) };
   }
 
-  /** Memory that what lies behind `offset` takes. */
+  /** Memory in bytes of the output from `offset` on, in whole blocks. */
   costFrom(offset: number): number {
     const block = this.blockAt(offset);
     return block ? this.spent - block.costBefore : 0;
   }
 
-  /** Forgets everything; offsets stay. */
+  /** Drops all output. Offsets go on. */
   clear(): void {
     this.blocks = [];
     this.head = 0;

@@ -6,7 +6,7 @@ import { ALONE, OutputShares } from "./output-shares.ts";
 
 const bounds = ({ logBytes, behindBytes }: OutputShares) => ({ logBytes, behindBytes });
 
-test("few commands have what one alone has; many share a bound; what has ended counts no more, once", () => {
+test("few commands have the bounds of a single one, many share a total; a command that has ended does not count, and leaves once", () => {
   const shares = new OutputShares();
   const leave = Array.from({ length: 10 }, () => shares.enter());
   expect(bounds(shares)).toEqual(ALONE);
@@ -19,7 +19,7 @@ test("few commands have what one alone has; many share a bound; what has ended c
   expect(bounds(shares)).toEqual(ALONE);
 });
 
-test("the outputs of a thousand commands that nobody reads stay within the bound, the last of each kept", () => {
+test("the outputs of a thousand commands without readers stay within the total, and each keeps its last bytes", () => {
   const shares = new OutputShares();
   const outputs = Array.from({ length: 1000 }, () => {
     shares.enter();
@@ -27,7 +27,7 @@ test("the outputs of a thousand commands that nobody reads stay within the bound
   });
   for (const output of outputs) for (let i = 0; i < 10; i++) output.append("stdout", new Uint8Array(32 * 1024).fill(i));
   const held = outputs.reduce((sum, { log }) => sum + log.heldBytes, 0);
-  // Blocks go whole.
+  // Whole blocks are dropped, so a log may exceed its share by a block.
   expect(held).toBeLessThan(LIMITS.outputLogsBytes * 1.2);
   for (const { log } of outputs) expect(log.pieceAt(log.end - 1)?.bytes[0]).toBe(9);
 });

@@ -1,17 +1,17 @@
 import { LIMITS } from "../limits.ts";
 
-/** Memory that the output of one command may take. Asked for anew at each use: it changes with the number of commands. */
+/** Bounds in bytes on the output of one command. Read them at each use: they change with the number of running commands. */
 export interface OutputBounds {
-  /** What its log holds for replay. */
+  /** Size of its log. */
   readonly logBytes: number;
-  /** How far a reader may lag behind a quicker one. */
+  /** How far a reader may be behind a quicker one. */
   readonly behindBytes: number;
 }
 
-/** The bounds of a command that has no others beside it. */
+/** The bounds of a single command. */
 export const ALONE: OutputBounds = { logBytes: LIMITS.outputLogBytes, behindBytes: LIMITS.readerBehindBytes };
 
-/** What the outputs of all running commands may take together, shared out evenly: with very many of them each gets less. */
+/** Bounds for the outputs of all running commands, which share totals evenly. */
 export class OutputShares implements OutputBounds {
   private count = 0;
 
@@ -23,7 +23,7 @@ export class OutputShares implements OutputBounds {
     return this.share(LIMITS.readerBehindBytes, LIMITS.readerBehindLeast, LIMITS.readersBehindBytes);
   }
 
-  /** One command more. Returns how to end its share; repeatable. */
+  /** Adds a command. Returns a function that removes it, which is repeatable. */
   enter(): () => void {
     this.count++;
     let isIn = true;

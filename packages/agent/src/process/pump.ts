@@ -10,26 +10,26 @@ export interface PumpTarget {
   append(kind: OutputKind, bytes: Uint8Array): void;
 }
 
-/** More than the runtime holds of what it has read ahead and nobody has asked for yet (half a megabyte was seen). */
+/** More bytes than the runtime reads ahead of its reader (half a megabyte was seen). */
 const READ_AHEAD = 1024 * 1024;
 
-/** The most that is taken at once of a program that has not been read from yet: as much as a pipe can be made to hold. */
+/** Most bytes of one `sweep`: as many as a pipe can hold. */
 const SWEEP_BYTES = 1024 * 1024;
 const SWEEP_PIECE = new Uint8Array(64 * 1024);
 
 /**
- * Reads one descriptor to its end into a target, at the target's pace, from `begin` on. Watching a descriptor costs more than all else that
- * the agent does for a small command, so one that may end at once is not watched at first; what it has written by then is swept up.
+ * Reads a descriptor to its end into a target, at the target's pace, from `begin` on. Adding a descriptor to the event loop costs more than all other
+ * work for a small command, so the output of a command that may end at once is not awaited at first: `sweep` reads it at the end.
  */
 export class Pump {
-  /** Since when it waits for the program to write; undefined while it waits for room, or after the end. */
+  /** Since when it waits for the program to write; undefined while it waits for the target, and after the end. */
   waitingSince: number | undefined;
-  /** Why what the program wrote did not all come through. */
+  /** The errno of a failed read, after which output is missing. */
   failure: string | undefined;
   private readonly ended = Promise.withResolvers<void>();
   private hasBegun = false;
   private isAtEnd = false;
-  /** So much at most is still to come of what was written before `hurry`. */
+  /** Upper bound on the unread bytes that were written before `hurry`. */
   private owed = 0;
   private readonly fd: number;
   private readonly kind: OutputKind;
@@ -43,19 +43,19 @@ export class Pump {
     this.clock = clock;
   }
 
-  /** Resolves at the end of what was begun. */
+  /** Resolves at the end of the descriptor. */
   get done(): Promise<void> {
     return this.ended.promise;
   }
 
-  /** From now on takes what comes. Repeatable. */
+  /** Starts reading. Repeatable. */
   begin(): void {
     if (this.hasBegun || this.isAtEnd) return;
     this.hasBegun = true;
     void this.run();
   }
 
-  /** Before `begin`: takes what the kernel holds now. */
+  /** Reads what the kernel holds now, synchronously. Does nothing after `begin`. */
   sweep(): void {
     if (this.hasBegun || this.isAtEnd) return;
     try {
@@ -79,22 +79,22 @@ export class Pump {
     return this.isAtEnd;
   }
 
-  /** Whether there is something in the kernel that has not come through yet: on a starved machine a timer may be served before it. */
+  /** Whether the kernel holds unread output: on a busy machine a timer may fire before the event loop reads it. */
   get isBehind(): boolean {
     return !this.isAtEnd && hasPending(this.fd);
   }
 
   /**
-   * From here on what the kernel holds of the program's output now is read without waiting for room: the kernel's own bound on it is the
-   * bound on what that takes. What others write after it has its turn with the target again.
+   * Makes the output that the kernel holds now be read without waiting for the target; its size is bounded by the kernel. Output that is written
+   * later waits for the target again.
    */
   hurry(): void {
     if (!this.isAtEnd) this.owed = pendingBytes(this.fd) + READ_AHEAD;
   }
 
   /**
-   * Whether something of what was there at `hurry` may not have come through. It has when the kernel was seen empty while nothing waited here,
-   * or when as much has come, from whomever.
+   * Whether output from before `hurry` may still be unread. It is read when the kernel was empty while the pump waited for the program, or when as
+   * many bytes were read since.
    */
   stillOwes(): boolean {
     if (this.isAtEnd || (this.waitingSince !== undefined && !hasPending(this.fd))) this.owed = 0;
@@ -121,7 +121,7 @@ export class Pump {
     }
   }
 
-  /** A terminal whose program side is closed by everyone gives EIO: that is its end. A pipe gives errors only when something is lost. */
+  /** Keeps a read error. A terminal without open program side gives EIO, which is its end. For a pipe an error means lost output. */
   private note(error: unknown): void {
     if (this.kind !== "pty") this.failure = errnoOf(error) ?? "it cannot be read";
   }

@@ -3,8 +3,8 @@ import { plainCommand } from "@boxyard/core";
 
 const BASH = "/bin/bash";
 
-/** What stands in for `/bin/bash`, which every public client names, in an image without it. All take `-l`, `-i` and `-c` as clients send them. */
-const STAND_INS: readonly (readonly string[])[] = [["/usr/bin/bash"], ["/usr/local/bin/bash"], ["/bin/sh"], ["/bin/busybox", "sh"]];
+/** Shells that replace `/bin/bash`, which every public client names, in an image without it. All accept `-l`, `-i` and `-c`. */
+const OTHER_SHELLS: readonly (readonly string[])[] = [["/usr/bin/bash"], ["/usr/local/bin/bash"], ["/bin/sh"], ["/bin/busybox", "sh"]];
 
 function isExecutable(path: string): boolean {
   try {
@@ -16,14 +16,13 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * The command line that is really started. It is the request's, but where `/bin/bash` is asked for and missing, the first shell there is
- * takes its place. Where there is none, a line that means no more than its words is started itself; any other command is left as it is, and
- * ends with 127 and a message on its standard error.
+ * The command line to start: the request's, but the first existing shell of the list replaces a missing `/bin/bash`. Without any shell a command
+ * line of plain words is started directly; any other fails with exit code 127 and a message on its standard error.
  */
 export function resolveCommand(cmd: string, args: readonly string[], isThere: (path: string) => boolean = isExecutable): string[] {
   if (cmd !== BASH || isThere(BASH)) return [cmd, ...args];
-  const standIn = STAND_INS.find(([path]) => path !== undefined && isThere(path));
-  return standIn ? [...standIn, ...args] : (withoutShell(args) ?? [cmd, ...args]);
+  const shell = OTHER_SHELLS.find(([path]) => path !== undefined && isThere(path));
+  return shell ? [...shell, ...args] : (withoutShell(args) ?? [cmd, ...args]);
 }
 
 function withoutShell(args: readonly string[]): string[] | undefined {

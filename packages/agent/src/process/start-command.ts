@@ -25,7 +25,7 @@ export interface StartOrder {
   readonly tag: string | undefined;
   /** Size of the terminal it gets; undefined for pipes. */
   readonly terminal: TerminalSize | undefined;
-  /** False: its standard input is /dev/null. */
+  /** False: standard input is /dev/null. */
   readonly stdin: boolean;
   readonly trace?: CallTrace | undefined;
 }
@@ -39,7 +39,7 @@ export interface StartDeps {
   readonly shares: OutputShares;
 }
 
-/** Starts a command; what it takes is given back when that fails. Throws `invalid_argument` for a bad order and `resource_exhausted` at a limit. */
+/** Starts a command. A failure leaves neither descriptors nor a cgroup. Throws `invalid_argument` for a bad order, `resource_exhausted` at a limit. */
 export async function startCommand(deps: StartDeps, order: StartOrder): Promise<Command> {
   const command = resolveCommand(order.config.cmd, order.config.args);
   checkCommand(command);
@@ -56,7 +56,7 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
     const stdio = streams.stdio;
     const launchOrder = { cgroup: cgroup?.path, user: order.user, cwd, command, env, stdio, terminal: order.terminal !== undefined };
     const { pid, ended } = await deps.launcher.launch(launchOrder, () => {
-      // The command has its own copies now; ours would keep its output from ever ending.
+      // launch has its own copies now; with ours open the output would never end.
       for (const fd of streams.theirs) {
         unclosed.delete(fd);
         closeQuietly(fd);
@@ -80,16 +80,16 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
     });
   } catch (error) {
     for (const fd of unclosed) closeQuietly(fd);
-    // A launch that was ended at the wrong moment leaves a command that it has not reported.
+    // If launch ended after it forked the command, the command runs although no answer came.
     cgroup?.kill();
     cgroup?.remove();
     throw error;
   }
 }
 
-/** Nobody can say any more how a command ends: then it does not go on unseen, and its end is told as what it is. */
+/** The status of a command that launch can no longer report: kills the command, and returns SIGKILL. */
 function endOfLost(pid: number, cgroup: CommandCgroup | undefined): number {
-  // Without a cgroup its process group is as much of it as can be named.
+  // Without a cgroup only the process group can be killed.
   if (!cgroup?.kill()) libc().kill(-pid, SIGKILL);
   return SIGKILL;
 }
@@ -107,12 +107,12 @@ function checkCommand(command: readonly string[]): void {
   }
 }
 
-/** Looked at as root; whether the user may enter it is found out by entering. */
+/** The working directory, checked as root; launch checks whether the user may enter it. Throws `invalid_argument`. */
 function workingDirectory(state: AgentState, user: SystemUser, requested: string | undefined): string {
   const cwd = resolvePath(state, user, requested ?? "");
   const stat = statSync(cwd, { throwIfNoEntry: false });
   if (stat?.isDirectory()) return cwd;
-  // A home that the image does not have is no fault of the request; programs then start where a login would put them.
+  // A missing home is no error of the request: the program then starts in /, as after a login.
   if (!stat && (requested ?? "") === "" && !state.defaultWorkdir) return "/";
   const why = stat ? "is not a directory" : "does not exist";
   throw new AppError("invalid_argument", `cwd '${cwd}' ${why}`, { reason: "bad_cwd" });

@@ -4,18 +4,18 @@ import { closeQuietly, makePipe } from "../sys/native.ts";
 import type { CommandParts } from "./command.ts";
 import { InputQueue } from "./input-queue.ts";
 
-/** Descriptors of a command, ours and its own. All are open; their maker closes those that it does not hand on. */
+/** Descriptors of a command: `ours` are the agent's ends, `theirs` the command's. All are open; the caller closes or passes on each. */
 export interface Streams {
   readonly stdio: readonly [number | null, number, number];
   readonly theirs: readonly number[];
   readonly ours: readonly number[];
-  /** Takes over the descriptor that input goes to; absent where there is no input. */
+  /** Takes ownership of the descriptor for input; absent where standard input is /dev/null. */
   readonly openInput: (() => InputQueue) | undefined;
   readonly terminal: number | undefined;
   readonly outputs: CommandParts["outputs"];
 }
 
-/** Real pipes for output, and for input unless it is to be /dev/null. */
+/** Pipes for output, and for input if `stdin`. */
 export function pipeStreams(stdin: boolean, user: SystemUser): Streams {
   const made: number[] = [];
   const pipe = (ours: "read" | "write") => {
@@ -44,7 +44,7 @@ export function pipeStreams(stdin: boolean, user: SystemUser): Streams {
   }
 }
 
-/** One terminal for everything. */
+/** One terminal for input and output. */
 export function terminalStreams(size: TerminalSize, user: SystemUser): Streams {
   const { read, write, program } = openTerminal(size, user);
   return {

@@ -12,7 +12,7 @@ const TCGETS = 0x5401;
 const TCSETS = 0x5402;
 /** `TIOCGPTPEER` takes flags of an open where other requests take an address. */
 const PEER_FLAGS = (constants.O_RDWR | constants.O_NOCTTY | O_CLOEXEC) as Pointer;
-/** Of the input flags: erasing takes a whole character back, of however many bytes. */
+/** Input flag: erase removes a whole UTF-8 character. */
 const IUTF8 = 0o40000;
 
 export interface TerminalSize {
@@ -28,10 +28,10 @@ export interface Terminal {
 }
 
 const DEFAULT_SIZE: TerminalSize = { cols: 80, rows: 24 };
-/** Two bytes each in the kernel. */
+/** The kernel keeps columns and rows in two bytes each. */
 const MAX_SIDE = 0xffff;
 
-/** Checks a size from a request; for what is 0 or not there it takes that of `usual`. Throws `invalid_argument`. */
+/** Checks a size from a request; a dimension that is 0 or absent is that of `usual` (80 columns, 24 rows). Throws `invalid_argument`. */
 export function terminalSize(given: Partial<TerminalSize> | undefined, usual = DEFAULT_SIZE): TerminalSize {
   const size = { cols: given?.cols || usual.cols, rows: given?.rows || usual.rows };
   if (size.cols > MAX_SIDE || size.rows > MAX_SIDE) {
@@ -40,7 +40,7 @@ export function terminalSize(given: Partial<TerminalSize> | undefined, usual = D
   return size;
 }
 
-/** Opens a terminal whose program end belongs to the given user, as a login would leave it. Throws `invalid_argument` where there is none to be had. */
+/** Opens a terminal whose program end belongs to the given user, with the mode of a login. Throws `invalid_argument` where the sandbox has no terminals. */
 export function openTerminal(size: TerminalSize, owner: { uid: number; gid: number }): Terminal {
   let master: number;
   try {
@@ -65,15 +65,15 @@ export function openTerminal(size: TerminalSize, owner: { uid: number; gid: numb
   }
 }
 
-/** Sets what is given of the size; the kernel tells the foreground programs with SIGWINCH when that changes it. */
+/** Sets the given dimensions. When the size changes, the kernel sends SIGWINCH to the foreground process group. */
 export function resizeTerminal(master: number, given: Partial<TerminalSize>): void {
-  const now = new Uint16Array(4); // struct winsize: rows, columns, and two that nobody uses
+  const now = new Uint16Array(4); // struct winsize: rows, columns, and two unused ones
   libc().ioctl(master, TIOCGWINSZ, ptr(now));
   const { cols, rows } = terminalSize(given, { cols: now[1] ?? 0, rows: now[0] ?? 0 });
   libc().ioctl(master, TIOCSWINSZ, ptr(new Uint16Array([rows, cols, 0, 0])));
 }
 
-/** As every terminal of our day does; the kernel's default is bytes. */
+/** Sets the terminal to UTF-8; the kernel's default is single bytes. */
 function expectUtf8(master: number): void {
   const termios = new Uint32Array(9); // struct termios of the kernel; its first word are the input flags
   if (libc().ioctl(master, TCGETS, ptr(termios)) < 0) return;

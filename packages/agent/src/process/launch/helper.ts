@@ -6,20 +6,20 @@ import { launchFailed, processLimit, refusal, tooLong } from "./refusal.ts";
 
 export interface Launched {
   readonly pid: number;
-  /** The raw wait status; undefined when nobody can tell any more, since the helper itself has ended. */
+  /** The status of wait(2); undefined when the helper ended before the command, so that the status is lost. */
   readonly ended: Promise<number | undefined>;
 }
 
-/** Longer texts travel in a file. Launch reads packets of up to twice this. */
+/** Longer orders are sent in a file. Launch reads packets of up to twice this size. */
 const PACKET_BYTES = 32 * 1024;
-/** The kernel takes 6 MiB of arguments and environment at most; launch must not become large with what it would refuse. */
+/** Longer orders are refused: the kernel accepts 6 MiB of arguments and environment at most, and launch must stay small. */
 const MOST_BYTES = 7 * 1024 * 1024;
 const EAGAIN = 11;
 const ENOMEM = 12;
 const EMFILE = 24;
 const EPIPE = 32;
 const ECONNRESET = 104;
-/** Too many descriptors under way to launch. */
+/** Too many descriptors are in flight to launch. */
 const ETOOMANYREFS = 109;
 
 interface Pending {
@@ -28,7 +28,7 @@ interface Pending {
   readonly ended: PromiseWithResolvers<number | undefined>;
 }
 
-/** A running `launch` (images/guest/launch/launch.c has the protocol), and what it has been asked for and not yet told the end of. */
+/** A running `launch` (images/guest/launch/launch.c has the protocol), and the commands whose end it has not reported. */
 export class Helper {
   private readonly fd: number;
   private readonly pending = new Map<number, Pending>();
@@ -41,7 +41,7 @@ export class Helper {
     this.onGone = onGone;
   }
 
-  /** Throws `resource_exhausted` at the sandbox's limits, `internal` when there is no helper to be started. */
+  /** Starts `launch`. `onGone` is called when it has ended. Throws `resource_exhausted` at the sandbox's limits, `internal` when it cannot be started. */
   static start(path: string, onGone: () => void): Helper {
     const ends = packetSocket();
     if (!ends) throw processLimit();
@@ -61,8 +61,8 @@ export class Helper {
   }
 
   /**
-   * Asks for a command; what the order names may be closed when a promise is returned. Otherwise nothing was taken: the helper has gone, or
-   * its queue is full now, because more is started at once than it forks in that time, or because somebody inside has stopped it.
+   * Sends an order. When a promise is returned, the caller may close the order's descriptors. Otherwise nothing was sent: the helper has ended
+   * (`gone`), or its queue is full (`full`), because it forks too slowly for the orders, or because root of the sandbox has stopped it.
    */
   ask(order: LaunchOrder, stdio: readonly [number, number, number]): Promise<Launched> | "gone" | "full" {
     if (this.isGone) return "gone";
@@ -86,7 +86,7 @@ export class Helper {
     const file = memoryFile(texts);
     if (file === undefined) throw processLimit();
     try {
-      // The id, for the answer to be found should the file be lost on the way: launch may have no descriptor left for it.
+      // The packet holds the id, so that launch can refuse the order when it has no descriptor left for the file.
       return sendPacket(this.fd, texts.subarray(0, texts.indexOf(0) + 1), [...stdio, file]);
     } finally {
       closeQuietly(file);
@@ -96,20 +96,20 @@ export class Helper {
   private listen(): void {
     const gone = () => this.leave();
     const socket = { data: (_socket: unknown, bytes: Buffer) => this.read(bytes.toString("latin1")), end: gone, close: gone, error: gone };
-    // Bun takes descriptors, which are its own then; its types do not say so.
+    // Bun.connect takes ownership of a descriptor; its types lack that.
     Bun.connect({ fd: this.fd, socket } as unknown as Parameters<typeof Bun.connect>[0]).catch(gone);
   }
 
-  /** Packets are whole lines. */
+  /** Handles the lines of a packet. Packets hold whole lines. */
   private read(text: string): void {
     for (const line of text.split("\n")) {
       const [id, what, ...details] = line.split(" ");
       const pending = this.pending.get(Number(id));
-      if (pending) this.hear(Number(id), pending, what ?? "", details);
+      if (pending) this.settle(Number(id), pending, what ?? "", details);
     }
   }
 
-  private hear(id: number, { order, started, ended }: Pending, what: string, details: readonly string[]): void {
+  private settle(id: number, { order, started, ended }: Pending, what: string, details: readonly string[]): void {
     if (what === "started") {
       started.resolve({ pid: Number(details[0]), ended: ended.promise });
       return;

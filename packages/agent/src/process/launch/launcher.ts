@@ -3,14 +3,11 @@ import { Helper, type Launched } from "./helper.ts";
 import type { LaunchOrder } from "./order.ts";
 import { launchFailed } from "./refusal.ts";
 
-/** How long an order waits for room in launch's queue, and how long at most between two looks. */
+/** How long an order waits for room in launch's queue, and the longest pause between two attempts. */
 const PATIENCE_MS = 5_000;
 const LONGEST_PAUSE_MS = 20;
 
-/**
- * Starts commands through the guest bundle's `launch`: one process for all of them. Its end is the end of the commands; the next
- * command gets a new one.
- */
+/** Starts commands through the guest bundle's `launch`, one process for all. When it ends, its commands end; the next command starts another. */
 export class Launcher {
   private readonly path: string;
   private helper: Helper | undefined;
@@ -20,12 +17,12 @@ export class Launcher {
     this.path = path;
   }
 
-  /** Starts the process ahead of the first command. A failure is left to that command to tell. */
+  /** Starts `launch` ahead of the first command. Never throws: that command reports the failure. */
   warmUp(): void {
     try {
       this.current();
     } catch {
-      // See above.
+      // The first command tries again.
     }
   }
 
@@ -46,7 +43,7 @@ export class Launcher {
     const [stdin, stdout, stderr] = order.stdio;
     const stdio = [stdin ?? this.devNull(), stdout, stderr] as const;
     let launched = this.current().ask(order, stdio);
-    // A helper that has ended unseen took nothing: the order is still there for a new one.
+    // The helper had ended and took nothing, so the order goes to a new one.
     if (launched === "gone") launched = this.current().ask(order, stdio);
     if (launched === "gone") throw launchFailed("its helper ends at once");
     return launched;

@@ -1,4 +1,4 @@
-/** What is to be started, and how. */
+/** A command for `launch` to start. */
 export interface LaunchOrder {
   /** Directory of the command's cgroup; undefined leaves it in the agent's. */
   readonly cgroup: string | undefined;
@@ -6,13 +6,13 @@ export interface LaunchOrder {
   readonly cwd: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Descriptors 0, 1 and 2 of the command. Null is /dev/null. They stay the caller's to close. */
+  /** Descriptors 0, 1 and 2 of the command; null is /dev/null. The caller closes them. */
   readonly stdio: readonly [number | null, number, number];
   /** The command leads a session whose terminal is descriptor 0. */
   readonly terminal: boolean;
 }
 
-/** The texts of an order, as images/guest/launch/order.c reads them. None of the order's own holds a NUL. */
+/** Encodes an order as images/guest/launch/order.c reads it: texts, each ended by a NUL. No text of the order holds a NUL. */
 export function orderTexts(id: number, order: LaunchOrder): Uint8Array {
   const { uid, gid, groups } = order.user;
   const texts = [

@@ -7,7 +7,7 @@ const ENOMEM = 12;
 const EACCES = 13;
 const EMFILE = 24;
 
-/** What launch could not do, as the caller of a process sees it. `cwd` and `exec` are the request's own doing, the rest is the sandbox's state. */
+/** The error for a step of launch that failed. `cwd` and `exec` depend on the request, other steps on the state of the sandbox. */
 export function refusal(step: string, errno: number, order: LaunchOrder): AppError {
   if (step === "cwd") {
     const why = errno === EACCES ? "permission denied" : "it cannot be entered";
