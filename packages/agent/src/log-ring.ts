@@ -1,6 +1,6 @@
 import { LIMITS } from "./limits.ts";
 
-/** The agent's own log: the last lines, in memory. Its standard output belongs to a pipe inside the sandbox and must stay silent. */
+/** The agent's own log: the last lines, in memory. It is not written to standard output, which is a pipe inside the sandbox. */
 export class LogRing {
   private lines: string[] = [];
   private readonly now: () => number;
@@ -15,6 +15,7 @@ export class LogRing {
     if (this.lines.length > LIMITS.logLines) this.lines.shift();
   }
 
+  /** The lines, oldest first. */
   recent(): readonly string[] {
     return this.lines;
   }

@@ -6,7 +6,7 @@ import { serve } from "./server.ts";
 const config = loadConfig(process.env);
 const agent = buildAgent(config, config.initKey ?? readInitKey());
 
-// Its end is the sandbox's end, so nothing that a client sends may end it.
+// The sandbox ends with the agent, so no request may end the agent.
 process.on("uncaughtException", (error) => agent.ctx.log("uncaught", error));
 process.on("unhandledRejection", (error) => agent.ctx.log("unhandled", error));
 

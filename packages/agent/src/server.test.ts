@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { AgentContext, HttpRoute } from "./contracts.ts";
 import { serve } from "./server.ts";
 
-/** What a request with this target and Host header meets: the status, and the query as the route has it. */
+/** Sends a request with this target and Host header; returns the status, and the query that the route got. */
 async function ask(target: string, host: string): Promise<string> {
   const route: HttpRoute = { method: "GET", path: "/here", access: "own", handle: async ({ query }) => new Response(`q=${query}`) };
   const ctx = { state: { isInitialised: true }, log() {} } as unknown as AgentContext;
@@ -33,7 +33,7 @@ test("a path is found whatever the Host header says", async () => {
   expect(await ask("//here", "agent")).toStartWith("404 ");
 });
 
-test("before the first /init nothing is answered but /health and /init, however they are spelt", async () => {
+test("before the first /init only /health and /init are answered, also with percent escapes", async () => {
   const route = (method: "GET" | "POST", path: string, access: HttpRoute["access"]): HttpRoute => ({
     ...{ method, path, access },
     handle: () => new Response(null, { status: 204 }),

@@ -6,7 +6,7 @@ import { answerRpc, type RpcEndpoint } from "./rpc/dispatch.ts";
 
 const NO_TOKEN = "unauthorized access, please provide a valid access token or method signing if supported";
 const NOT_INITIALISED = "the sandbox is not ready yet: its platform has not initialised it";
-/** What a new agent answers before it knows whose it is. A command that came earlier would run in somebody's sandbox, with nobody's leave. */
+/** Routes that are answered before the first `/init`, when there is no access token yet: without this list any client could start commands. */
 const BEFORE_INIT: ReadonlySet<string> = new Set(["GET /health", "POST /init"]);
 /** Files have no size limit here; each other operation bounds its body itself. */
 const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
@@ -21,7 +21,7 @@ interface Listen {
   readonly port: number;
 }
 
-/** Listens. The order for every request: CORS, whether there was an `/init`, access token, then the operation; a path nobody knows is 404, a wrong method 405. */
+/** Listens. Order of checks: CORS preflight, first `/init`, access token, path (404), method (405), then the operation. */
 export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): Bun.Server<undefined> {
   const table = new RouteTable(routes);
   return Bun.serve({
@@ -64,7 +64,7 @@ async function answerHttp(ctx: AgentContext, route: HttpRoute, request: Request)
   }
 }
 
-/** Everything that can be asked for, by decoded path. */
+/** All routes and RPC endpoints, by decoded path. */
 class RouteTable {
   private readonly http: ReadonlyMap<string, HttpRoute>;
   private readonly rpc: ReadonlyMap<string, RpcEndpoint>;
@@ -88,8 +88,8 @@ class RouteTable {
 }
 
 /**
- * Path of a URL, which the runtime has normalised: a whole parse is not needed for it. Of a request whose Host is empty, or none that could
- * be part of a URL, it has the path alone.
+ * Path of a request's URL, which the runtime has normalised, so that it need not be parsed. It is the path alone when the Host header is empty or
+ * cannot be part of a URL.
  */
 function pathOf(url: string): string {
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("//") + 2);
@@ -97,7 +97,7 @@ function pathOf(url: string): string {
   return url.slice(start, query < 0 ? url.length : query);
 }
 
-/** Paths are matched decoded, once, as the proxy matches them: there is one spelling of `/init`, however it was sent. */
+/** Decodes percent escapes, once, as the proxy does, so that both recognise `/init` in every spelling. A broken escape leaves the path as it is. */
 function decoded(path: string): string {
   if (!path.includes("%")) return path;
   try {

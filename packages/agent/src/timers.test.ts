@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
 import { after } from "./timers.ts";
 
-test("fires once after the time, unless cancelled; a very long time does not fire at once", async () => {
+test("fires once after its time, unless cancelled; a time beyond the runtime's limit does not fire at once", async () => {
   const fired: string[] = [];
   after(10, () => fired.push("short"));
   after(10, () => fired.push("cancelled"))();

@@ -1,7 +1,7 @@
-/** Longest delay that a timer of the runtime takes as it is. */
+/** Longest delay of a timer of the runtime; longer ones would fire at once. */
 const MAX_DELAY_MS = 0x7fff_ffff;
 
-/** Calls `fire` once after `ms`, however long that is. Returns how to cancel it. */
+/** Calls `fire` once after `ms`, of any length. Returns a function that cancels it. */
 export function after(ms: number, fire: () => void): () => void {
   let timer: Timer;
   const arm = (left: number) => {

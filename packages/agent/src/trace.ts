@@ -1,16 +1,16 @@
-/** Asks for a trace of a call. A client that may call may know how long the parts of the call take. */
+/** Request header that asks for a trace. Every client with access may ask. */
 const TRACE_HEADER = "boxyard-trace";
-/** Under this name the trace comes with the end of the stream, as JSON. */
+/** Name of the trace in the metadata of the stream's end; its value is JSON. */
 const TRACE_TRAILER = "boxyard-trace";
 
-/** What was reached: wall time in milliseconds since 1970, with fractions, and the agent's CPU milliseconds so far. */
+/** A point that a call reached: wall time in milliseconds since 1970, with fractions, and the CPU time of the agent in milliseconds. */
 interface Mark {
   readonly name: string;
   readonly at: number;
   readonly cpuMs: number;
 }
 
-/** When a call got how far; made only for calls that ask for it (`boxyard bench --trace`). */
+/** The points that a call reached, with their times; made only for calls that ask for it (`boxyard bench --trace`). */
 export class CallTrace {
   private readonly marks: Mark[] = [];
 
@@ -19,7 +19,7 @@ export class CallTrace {
     this.marks.push({ name, at: performance.timeOrigin + performance.now(), cpuMs: (user + system) / 1000 });
   }
 
-  /** The first time of many. */
+  /** Marks a point that is reached repeatedly, the first time only. */
   markOnce(name: string): void {
     if (!this.marks.some((mark) => mark.name === name)) this.mark(name);
   }

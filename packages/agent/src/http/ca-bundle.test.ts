@@ -15,8 +15,8 @@ function withFile(work: (path: string) => void): void {
   }
 }
 
-test("certificates go behind the image's own, in the place of those that came before, wherever programs have put lines since", () => {
-  // Longer than several pieces, and such that the block begins at every place of a piece's end.
+test("certificates are appended to the image's own and replace those of the last call, also where other lines follow them", () => {
+  // Some files are longer than several pieces; in others the block begins at each offset around the end of a piece.
   for (const length of [0, 1, 100, 16_383, 16_384, 50_000, ...Array.from({ length: 20 }, (_, index) => 32_760 + index)]) {
     withFile((path) => {
       const own = "x".repeat(Math.max(0, length - 1)) + (length > 0 ? "\n" : "");
@@ -30,7 +30,7 @@ test("certificates go behind the image's own, in the place of those that came be
   }
 });
 
-test("a list without a newline at its end, with half a block, or of bytes that are no text keeps what it has", () => {
+test("a file without a newline at its end, with half a block, or with bytes that are not UTF-8 keeps its content", () => {
   for (const own of [Buffer.from("own"), Buffer.from("# boxyard: begin\nown\n"), Buffer.from([0xff, 0xfe, 10])]) {
     withFile((path) => {
       writeFileSync(path, own);
@@ -41,7 +41,7 @@ test("a list without a newline at its end, with half a block, or of bytes that a
   }
 });
 
-test("what is no file is refused", () => {
+test("a path that is not a regular file is refused", () => {
   withFile((path) => {
     mkdirSync(path);
     expect(() => setCaBundle(path, "pem")).toThrow("can't be written");

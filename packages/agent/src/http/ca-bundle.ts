@@ -3,24 +3,24 @@ import { dirname } from "node:path";
 import { AppError } from "@boxyard/core";
 import { openForReading } from "../sys/open-file.ts";
 
-/** What lies further behind is not looked for, nor copied: no list of certificates is so long. */
+/** Bytes of a file that are searched or copied at most. No list of certificates is longer. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 /**
- * The list of an image has some 200 KiB, and the agent's heap would keep several times as much for good, in every sandbox that idles: so it
- * is read and moved in pieces, and most calls only add to its end.
+ * The list of an image has about 200 KiB. Read as a whole, it would make the heap of every idle agent several times as large for good, so it is read
+ * and moved in pieces. Most calls only append to it.
  */
 const PIECE_BYTES = 16 * 1024;
 const BEGIN = "# boxyard: begin\n";
 const END = "# boxyard: end\n";
 const NEWLINE = 10;
 
-/** Where images keep their certificates that have none at the usual place. */
+/** Other paths at which images keep their certificates. */
 const OTHER_BUNDLES = ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"];
 
 /**
- * Puts `pem` behind the image's own certificates, in the place of what an earlier call put there. Programs that read `path` must find all of
- * them: an image that keeps its own elsewhere gets a copy there. Programs may have put anything in the file's place: written only if it is
- * a regular file, and without ever waiting for another side.
+ * Appends `pem` to the image's own certificates in the file at `path`, and removes what an earlier call appended. An empty or missing file first
+ * gets a copy of the certificates that the image keeps elsewhere. Programs may have replaced the file by anything, so it is only written if it is
+ * a regular file, and opening it never blocks. Throws `invalid_argument`.
  */
 export function setCaBundle(path: string, pem: string): void {
   try {
@@ -58,7 +58,7 @@ function removeBlock(fd: number, buffer: Buffer): void {
 
 /** Offset of the first `text` at or after `from`; -1 when there is none. */
 function find(fd: number, buffer: Buffer, text: string, from: number): number {
-  // What stands on the border of two pieces is whole in the second.
+  // Pieces overlap, so that a text across the end of one is whole in the next.
   const step = buffer.length - text.length + 1;
   for (let at = from; at < MAX_FILE_BYTES; at += step) {
     const count = readSync(fd, buffer, 0, buffer.length, at);
@@ -87,7 +87,7 @@ function copyOther(fd: number, buffer: Buffer): void {
   }
 }
 
-/** Copies up to `MAX_FILE_BYTES`, to an earlier place of the same file too. Returns how many. */
+/** Copies up to `MAX_FILE_BYTES`, also to a smaller offset of the same file. Returns the number of bytes. */
 function copy(source: { fd: number; from: number }, target: { fd: number; to: number }, buffer: Buffer): number {
   let total = 0;
   while (total < MAX_FILE_BYTES) {

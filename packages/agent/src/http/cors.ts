@@ -1,7 +1,7 @@
 const METHODS = "HEAD, GET, POST, PUT, PATCH, DELETE";
 const EXPOSED = "Location, Cache-Control, X-Content-Type-Options, Content-Disposition, Content-Range, Boxyard-Output-Offset";
 
-/** Answers a browser's question before a request; any origin may ask, the token decides. Undefined for every other request. */
+/** Answers the preflight request of a browser: every origin is allowed, since access depends on the token. Undefined for other requests. */
 export function preflight(request: Request): Response | undefined {
   if (request.method !== "OPTIONS" || !request.headers.has("access-control-request-method")) return undefined;
   const headers = new Headers({
@@ -14,7 +14,7 @@ export function preflight(request: Request): Response | undefined {
   return new Response(null, { status: 204, headers });
 }
 
-/** Lets a browser's page read the answer. */
+/** Adds the headers by which a browser lets a page of any origin read the answer. */
 export function withCors(request: Request, response: Response): Response {
   if (!request.headers.has("origin")) return response;
   response.headers.set("Access-Control-Allow-Origin", "*");

@@ -4,15 +4,15 @@ import type { HttpRoute } from "../contracts.ts";
 import type { OomCounter } from "../metrics/oom-counter.ts";
 
 const NO_CONTENT = { status: 204, headers: { "Cache-Control": "no-store" } };
-/** How long a caller who sets no bound waits for the success that means "frozen". */
+/** How long a call without `maxWaitMs` waits until everything is frozen. */
 const DEFAULT_WAIT_MS = 2_000;
 const MAX_WAIT_MS = 60_000;
 const DEFAULT_CGROUPS = 512;
 const MAX_CGROUPS = 8_192;
 
 /**
- * `POST /freeze`: 204 when everything stands still; 503, and nothing left frozen, when it does not in time. With `maxWaitMs` the answer is
- * 200 with what was reached within it, and the caller decides. What nobody waits for any more is thawed: the caller has taken it for failed.
+ * `POST /freeze`: 204 when everything is frozen; 503 when that takes too long, and everything is thawed again. With `maxWaitMs` the answer is 200
+ * with the counts after that time. When the caller has left before the answer, everything is thawed, because the caller treats the call as failed.
  */
 export function freezeRoute(freezer: Freezer, oomKills: OomCounter): HttpRoute {
   return {
@@ -22,7 +22,7 @@ export function freezeRoute(freezer: Freezer, oomKills: OomCounter): HttpRoute {
     async handle({ query, signal }) {
       const givenWaitMs = integerOf(query, "maxWaitMs");
       const bounded = givenWaitMs !== undefined && givenWaitMs > 0;
-      // Also of one that comes late, because this process stood still meanwhile.
+      // Also when the freeze ends late, because this process itself was stopped meanwhile.
       const onLeft = () => void freezer.thaw().catch(() => {});
       signal.addEventListener("abort", onLeft, { once: true });
       const result = await freezer.freeze({

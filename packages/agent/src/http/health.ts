@@ -1,6 +1,6 @@
 import type { AgentState, HttpRoute } from "../contracts.ts";
 
-/** 204: the agent lives. The one thing anybody may ask. */
+/** `GET /health`: 204. The only route without access control. */
 export const healthRoute: HttpRoute = {
   method: "GET",
   path: "/health",
@@ -8,7 +8,7 @@ export const healthRoute: HttpRoute = {
   handle: () => new Response(null, { status: 204, headers: { "Cache-Control": "no-store" } }),
 };
 
-/** The environment that every process gets, for programs that refresh theirs (the code interpreter does). */
+/** `GET /envs`: the environment that every process gets, for programs that update theirs, as the code interpreter does. */
 export function envsRoute(state: AgentState): HttpRoute {
   return {
     method: "GET",

@@ -3,12 +3,12 @@ import { parseInitBody } from "./init-body.ts";
 
 const parse = (text: string) => parseInitBody(new TextEncoder().encode(text));
 
-test("nothing, null and unknown members are fine", () => {
+test("an empty body, null and unknown members are accepted", () => {
   expect(parse("")).toEqual({ time: undefined });
   expect(parse('{"accessToken":null,"other":{"x":1}}')).toEqual({ time: undefined });
 });
 
-test("each member is read as what it is", () => {
+test("each member is read by its type", () => {
   const body = parse(
     '{"timestamp":"2026-01-01T00:00:00.5Z","envVars":{"A":"b"},"accessToken":"t","defaultUser":"u","defaultWorkdir":"/w","sandboxID":"i","templateID":"t"}',
   );
@@ -23,7 +23,7 @@ test("each member is read as what it is", () => {
   });
 });
 
-test("what it can't be is refused, the member named", () => {
+test("a wrong value is refused, and the error names the member", () => {
   const cases = {
     "{": "JSON",
     "[]": "object",

@@ -21,7 +21,7 @@ const TEXTS = [
 ] as const;
 const IP = /^[0-9a-fA-F.:]{2,45}$/;
 
-/** An empty body is the empty object. Null counts as absent. Throws `invalid_argument` naming the member. */
+/** Parses the body; an empty one is the empty object, and null counts as absent. Throws `invalid_argument` with the member's name. */
 export function parseInitBody(bytes: Uint8Array): InitBody {
   const body = parseObject(bytes);
   const texts = Object.fromEntries(TEXTS.filter((name) => isGiven(body[name])).map((name) => [name, textOf(body, name)]));

@@ -6,7 +6,7 @@ import { readSystemFile } from "../access/system-file.ts";
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** Tells programs what they run in, in files that anybody may read. */
+/** Writes the platform's facts to files that every user of the sandbox can read. Never throws. */
 export function writeFacts(runDir: string, facts: PlatformFacts): void {
   const files = { ".E2B_SANDBOX": "true", ".E2B_SANDBOX_ID": facts.sandboxId, ".E2B_TEMPLATE_ID": facts.templateId };
   try {
@@ -19,11 +19,11 @@ export function writeFacts(runDir: string, facts: PlatformFacts): void {
       writeFileSync(path, text, { mode: 0o444, flag: "wx" });
     }
   } catch {
-    // An image whose /run can't be written has the same facts in the environment.
+    // /run of the image may not be writable; the environment has the same facts.
   }
 }
 
-/** Adds or replaces a name in the hosts file. Written in place: the file may be a mount of its own. */
+/** Adds or replaces a name in the hosts file. Writes the file in place, because it may be a mount point. Throws `invalid_argument`. */
 export function addHost(etcDir: string, address: string, name: string): void {
   const path = join(etcDir, "hosts");
   const lines = (readSystemFile(path, MAX_FILE_BYTES) ?? "").split("\n").filter((line) => !line.split(/\s+/).includes(name));
@@ -31,7 +31,7 @@ export function addHost(etcDir: string, address: string, name: string): void {
   write(path, `${[...lines, `${address} ${name}`].join("\n")}\n`);
 }
 
-/** Programs may have put anything in the file's place: written only if it is a regular file, and without ever waiting for another side. */
+/** Writes a file only if it is a regular one, and never blocks: programs may have replaced it by anything. */
 function write(path: string, text: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true });

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** What each thaw found to be set. */
+/** An `/init` route, and the state at each thaw. */
 function agent() {
   const state = new SandboxState();
   const thaws: unknown[] = [];
@@ -43,13 +43,13 @@ function agent() {
   return { init, thaws };
 }
 
-test("what a call sets is in place before what was frozen runs on", async () => {
+test("a call sets its values before it thaws", async () => {
   const { init, thaws } = agent();
   expect(await init('{"accessToken":"t","defaultUser":"me","envVars":{"A":"1"},"timestamp":"2030-01-01T00:00:00Z"}')).toBe(204);
   expect(thaws).toEqual([{ token: "t", user: "me", a: "1" }]);
 });
 
-test("every authorised call thaws: a stale one, one that can't be read, one that can't be carried out; no other does", async () => {
+test("every authorised call thaws: also a stale one, a malformed one, and one that fails; a call without the key does not", async () => {
   const { init, thaws } = agent();
   await init('{"timestamp":"2030-01-01T00:00:00Z"}');
   expect(await init('{"timestamp":"2001-01-01T00:00:00Z","accessToken":"t"}')).toBe(204);
@@ -62,7 +62,7 @@ test("every authorised call thaws: a stale one, one that can't be read, one that
   expect(thaws).toEqual(new Array(5).fill({ token: undefined, user: undefined, a: undefined }));
 });
 
-test("in a copy of another sandbox the driver's key is the only one that is taken", async () => {
+test("a key in a file of the driver replaces the key of the agent", async () => {
   const { init } = agent();
   await Bun.write(join(directory, "init-key"), "renewed\n");
   expect([await init("{}", "renewed"), await init("{}"), await init("{}", "")]).toEqual([204, "unauthenticated", "unauthenticated"]);

@@ -18,22 +18,22 @@ export interface InitDeps {
   readonly freezer: Freezer;
   readonly oomKills: OomCounter;
   readonly bodies: BodyBudget;
-  /** Undefined: nobody may initialise this agent. */
+  /** Undefined: every call is refused, unless `hostDir` has a key. */
   readonly initKey: string | undefined;
-  /** May hold a key in its place (`renewedInitKey`). */
+  /** Directory that may have a key which replaces `initKey` (`renewedInitKey`). */
   readonly hostDir: string;
   readonly runDir: string;
   readonly etcDir: string;
   readonly caBundlePath: string;
   readonly javaStorePath: string;
-  /** Called after the answer, once the sandbox is ready for commands. */
+  /** Called after each successful call, when the sandbox is ready for commands. */
   onReady(): void;
 }
 
 /**
- * `POST /init`, the platform's way to tell a sandbox who it is; internal, so the proxy never lets it through, and it needs the init key
- * always. State first, then the thaw: what was frozen for a pause runs on only when everything it may ask for is in place. A call that is
- * older than the last one, or can't be read, changes nothing but thaws anyway.
+ * `POST /init`, by which the server sets the sandbox's token, users, environment and facts. Internal: the proxy refuses it, and every call needs the
+ * init key. It sets the state first and thaws after that, so that commands frozen for a pause go on with the new state. A call that is older than
+ * the last one, or malformed, changes nothing and thaws as well.
  */
 export function initRoute(deps: InitDeps): HttpRoute {
   return {

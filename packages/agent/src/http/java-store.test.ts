@@ -26,7 +26,7 @@ const u16 = (value: number) => [value >> 8, value & 255];
 const u32 = (value: number) => [...u16(value >>> 16), ...u16(value & 0xffff)];
 const text = (ascii: string) => [...u16(ascii.length), ...Buffer.from(ascii)];
 
-/** A list as `keytool` writes it, with one certificate. */
+/** A key store as `keytool` writes it, with one certificate. */
 function storeOf(pem: string, change: { password?: string; tag?: number; count?: number } = {}): Buffer {
   const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ""), "base64");
   const entry = [...u32(change.tag ?? 2), ...text("own"), ...u32(400), ...u32(7), ...text("X.509"), ...u32(der.length), ...der];
@@ -42,7 +42,7 @@ function after(store: Buffer, ...pems: string[]): Buffer {
   return readFileSync(path);
 }
 
-test("certificates are added to those of the image, in the place of those that came before", () => {
+test("certificates are added to those of the image, and replace those of the last call", () => {
   const own = storeOf(first);
   const both = after(own, second);
   expect(both.length).toBeGreaterThan(own.length + 300);
@@ -52,7 +52,7 @@ test("certificates are added to those of the image, in the place of those that c
   expect(after(both, "")).toEqual(own);
 });
 
-test("what is no certificate is left out, and the rest of the list is taken", () => {
+test("blocks that are not certificates are left out, the others are added", () => {
   const own = storeOf(first);
   const rubbish = ["AAAA", "MAA=", "not base64", ""]
     .map((body) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`)
@@ -61,7 +61,7 @@ test("what is no certificate is left out, and the rest of the list is taken", ()
   expect(after(own, rubbish + second)).toEqual(after(own, second));
 });
 
-test("a list of another form, password or kind is left as it is, and so is what is none", () => {
+test("a store of another format, password or kind of entries is left unchanged, and so is any other file", () => {
   const own = storeOf(first);
   const others = [
     storeOf(first, { password: "other" }),
@@ -81,7 +81,7 @@ test("a list of another form, password or kind is left as it is, and so is what 
 });
 
 test.skipIf(lacks("keytool"))(
-  "the JDK of this machine reads the list, with the image's certificates and ours",
+  "the JDK of this machine reads the store, with the image's certificates and the added ones",
   async () => {
     const path = join(work, "made-by-keytool");
     const keytool = (...args: string[]) => run("keytool", ...args, "-keystore", path, "-storepass", "changeit");

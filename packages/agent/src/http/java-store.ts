@@ -1,22 +1,22 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 
-/** A list has some 170 KiB. */
+/** A store with the usual certificates has about 170 KiB. */
 const MAX_STORE_BYTES = 2 << 20;
-/** A Java key store (JKS), of which all versions of Java read lists of certificates. */
+/** Format JKS, in which every version of Java reads trusted certificates. */
 const MAGIC = 0xfeedfeed;
 const VERSION = 2;
 const HEADER_BYTES = 12;
 const TRUSTED_CERTIFICATE = 2;
 const DIGEST_BYTES = 20;
-/** The password of every list as Java comes with it, by which the digest at its end is made. It protects nothing. */
+/** Default password of Java's key stores. It is part of the digest at the end of the store, and keeps nothing secret. */
 const PASSWORD = "changeit";
 const OURS = "boxyard-";
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]*)-----END CERTIFICATE-----/g;
 
 /**
- * Puts the certificates of `pem` into the list that the Java of Debian and its like trusts, in the place of what an earlier call put there.
- * Nothing happens where there is no such list, or one that is not of the form, the password and the kind (certificates only) that
- * distributions make: Java would read none of it if it were damaged. Nothing of the sandbox runs meanwhile, so it is written in its place.
+ * Adds the certificates of `pem` to the key store that Java of Debian and similar distributions trusts, and removes those of an earlier call. Does
+ * nothing where there is no such store, or one without the format, password and kind of entries (certificates only) that distributions use,
+ * because Java reads nothing of a damaged store. The store is written in place: no program of the sandbox runs meanwhile.
  */
 export function setJavaStore(path: string, pem: string): void {
   let fd: number;
@@ -39,7 +39,7 @@ export function setJavaStore(path: string, pem: string): void {
   }
 }
 
-/** The store with our certificates those of `pem`; undefined when it is none that we may change. */
+/** The store with the certificates of `pem` in place of earlier ones; undefined for a store that must not be changed. */
 function withCertificates(store: Buffer, pem: string): Buffer | undefined {
   const entries = entriesOf(store);
   if (!entries || !digestOf(store.subarray(0, -DIGEST_BYTES)).equals(store.subarray(-DIGEST_BYTES))) return undefined;
@@ -83,13 +83,13 @@ function entriesOf(store: Buffer): Entry[] | undefined {
       at = next;
     }
   } catch {
-    // It ends in the middle of an entry.
+    // The store ends in the middle of an entry.
     return undefined;
   }
   return at === end ? entries : undefined;
 }
 
-/** An entry under its alias, which follows from the certificate. */
+/** The entry of a certificate, with its alias, which is derived from the certificate. */
 function entryOf(der: Buffer): [alias: string, bytes: Buffer] {
   const alias = OURS + new Bun.CryptoHasher("sha256").update(der).digest("hex").slice(0, 32);
   const tag = Buffer.alloc(4);
@@ -105,7 +105,7 @@ function text(ascii: string): Buffer {
   return Buffer.concat([length, Buffer.from(ascii, "latin1")]);
 }
 
-/** Whether the bytes are a sequence of the three parts of a certificate, and nothing else: one bad entry spoils the whole list for Java. */
+/** Whether the bytes are exactly a DER sequence of a certificate's three parts: with one bad entry Java reads nothing of the store. */
 function isCertificate(der: Buffer): boolean {
   const whole = partAt(der, 0);
   if (whole?.tag !== 0x30 || whole.end !== der.length) return false;
@@ -119,7 +119,7 @@ function isCertificate(der: Buffer): boolean {
   return parts.join() === [0x30, 0x30, 0x03].join();
 }
 
-/** What begins at `at`, by the rules of DER. */
+/** The DER element at `at`: its tag, and where its content starts and ends. */
 function partAt(der: Buffer, at: number): { readonly tag: number; readonly start: number; readonly end: number } | undefined {
   const [tag, first] = [der[at], der[at + 1]];
   if (tag === undefined || first === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { HttpRoute } from "../contracts.ts";
 import type { LogRing } from "../log-ring.ts";
 
-/** `GET /boxyard/log`: what the agent noted of itself, oldest first. */
+/** `GET /boxyard/log`: the last lines of the agent's own log, oldest first. */
 export function logRoute(log: LogRing): HttpRoute {
   return {
     method: "GET",

@@ -1,7 +1,7 @@
 import type { HttpRoute } from "../contracts.ts";
 import type { Usage } from "../metrics/usage.ts";
 
-/** `GET /metrics`: what the sandbox uses of what it was given. */
+/** `GET /metrics`: resource usage and limits of the sandbox. */
 export function metricsRoute(usage: Usage): HttpRoute {
   return {
     method: "GET",

@@ -4,11 +4,11 @@ import { openForReading } from "../sys/open-file.ts";
 const MAX_BYTES = 4096;
 
 /**
- * How often the kernel has ended something of the sandbox for lack of memory. It never goes down: a resume from disk gives the sandbox new cgroups,
- * whose counts begin at 0, so it is read when everything stands still for a pause, and again before anything runs.
+ * Number of processes of the sandbox that the kernel has killed for lack of memory. It never decreases: a resume from disk gives the sandbox new
+ * cgroups, whose counts begin at 0, so it is read when everything is frozen for a pause, and again before any process runs.
  */
 export interface OomCounter {
-  /** Undefined where the sandbox can't see it. */
+  /** The current count; undefined where the sandbox cannot read it. */
   read(): number | undefined;
 }
 
@@ -19,11 +19,11 @@ export interface OomCounter {
 export class CgroupOomCounter implements OomCounter {
   private readonly paths: readonly string[];
   private readonly buffer = Buffer.alloc(MAX_BYTES);
-  /** Null: there is none. */
+  /** Null: no file has a count. */
   private file: number | null | undefined;
-  /** What the kernel said last. */
+  /** Count of the kernel at the last read. */
   private last = 0;
-  /** The sum of what earlier cgroups had counted. */
+  /** Sum of the counts of earlier cgroups. */
   private earlier = 0;
 
   constructor(paths: readonly string[]) {
@@ -31,7 +31,7 @@ export class CgroupOomCounter implements OomCounter {
   }
 
   read(): number | undefined {
-    // Not `??=`: where there was none, one that appears later is a program's.
+    // Not `??=`: where no file had a count at first, a later one was made by a program.
     if (this.file === undefined) this.file = this.open();
     const count = this.file === null ? undefined : this.countIn(this.file);
     if (count === undefined) return undefined;
@@ -46,7 +46,7 @@ export class CgroupOomCounter implements OomCounter {
       try {
         fd = openForReading(path);
       } catch {
-        continue; // The other kind of machine.
+        continue; // A machine with the other version of cgroups.
       }
       if (fstatSync(fd).isFile() && this.countIn(fd) !== undefined) return fd;
       closeSync(fd);

@@ -4,7 +4,7 @@ import type { SandboxLimits } from "../contracts.ts";
 
 const MAX_BYTES = 64 * 1024;
 
-/** A JSON object of numbers that the driver keeps in `hostDir`; what is missing or no number is left out. */
+/** Reads a JSON object of numbers from a file of the driver in `hostDir`. Other members are left out; a missing file is the empty object. */
 function readNumbers(hostDir: string, file: string): Record<string, number> {
   try {
     const value = JSON.parse(readSystemFile(join(hostDir, file), MAX_BYTES) ?? "{}") as Record<string, unknown>;
@@ -16,12 +16,12 @@ function readNumbers(hostDir: string, file: string): Record<string, number> {
   }
 }
 
-/** The sandbox's limits as the driver set them; they don't change while it runs. */
+/** The sandbox's limits, which the driver sets before the start. */
 export function readLimits(hostDir: string): SandboxLimits {
   return readNumbers(hostDir, "limits.json");
 }
 
-/** What the sandbox has written to its disk, as the driver last measured it. */
+/** Bytes that the sandbox uses on its disk, as the driver last measured; undefined before the first measurement. */
 export function readDiskUsed(hostDir: string): number | undefined {
   return readNumbers(hostDir, "disk.json").usedBytes;
 }

@@ -24,7 +24,7 @@ function usage(clock: FakeClock): Usage {
   return new Usage({ cgroupRoot: join(directory, "v2"), cgroupV1Root: join(directory, "v1"), hostDir, limits: readLimits(hostDir), clock });
 }
 
-test("cgroup v2: everything from the sandbox's own files", async () => {
+test("cgroup v2: all metrics are those of the sandbox", async () => {
   write("host/limits.json", JSON.stringify({ cpuCount: 2, memoryBytes: 512 * MIB, diskBytes: 1_000, other: "x" }));
   write("host/disk.json", '{"usedBytes":250}');
   write("v2/memory.current", `${100 * MIB}\n`);
@@ -50,7 +50,7 @@ test("cgroup v2: everything from the sandbox's own files", async () => {
   expect(metrics.read().cpu_used_pct).toBe(0);
 });
 
-test("cgroup v1 where it is bound", async () => {
+test("cgroup v1: used where its directories are mounted", async () => {
   write("host/limits.json", '{"cpuCount":1}');
   write("v1/memory/memory.usage_in_bytes", `${90 * MIB}`);
   write("v1/memory/memory.limit_in_bytes", `${256 * MIB}`);
@@ -64,13 +64,13 @@ test("cgroup v1 where it is bound", async () => {
   expect([cpu_used_pct, mem_total, mem_used, mem_cache]).toEqual([100, 256 * MIB, 60 * MIB, 40 * MIB]);
 });
 
-test("nothing there: the machine's totals, never a failure", () => {
+test("without any file the metrics are the machine's totals, and reading does not throw", () => {
   write("host/limits.json", "not json");
   const { cpu_count, mem_total, disk_total } = usage(new FakeClock()).read();
   expect([cpu_count > 0, mem_total > 0, disk_total > 0]).toEqual([true, true, true]);
 });
 
-test("of a disk with a limit nothing is known to be used until the driver has measured; it is never what the machine uses", () => {
+test("a disk with a limit counts as empty until the driver has measured it, and never has the machine's usage", () => {
   write("host/limits.json", '{"diskBytes":1000}');
   const metrics = usage(new FakeClock());
   expect(metrics.read()).toMatchObject({ disk_used: 0, disk_total: 1000 });
@@ -78,14 +78,14 @@ test("of a disk with a limit nothing is known to be used until the driver has me
   expect(metrics.read()).toMatchObject({ disk_used: 1200, disk_total: 1000 });
 });
 
-test("kills for lack of memory are counted in either form", () => {
+test("kills for lack of memory are read from both versions of cgroups", () => {
   write("events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
   write("control", "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n");
   const counter = (...names: string[]) => new CgroupOomCounter(names.map((name) => join(directory, name))).read();
   expect([counter("events"), counter("none", "control"), counter("none")]).toEqual([2, 7, undefined]);
 });
 
-test("a count that begins anew, in other cgroups, goes on from what there was", () => {
+test("a count that begins anew in other cgroups is added to the earlier ones", () => {
   const counter = new CgroupOomCounter([join(directory, "count")]);
   const reads = [2, 0, 1, 1, 0, 3].map((count) => {
     write("count", `oom_kill ${count}\n`);
@@ -94,14 +94,14 @@ test("a count that begins anew, in other cgroups, goes on from what there was", 
   expect(reads).toEqual([2, 2, 3, 3, 3, 6]);
 });
 
-test("what is not counted at first is not counted later, when programs may have put something there", () => {
+test("a file that was missing at the first read is not read later, because a program may have made it", () => {
   const counter = new CgroupOomCounter([join(directory, "later")]);
   expect(counter.read()).toBeUndefined();
   write("later", "oom_kill 2\n");
   expect(counter.read()).toBeUndefined();
 });
 
-test("a pipe in the place of the counter holds nobody up", () => {
+test("a FIFO in place of the counter does not block", () => {
   Bun.spawnSync(["mkfifo", join(directory, "pipe")]);
   expect(new CgroupOomCounter([join(directory, "pipe")]).read()).toBeUndefined();
 });

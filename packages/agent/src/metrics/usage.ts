@@ -7,7 +7,7 @@ import { readDiskUsed } from "./sandbox-limits.ts";
 
 const MAX_BYTES = 64 * 1024;
 const MIB = 1024 * 1024;
-/** v1 says "no limit" with a number near 2^63. */
+/** cgroup v1 reports a number near 2^63 where there is no limit. */
 const NO_LIMIT = 2 ** 53;
 
 /** The ten metrics of the contract (docs/contract/agent.md, Statistics). Bytes, but for the two in MiB. */
@@ -39,8 +39,8 @@ interface Memory {
 }
 
 /**
- * Resource usage of the sandbox, from its own cgroup, limits and disk, never the machine's. CPU is the share of the sandbox's cores that
- * was used since the call before (the first time: since the agent's start), 0 to 100.
+ * Resource usage of the sandbox, from its own cgroup, limits and disk. The machine's numbers are used only where the sandbox has no limit. CPU is the
+ * percentage of the sandbox's cores that was used since the last call (at first: since the agent's start), 0 to 100.
  */
 export class Usage {
   private readonly sources: UsageSources;
@@ -88,7 +88,7 @@ export class Usage {
     return { usec: fieldOf(this.text(join(this.sources.cgroupRoot, "cpu.stat")), "usage_usec") ?? 0, at };
   }
 
-  /** Used is what could not be given back at once: without the page cache and what the kernel can reclaim. */
+  /** `used` excludes the page cache and other memory that the kernel can reclaim at once. */
   private memory(): Memory {
     const v1 = join(this.sources.cgroupV1Root, "memory");
     const usage = this.number(join(v1, "memory.usage_in_bytes"));
@@ -109,7 +109,7 @@ export class Usage {
   private disk(): { used: number; total: number } {
     const { hostDir, limits } = this.sources;
     const used = readDiskUsed(hostDir);
-    // The file system shows what all sandboxes of the machine use: where the disk has a limit, only the driver can tell what is this one's.
+    // The file system reports the usage of all sandboxes of the machine. Where the disk has a limit, only the driver knows this sandbox's share.
     if (limits.diskBytes !== undefined) return { used: used ?? 0, total: limits.diskBytes };
     const root = statfsSync("/");
     return { used: used ?? (root.blocks - root.bavail) * root.bsize, total: root.blocks * root.bsize };
@@ -119,7 +119,7 @@ export class Usage {
     return readSystemFile(path, MAX_BYTES) ?? "";
   }
 
-  /** A file that holds one number; undefined where there is none, or it holds a word such as `max`. */
+  /** The number in a file; undefined for a missing file, or a word such as `max`. */
   private number(path: string): number | undefined {
     const text = this.text(path).trim();
     return /^\d+$/.test(text) ? Number(text) : undefined;
@@ -135,7 +135,7 @@ function bounded(limit: number | undefined): number | undefined {
   return limit !== undefined && limit < NO_LIMIT ? limit : undefined;
 }
 
-/** Where nothing limits the sandbox. (`node:os` says it too, and costs every agent 0.6 ms of CPU at its start.) */
+/** Memory of the machine in bytes. (Loading `node:os` for it would cost every agent 0.6 ms of CPU at its start.) */
 function machineMemory(): number {
   return Number(/^MemTotal:\s+(\d+) kB/m.exec(readSystemFile("/proc/meminfo", MAX_BYTES) ?? "")?.[1] ?? 0) * 1024;
 }

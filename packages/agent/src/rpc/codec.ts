@@ -8,7 +8,7 @@ import { parseJson } from "../body/json.ts";
  * `invalid_argument` and the path of the member. Encoding leaves defaults out. Depth is bounded by the tables, which are not recursive.
  */
 
-/** Text to a message. Throws `invalid_argument`. An empty body is the empty message. */
+/** Decodes a message. An empty body is the empty message. Throws `invalid_argument` with the path of the wrong member. */
 export function decodeMessage<T>(table: MessageTable<T>, body: Uint8Array): T {
   if (body.length === 0) return readMessage(table, {}, table.name) as T;
   let value: unknown;
@@ -20,7 +20,7 @@ export function decodeMessage<T>(table: MessageTable<T>, body: Uint8Array): T {
   return readMessage(table, value, table.name) as T;
 }
 
-/** Message to JSON text. */
+/** Encodes a message as JSON text. */
 export function encodeMessage<T>(table: MessageTable<T>, message: T): string {
   return JSON.stringify(writeMessage(table, message as Record<string, unknown>));
 }
@@ -117,7 +117,7 @@ function readInteger(value: unknown, path: string, min: number, max: number): nu
 function readBytes(value: unknown, path: string): Uint8Array {
   if (typeof value !== "string") throw bad(path, "base64 text");
   const bytes = Buffer.from(value, "base64");
-  // The decoder stops at or skips what is not base64, so a wrong text gives fewer bytes than its length promises.
+  // The decoder skips characters that are not base64, so a wrong text gives fewer bytes than its length implies.
   let length = value.length;
   while (length > 0 && value.length - length < 2 && value[length - 1] === "=") length--;
   if (length % 4 === 1 || bytes.length !== Math.floor((length * 3) / 4)) throw bad(path, "base64 text");

@@ -20,7 +20,7 @@ import { endOfStream, unaryError } from "./errors.ts";
 import { basicUser, checkProtocol, keepaliveOf, timeoutOf } from "./request.ts";
 import { serverStreamBody } from "./server-stream.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: the types of a method meet those of its handler where services are added, and are gone here.
+// biome-ignore lint/suspicious/noExplicitAny: `endpointsOf` has the types of methods and handlers; the table of all services has none.
 type AnyMethod = MethodTable<MethodKind, any, any>;
 
 /** A service as `@boxyard/spec/agent` describes it. */
@@ -55,13 +55,13 @@ export async function answerRpc(ctx: RpcContext, endpoint: RpcEndpoint, request:
   return kind === "server_stream" ? answerServerStream(ctx, endpoint, request) : answerClientStream(ctx, endpoint, request);
 }
 
-/** Connect says the status and the header; the body says in words what they mean. */
+/** The answer for an unsupported content type: status and header by the Connect protocol, with a message for people. */
 function wrongCodec(type: string, expected: string): Response {
   const message = `the content type ${JSON.stringify(type.slice(0, 100))} is not supported here: send ${expected}`;
   return Response.json({ code: "unimplemented", message }, { status: 415, headers: { "Accept-Post": expected } });
 }
 
-/** A call whose signal aborts when the client leaves, or when `fail` is told why it must end. */
+/** A call whose signal aborts when the client leaves, or with the reason given to `fail`. */
 interface OpenCall extends RpcCall {
   readonly responseHeaders: Headers;
   fail(reason: unknown): void;
@@ -92,7 +92,7 @@ function openCall(request: Request, stream: boolean, ownsTimeout: boolean): Open
   };
 }
 
-/** What `work` gives, or the signal's reason when it aborts first. */
+/** As `work`, but rejects with the signal's reason when that aborts first. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {
@@ -121,7 +121,7 @@ async function answerUnary(ctx: RpcContext, endpoint: RpcEndpoint, request: Requ
   }
 }
 
-/** Lives on when its client has left or its time is over; what the handler still works with stays claimed until it has ended. */
+/** Goes on after its client has left or its time is over: the claim is released when the handler has ended. */
 async function runUnary(ctx: RpcContext, { method, handler }: RpcEndpoint, request: Request, call: RpcCall): Promise<BodyInit> {
   const claim = ctx.bodies.claim();
   try {
@@ -129,7 +129,7 @@ async function runUnary(ctx: RpcContext, { method, handler }: RpcEndpoint, reque
     call.signal.throwIfAborted();
     const output = await (handler as UnaryHandler<unknown, unknown>)(input, call);
     if (!(output instanceof EncodedMessage)) return encodeMessage(method.output, output);
-    // Who has left takes nothing any more.
+    // A client that has left receives nothing.
     if (call.signal.aborted) output.onSent();
     return encodedBody(output);
   } finally {
@@ -137,7 +137,7 @@ async function runUnary(ctx: RpcContext, { method, handler }: RpcEndpoint, reque
   }
 }
 
-/** Piece by piece, as the client takes them. A small message is sent at once, with its length. */
+/** The body of a message in pieces, at the client's pace. A message of one piece is sent with its length. */
 function encodedBody({ pieces, onSent }: EncodedMessage): BodyInit {
   if (pieces.length <= 1) {
     onSent();
@@ -219,7 +219,7 @@ async function answerClientStream(ctx: RpcContext, endpoint: RpcEndpoint, reques
   }
 }
 
-/** As `runUnary`: the message that the handler is at stays claimed until it asks for the next. */
+/** As `runUnary`. The current message stays claimed until the handler asks for the next one. */
 async function runClientStream(ctx: RpcContext, { method, handler }: RpcEndpoint, request: Request, call: RpcCall): Promise<unknown> {
   const claim = ctx.bodies.claim();
   try {

@@ -8,7 +8,7 @@ import { dataEnvelope } from "./process/data-envelope.ts";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
-/** Reads what `chunks` hold, as one body. */
+/** The messages of a body that arrives in these chunks. */
 async function read(chunks: readonly Uint8Array[], maxBytes?: number): Promise<string[]> {
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -29,7 +29,7 @@ describe("readEnvelopes", () => {
   const three = Buffer.concat([envelope(0, "one"), envelope(0, ""), envelope(0, "three".repeat(100))]);
   const expected = ["one", "", "three".repeat(100)];
 
-  test("finds messages whatever the borders of the chunks", async () => {
+  test("reads messages from chunks of any size", async () => {
     for (const size of [1, 2, 3, 4, 5, 7, 11, 64, three.length]) {
       const chunks: Uint8Array[] = [];
       for (let at = 0; at < three.length; at += size) chunks.push(three.subarray(at, at + size), new Uint8Array(0));
@@ -37,7 +37,7 @@ describe("readEnvelopes", () => {
     }
   });
 
-  test("refuses compression, unknown flags, too much, and an end within an envelope", async () => {
+  test("refuses compression, unknown flags, too large messages, and an end within an envelope", async () => {
     const cases: [Uint8Array, string][] = [
       [envelope(1, "x"), "compressed"],
       [envelope(2, "x"), "bad_envelope"],
@@ -74,7 +74,7 @@ describe("the budget of readEnvelopes", () => {
     return { budget, claim, feed, messages: readEnvelopes(body, bodyRules(claim, times), kind) };
   }
 
-  test("a message is claimed from its header on until the next is asked for", async () => {
+  test("a message is claimed from its header on until the next one is requested", async () => {
     const { budget, feed, messages } = open("many");
     const first = messages.next();
     feed(envelope(0, "x".repeat(50)).subarray(0, 10));
@@ -96,7 +96,7 @@ describe("the budget of readEnvelopes", () => {
     expect(await messages.next().catch((error) => isAppError(error, "bodies_full"))).toBe(true);
   });
 
-  test("a client that stops within a message is given up; between messages it may take its time", async () => {
+  test("a client that stops within a message is an error; between messages there is no bound on time", async () => {
     const { feed, messages } = open("many", { idleMs: 20 });
     const next = messages.next();
     // Time alone: three times as long as a client may stop within a message.
@@ -108,7 +108,7 @@ describe("the budget of readEnvelopes", () => {
     expect(await broken.catch((error) => isAppError(error, "body_idle"))).toBe(true);
   });
 
-  test("where only one message is to come, its beginning may not be late either; nor may it come drop by drop", async () => {
+  test("a single message must begin within idleMs, and be complete within wholeMs", async () => {
     const late = open("one", { idleMs: 20 });
     expect(await late.messages.next().catch((error) => isAppError(error, "body_idle"))).toBe(true);
     const slow = open("one", { wholeMs: 50 });
@@ -119,7 +119,7 @@ describe("the budget of readEnvelopes", () => {
   });
 });
 
-/** A level that is reached some turns of the loop later. */
+/** Resolves when `reached` returns true; fails after eight seconds. */
 async function eventually(reached: () => boolean): Promise<void> {
   for (const deadline = Date.now() + 8_000; !reached(); await Bun.sleep(1)) if (Date.now() > deadline) throw new Error("not reached");
 }

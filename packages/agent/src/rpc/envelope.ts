@@ -3,9 +3,9 @@ import { ENVELOPE_HEADER_BYTES, envelopeLength, FLAG_COMPRESSED } from "@boxyard
 import { type BodyRules, ChunkReader } from "../body/read-body.ts";
 
 /**
- * Takes envelopes off a body as its chunks arrive, whatever their borders. Refuses compression, foreign flags, messages above
- * `maxBytes` (before holding them) and a body that ends within an envelope. What it holds is claimed, with the message it gave until the
- * next one is asked for; the claim stays the caller's to release. Between messages there is no bound on time, unless there is only one.
+ * Yields the messages of a body as its chunks arrive. Refuses compression, unknown flags, messages above `maxBytes` (before reading them), and a body
+ * that ends within an envelope. Bytes in memory are claimed, also those of the last message until the next one is requested; the caller releases the
+ * claim. Between messages there is no bound on time, except with `one`, where the first message must begin within `idleMs`.
  */
 export async function* readEnvelopes(
   body: ReadableStream<Uint8Array> | null,
@@ -34,7 +34,7 @@ export async function* readEnvelopes(
   if (parts.length > 0) throw endedWithin();
 }
 
-/** The message of a body that is there whole and holds one; undefined of an empty one. Refuses what `readEnvelopes` refuses. */
+/** The first message of a complete body; undefined for an empty body. Refuses what `readEnvelopes` refuses. */
 export function onlyEnvelope(body: Uint8Array, maxBytes: number): Uint8Array | undefined {
   if (body.length === 0) return undefined;
   const parts = new Parts();
@@ -48,7 +48,7 @@ function endedWithin(): AppError {
   return new AppError("invalid_argument", "the stream ended within an envelope", { reason: "bad_envelope" });
 }
 
-/** Size of the envelope that has begun, 0 while its header is not there. */
+/** Size of the envelope that has begun; 0 until its header is complete. */
 function wholeBytes(parts: Parts): number {
   const header = parts.peek(ENVELOPE_HEADER_BYTES);
   return header ? ENVELOPE_HEADER_BYTES + envelopeLength(header) : 0;
@@ -69,7 +69,7 @@ function takeMessage(parts: Parts, maxBytes: number): Uint8Array | undefined {
   return parts.take(length);
 }
 
-/** Chunks in a row, read across their borders without joining more than asked for. */
+/** A queue of chunks. Only the bytes that a call returns are joined. */
 class Parts {
   private chunks: Uint8Array[] = [];
   length = 0;

@@ -20,7 +20,7 @@ async function messagesOf(error: unknown): Promise<string[]> {
   return [message, end.message, http.message];
 }
 
-test("a failure without a sentence of its own says the kernel's error and no text, which may hold what is not the caller's", async () => {
+test("an error that is not an AppError is reported by its errno only, because its text may hold data of others", async () => {
   const kernel = thrown(() => statSync("/proc/1/secret-name/below"));
   const text = "internal error: the sandbox's kernel answered ENOENT";
   expect(await messagesOf(kernel)).toEqual([text, text, text]);

@@ -1,9 +1,9 @@
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
 
-/** What the request's headers say about a call. Each function throws `invalid_argument` where they are wrong. */
+/* Headers of a call. */
 
-/** `Connect-Timeout-Ms` in milliseconds; undefined when absent or 0. */
+/** `Connect-Timeout-Ms` in milliseconds; undefined when absent or 0. Throws `invalid_argument` for another value. */
 export function timeoutOf(headers: Headers): number | undefined {
   const text = headers.get("connect-timeout-ms");
   if (text === null) return undefined;
@@ -15,26 +15,26 @@ export function timeoutOf(headers: Headers): number | undefined {
   return Number(text) || undefined;
 }
 
-/** `Keepalive-Ping-Interval` (seconds) in milliseconds; what is not a positive number counts as absent. */
+/** `Keepalive-Ping-Interval` (seconds) in milliseconds, at least 1,000; 90,000 when absent or not a positive integer. */
 export function keepaliveOf(headers: Headers): number {
   const text = headers.get("keepalive-ping-interval");
   const seconds = text !== null && /^\d{1,9}$/.test(text) ? Number(text) : 0;
   return seconds > 0 ? Math.max(LIMITS.keepaliveMinMs, seconds * 1000) : LIMITS.keepaliveDefaultMs;
 }
 
-/** User of the Basic header, password ignored; undefined without one, or with one that can't be read. */
+/** User of the Basic header, without the password; undefined without such a header, or with a malformed one. */
 export function basicUser(headers: Headers): string | undefined {
   const text = headers.get("authorization");
   if (text === null) return undefined;
   const match = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(text);
-  // Other schemes are none of our business: proxies and clients add Bearer tokens of their own.
+  // Other schemes are ignored: proxies and clients add Bearer tokens of their own.
   if (!match?.[1]) return undefined;
   const pair = Buffer.from(match[1], "base64").toString("utf8");
   const colon = pair.indexOf(":");
   return colon < 0 ? pair : pair.slice(0, colon);
 }
 
-/** Refuses other versions of the protocol and every compression; `stream` says which header speaks of it. */
+/** Throws `invalid_argument` for other versions of the protocol, `unimplemented` for compression. `stream`: the header of streams names the coding. */
 export function checkProtocol(headers: Headers, stream: boolean): void {
   const version = headers.get("connect-protocol-version");
   if (version !== null && version !== "1") {

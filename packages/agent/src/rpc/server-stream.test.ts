@@ -12,7 +12,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** A stream whose messages come when told to, read all the time. `received` has what has come through so far. */
+/** A stream with a reader. `send` sends a message; `received` has what the reader got. */
 function open() {
   let give = (_message: EncodedEnvelope) => {};
   const messages = (async function* () {

@@ -10,21 +10,21 @@ export interface ServerStreamOptions<O> {
   readonly output: MessageTable<O>;
   readonly keepalive: O;
   readonly keepaliveMs: number;
-  /** Ends the stream with its reason as the error, also while the source waits. */
+  /** Aborting ends the stream with the reason as its error, also while the source waits. */
   readonly signal: AbortSignal;
-  /** Goes out with the end of the stream. */
+  /** Is sent with the end of the stream. */
   readonly trace?: CallTrace | undefined;
   /** Called once, however the stream ends. */
   onEnd(): void;
   /** Called when the client leaves before the end. */
   onLeave(): void;
-  /** Called with what a handler threw, before it is told to the client. */
+  /** Called with an error of the handler, before the client gets it. */
   onError(error: unknown): void;
 }
 
 /**
- * Messages as the body of a streaming answer. One envelope is asked for when the client has taken the one before, so a slow reader
- * slows its source and nothing else; each goes out at once. The last envelope tells the end, with the error if there is one.
+ * The body of a streaming answer. The next message is requested when the client has taken the one before, so that a slow client slows its source and
+ * nothing else; each is sent at once. The last envelope ends the stream, with the error if there is one.
  */
 export function serverStreamBody<O>(
   messages: AsyncIterable<O | EncodedEnvelope>,
@@ -51,13 +51,13 @@ export function serverStreamBody<O>(
       start(controller) {
         onAbort = () => {
           endWith(controller, options.signal.reason);
-          letGo(iterator, options);
+          stopSource(iterator, options);
         };
         if (options.signal.aborted) return onAbort();
         options.signal.addEventListener("abort", onAbort, { once: true });
         const ping = envelope(0, encodeMessage(options.output, options.keepalive));
         keepalive.start(() => {
-          // A client that takes nothing needs no proof of life, and must not pile them up here.
+          // For a client that receives nothing keepalives would only fill memory.
           if ((controller.desiredSize ?? 0) >= 0) controller.enqueue(ping);
         });
       },
@@ -78,19 +78,19 @@ export function serverStreamBody<O>(
         if (isOver) return;
         end();
         options.onLeave();
-        letGo(iterator, options);
+        stopSource(iterator, options);
       },
     },
     { highWaterMark: 0 },
   );
 }
 
-/** Tells the source that nobody wants more. */
-function letGo(iterator: AsyncIterator<unknown>, options: { onError(error: unknown): void }): void {
+/** Ends the source. */
+function stopSource(iterator: AsyncIterator<unknown>, options: { onError(error: unknown): void }): void {
   void iterator.return?.()?.catch(options.onError);
 }
 
-/** Fires when nothing was sent for the interval. A message only notes the time; the timer looks at it when it is due. */
+/** Calls `send` when nothing was sent for the interval. A message only notes its time, which the timer checks when it fires. */
 class Keepalive {
   private readonly intervalMs: number;
   private lastSentAt = 0;

@@ -4,8 +4,8 @@ import { errno } from "@boxyard/core/libc";
 import { libc } from "./native.ts";
 
 /*
- * A socket that carries descriptors to another process, unix(7) and cmsg(3). The layouts are those of 64-bit Linux, the same on every
- * architecture that the agent is built for.
+ * A socket that passes descriptors to another process, unix(7) and cmsg(3). The layouts are those of 64-bit Linux, the same on every architecture
+ * that the agent is built for.
  */
 
 const AF_UNIX = 1;
@@ -21,7 +21,7 @@ const MFD_CLOEXEC = 1;
 const CONTROL_HEAD = 16;
 const MAX_DESCRIPTORS = 4;
 
-// One message at a time, so its parts can stand ready: what they point at never moves.
+// Buffers of a message, made once: messages are sent one at a time, and the buffers never move in memory.
 function makeParts() {
   const part = new BigUint64Array(2);
   const control = new DataView(new ArrayBuffer(CONTROL_HEAD + MAX_DESCRIPTORS * 4));
@@ -36,14 +36,14 @@ function makeParts() {
 
 let made: ReturnType<typeof makeParts> | undefined;
 
-/** Both ends of a socket whose packets arrive whole. Undefined when the process may have no more descriptors. */
+/** Both ends of a SOCK_SEQPACKET socket. Undefined at the limit of descriptors. */
 export function packetSocket(): readonly [ours: number, theirs: number] | undefined {
   const ends = new Int32Array(2);
   if (libc().socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ptr(ends)) < 0) return undefined;
   return [ends[0] ?? -1, ends[1] ?? -1];
 }
 
-/** Sends one packet with up to four descriptors, which stay the caller's. Never waits. Returns 0, or the number of the error. */
+/** Sends one packet with up to four descriptors, which the caller still closes. Never blocks. Returns 0 or the errno. */
 export function sendPacket(socket: number, bytes: Uint8Array, descriptors: readonly number[]): number {
   made ??= makeParts();
   const { part, control, message } = made;
@@ -59,7 +59,7 @@ export function sendPacket(socket: number, bytes: Uint8Array, descriptors: reado
 
 const NAME = new TextEncoder().encode("order\0");
 
-/** A file in memory that holds the bytes; undefined when there is none to be had. */
+/** A file in memory (memfd) with these bytes; undefined when it cannot be made. */
 export function memoryFile(bytes: Uint8Array): number | undefined {
   const fd = libc().memfd_create(ptr(NAME), MFD_CLOEXEC);
   if (fd < 0) return undefined;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { makePipe } from "./native.ts";
 
-test("a pipe that cannot be given to its owner is closed again", () => {
+test("a pipe whose chown fails is closed", () => {
   const open = () => readdirSync("/proc/self/fd").length;
   const nobody = { uid: 2 ** 32, gid: 0 };
   expect(() => makePipe("read", nobody)).toThrow();

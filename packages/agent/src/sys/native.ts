@@ -5,8 +5,8 @@ import { lazyLibc } from "@boxyard/core/libc";
 import { O_CLOEXEC } from "./open-file.ts";
 
 /*
- * The system calls that the runtime lacks, each with the one use the agent has for it. `Bun.spawn`'s own pipes are socket pairs, which a
- * program can't open again as /dev/stdout, and are read without bound; so the agent makes real ones. Loaded with `launch`.
+ * System calls that the runtime lacks. The pipes of `Bun.spawn` are socket pairs, which a program cannot open again as /dev/stdout, and are read without
+ * a bound; so the agent makes its own pipes.
  */
 
 const O_NONBLOCK = 0o4000;
@@ -25,8 +25,8 @@ export interface Pipe {
 }
 
 /**
- * Makes a pipe. `nonBlocking` names the end that is ours, so that the program's own end stays as programs expect it. A pipe of a program
- * belongs to the program's user, who may then open it again as /dev/stdout.
+ * Makes a pipe. `nonBlocking` is the agent's end; the program's end stays blocking, as programs expect. With `owner` the pipe belongs to that user, so
+ * that the program can open it again as /dev/stdout.
  */
 export function makePipe(nonBlocking: "read" | "write", owner?: { readonly uid: number; readonly gid: number }): Pipe {
   const ends = new Int32Array(2);
@@ -38,7 +38,7 @@ export function makePipe(nonBlocking: "read" | "write", owner?: { readonly uid: 
   try {
     if (owner && owner.uid !== 0) fchownSync(pipe.read, owner.uid, owner.gid);
   } catch (error) {
-    // /etc/passwd may name ids that the sandbox does not have.
+    // /etc/passwd may hold ids that the sandbox's user namespace lacks.
     closeQuietly(pipe.read);
     closeQuietly(pipe.write);
     throw error;
@@ -46,36 +46,36 @@ export function makePipe(nonBlocking: "read" | "write", owner?: { readonly uid: 
   return pipe;
 }
 
-/** Lets a pipe hold more. Does nothing to what is no pipe, or where the user's pipes hold as much as they may. */
+/** Sets the size of a pipe. Does nothing for other descriptors, and at the user's limit for pipes. */
 export function widenPipe(fd: number, bytes: number): void {
   libc().fcntl(fd, F_SETPIPE_SZ, bytes);
 }
 
-/** True when the kernel holds something for a reader of `fd`: bytes, or the news that nobody can write any more. */
+/** True when a read of `fd` would not block: there are bytes, or the write end is closed. */
 export function hasPending(fd: number): boolean {
   const POLLIN = 1;
   const pollfd = new Int32Array([fd, POLLIN]); // struct pollfd, little-endian: wanted events in the low half of its second word
   return libc().poll(ptr(pollfd), 1, 0) > 0;
 }
 
-/** How many bytes the kernel holds for a reader of `fd`; 0 where it does not say. Of a terminal it counts the first few thousand only. */
+/** Number of bytes that can be read from `fd`; 0 where the kernel does not report it. For a terminal at most a few thousand. */
 export function pendingBytes(fd: number): number {
   const count = new Int32Array(1);
   return libc().ioctl(fd, FIONREAD, ptr(count)) < 0 ? 0 : Math.max(0, count[0] ?? 0);
 }
 
-/** Another descriptor of the same open file; the event loop watches each descriptor for one purpose only. */
+/** Another descriptor of the same open file: the event loop can wait on a descriptor either for reading or for writing. */
 export function duplicate(fd: number): number {
   const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (copy < 0) throw new AppError("resource_exhausted", "the agent has no descriptor left", { reason: "no_descriptors" });
   return copy;
 }
 
-/** Closes what may be closed already. */
+/** Closes a descriptor that may be closed already. Never throws. */
 export function closeQuietly(fd: number): void {
   try {
     closeSync(fd);
   } catch {
-    // Gone already, which is what we want.
+    // Closed already.
   }
 }

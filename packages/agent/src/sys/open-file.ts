@@ -1,10 +1,10 @@
 import { constants, openSync } from "node:fs";
 
-/** The runtime's own table lacks it. */
+/** Missing in the constants of `node:fs`. */
 export const O_CLOEXEC = 0o2000000;
 
 /**
- * Opens for reading what programs of the sandbox may have replaced by anything, and never waits, as for the writer of a pipe. Throws the
+ * Opens a file for reading that programs of the sandbox may have replaced by anything. Never blocks, also not for a FIFO without a writer. Throws the
  * kernel's error.
  */
 export function openForReading(path: string): number {

@@ -3,7 +3,7 @@ import { EncodedEnvelope } from "../../contracts.ts";
 import type { OutputKind, OutputPiece } from "../../process/output-log.ts";
 import { base64Of } from "../codec.ts";
 
-/** What stands before the base64 of a data event, the same in Start's and Connect's answers. */
+/** JSON before the base64 of a data event, the same in the answers of Start and Connect. */
 const HEADS: Readonly<Record<OutputKind, Buffer>> = {
   stdout: Buffer.from('{"event":{"data":{"stdout":"'),
   stderr: Buffer.from('{"event":{"data":{"stderr":"'),

@@ -4,13 +4,13 @@ import type { Command } from "../../process/command.ts";
 import type { Commands } from "../../process/commands.ts";
 import { selectorOf } from "./selector.ts";
 
-/** Resolves when the process's side of its input has taken the bytes: that is how a sender learns to wait. */
+/** Resolves when the pipe or terminal has taken the bytes, so that a client which waits for the answer is slowed down. */
 export async function sendInput(commands: Commands, request: SendInputRequest): Promise<Record<never, never>> {
   await give(commands.find(selectorOf(request.process)), request.input);
   return {};
 }
 
-/** Repeatable; also fine for a process that never had an input. */
+/** Repeatable; no error for a process without input. */
 export function closeStdin(commands: Commands, request: CloseStdinRequest): Record<never, never> {
   commands.find(selectorOf(request.process)).closeInput();
   return {};

@@ -12,8 +12,8 @@ import { dataEnvelope } from "./data-envelope.ts";
 import { selectorOf } from "./selector.ts";
 
 /**
- * Our own clients' header on Connect: the offset, in bytes of all data events since the process's start, from which they want its output
- * again. The answer has the same header with the offset where it really begins: later, when older output is no longer held.
+ * Header of a Connect request, an extension for our clients: the offset, in bytes of all data events since the start of the process, from which the
+ * output is sent again. The answer has the header with the actual offset, which is larger when older output was dropped.
  */
 export const OFFSET_HEADER = "Boxyard-Output-Offset";
 
@@ -21,7 +21,7 @@ const KEEPALIVE = { event: { keepalive: {} } } as const;
 
 type Message = StartResponse | EncodedEnvelope;
 
-/** The process lives until it ends or the call's timeout is over; the client may leave before. */
+/** `Start`. The process runs until it ends or the call's timeout is over, also when the client leaves before. */
 export function startHandler(
   ctx: Pick<AgentContext, "state" | "users">,
   commands: Commands,
@@ -65,7 +65,7 @@ async function* runStart(
   yield* deliver(command.pid, reader, call);
 }
 
-/** A frozen sandbox, or one whose root has stopped `launch`, starts nothing now: what starts after its deadline is killed at once. */
+/** Rejects after the timeout, as in a frozen sandbox, or after root has stopped `launch`. A command that starts later is killed at once. */
 function startedWithin(timeoutMs: number, starting: Promise<Command>): Promise<Command> {
   return new Promise((resolve, reject) => {
     const cancel = after(timeoutMs, () => {
@@ -80,7 +80,7 @@ function deadline(timeoutMs: number | undefined): AppError {
   return new AppError("deadline_exceeded", `the process was ended after its timeout of ${timeoutMs} ms`, { reason: "process_timeout" });
 }
 
-/** Replays what no reader has received yet, or what the offset header asks for, then goes on live. */
+/** `Connect`: sends the output that no reader has received, or from the offset of the header on, then new output. */
 export function connectHandler(commands: Commands): ServerStreamHandler<ConnectRequest, ConnectResponse> {
   return {
     keepalive: KEEPALIVE,
@@ -101,7 +101,7 @@ function offsetOf(text: string | null): number | undefined {
   return Number(text);
 }
 
-/** Its listener is there before anyone asks for the first message: a client that leaves at once must not leave a reader behind. */
+/** The events of a process. Listens to the signal at once, before the first message is requested, so that a client which leaves early leaves no reader. */
 function deliver(pid: number, reader: Reader<EndStatus>, call: RpcCall): AsyncGenerator<Message> {
   const leave = () => reader.leave();
   if (call.signal.aborted) leave();
