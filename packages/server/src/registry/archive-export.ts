@@ -7,22 +7,22 @@ export interface ExportOptions {
   readonly image: ImageFacts;
   readonly images: ImageStore;
   readonly signal: AbortSignal;
-  /** What the image is called in the archive (annotation `org.opencontainers.image.ref.name`). */
+  /** Name of the image in the archive (annotation `org.opencontainers.image.ref.name`); none by default. */
   readonly name?: string;
 }
 
 export interface ExportedArchive {
   /** Digest of the image's manifest. */
   readonly digest: string;
-  /** Of the whole tar. */
+  /** Size of the whole tar. */
   readonly sizeBytes: number;
-  /** Nothing is done before it is read. */
+  /** Made while it is read; nothing is done before. */
   readonly tar: ReadableStream<Uint8Array>;
 }
 
 /**
- * An image as an OCI archive (image-spec, "Image Layout", in a tar). Layers go in as they are, without compression, so the archive is made
- * while it is read, with nothing on the disk, and equal images give equal archives.
+ * An image as an OCI archive (image-spec, "Image Layout", in a tar). Layers are not compressed, so the archive is made while it is read, without
+ * a file on the disk, and equal images give equal archives. Throws `not_found` for a layer that is not on this machine.
  */
 export async function exportArchive({ image, images, signal, name }: ExportOptions): Promise<ExportedArchive> {
   const infos = await Promise.all(image.layers.map((digest) => images.getLayer(digest)));
@@ -62,7 +62,7 @@ function* file(path: string, data: Uint8Array): Generator<Uint8Array> {
   yield tarPadding(data.length);
 }
 
-/** A stream that takes a piece when one is asked for, and ends what makes them when nobody reads on. */
+/** A stream that takes a piece of `parts` for each read, and ends `parts` when its reader cancels. */
 export function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {

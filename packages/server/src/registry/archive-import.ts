@@ -8,9 +8,9 @@ import { type ArchiveFile, readArchive } from "./tar.ts";
 import { withWorkDirectory } from "./work-directory.ts";
 
 const BLOB = /^blobs\/sha256\/([0-9a-f]{64})$/;
-/** Most bytes of all files of an archive together by default. */
+/** Limit of the bytes of all files of an archive together. */
 const DEFAULT_MAX_BYTES = 128 * 1024 ** 3;
-/** An image has at most some thousand; archives may hold several. */
+/** Limit of blobs in an archive: an image has some thousand at most, and an archive may hold several images. */
 const MAX_BLOBS = 10_000;
 
 export interface ImportArchiveOptions extends InstallOptions {
@@ -18,10 +18,11 @@ export interface ImportArchiveOptions extends InstallOptions {
   readonly archive: ReadableStream<Uint8Array>;
   /** Directory for the archive's blobs while they are unpacked. */
   readonly directory: string;
+  /** Limit of the bytes of all files of the archive together; 128 GiB by default. */
   readonly maxBytes?: number;
 }
 
-/** Brings an image from an OCI archive to this machine. Errors as for `pullImage`. */
+/** Installs an image of an OCI archive on this machine. Errors as for `pullImage`; `resource_exhausted`, reason `archive_too_large`, too. */
 export async function importArchive(options: ImportArchiveOptions): Promise<InstalledImage> {
   return withWorkDirectory(options.directory, async (work) => {
     const source = new ArchiveSource(work);
@@ -39,7 +40,7 @@ class ArchiveSource implements ImageSource {
     this.directory = directory;
   }
 
-  /** Blobs come in any order, so all are written down first, each checked against its name. */
+  /** Writes all blobs to the directory, since they come in any order, and checks each against the digest in its name. */
   async read(archive: ReadableStream<Uint8Array>, maxBytes: number, signal: AbortSignal): Promise<void> {
     let left = maxBytes;
     for await (const file of readArchive(archive)) {
@@ -54,13 +55,13 @@ class ArchiveSource implements ImageSource {
   }
 
   async top(): Promise<Document> {
-    if (!this.index) throw badImage("it is no OCI archive: there is no index.json");
+    if (!this.index) throw badImage("it is not an OCI archive: there is no index.json");
     return { bytes: this.index, mediaType: MEDIA.index, digest: sha256(this.index) };
   }
 
   async document({ digest, mediaType }: Descriptor): Promise<Document> {
     const size = this.sizeOf(digest);
-    if (size > MAX_DOCUMENT_BYTES) throw badImage("a document of it is too long");
+    if (size > MAX_DOCUMENT_BYTES) throw badImage("a document of it is too large");
     return { bytes: await Bun.file(this.pathOf(digest)).bytes(), mediaType, digest };
   }
 
@@ -78,7 +79,7 @@ class ArchiveSource implements ImageSource {
       await out.writeFile(piece);
     }
     if (hash.digest("hex") !== hex)
-      throw new AppError("data_loss", `The blob sha256:${hex} of the archive is another one`, { reason: "bad_digest" });
+      throw new AppError("data_loss", `The blob sha256:${hex} of the archive has another digest`, { reason: "bad_digest" });
     this.sizes.set(`sha256:${hex}`, file.size);
   }
 
@@ -94,7 +95,7 @@ class ArchiveSource implements ImageSource {
 }
 
 async function whole(file: ArchiveFile): Promise<Uint8Array> {
-  if (file.size > MAX_DOCUMENT_BYTES) throw badImage("its index is too long");
+  if (file.size > MAX_DOCUMENT_BYTES) throw badImage("its index is too large");
   const parts: Uint8Array[] = [];
   for await (const piece of file.body) parts.push(piece.slice());
   return new Uint8Array(Buffer.concat(parts));

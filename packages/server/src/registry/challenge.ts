@@ -5,7 +5,7 @@ export interface Challenge {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** More than any registry says; what a hostile one says beyond it is not looked at. */
+/** Longer headers, which no registry needs, are not parsed. */
 const MAX_HEADER_CHARACTERS = 16 * 1024;
 const ANSWERABLE: ReadonlySet<string> = new Set(["bearer", "basic"]);
 
@@ -14,8 +14,8 @@ const BLANK = /[ \t]/;
 const SEPARATOR = /[ \t,]/;
 
 /**
- * The first challenge of a `WWW-Authenticate` header that we can answer (RFC 9110, 11.6.1). A hostile registry writes it: it is read in one
- * pass, character by character. Undefined for a header that is too long.
+ * The first challenge of a `WWW-Authenticate` header (RFC 9110, 11.6.1) with the scheme Bearer or Basic; undefined if there is none, or the header
+ * is too long. The header may come from a hostile registry, so it is parsed in one pass, character by character.
  */
 export function parseChallenge(header: string): Challenge | undefined {
   if (header.length > MAX_HEADER_CHARACTERS) return undefined;
@@ -38,7 +38,7 @@ class ChallengeReader {
       const word = this.while(TOKEN_CHARACTER).toLowerCase();
       this.while(BLANK);
       const current = found.at(-1);
-      // What may stand nowhere there.
+      // A character that may stand nowhere in a header is skipped.
       if (word === "") this.at += 1;
       else if (this.text[this.at] !== "=") found.push({ scheme: word, parameters: Object.create(null) as Record<string, string> });
       else {

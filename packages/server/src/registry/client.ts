@@ -7,7 +7,7 @@ import type { RequestOptions, Transport } from "./transport.ts";
 const MAX_REDIRECTS = 5;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** One repository of a registry, spoken to as the distribution specification says. */
+/** A client for one repository of a registry (distribution specification). */
 export class RegistryClient {
   readonly registry: string;
   readonly repository: string;
@@ -21,22 +21,22 @@ export class RegistryClient {
     this.auth = new Authenticator(reference.registry, login, transport);
   }
 
-  /** The address of something of the repository (`manifests/latest`). */
+  /** The address of a resource of the repository; `path`: such as `manifests/latest`. */
   url(path: string): URL {
     return new URL(`/v2/${this.repository}/${path}`, this.transport.baseUrl(this.registry));
   }
 
-  /** An address that the registry gave, which may be relative. It must stay with the registry: credentials go there. */
+  /** The `Location` of an answer, which may be relative. Throws `failed_precondition` for another host: requests to it have the credentials of the registry. */
   locationOf(response: Response, from: URL): URL {
     const location = response.headers.get("location");
     const url = location === null || !URL.canParse(location, from) ? undefined : new URL(location, from);
-    if (url?.host !== from.host) throw this.odd("gives no address of its own for an upload", "failed_precondition");
-    // Behind a proxy that ends TLS a registry may think that it is spoken to without.
+    if (url?.host !== from.host) throw this.unexpected("gives an upload an address that is not its own", "failed_precondition");
+    // A registry behind a proxy that ends TLS may give an address with `http:`.
     url.protocol = from.protocol;
     return url;
   }
 
-  /** A request with authentication. Redirects of a GET are followed, to other hosts without credentials. */
+  /** Sends a request, with authentication if the registry asks for it. Follows redirects of a GET, to other hosts without credentials. `more`: further scopes. */
   async request(url: URL, access: "pull" | "push", options: RequestOptions, more: readonly string[] = []): Promise<Response> {
     const scopes = [`repository:${this.repository}:${access === "push" ? "pull,push" : "pull"}`, ...more];
     const scope = scopes.join(" ");
@@ -54,7 +54,7 @@ export class RegistryClient {
 
   private async send(url: URL, options: RequestOptions, authorization: string | undefined): Promise<Response> {
     let at = url;
-    // They never follow a redirect to another host, nor come back with one.
+    // Dropped at a redirect to another origin, also for a later redirect to this one.
     let credentials: Record<string, string> = authorization === undefined ? {} : { authorization };
     for (let hop = 0; ; hop++) {
       const headers = { ...options.headers, ...credentials };
@@ -63,14 +63,14 @@ export class RegistryClient {
       const redirected = response.status >= 301 && response.status <= 308 && response.status !== 304 && location !== null;
       if (!redirected || (options.method ?? "GET") !== "GET") return response;
       await response.body?.cancel();
-      if (hop === MAX_REDIRECTS || !URL.canParse(location, at)) throw this.odd("redirects without end");
+      if (hop === MAX_REDIRECTS || !URL.canParse(location, at)) throw this.unexpected("redirects too often, or to no address");
       const next = new URL(location, at);
       if (next.origin !== at.origin) credentials = {};
       at = next;
     }
   }
 
-  /** What an answer that is no success means, as an error. `what`: ends "… does not have". */
+  /** The error that an answer without success means. `what`: what was asked for, as in "… does not have <what>". */
   async failure(response: Response, what: string): Promise<AppError> {
     const { status } = response;
     const text = (await this.transport.text(response, MAX_ERROR_BYTES).catch(() => "")).slice(0, 500);
@@ -93,8 +93,8 @@ export class RegistryClient {
     return new AppError(code, `${name}: ${what}: the registry answers ${status}`, { reason: "registry_answer", details });
   }
 
-  /** `code`: whether it may be otherwise the next time. */
-  private odd(what: string, code: ErrorCode = "unavailable"): AppError {
+  /** An answer against the protocol. `code`: `unavailable` if the next try may go better. */
+  private unexpected(what: string, code: ErrorCode = "unavailable"): AppError {
     return new AppError(code, `The registry ${this.registry} ${what}`, { reason: "registry_answer" });
   }
 }

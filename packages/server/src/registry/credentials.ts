@@ -4,12 +4,13 @@ import { ecrLogin } from "./ecr.ts";
 import type { Login, RegistryCredentials } from "./login.ts";
 import type { Transport } from "./transport.ts";
 
-/** User name Google's registries expect with a key file as the password. */
+/** The user name that Google's registries expect with a key file as the password. */
 const JSON_KEY_USER = "_json_key";
 
 /**
- * What a registry is logged in to with. `aws` asks the registry's own API host for a password that is valid for hours; `gcp` sends the key
- * file as it is.
+ * The user name and password for a registry. With `aws` credentials, the API host of the registry gives a password, which is valid for some hours;
+ * with `gcp` ones, the password is the key file. Throws `invalid_argument` (`invalid_registry_credentials`), `permission_denied`
+ * (`registry_denied`), `unavailable`.
  */
 export async function loginOf(
   credentials: RegistryCredentials,

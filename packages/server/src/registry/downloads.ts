@@ -7,20 +7,20 @@ import { errnoOf } from "@boxyard/core/errno";
 import type { Descriptor } from "./manifest.ts";
 import type { BlobFile, FetchOptions } from "./source.ts";
 
-/** Attempts in a row that bring nothing before we give up. */
+/** A download fails after so many attempts in a row that got no bytes. */
 const MAX_IDLE_ATTEMPTS = 4;
 const RETRY_MS = 500;
 const STALL_MS = 60_000;
 
-/** The rest that was asked for cannot be had: begin anew. */
+/** The registry cannot send the blob from the byte that was asked for: the download begins anew. */
 export class NotResumable extends Error {}
 
-/** Opens a blob from byte `from` on; `start` says where what comes begins. */
+/** Opens a blob from byte `from` on. `start`: the byte at which `body` really begins. */
 export type OpenBlob = (from: number, signal: AbortSignal) => Promise<{ start: number; body: ReadableStream<Uint8Array> }>;
 
 /**
- * Blobs on their way to this machine, as files of a directory. A download that broke off goes on where it was, also after a restart; what
- * `fetch` gives has the right digest. Two that want the same blob share one download.
+ * Downloads of blobs, as files of a directory. An interrupted download goes on at the byte that it has reached, also after a restart of the server.
+ * Concurrent fetches of the same blob share one download.
  */
 export class Downloads {
   private readonly directory: string;
@@ -30,6 +30,10 @@ export class Downloads {
     this.directory = directory;
   }
 
+  /**
+   * Downloads a blob, and checks its digest. The file is removed when the last user disposes of it. Throws `data_loss` (`bad_digest`),
+   * `resource_exhausted` (`disk_full`), `unavailable`, and what `open` throws.
+   */
   async fetch(descriptor: Descriptor, options: FetchOptions, open: OpenBlob): Promise<BlobFile> {
     const { digest } = descriptor;
     const have = this.running.get(digest);
@@ -51,16 +55,16 @@ export class Downloads {
         },
       };
     } catch (error) {
-      // The part that came stays for the next attempt.
+      // The partial file stays for the next attempt.
       leave();
       options.signal.throwIfAborted();
-      // The one that we shared was given up by its owner: ours goes on.
+      // The fetch that began the shared download was cancelled: this one begins its own.
       if (have && !isAppError(error)) return this.fetch(descriptor, options, open);
       throw error;
     }
   }
 
-  /** Removes what nobody has come back for. */
+  /** Removes files that nobody fetches and that were last written more than `maxAgeMs` ago. */
   removeOld(maxAgeMs: number): void {
     if (!existsSync(this.directory)) return;
     for (const name of readdirSync(this.directory)) {
@@ -85,7 +89,7 @@ export class Downloads {
         return part;
       } catch (error) {
         if (options.signal.aborted) throw options.signal.reason;
-        // What came is of no use where there is no room for the rest, and others need that room.
+        // The partial file only takes room on a full disk.
         if (isAppError(error, "disk_full")) rmSync(part, { force: true });
         if (error instanceof NotResumable) truncateSync(part);
         else if (!isRetryable(error)) throw error;
@@ -117,13 +121,13 @@ export class Downloads {
       if (actual === digest) return;
       await file.truncate(0);
       options.onBytes?.(-size);
-      throw new AppError("data_loss", `What was sent for ${digest} is ${actual}`, { reason: "bad_digest" });
+      throw new AppError("data_loss", `The registry sent ${actual} for ${digest}`, { reason: "bad_digest" });
     } finally {
       await file.close();
     }
   }
 
-  /** Brings what is missing from byte `from` on. Throws when not all of it came; then nothing of this attempt counts for `onBytes`. */
+  /** Downloads the bytes from `from` on. Throws when some are missing; then `onBytes` is told to subtract the bytes of this attempt. */
   private async receive(
     file: FileHandle,
     from: number,
@@ -166,7 +170,7 @@ export class Downloads {
   }
 }
 
-/** A disk that has no room is not tried again: the owner of the build should know at once. One that fails may do better. */
+/** Translates errors of the disk. A full disk is `resource_exhausted`, which is not tried again, so that the build fails at once; others are `unavailable`. */
 async function onDisk<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -174,14 +178,17 @@ async function onDisk<T>(work: Promise<T>): Promise<T> {
     const errno = errnoOf(cause);
     if (errno === undefined) throw cause;
     if (errno === "ENOSPC" || errno === "EDQUOT") {
-      const message = "The server's disk has no room for the image's layers on their way; make some and build again";
+      const message = "The server's disk has no room for the download of the image's layers; make room and build again";
       throw new AppError("resource_exhausted", message, { reason: "disk_full", cause });
     }
-    throw new AppError("unavailable", `The server's disk takes no layers now (${errno})`, { reason: "disk_failed", cause });
+    throw new AppError("unavailable", `The server's disk does not take the image's layers now (${errno})`, {
+      reason: "disk_failed",
+      cause,
+    });
   }
 }
 
-/** Everything but what the registry or we have said in so many words. */
+/** Errors of the network and of unknown cause are tried again; of ours, only `unavailable`. */
 const isRetryable = (error: unknown): boolean => !isAppError(error) || error.code === "unavailable";
 
 async function digestOf(file: FileHandle, signal: AbortSignal): Promise<string> {

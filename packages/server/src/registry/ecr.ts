@@ -8,7 +8,7 @@ type AwsCredentials = Extract<RegistryCredentials, { type: "aws" }>;
 
 const TARGET = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken";
 const CONTENT_TYPE = "application/x-amz-json-1.1";
-/** A private registry's host is `<account>.dkr.ecr.<region>.<suffix>`, its API's `api.ecr.<region>.<suffix>`. */
+/** The host of a private registry is `<account>.dkr.ecr.<region>.<suffix>`, the host of its API `api.ecr.<region>.<suffix>`. */
 const PRIVATE_HOST = /^\d{12}\.dkr\.ecr(-fips)?\.([a-z0-9-]+)\.(.+)$/;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
@@ -32,7 +32,7 @@ function signedHeaders(credentials: AwsCredentials, host: string, body: string, 
   return { ...headers, authorization };
 }
 
-/** Where a registry's API is. A registry without TLS, which the operator has listed, is its own API, for tests. */
+/** The address of a registry's API. A registry without TLS, which the operator has listed, is its own API: tests use that. */
 function apiUrl(registry: string, transport: Transport): URL {
   const base = transport.baseUrl(registry);
   if (base.protocol === "http:") return base;
@@ -40,7 +40,7 @@ function apiUrl(registry: string, transport: Transport): URL {
   if (suffix === undefined) {
     throw new AppError(
       "invalid_argument",
-      `fromImageRegistry: '${registry}' is no private registry of AWS; use type 'registry' for others`,
+      `fromImageRegistry: '${registry}' is not a private registry of AWS; use type 'registry' for others`,
       {
         reason: "invalid_registry_credentials",
       },
@@ -57,7 +57,7 @@ function readAnswer(text: string): z.infer<typeof Answer> | undefined {
   }
 }
 
-/** Asks AWS for a registry password with an access key. */
+/** Gets a password for a registry of AWS with an access key. Throws `permission_denied` (`registry_denied`), `unavailable`, `invalid_argument`. */
 export async function ecrLogin(credentials: AwsCredentials, registry: string, transport: Transport, signal: AbortSignal): Promise<Login> {
   const url = apiUrl(registry, transport);
   const body = "{}";

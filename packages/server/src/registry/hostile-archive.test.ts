@@ -20,7 +20,7 @@ const config = configBytes({ layers: [digestOf(layer)], settings: NO_SETTINGS })
 const manifest = manifestBytes(config, [{ mediaType: MEDIA.layer, digest: digestOf(layer), size: layer.length }]);
 const indexOf = (digest = digestOf(manifest), size = manifest.length) =>
   json({ schemaVersion: 2, mediaType: MEDIA.index, manifests: [{ mediaType: MEDIA.manifest, digest, size }] });
-/** A whole archive; tests take parts out or put others in. */
+/** The files of a complete archive; tests remove or replace some. */
 const files = (): [string, Uint8Array][] => [
   ["oci-layout", json({ imageLayoutVersion: "1.0.0" })],
   ["index.json", indexOf()],
@@ -42,7 +42,7 @@ function take(bytes: Uint8Array | ReadableStream<Uint8Array>, more: { maxBytes?:
   return importArchive({ archive, directory: work(), images: new FakeDriver().images, pins: new Pins(), signal, ...more });
 }
 
-test("blobs may come in any order, beside files that mean nothing", async () => {
+test("blobs may come in any order, with other files between them", async () => {
   using installed = await take(tarOf([...files().reverse(), ["manifest.json", json([])], ["./extra/file", json({})]]));
   expect(installed.image.layers).toEqual([digestOf(layer)]);
 });
@@ -54,12 +54,12 @@ const cases: [string, readonly (readonly [string, Uint8Array])[], string][] = [
   ["that lacks its manifest", without(manifest), "lacks the blob"],
   ["that lacks its configuration", without(config), "lacks the blob"],
   ["that lacks a layer", without(layer), "lacks the blob"],
-  ["whose index is none", files().map(([path, data]) => [path, path === "index.json" ? evil : data]), "no JSON"],
+  ["whose index is not JSON", files().map(([path, data]) => [path, path === "index.json" ? evil : data]), "is not JSON"],
   ["whose index leads nowhere", [["index.json", indexOf(`sha256:${"1".repeat(64)}`)]], "lacks the blob"],
   ["whose index names a path", [["index.json", indexOf("sha256:../../../etc/passwd")]], "bad field"],
-  ["with a blob that is another", [...without(layer), [blob(layer)[0], evil]], "of the archive is another one"],
-  ["with a blob that is first right and then another", [...files(), [blob(layer)[0], evil]], "of the archive is another one"],
-  ["with an index of many MiB", [["index.json", new Uint8Array(5 << 20)]], "its index is too long"],
+  ["with a blob of another digest", [...without(layer), [blob(layer)[0], evil]], "of the archive has another digest"],
+  ["with a second blob of the same name and another digest", [...files(), [blob(layer)[0], evil]], "of the archive has another digest"],
+  ["with an index of many MiB", [["index.json", new Uint8Array(5 << 20)]], "its index is too large"],
 ];
 test.each(cases)("an archive %s is refused, and leaves nothing", async (_, parts, words) => {
   await expect(take(tarOf(parts))).rejects.toThrow(words);
@@ -79,7 +79,7 @@ test("no name in an archive leads out of its directory", async () => {
   expect([readdirSync(directory), readdirSync(work()), existsSync("/tmp/boxyard-escaped")]).toEqual([["work"], [], false]);
 });
 
-test("a link that has a blob's name is no blob", async () => {
+test("a link with the name of a blob does not count as the blob", async () => {
   const [path] = blob(layer);
   const link = Buffer.from(tarHeader(path, 0));
   link.write("2", 156, "latin1");
@@ -96,7 +96,7 @@ test("a link that has a blob's name is no blob", async () => {
   await expect(take(Buffer.concat([link, tarOf(without(layer))]))).rejects.toThrow("lacks the blob");
 });
 
-test("an archive beyond its bound is given up when it says so, not when it has come", async () => {
+test("an archive is refused when a header announces too many bytes, before they come", async () => {
   let sent = 0;
   const endless = new ReadableStream<Uint8Array>(
     {
@@ -116,7 +116,7 @@ test("an archive of very many blobs is refused", async () => {
   expect(readdirSync(work())).toEqual([]);
 });
 
-test("an import that is given up leaves nothing", async () => {
+test("an import that is cancelled leaves nothing", async () => {
   const abort = new AbortController();
   const bytes = tarOf(files());
   const slow = new ReadableStream<Uint8Array>(
@@ -128,6 +128,6 @@ test("an import that is given up leaves nothing", async () => {
     },
     { highWaterMark: 0 },
   );
-  await expect(take(slow, { signal: abort.signal })).rejects.toThrow();
+  await expect(take(slow, { signal: abort.signal })).rejects.toThrow("given up");
   expect(readdirSync(work())).toEqual([]);
 });

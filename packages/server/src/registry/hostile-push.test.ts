@@ -12,9 +12,9 @@ const MIB = 1 << 20;
 class TakingRegistry {
   readonly blobs = new Set<string>();
   readonly requests: { readonly method: string; readonly what: string; readonly range: string | null }[] = [];
-  /** Bytes of the one upload so far. */
+  /** The bytes of the upload in progress. */
   upload = new Uint8Array();
-  /** Asked first. */
+  /** Asked first, for every request. */
   answer: (request: Request, bytes: Uint8Array) => Response | undefined = () => undefined;
   readonly server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.handle(request), maxRequestBodySize: 256 * MIB });
   readonly host = `127.0.0.1:${this.server.port}`;
@@ -56,7 +56,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Noise does not pack: the layer goes up in as many bytes as it has. */
+/** Pushes a layer of noise, which cannot be compressed. */
 async function push(bytes: number, signal = new AbortController().signal) {
   const { images } = new FakeDriver();
   const tar = new Uint8Array(bytes);
@@ -74,7 +74,7 @@ async function push(bytes: number, signal = new AbortController().signal) {
   });
 }
 
-test("an upload that breaks off goes on with what the registry has, not from the start", async () => {
+test("an interrupted upload goes on behind the bytes that the registry has", async () => {
   let broken = false;
   registry.answer = (request, bytes) => {
     if (request.method !== "PATCH" || registry.upload.length === 0 || broken) return undefined;
@@ -91,14 +91,14 @@ test("an upload that breaks off goes on with what the registry has, not from the
   expect(registry.requests.filter(({ method, what }) => method === "POST" && what === "uploads").length).toBe(2); // The layer's, and the configuration's.
 }, 30_000);
 
-test("a registry that never takes a layer is given up, and nothing stays", async () => {
+test("a push to a registry that never takes a layer fails, and leaves no files", async () => {
   registry.answer = (request) => (request.method === "PUT" ? new Response("{}", { status: 503 }) : undefined);
   await expect(push(1024)).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
   expect(registry.requests.filter(({ method }) => method === "PUT").length).toBe(4);
   expect(readdirSync(directory)).toEqual([]);
 }, 30_000);
 
-test("an upload's address that leads elsewhere gets nothing", async () => {
+test("an upload address on another host gets nothing", async () => {
   registry.answer = (request) =>
     request.method === "POST" ? new Response(null, { status: 202, headers: { location: "http://127.0.0.1:1/steal" } }) : undefined;
   await expect(push(1024)).rejects.toMatchObject({ code: "failed_precondition", reason: "registry_answer" });
@@ -107,7 +107,7 @@ test("an upload's address that leads elsewhere gets nothing", async () => {
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test("a push that is given up in the middle of a layer leaves nothing here", async () => {
+test("a push that is cancelled in the middle of a layer leaves no files", async () => {
   const abort = new AbortController();
   registry.answer = (request) => {
     if (request.method === "PUT") abort.abort(new Error("given up"));

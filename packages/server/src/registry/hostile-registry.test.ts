@@ -37,7 +37,7 @@ const pull = (more: Partial<Parameters<typeof pullImage>[0]> = {}) =>
   });
 const tarOf = (text: string) => makeTar([{ path: "file", text }]);
 
-test("a token is fetched where the registry says, and kept for what it is good for", async () => {
+test("a token is fetched from the registry's token server, and used for all requests of its scope", async () => {
   script.image([tarOf("a"), tarOf("b")]);
   let tokens = 0;
   script.answer = (request, url) => {
@@ -55,7 +55,7 @@ test("a token is fetched where the registry says, and kept for what it is good f
   expect(tokens).toBe(1);
 });
 
-test("credentials go to no address that is not safe", async () => {
+test("credentials are not sent to a token server without TLS", async () => {
   script.answer = () => new Response("{}", { status: 401, headers: { "www-authenticate": 'Bearer realm="http://tokens.test/t"' } });
   const credentials = { type: "registry", username: "me", password: "secret" } as const;
   await expect(pull({ credentials })).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
@@ -83,7 +83,7 @@ test("a redirect to another host gets no credentials", async () => {
   }
 });
 
-test("a download that breaks off goes on where it was, also after a restart", async () => {
+test("an interrupted download goes on behind the bytes that came, also after a restart", async () => {
   const tar = makeTar([{ path: "big", text: "0123456789".repeat(50_000) }]);
   script.image([tar]);
   let breaks = 2;
@@ -100,7 +100,7 @@ test("a download that breaks off goes on where it was, also after a restart", as
   expect(await images.hasLayer(digestOf(tar))).toBe(true);
   const ranges = () => script.requests.filter(({ path }) => path.endsWith(digestOf(tar))).map(({ range }) => range);
   expect(ranges()).toEqual([null, "bytes=100000-", "bytes=200000-"]);
-  // What a pull that was given up has left is where the next one begins.
+  // The next pull goes on behind the bytes that a cancelled pull has left.
   breaks = 1;
   const given = new AbortController();
   script.answer = (request, url) => {
@@ -116,7 +116,7 @@ test("a download that breaks off goes on where it was, also after a restart", as
   expect(readdirSync(directory)).toEqual([]);
 }, 20_000);
 
-test("a registry that knows no ranges is asked anew", async () => {
+test("from a registry without ranges the download begins anew", async () => {
   const tar = makeTar([{ path: "big", text: "0123456789".repeat(50_000) }]);
   script.image([tar]);
   let first = true;
@@ -144,7 +144,7 @@ test("a registry on this machine is reached past the machine's proxy", async () 
   }
 });
 
-test("what has another digest is not unpacked", async () => {
+test("a blob or manifest with another digest is refused", async () => {
   const tar = tarOf("good");
   script.image([tar]);
   const evil = tarOf("evil");
@@ -159,7 +159,7 @@ test("what has another digest is not unpacked", async () => {
   expect(await images.listLayers()).toEqual([]);
 });
 
-test("the machine's platform is chosen from an index; packed with zstd is fine; repeated and many layers are made fewer", async () => {
+test("the machine's platform is chosen from an index, zstd is unpacked, and repeated and too many layers become fewer", async () => {
   const tars = Array.from({ length: 24 }, (_, i) => tarOf(`layer ${i}`));
   tars.splice(5, 0, tars[3] as Uint8Array<ArrayBuffer>);
   const zstd = (tar: Uint8Array) => new Uint8Array(Bun.zstdCompressSync(tar as Uint8Array<ArrayBuffer>));
@@ -188,7 +188,7 @@ test("the machine's platform is chosen from an index; packed with zstd is fine; 
 });
 
 test.each<[string, unknown]>([
-  ["no JSON", undefined],
+  ["that is not JSON", undefined],
   ["of an old format", { schemaVersion: 1, fsLayers: [] }],
   ["of another kind", { schemaVersion: 2, mediaType: "application/vnd.helm.chart" }],
   ["with a bad digest", { schemaVersion: 2, mediaType: MEDIA.manifest, config: { digest: "sha256:../../etc", size: 1 }, layers: [] }],
@@ -206,7 +206,7 @@ test.each<[string, unknown]>([
   await expect(pull()).rejects.toMatchObject({ code: "invalid_argument", reason: "bad_image" });
 });
 
-test("an image that says it is larger than any may be is not begun with", async () => {
+test("nothing is fetched of an image that announces more bytes than allowed", async () => {
   const tar = tarOf("small");
   script.image([tar]);
   const manifest = JSON.parse(new TextDecoder().decode(script.top.bytes)) as { layers: { size: number }[] };
@@ -216,7 +216,7 @@ test("an image that says it is larger than any may be is not begun with", async 
   expect(script.requests.some(({ path }) => path.endsWith(digestOf(tar)))).toBe(false);
 });
 
-test("an endless answer is cut short, a busy registry reported", async () => {
+test("an endless answer is refused, and a busy registry reported", async () => {
   script.answer = (_, url) =>
     url.pathname.includes("/manifests/")
       ? new Response(new ReadableStream({ pull: (c) => c.enqueue(new Uint8Array(1 << 20)) }))
@@ -228,7 +228,7 @@ test("an endless answer is cut short, a busy registry reported", async () => {
 
 const aws = { type: "aws", awsAccessKeyId: "AKIDEXAMPLE", awsSecretAccessKey: "wJalrXUtnFEMI", awsRegion: "eu-north-1" } as const;
 
-/** What AWS does with a request: signs what has come, and compares (Signature Version 4). */
+/** Signs a request as AWS does to check its signature (Signature Version 4). */
 async function signatureOf(request: Request, secret: string): Promise<string> {
   const sign = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
   const [, day = "", region = "", signed = ""] =
@@ -242,7 +242,7 @@ async function signatureOf(request: Request, secret: string): Promise<string> {
   return sign(key, text).toString("hex");
 }
 
-test("AWS gives a password for an access key, to whom signs what is sent", async () => {
+test("AWS gives a password for a request with the right signature", async () => {
   script.image([tarOf("aws")]);
   script.answer = async (request, url) => {
     if (request.method === "POST" && url.pathname === "/") {
@@ -269,7 +269,7 @@ test.each([
   ["no JSON", "<html>"],
   ["no token", "{}"],
   ["a token without a password", JSON.stringify({ authorizationData: [{ authorizationToken: btoa("AWS") }] })],
-])("an answer of AWS with %s is reported as such", async (_, text) => {
+])("an answer of AWS with %s is an error of the registry", async (_, text) => {
   script.answer = (request) => (request.method === "POST" ? new Response(text) : undefined);
   await expect(pull({ credentials: aws })).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
 });
@@ -285,7 +285,7 @@ test.each(["{}", "no JSON", JSON.stringify({ type: "authorized_user", private_ke
   },
 );
 
-test("parts that nobody came back for go, but not those that somebody is at", async () => {
+test("old partial downloads are removed, except those in progress", async () => {
   const downloads = new Downloads(directory);
   const old = Date.now() / 1000 - 3600;
   const part = (digit: string) => join(directory, `${digit.repeat(64)}.part`);
@@ -298,7 +298,7 @@ test("parts that nobody came back for go, but not those that somebody is at", as
     async (_from, stop) => {
       // Time alone: a source that hangs until it is told to stop.
       await sleep(60_000, undefined, { signal: stop });
-      throw new Error("nobody gave up");
+      throw new Error("the download was not cancelled");
     },
   );
   fetching.catch(() => {});

@@ -15,18 +15,18 @@ import {
 import { type ImageSettings, imageDigest, settingsOf } from "./settings.ts";
 import type { ImageSource } from "./source.ts";
 
-/** Layers fetched at once. */
+/** How many layers are fetched at once. */
 const CONCURRENT_LAYERS = 3;
-/** Most bytes of all layers together, as they come. */
+/** Limit of the bytes of all layers of an image together, as they are in the source. */
 const MAX_IMAGE_BYTES = 128 * 1024 ** 3;
-/** Indexes within indexes. */
+/** How many documents are read at most, from the top document to the manifest. */
 const MAX_DEPTH = 3;
 
 export interface PullProgress {
-  /** Layers that are here, of `layers`. */
+  /** How many of `layers` are on this machine. */
   readonly layersDone: number;
   readonly layers: number;
-  /** Bytes that have come, of `bytes`, as they are in the source. Layers that were here count as come. */
+  /** How many of `bytes` have been fetched, counted as they are in the source. Layers that were on this machine before count as fetched. */
   readonly bytesDone: number;
   readonly bytes: number;
 }
@@ -35,28 +35,28 @@ export interface InstallOptions {
   readonly images: ImageStore;
   readonly pins: Pins;
   readonly signal: AbortSignal;
-  /** That of this machine by default. */
+  /** The platform of this machine by default. */
   readonly platform?: Platform;
   readonly onProgress?: (progress: PullProgress) => void;
-  /** Called with the device nodes of a layer, which are left out. */
+  /** Called with the device nodes of a layer, which are not unpacked. */
   readonly onLeftOut?: NonNullable<ImportLayerOptions["onLeftOut"]>;
-  /** Room left for layers on top: the image is merged down to `maxLayers` minus this. 8 by default. */
+  /** How many layers may be added on top: lower layers are merged until the image has at most `maxLayers` minus this. 8 by default. */
   readonly spareLayers?: number;
-  /** Most bytes of one layer's tar; the driver's bound by default. */
+  /** Limit of the bytes of one layer's tar; the driver's limit by default. */
   readonly maxLayerBytes?: number;
 }
 
-/** An image on this machine. Its layers are pinned until it is disposed of: by then something else must refer to them. */
+/** An image on this machine. Its layers are pinned until it is disposed of; a template or a build must refer to them by then. */
 export interface InstalledImage extends Disposable {
   readonly image: ImageRef;
   readonly settings: ImageSettings;
   /** Digest of the manifest in the source. */
   readonly sourceDigest: string;
-  /** The blob that each layer came as, for a push to the same place: by diff id. */
+  /** The blob of each layer in the source, by diff id; a push to the same place reuses it. */
   readonly blobs: ReadonlyMap<string, Descriptor>;
 }
 
-/** Brings an image's layers to this machine: those that are here stay, the others are fetched a few at a time. */
+/** Fetches the layers of an image that are not on this machine, a few at a time. Errors as for `pullImage`. */
 export async function installImage(source: ImageSource, options: InstallOptions): Promise<InstalledImage> {
   const { signal, platform = machinePlatform() } = options;
   const { digest: sourceDigest, manifest } = await findManifest(source, platform, signal);
@@ -82,7 +82,7 @@ export async function installImage(source: ImageSource, options: InstallOptions)
   }
 }
 
-/** What an image says, without its layers. */
+/** Reads the settings of an image, without its layers. Errors as for `pullImage`. */
 export async function settingsFrom(source: ImageSource, signal: AbortSignal, platform = machinePlatform()): Promise<ImageSettings> {
   const { manifest } = await findManifest(source, platform, signal);
   const { bytes } = await source.document(manifest.config, signal);
@@ -96,7 +96,7 @@ async function findManifest(source: ImageSource, platform: Platform, signal: Abo
     if ("manifest" in parsed) return { digest: document.digest, manifest: parsed.manifest };
     document = await source.document(choosePlatform(parsed.index, platform), signal);
   }
-  throw badImage("it is an index of indexes of indexes");
+  throw badImage("its indexes are nested too deep");
 }
 
 async function fetchLayers(
@@ -112,7 +112,7 @@ async function fetchLayers(
     const message = `The image is larger than allowed: more than ${MAX_IMAGE_BYTES / 1024 ** 3} GiB`;
     throw new AppError("resource_exhausted", message, { reason: "image_too_large" });
   }
-  // Once each: images repeat layers, empty ones above all.
+  // Images repeat layers, such as the empty one; each is fetched once.
   const wanted = diffIds.flatMap((diffId, i) =>
     diffIds.indexOf(diffId) === i ? [{ diffId, descriptor: descriptors[i] as Descriptor }] : [],
   );
@@ -155,11 +155,11 @@ async function fetchLayer(
   });
 }
 
-/** The image as sandboxes stand on it: without repetitions, and of no more layers than they can stand on. */
+/** The image as the driver takes it: no layer twice, and lower layers merged where there are too many. */
 async function asImage(config: ConfigFile, sourceDigest: string, options: InstallOptions): Promise<{ image: ImageRef; pinned: string[] }> {
   const { images, signal, spareLayers = 8 } = options;
   const all = config.rootfs.diff_ids;
-  // Of a layer that is there twice only the upper one can be seen.
+  // Of two equal layers only the upper one has an effect.
   const layers = all.filter((diffId, i) => all.lastIndexOf(diffId) === i);
   const room = Math.max(1, images.maxLayers - spareLayers);
   if (layers.length <= room) {
@@ -187,7 +187,7 @@ class Progress {
   constructor(descriptors: readonly Descriptor[], report: ((progress: PullProgress) => void) | undefined) {
     this.report = report;
     this.layers = descriptors.length;
-    // Repeated blobs come once.
+    // A repeated blob is fetched once.
     this.total = [...new Map(descriptors.map(({ digest, size }) => [digest, size])).values()].reduce((a, b) => a + b, 0);
   }
 

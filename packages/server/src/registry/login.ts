@@ -1,4 +1,4 @@
-/** Credentials for a registry as a build's `fromImageRegistry` carries them (docs/contract/templates.md). Never logged, never kept. */
+/** Credentials for a registry, as in a build's `fromImageRegistry` (docs/contract/templates.md). Never logged or stored. */
 export type RegistryCredentials =
   | { readonly type: "registry"; readonly username: string; readonly password: string }
   | { readonly type: "aws"; readonly awsAccessKeyId: string; readonly awsSecretAccessKey: string; readonly awsRegion: string }

@@ -2,7 +2,7 @@ import { AppError } from "@boxyard/core";
 import { z } from "zod";
 import { DIGEST } from "./reference.ts";
 
-/** The image format's documents (image-spec: manifest, index, config), as much of them as matters here. Everything in them is a stranger's. */
+/* The documents of the image format (image-spec: manifest, index, config), with the fields that are used here. All of their content is untrusted. */
 
 const size = z.int().min(0);
 const digest = z.string().regex(DIGEST, "must be sha256:<64 hex digits>");
@@ -61,7 +61,7 @@ export const MEDIA = {
 } as const;
 
 const LAYERS = /^application\/vnd\.(oci\.image\.layer\.v1\.tar(\+(gzip|zstd))?|docker\.image\.rootfs\.diff\.tar(\.gzip|\.zstd)?)$/;
-/** Most bytes of a manifest or configuration. */
+/** Limit of the bytes of a manifest or configuration. */
 export const MAX_DOCUMENT_BYTES = 4 << 20;
 
 export const badImage = (what: string) => new AppError("invalid_argument", `Bad image: ${what}`, { reason: "bad_image" });
@@ -71,7 +71,7 @@ function parsed<T>(schema: z.ZodType<T>, bytes: Uint8Array, what: string): T {
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw badImage(`its ${what} is no JSON`);
+    throw badImage(`its ${what} is not JSON`);
   }
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -79,7 +79,7 @@ function parsed<T>(schema: z.ZodType<T>, bytes: Uint8Array, what: string): T {
   throw badImage(`its ${what} has a bad field ${issue?.path.join(".")}: ${issue?.message}`);
 }
 
-/** A manifest, or an index of several. What the document says of itself counts, then the header. */
+/** Parses a manifest, or an index of manifests. The media type in the document counts before `mediaType`, that of the answer. Throws `bad_image`. */
 export function parseManifest(bytes: Uint8Array, mediaType: string): { manifest: Manifest } | { index: Index } {
   const kind = parsed(
     z.object({ schemaVersion: z.literal(2, "must be 2 (older images must be pushed anew)"), mediaType: z.string().optional() }),
@@ -94,19 +94,19 @@ export function parseManifest(bytes: Uint8Array, mediaType: string): { manifest:
 
 function checked(manifest: Manifest): Manifest {
   for (const { mediaType } of manifest.layers) {
-    if (!LAYERS.test(mediaType)) throw badImage(`it has a layer of the kind '${mediaType.slice(0, 100)}', which cannot be used`);
+    if (!LAYERS.test(mediaType)) throw badImage(`it has a layer of the kind '${mediaType.slice(0, 100)}', which is not supported`);
   }
   return manifest;
 }
 
-/** What sandboxes of this machine run. */
+/** The platform of sandboxes on this machine. */
 export const machinePlatform = (): Platform => ({ os: "linux", architecture: process.arch === "arm64" ? "arm64" : "amd64" });
 
-/** The manifest of an index for a platform. Throws `failed_precondition`, reason `image_platform`. */
+/** The manifest for a platform in an index. Throws `failed_precondition`, reason `image_platform`, if there is none. */
 export function choosePlatform({ manifests }: Index, wanted: Platform): Descriptor {
   const fitting = manifests.filter(({ platform }) => platform?.os === wanted.os && platform.architecture === wanted.architecture);
   const found = fitting.find(({ platform }) => wanted.variant === undefined || platform?.variant === wanted.variant) ?? fitting[0];
-  // An index of one that names no platform, as archives have it.
+  // Archives have an index of one manifest, without a platform.
   const only = manifests.length === 1 && manifests[0]?.platform === undefined ? manifests[0] : undefined;
   const chosen = found ?? only;
   if (chosen) return chosen;

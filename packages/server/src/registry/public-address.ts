@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { BLOCKED_NETWORKS } from "@boxyard/core";
 
-/** IPv6 networks that are not the public internet's, or that carry an IPv4 address in a form that nobody needs (RFC 4291, 7915, 8215, 4193, 3056, 4380). */
+/** IPv6 networks that are not of the public internet, or that contain an IPv4 address in a form that no registry needs (RFC 4291, 7915, 8215, 4193, 3056, 4380). */
 const BLOCKED_IPV6 = [
   "::/96",
   "::ffff:0:0:0/96",
@@ -14,7 +14,7 @@ const BLOCKED_IPV6 = [
   "fec0::/10",
   "ff00::/8",
 ];
-/** How the URL parser writes IPv4 addresses inside of IPv6 ones (RFC 4291, 2.5.5.2), and where IPv6-only networks show the IPv4 internet (RFC 6052). */
+/** IPv4 addresses inside of IPv6 addresses, as the URL parser writes them: mapped ones (RFC 4291, 2.5.5.2), and those of IPv6-only networks (RFC 6052). */
 const IPV4_AT_END = /^\[(?:::ffff|64:ff9b:):([0-9a-f:]*)\]$/;
 
 const blocked = listOf([...BLOCKED_NETWORKS, ...BLOCKED_IPV6]);
@@ -28,7 +28,7 @@ function listOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** True for an address on the public internet; false for anything else, also what is no address. */
+/** True for an address on the public internet; false for other addresses, and for text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
@@ -37,7 +37,7 @@ export function isPublicAddress(address: string): boolean {
   return isIPv4(plain) ? isPublicAddress(plain) : !blocked.check(plain, "ipv6");
 }
 
-/** The one spelling of an address: an IPv4 address inside of an IPv6 one leads where the IPv4 address leads. What is no address stays as it is. */
+/** The canonical spelling of an address; of an IPv4 address inside of an IPv6 one the IPv4 address. Text that is not an address is returned unchanged. */
 export function plainAddress(address: string): string {
   if (isIP(address) !== 6 || address.includes("%")) return address;
   const { hostname } = new URL(`http://[${address}]`);

@@ -16,7 +16,7 @@ export interface PullOptions extends InstallOptions {
 }
 
 /**
- * Brings an image from a registry to this machine. Throws `not_found` (`image_not_found`), `permission_denied` (`registry_denied`),
+ * Installs an image of a registry on this machine. Throws `not_found` (`image_not_found`), `permission_denied` (`registry_denied`),
  * `unavailable` (`registry_unreachable`, `registry_answer`), `resource_exhausted` (`registry_busy`), `failed_precondition`
  * (`image_platform`), `invalid_argument` (`bad_image`, `bad_layer`), `data_loss` (`bad_digest`).
  */
@@ -24,7 +24,7 @@ export async function pullImage(options: PullOptions): Promise<InstalledImage> {
   return installImage(await sourceOf(options), options);
 }
 
-/** What an image of a registry says of itself. Errors as for `pullImage`. */
+/** Reads the settings of an image of a registry, without its layers. Errors as for `pullImage`. */
 export async function pullSettings(options: SourceOptions): Promise<ImageSettings> {
   return settingsFrom(await sourceOf(options), options.signal);
 }

@@ -17,7 +17,7 @@ import { configBytes, type ImageFacts, type LayerBlob, manifestBytes } from "./s
 import type { Transport } from "./transport.ts";
 import { withWorkDirectory } from "./work-directory.ts";
 
-/** A blob up to this size goes up in one request, a larger one in pieces of this size, of which each can be sent again. */
+/** A blob up to this size is sent in one request, a larger one in pieces of this size, each of which can be sent again. */
 const PIECE_BYTES = 32 << 20;
 const MAX_ATTEMPTS = 4;
 const RETRY_MS = 100;
@@ -28,10 +28,10 @@ export interface PushOptions {
   readonly images: ImageStore;
   readonly credentials?: RegistryCredentials;
   readonly transport: Transport;
-  /** Directory for packed layers on their way. */
+  /** Directory for compressed layers until they are sent. */
   readonly directory: string;
   readonly signal: AbortSignal;
-  /** Blobs that layers are known as elsewhere, by diff id; with the repository of the same registry that may have them. */
+  /** Blobs of layers in registries, by diff id; `repository`: one of the same registry that may have the blob. */
   readonly blobs?: ReadonlyMap<string, LayerBlob & { readonly repository?: string }>;
   readonly onProgress?: (progress: PushProgress) => void;
 }
@@ -39,27 +39,27 @@ export interface PushOptions {
 export interface PushProgress {
   readonly layersDone: number;
   readonly layers: number;
-  /** Bytes of layers, as they are here, that are done with, of `bytes`; what the registry has counts at once. */
+  /** How many of `bytes` are done, counted uncompressed. A layer that the registry has counts at once. */
   readonly bytesDone: number;
   readonly bytes: number;
-  /** Bytes sent so far; layers go out packed. */
+  /** Bytes sent so far; layers are sent compressed. */
   readonly bytesSent: number;
 }
 
 export interface PushedImage {
   /** Digest of the manifest in the registry. */
   readonly digest: string;
-  /** What each layer is in the registry, by diff id: for the next push. */
+  /** The blob of each layer in the registry, by diff id; the next push uses it. */
   readonly blobs: ReadonlyMap<string, LayerBlob>;
 }
 
-/** Sends an image of ours to a registry as an OCI image. What the registry has is not sent again. Errors as for `pullImage`. */
+/** Sends an image of this machine to a registry as an OCI image. Blobs that the registry has are not sent. Errors as for `pullImage`. */
 export async function pushImage(options: PushOptions): Promise<PushedImage> {
   const { reference, transport, signal, image, credentials } = options;
   const login = credentials && (await loginOf(credentials, reference.registry, transport, signal));
   const push = new Push(new RegistryClient(reference, login, transport), options);
   const infos = await Promise.all(image.layers.map((diffId) => options.images.getLayer(diffId)));
-  push.begins(infos.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
+  push.setTotal(infos.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
   const blobs = new Map<string, LayerBlob>();
   for (const diffId of image.layers) blobs.set(diffId, await push.layer(diffId));
   const config = configBytes(image);
@@ -89,8 +89,8 @@ class Push {
     this.options = options;
   }
 
-  /** Of all layers together. */
-  begins(bytes: number): void {
+  /** Reports the size of all layers together. */
+  setTotal(bytes: number): void {
     this.total = bytes;
     this.tell(0);
   }
@@ -137,13 +137,13 @@ class Push {
   private async has(digest: string): Promise<boolean> {
     const response = await this.request(this.client.url(`blobs/${digest}`), { method: "HEAD" });
     await response.body?.cancel();
-    // Some registries send a HEAD elsewhere for what they have.
+    // Some registries redirect a HEAD for a blob that they have.
     if (response.ok || response.status === 307) return true;
     if (response.status === 404) return false;
     throw await this.client.failure(response, `the blob ${digest}`);
   }
 
-  /** True when the registry took the blob over from another of its repositories. */
+  /** Asks the registry to take the blob from another of its repositories. True when it did. */
   private async mounted({ digest, repository }: { digest: string; repository?: string }): Promise<boolean> {
     if (repository === undefined) return false;
     const url = this.client.url("blobs/uploads/");
@@ -188,14 +188,14 @@ class Push {
       } catch (error) {
         if (++failures === MAX_ATTEMPTS || !isAppError(error, "unavailable")) throw error;
         await this.pause(failures);
-        ({ at, from } = await this.whereWasI(at));
+        ({ at, from } = await this.uploadedSoFar(at));
       }
     }
     return at;
   }
 
-  /** How much of an upload that broke off the registry has. */
-  private async whereWasI(url: URL): Promise<{ at: URL; from: number }> {
+  /** How much of an interrupted upload the registry has, and the address to continue at. */
+  private async uploadedSoFar(url: URL): Promise<{ at: URL; from: number }> {
     const response = await this.request(url, { method: "GET" });
     await this.expect(204, response, "forgot an upload");
     const last = /^(?:bytes=)?0-(\d+)$/.exec(response.headers.get("range") ?? "")?.[1];
@@ -216,7 +216,7 @@ class Push {
     await this.expect(201, await this.request(url, { method: "PUT", headers, ...(body && { body }) }), "does not take a layer");
   }
 
-  /** A registry that has just failed is not asked again at once. */
+  /** Waits before the next attempt, with backoff. */
   private async pause(attempt: number): Promise<void> {
     const { signal } = this.options;
     await sleep(RETRY_MS * 2 ** attempt, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -244,7 +244,7 @@ class Push {
   }
 }
 
-/** Packs a layer's tar with gzip into a file; returns the digest of what is in the file. */
+/** Compresses a layer's tar with gzip into a file; returns the digest of the file. */
 async function pack(tar: ReadableStream<Uint8Array>, path: string, signal: AbortSignal, onBytes: (bytes: number) => void): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
   const counter = new Transform({
@@ -259,7 +259,7 @@ async function pack(tar: ReadableStream<Uint8Array>, path: string, signal: Abort
       done(null, chunk);
     },
   });
-  // Level 5 is half as slow as 6 and packs as well within two percent.
+  // Level 5 takes half as long as level 6, and the result is at most two percent larger.
   await pipeline(
     Readable.from(tar),
     read,

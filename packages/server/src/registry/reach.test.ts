@@ -8,7 +8,7 @@ import { type NameLookup, Reach, type ReachOptions } from "./reach.ts";
 import { Transport } from "./transport.ts";
 
 const { signal } = new AbortController();
-/** Names as a resolver of the test's gives them. */
+/** A resolver that knows the names of a table. */
 const names =
   (table: Readonly<Record<string, readonly string[]>>): NameLookup =>
   async (host) =>
@@ -30,15 +30,15 @@ test.each([
     "a.localhost.",
   ],
   ...["[::ffff:10.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::a00:1]", "[2002:7f00:1::]", "localhost", "a.localhost"],
-])("%s is no public address", async (host) => {
+])("%s is not a public address", async (host) => {
   const lookup = names({ localhost: ["127.0.0.1"], "a.localhost": ["::1"] });
   await expect(addressesOf(reach({ lookup }), `https://${host}/`)).rejects.toMatchObject(refused);
-  // Nor through a proxy, which would go there for us.
+  // Refused through a proxy too, which would connect to it for the server.
   const proxied = reach({ lookup, proxy: { https: "http://proxy.test:3128", noProxy: "" } });
   await expect(addressesOf(proxied, `https://${host}/`)).rejects.toMatchObject(refused);
 });
 
-test("a name is as its addresses are, and only the public ones are used", async () => {
+test("a name is allowed if it has public addresses, and only those are used", async () => {
   const lookup = names({ "good.test": ["203.0.113.7", "2001:db8::7"], "both.test": ["10.0.0.1", "203.0.113.7"], "bad.test": ["10.0.0.1"] });
   expect(await addressesOf(reach({ lookup }), "https://good.test/")).toEqual(["203.0.113.7", "2001:db8::7"]);
   expect(await addressesOf(reach({ lookup }), "https://both.test/")).toEqual(["203.0.113.7"]);
@@ -53,7 +53,7 @@ test("a name is as its addresses are, and only the public ones are used", async 
   await expect(addressesOf(reach({ lookup }), "https://none.test/")).rejects.toMatchObject({ reason: "registry_unreachable" });
 });
 
-test("what the operator lists may be anywhere, but only for itself: another registry does not lead there", async () => {
+test("a listed registry may have any address, but other registries do not lead to it", async () => {
   const lookup = names({ "corp.test": ["10.0.0.1"] });
   const listed = reach({ lookup, privateRegistries: ["corp.test:5000", "127.0.0.1", "http://10.0.0.9:80"] });
   expect(await addressesOf(listed, "https://corp.test:5000/")).toBeUndefined();
@@ -70,13 +70,13 @@ test("what the operator lists may be anywhere, but only for itself: another regi
   ]);
 });
 
-test("without TLS nothing is reached that is not listed so", async () => {
+test("without TLS only listed registries are reached", async () => {
   const lookup = names({ "good.test": ["203.0.113.7"] });
   await expect(addressesOf(reach({ lookup }), "http://good.test/")).rejects.toMatchObject(refused);
   for (const scheme of ["file", "ftp", "unix"]) await expect(addressesOf(reach(), `${scheme}://good.test/`)).rejects.toMatchObject(refused);
 });
 
-test("the machine's proxy is used where it is meant to be, and looks the name up itself", async () => {
+test("the machine's proxy is used except for NO_PROXY, and looks names up itself", async () => {
   const proxy = { https: "http://u:p@proxy.test:3128", http: "http://plain.test:80", noProxy: "near.test,.corp.test, 203.0.113.9" };
   const of = reach({
     proxy,
@@ -138,16 +138,16 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Takes the address of this test's server for a public one. */
+/** A `Reach` for which the address of this test's server is public. */
 class Lenient extends Reach {
   protected override isPublic(address: string): boolean {
     return address === "127.0.0.3" || super.isPublic(address);
   }
 }
 
-test("a connection goes to the address that was checked, whatever the name means the next moment, and the certificate is the name's", async () => {
+test("a connection goes to the address that was checked, whatever a later look-up gives, and the certificate must be the name's", async () => {
   let lookups = 0;
-  // What a hostile name server does: a public address for the check, another one for the connection.
+  // A hostile name server gives a public address for the check, and another one for the connection.
   const lookup: NameLookup = async () => (lookups++ === 0 ? ["127.0.0.3"] : ["127.0.0.1"]);
   const transport = new Transport({ ca, reach: new Lenient({ lookup }) });
   const url = new URL(`https://registry.test:${server.port}/v2/`);
@@ -180,11 +180,11 @@ test("an address that refuses is followed by the next one", async () => {
 test.each([
   ["http://registry.test/token", "without TLS"],
   ["https://127.0.0.1:1/token", "on the machine"],
-  ["https://metadata.registry.test/token", "a name of its own site that means a private address"],
+  ["https://metadata.registry.test/token", "a name of the registry's site with a private address"],
   ["https://elsewhere.test/token", "another site"],
   ["https://registry.test.elsewhere.test/token", "another site with its name in front"],
-  ["file:///etc/passwd", "no address of the web"],
-  ["no address", "nothing"],
+  ["file:///etc/passwd", "a file"],
+  ["no address", "not an address"],
 ])("a realm %s (%s) is not followed, with or without a login", async (realm) => {
   const before = asked.length;
   const lookup = names({ "registry.test": ["127.0.0.3"], "metadata.registry.test": ["169.254.169.254"], "elsewhere.test": ["127.0.0.3"] });
@@ -198,7 +198,7 @@ test.each([
   expect(asked.length).toBe(before);
 });
 
-test("a realm of the registry's own site, or one that the operator names for it, gives the token", async () => {
+test("a realm of the registry's own site, or one that the operator allows for it, gives the token", async () => {
   const lookup = names({ "auth.registry.test": ["127.0.0.3"], "registry.test": ["127.0.0.3"] });
   const transport = (tokenServers: Record<string, string[]>) => new Transport({ ca, reach: new Lenient({ lookup, tokenServers }) });
   const answer = (registry: string, pairs: Record<string, string[]>) =>
@@ -212,7 +212,7 @@ test("a realm of the registry's own site, or one that the operator names for it,
   expect(await answer("images.example", { "images.example": ["auth.registry.test"] })).toBe("Bearer t");
 });
 
-test("a redirect leads to public addresses with TLS only, and never takes credentials along, not even back", async () => {
+test("a redirect to another host gets no credentials, nor does a redirect back", async () => {
   const seen: (string | null)[] = [];
   const hop = (to: string) => new Response(null, { status: 307, headers: { location: to } });
   const fake = new (class extends Transport {

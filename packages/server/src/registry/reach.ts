@@ -5,7 +5,7 @@ import { AppError } from "@boxyard/core";
 import { isPublicAddress, plainAddress } from "./public-address.ts";
 import { isLoopback } from "./reference.ts";
 
-/** Addresses of a host name; none if there is no such name. */
+/** Gives the addresses of a host name; none if the name does not exist. */
 export type NameLookup = (host: string) => Promise<readonly string[]>;
 
 /** The machine's proxy, as its environment names it. */
@@ -17,27 +17,28 @@ export interface ProxySettings {
 }
 
 export interface ReachOptions {
-  /** Registries that may be on this machine or in a private network: `HOST` or `HOST:PORT`; with `http://` before it, without TLS. */
+  /** Registries that may be on this machine or in a private network: `HOST` or `HOST:PORT`; with `http://` in front for one without TLS. */
   readonly privateRegistries?: readonly string[];
-  /** Hosts that may give tokens for a registry, beside those of its own site. */
+  /** Hosts that may give tokens for a registry, besides the hosts of its own site. */
   readonly tokenServers?: Readonly<Record<string, readonly string[]>>;
   readonly proxy?: ProxySettings;
   /** The machine's resolver by default. */
   readonly lookup?: NameLookup;
-  /** This machine's own addresses, which are no registry's; those of its interfaces by default. */
+  /** Addresses of this machine, which do not count as public; those of its interfaces by default. */
   readonly ownAddresses?: () => readonly string[];
 }
 
 interface Listed {
   readonly hostname: string;
-  /** Empty: any. */
+  /** Empty: any port. */
   readonly port: string;
   readonly plain: boolean;
 }
 
 /**
- * Where the server goes for images. Tenants name registries, and registries name token servers and places of layers, so both could make
- * the server fetch what only this machine can see. It goes to public addresses with TLS, and beyond that to what the operator has listed.
+ * Decides which addresses the server may fetch images from. Tenants name registries, and registries name token servers and addresses of layers, so
+ * both could make the server fetch from networks that only this machine can reach. Allowed are public addresses with TLS, and what the operator
+ * has listed.
  */
 export class Reach {
   private readonly listed: readonly Listed[];
@@ -54,35 +55,37 @@ export class Reach {
     this.ownAddresses = options.ownAddresses ?? interfaceAddresses;
   }
 
-  /** How a registry is spoken to: with TLS, unless it is a listed one that has none. */
+  /** The scheme of a registry: `https`, except for registries that the operator has listed without TLS. */
   schemeOf(registry: string): "http" | "https" {
     return this.entryOf(new URL(`https://${registry}/`))?.plain ? "http" : "https";
   }
 
   /**
-   * The addresses at which `url` may be asked, at least one, which the caller connects to: a name may mean another the next moment. Undefined
-   * when it need not care, for the operator has listed the host, or a proxy goes there. `from`: the registry on whose behalf, for a listed
-   * one is listed for itself and for other listed ones only. Throws `permission_denied`, reason `registry_not_allowed`.
+   * The addresses of `url` that are allowed, at least one. The caller must connect to one of them, since a later look-up of the name may give
+   * others. Undefined when any address is allowed, because the operator has listed the host, or a proxy connects to it. `from`: the registry
+   * that led to `url`; listed registries are reached from listed registries only. Throws `permission_denied`, reason `registry_not_allowed`;
+   * `unavailable`, reason `registry_unreachable`, for a name without addresses.
    */
   async addressesOf(url: URL, from: string, signal: AbortSignal): Promise<readonly string[] | undefined> {
     const entry = this.entryOf(url);
     if (entry && this.entryOf(new URL(`https://${from}/`)) && url.protocol === (entry.plain ? "http:" : "https:")) return undefined;
-    if (url.protocol !== "https:") throw this.refused(url, "it is not spoken to with TLS");
-    // A dot at the end changes nothing of what a name means.
+    if (url.protocol !== "https:") throw this.refused(url, "its address does not use TLS");
+    // A name with a dot at the end means the same host.
     const host = url.hostname.replace(/^\[|\]$|\.$/g, "");
     const isName = isIP(host) === 0;
-    if (isName ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host)) throw this.refused(url, "it is no public address");
+    if (isName ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host))
+      throw this.refused(url, "it is not a public address");
     if (this.proxyOf(url) !== undefined) return undefined;
     const addresses = isName ? await abortable(this.lookup(host), signal) : [host];
     if (addresses.length === 0) {
       throw new AppError("unavailable", `${url.host} cannot be reached: there is no such host`, { reason: "registry_unreachable" });
     }
     const allowed = addresses.filter((address) => this.isPublic(address));
-    if (allowed.length === 0) throw this.refused(url, "it is in no public network");
+    if (allowed.length === 0) throw this.refused(url, "it is not in a public network");
     return allowed;
   }
 
-  /** The proxy that leads to `url`, if one does. It knows nothing of this machine's own addresses. */
+  /** The proxy for `url`; undefined without one. Loopback addresses are reached without a proxy. */
   proxyOf(url: URL): string | undefined {
     const proxy = url.protocol === "https:" ? this.proxy.https : this.proxy.http;
     if (proxy === undefined || isLoopback(url.host)) return undefined;
@@ -120,17 +123,17 @@ export class Reach {
   }
 }
 
-/** Reads `[http://]HOST[:PORT]`; throws `RangeError` or `TypeError` for anything else. */
+/** Parses `[http://]HOST[:PORT]`. Throws `RangeError` or `TypeError` for other text. */
 export function parseListed(entry: string): Listed {
   const [, scheme, host, port = ""] = /^(https?:\/\/)?(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]]+)(?::(\d{1,5}))?$/.exec(entry) ?? [];
-  if (host === undefined) throw new RangeError(`'${entry}' is no registry`);
+  if (host === undefined) throw new RangeError(`'${entry}' is not a registry`);
   const { hostname } = new URL(`https://${host}/`);
   return { hostname, port, plain: scheme === "http://" || (scheme === undefined && isLoopback(host)) };
 }
 
 /**
- * The part of a host name that one owner has: two labels, or three below a country's short second level (`a.co.uk`). Sharper than the list of
- * public suffixes it need not be: what lies outside of it is a public address anyway.
+ * The part of a host name that one owner has: two labels, or three below a country's short second level (`a.co.uk`). The list of public suffixes
+ * is not needed: a host of the same site still must have a public address.
  */
 function siteOf(hostname: string): string {
   if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0) return hostname;
@@ -149,7 +152,7 @@ async function machineLookup(host: string): Promise<string[]> {
 
 const interfaceAddresses = (): string[] => Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 
-/** A resolver may take long, and can't be told to stop. */
+/** `work`, or the reason of the abort. A look-up of a name may take long and cannot be cancelled. */
 async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);

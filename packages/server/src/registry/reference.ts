@@ -12,19 +12,19 @@ export interface ImageReference {
 
 export interface ReferenceDefaults {
   /**
-   * `HOST[:PORT][/PREFIX]` in place of Docker Hub, for names without a registry and for those that name Docker Hub; names of one component get
-   * the prefix. Of a prefix that ends with `library`, as a mirror of all of Docker Hub has it, other names get what comes before.
+   * `HOST[:PORT][/PREFIX]` in place of Docker Hub, for names without a registry and for names of Docker Hub. Names of one component get the prefix.
+   * If the prefix ends with `library`, as for a mirror of all of Docker Hub, other names get the part before `library`.
    */
   readonly registry?: string;
-  /** True: names without a registry are refused, as for a push, which must not go where nobody meant it. */
+  /** True: names without a registry are refused, unless `registry` is set. For pushes, which must not go to a default registry by mistake. */
   readonly isExplicit?: boolean;
 }
 
-/** What names without a registry mean everywhere. */
+/** The registry of names without a registry. */
 export const DOCKER_HUB = "docker.io";
 const DOCKER_HUB_NAMES = new Set([DOCKER_HUB, `index.${DOCKER_HUB}`]);
 
-/** The host that answers for a registry: Docker Hub's name is not its registry's. */
+/** The host of a registry's API: Docker Hub's is not its name. */
 export const hostOf = (registry: string): string => (registry === DOCKER_HUB ? `registry-1.${DOCKER_HUB}` : registry);
 
 const HOST = /^(localhost|\[[0-9a-fA-F:]+\]|[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+|[a-zA-Z0-9-]+(?=:))(:\d{1,5})?$/;
@@ -37,7 +37,7 @@ const MAX_LENGTH = 512;
 const refused = (text: string, why: string) =>
   new AppError("invalid_argument", `Invalid image reference '${text.slice(0, 200)}': ${why}`, { reason: "invalid_image_reference" });
 
-/** Reads an image's name as people write it. Throws `invalid_argument`, reason `invalid_image_reference`. */
+/** Parses the name of an image. Throws `invalid_argument`, reason `invalid_image_reference`. */
 export function parseImageReference(text: string, defaults: ReferenceDefaults = {}): ImageReference {
   if (text.length > MAX_LENGTH) throw refused(text, "it is too long");
   const [before = "", digest, ...more] = text.trim().split("@");
@@ -57,28 +57,28 @@ function splitRegistry(text: string, name: string, defaults: ReferenceDefaults):
   const first = slash < 0 ? "" : name.slice(0, slash);
   if (DOCKER_HUB_NAMES.has(first)) return onHub(name.slice(slash + 1), defaults);
   if (first !== "" && (first === "localhost" || /[.:[]/.test(first))) {
-    if (!HOST.test(first)) throw refused(text, `'${first.slice(0, 100)}' is no host`);
+    if (!HOST.test(first)) throw refused(text, `'${first.slice(0, 100)}' is not a host`);
     return { registry: first, path: name.slice(slash + 1) };
   }
   if (defaults.isExplicit && defaults.registry === undefined) throw refused(text, "it names no registry; write HOST/NAME");
   return onHub(name, defaults);
 }
 
-/** Where a name of Docker Hub is looked for. */
+/** Where an image of Docker Hub is looked for. */
 function onHub(name: string, { registry: hub = `${DOCKER_HUB}/library` }: ReferenceDefaults): { registry: string; path: string } {
   const [registry = "", ...prefix] = hub.split("/");
   if (name.includes("/")) prefix.length = prefix.at(-1) === "library" ? prefix.length - 1 : 0;
   return { registry, path: [...prefix, name].join("/") };
 }
 
-/** What a manifest is asked for by. */
+/** The name by which a registry is asked for the manifest. */
 export const manifestName = ({ tag, digest }: ImageReference): string => digest ?? tag ?? "latest";
 
 export function formatReference({ registry, repository, tag, digest }: ImageReference): string {
   return `${registry}/${repository}${tag === undefined ? "" : `:${tag}`}${digest === undefined ? "" : `@${digest}`}`;
 }
 
-/** True for the machine's own addresses: plain HTTP is fine there. */
+/** True for loopback addresses, where plain HTTP is safe. */
 export function isLoopback(registry: string): boolean {
   const host = registry.replace(/:\d+$/, "");
   return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);

@@ -8,12 +8,12 @@ import { Downloads, type PullProgress, parseImageReference, pullImage, Reach, Tr
 import { ScriptedRegistry } from "./testing/scripted-registry.ts";
 
 /*
- * Each part of a pull while the registry, the way to it, or our disk fails for a moment: it goes on by itself. Where they go on failing it ends
- * with what is the matter, leaves nothing that takes room, and works again afterwards.
+ * Faults of the registry, of the network and of the disk during each part of a pull. After a short fault the pull goes on by itself. After a lasting
+ * fault it fails with the cause, leaves no files, and the next pull works.
  */
 
 const signal = new AbortController().signal;
-/** Nothing compresses it, and a disk of half its size cannot take it. */
+/** Cannot be compressed, and does not fit on the small disk of a test below. */
 const NOISE = Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))).toString("hex");
 const TAR = makeTar([{ path: "big", text: NOISE }]);
 
@@ -43,13 +43,13 @@ function pull(options: { downloads?: string; silenceMs?: number; onProgress?: (p
   });
 }
 
-/** Half of what is there, and then nothing more on a connection that stays. */
+/** Sends half of the bytes, and then nothing on a connection that stays open. */
 function silent(bytes: Uint8Array): Response {
   const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(bytes.slice(0, bytes.length / 2)) });
   return new Response(body, { headers: { "content-type": script.top.mediaType } });
 }
 
-/** Sends half of what was asked for, and closes the connection. */
+/** A server that sends half of each answer, and closes the connection. */
 let cutter: Bun.TCPSocketListener;
 beforeEach(() => {
   cutter = Bun.listen({
@@ -81,9 +81,9 @@ const FAULTS: Readonly<Record<string, (path: string) => Response>> = {
 
 for (const [place, isAt] of Object.entries(PLACES)) {
   for (const [what, fault] of Object.entries(FAULTS)) {
-    // A short document that is whole for HTTP is not what its digest or its form says: that is no fault of the moment.
+    // A truncated document with a matching Content-Length has a wrong digest or form, which is no transient fault.
     if (what === "a truncated answer" && place !== "layer") continue;
-    test(`the ${place} comes after ${what}`, async () => {
+    test(`the ${place} is fetched after ${what}`, async () => {
       let left = 1;
       script.answer = (_, { pathname }) => (isAt(pathname) && left-- > 0 ? fault(pathname) : undefined);
       const seen: number[] = [];
@@ -101,18 +101,18 @@ for (const [place, isAt] of Object.entries(PLACES)) {
 }
 
 for (const place of ["manifest", "configuration"] as const) {
-  test(`a registry that falls silent within the ${place} is given up`, async () => {
+  test(`a registry that stops sending within the ${place} is an error`, async () => {
     script.answer = (_, { pathname }) => (PLACES[place](pathname) ? silent(bytesAt(pathname)) : undefined);
     await expect(pull({ silenceMs: 100 })).rejects.toMatchObject({ code: "unavailable", reason: "registry_unreachable" });
   }, 30_000);
 }
 
-test("one that goes on failing is told as what it is", async () => {
+test("a registry that fails each time is reported with its answer", async () => {
   script.answer = () => new Response("busy", { status: 503 });
   await expect(pull()).rejects.toMatchObject({ code: "unavailable", reason: "registry_answer" });
 }, 30_000);
 
-test("a disk that fills below a download: told at once, its room is given back, and there is the image when there is room", async () => {
+test("a disk that fills during a download: the pull fails at once, removes its file, and the next pull works when there is room", async () => {
   const small = mkdtempSync(join(tmpdir(), "boxyard-full-"));
   const run = (...argv: string[]) => {
     const { exitCode, stderr } = Bun.spawnSync(argv);

@@ -26,7 +26,7 @@ export class RegistrySource implements ImageSource {
   }
 
   async document(descriptor: Descriptor, signal: AbortSignal): Promise<Document> {
-    if (descriptor.size > MAX_DOCUMENT_BYTES) throw badImage("a document of it is too long");
+    if (descriptor.size > MAX_DOCUMENT_BYTES) throw badImage("a document of it is too large");
     if (ACCEPT.includes(descriptor.mediaType)) return this.manifest(descriptor.digest, descriptor.digest, signal);
     return retried(signal, async () => {
       const response = await this.get(`blobs/${descriptor.digest}`, {}, "its configuration", signal);

@@ -3,10 +3,10 @@ import { isAppError } from "@boxyard/core";
 
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 250;
-/** A registry that took longer to fail would take as long again. */
+/** An attempt that failed after a longer time is not repeated: the next one would take as long. */
 const QUICK_MS = 10_000;
 
-/** A question that may be asked again: a registry that has failed for a moment, or whose answer broke off, gets two more chances. */
+/** Runs a request without side effects, up to three times with backoff, while it fails for a reason that may pass. */
 export async function retried<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const startedAt = performance.now();
@@ -14,11 +14,11 @@ export async function retried<T>(signal: AbortSignal, ask: () => Promise<T>): Pr
       return await ask();
     } catch (error) {
       const isLate = performance.now() - startedAt > QUICK_MS;
-      if (attempt === MAX_ATTEMPTS || isLate || !mayPass(error)) throw error;
+      if (attempt === MAX_ATTEMPTS || isLate || !isTransient(error)) throw error;
       await sleep(RETRY_MS * 2 ** attempt, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }
 }
 
-const mayPass = (error: unknown): boolean =>
+const isTransient = (error: unknown): boolean =>
   isAppError(error, "registry_unreachable") || (isAppError(error, "unavailable") && Number(error.details.status) >= 500);

@@ -1,6 +1,6 @@
 import { type ConfigFile, MEDIA, machinePlatform, sha256 } from "./manifest.ts";
 
-/** What an image says about how it is run, beside its files. */
+/** How an image wants to be run (image-spec, config). */
 export interface ImageSettings {
   /** `name`, `uid`, `name:group` or `uid:gid`; "" is root. */
   readonly user: string;
@@ -8,16 +8,16 @@ export interface ImageSettings {
   readonly env: Readonly<Record<string, string>>;
   readonly entrypoint: readonly string[];
   readonly cmd: readonly string[];
-  /** For instructions in shell form; empty: the usual one. */
+  /** The shell of instructions in shell form; empty: the default shell. */
   readonly shell: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly exposedPorts: readonly string[];
   readonly stopSignal: string;
-  /** Instructions that a Dockerfile which begins with the image would do first. */
+  /** Instructions that a Dockerfile with this image in FROM runs first (ONBUILD). */
   readonly onBuild?: readonly string[];
 }
 
-/** The settings in a configuration; entries of `Env` without a `=` are passed over. */
+/** The settings in a configuration. Entries of `Env` without a `=` are ignored. */
 export function settingsOf({ config }: ConfigFile): ImageSettings {
   const env = (config?.Env ?? []).filter((entry) => entry.indexOf("=") > 0);
   return {
@@ -34,15 +34,15 @@ export function settingsOf({ config }: ConfigFile): ImageSettings {
   };
 }
 
-/** An image of ours: layers by diff id, lowest first, and settings. */
+/** An image on this machine. `layers`: diff ids, lowest first. */
 export interface ImageFacts {
   readonly layers: readonly string[];
   readonly settings: ImageSettings;
-  /** Milliseconds since 1970; without it equal images have equal digests whenever they are made. */
+  /** Milliseconds since 1970. Without it, equal images have equal digests whenever they are made. */
   readonly createdAt?: number;
 }
 
-/** The configuration document of an image, as bytes that only depend on the image. */
+/** The configuration document of an image. Equal images give equal bytes. */
 export function configBytes({ layers, settings, createdAt }: ImageFacts): Uint8Array {
   const { user, workdir, env, entrypoint, cmd, shell, labels, exposedPorts, stopSignal, onBuild } = settings;
   const config = {
@@ -69,7 +69,7 @@ export interface LayerBlob {
   readonly size: number;
 }
 
-/** The manifest over a configuration and its layers' blobs. */
+/** The manifest of a configuration and the blobs of its layers. */
 export function manifestBytes(config: Uint8Array, layers: readonly LayerBlob[]): Uint8Array {
   const manifest = {
     schemaVersion: 2,
@@ -80,7 +80,7 @@ export function manifestBytes(config: Uint8Array, layers: readonly LayerBlob[]):
   return new TextEncoder().encode(JSON.stringify(manifest));
 }
 
-/** The digest that names an image of ours on this machine: that of its manifest over uncompressed layers. */
+/** The digest that names an image on this machine: the digest of its manifest with uncompressed layers. `sizes`: of the layers' tars. */
 export function imageDigest(image: ImageFacts, sizes: readonly number[]): string {
   const layers = image.layers.map((digest, i) => ({ mediaType: MEDIA.layer, digest, size: sizes[i] ?? 0 }));
   return sha256(manifestBytes(configBytes(image), layers));

@@ -1,6 +1,6 @@
 import { badImage } from "./manifest.ts";
 
-/** As much of the tar format as image archives need: plain files with short names. */
+/* The part of the tar format that image archives need: plain files with short names. */
 
 const BLOCK = 512;
 const MAX_OCTAL = 0o77777777777;
@@ -31,18 +31,18 @@ export function tarHeader(path: string, size: number): Uint8Array {
 }
 
 export const tarPadding = (size: number): Uint8Array => new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK);
-/** What a file takes in a tar, its header included. */
+/** Bytes of a file in a tar, with its header and padding. */
 export const tarSize = (size: number): number => BLOCK + size + tarPadding(size).length;
 export const tarEnd = (): Uint8Array => new Uint8Array(2 * BLOCK);
 
-/** A file of an archive as it comes; `body` must be read to its end before the next one. */
+/** A file of an archive that is being read. `body` must be read to its end, or not at all, before the next file is asked for. */
 export interface ArchiveFile {
   readonly path: string;
   readonly size: number;
   readonly body: AsyncGenerator<Uint8Array>;
 }
 
-/** The plain files of a tar, in their order. Directories, long names and everything else are passed over: a layout has none that matters. */
+/** The plain files of a tar, in their order. Other entries are skipped: an image layout needs none. Throws `bad_image`. */
 export async function* readArchive(stream: ReadableStream<Uint8Array>): AsyncGenerator<ArchiveFile> {
   const input = new Input(stream);
   try {
@@ -64,9 +64,9 @@ function parsed(header: Buffer): { path: string; size: number; isFile: boolean }
   const text = (at: number, length: number) => header.toString("latin1", at, at + length).split("\0", 1)[0] as string;
   const octal = (at: number, length: number) => Number.parseInt(text(at, length).trim() || "0", 8);
   const sum = header.reduce((a, b, i) => a + (i >= 148 && i < 156 ? 32 : b), 0);
-  if (octal(148, 8) !== sum) throw badImage("the archive is no tar");
+  if (octal(148, 8) !== sum) throw badImage("the archive is not a tar");
   const size = (header[124] as number) & 0x80 ? Number(header.readBigUInt64BE(128)) : octal(124, 12);
-  if (!Number.isSafeInteger(size) || size < 0) throw badImage("the archive has a file of no sensible size");
+  if (!Number.isSafeInteger(size) || size < 0) throw badImage("the archive has a file with an invalid size");
   const prefix = text(345, 155);
   const path = (prefix && header.toString("latin1", 257, 263) === "ustar\0" ? `${prefix}/` : "") + text(0, 100);
   return { path: path.replace(/^(\.\/)+/, ""), size, isFile: header[156] === 48 || header[156] === 0 };
@@ -109,7 +109,7 @@ class Input {
     await this.reader.cancel();
   }
 
-  /** At most `most` bytes; undefined at the end. */
+  /** The next bytes, at most `most`; undefined at the end. */
   private async take(most: number): Promise<Uint8Array | undefined> {
     while (this.rest.length === 0) {
       const { done, value } = await this.reader.read();

@@ -4,21 +4,21 @@ import { AppError, isAppError } from "@boxyard/core";
 import { Reach } from "./reach.ts";
 import { hostOf } from "./reference.ts";
 
-/** Where distributions keep the authorities that the machine trusts, an administrator's own included. */
+/** Where distributions keep the certificate authorities that the machine trusts, with those of its administrator. */
 const CA_FILES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 const ANSWER_MS = 60_000;
-/** What is sent goes out at least so fast, or the way is given up. */
+/** A request with a body may take longer, by the time that its body takes at this rate. */
 const LEAST_BYTES_PER_MS = 50;
 
-/** Bun takes `false` for no proxy, also not that of the environment, which its types do not say. */
+/** With `false` Bun uses no proxy, not even that of the environment. Its types do not allow it. */
 const NO_PROXY = false as unknown as string;
 
 export interface TransportOptions {
-  /** Certificates in PEM form to trust; the machine's by default. */
+  /** Certificate authorities to trust, in PEM form; the machine's by default. */
   readonly ca?: string;
-  /** Where it may go; to public addresses with TLS by default. */
+  /** Which addresses are allowed; public addresses with TLS by default. */
   readonly reach?: Reach;
-  /** How long a registry may be silent before its answer begins, and within a short answer. */
+  /** How long a registry may be silent before its answer begins, and within a short answer; 60 s by default. */
   readonly silenceMs?: number;
 }
 
@@ -30,13 +30,13 @@ export interface RequestOptions {
 }
 
 export interface FetchOptions extends RequestOptions {
-  /** The registry on whose behalf: what it says where to go next is trusted no more than itself. */
+  /** The registry that led to the address: an address that it names is trusted no more than the registry itself. */
   readonly from: string;
 }
 
 /**
- * HTTP as registries are reached from this machine: its certificate authorities, its proxy, and no address but those that `Reach` allows.
- * Redirects are the caller's: credentials must not follow them.
+ * HTTP requests to registries, with the machine's certificate authorities and its proxy, to addresses that `Reach` allows. Redirects are not
+ * followed: the caller follows them without credentials.
  */
 export class Transport {
   private readonly ca: string | undefined;
@@ -74,7 +74,7 @@ export class Transport {
     }
   }
 
-  /** At the addresses that were checked, one after the other until one takes the connection. */
+  /** Sends to the addresses that were checked, one after the other until one accepts the connection. */
   private async send(url: URL, from: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<Response> {
     const addresses = await this.reach.addressesOf(url, from, init.signal);
     if (addresses === undefined) return fetch(url, { ...init, ...this.common(url) });
@@ -82,7 +82,7 @@ export class Transport {
       try {
         return await fetch(atAddress(url, address), { ...init, ...this.common(url), ...pinned(url, init.headers, this.ca) });
       } catch (error) {
-        // What a stream has sent can't be sent again.
+        // A body that is a stream cannot be sent again.
         if (i === addresses.length - 1 || !isUnconnected(error) || init.body instanceof ReadableStream) throw error;
       }
     }
@@ -92,14 +92,14 @@ export class Transport {
   private common(url: URL): BunFetchRequestInit {
     return {
       redirect: "manual",
-      // Never unpacked on the way: digests are of the bytes as they are.
+      // Digests are of the bytes as they are sent.
       decompress: false,
       proxy: this.reach.proxyOf(url) ?? NO_PROXY,
       ...(this.ca !== undefined && url.protocol === "https:" && { tls: { ca: this.ca } }),
     };
   }
 
-  /** A short body. More than `maxBytes` is `unavailable`, reason `registry_answer`. */
+  /** Reads a short body. Throws `unavailable`: reason `registry_answer` for more than `maxBytes`, `registry_unreachable` for an incomplete one. */
   async bytes(response: Response, maxBytes: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     let length = 0;
@@ -121,7 +121,7 @@ export class Transport {
   }
 }
 
-/** The pieces of a body; throws when nothing comes for so long. */
+/** The pieces of a body; throws when none comes for `ms`. */
 async function* unlessSilent(body: ReadableStream<Uint8Array> | null, ms: number): AsyncGenerator<Uint8Array> {
   if (!body) return;
   const reader = body.getReader();
@@ -134,15 +134,15 @@ async function* unlessSilent(body: ReadableStream<Uint8Array> | null, ms: number
       yield value;
     }
   } finally {
-    // Also lets the connection go; a body that was read to its end has nothing more to be told.
+    // Also closes the connection. Fails for a body that was read to its end, where nothing is left to cancel.
     reader.cancel().catch(() => {});
   }
 }
 
-/** The same request to an address: name and certificate stay those of the URL. */
+/** Options for a request to one of the host's addresses: the Host and the certificate stay those of the URL. */
 function pinned(url: URL, headers: RequestInit["headers"], ca: string | undefined): BunFetchRequestInit {
   const tls = { ...(ca !== undefined && { ca }), serverName: url.hostname };
-  // A connection is kept by its address, and the next request there may be another name's.
+  // Kept connections are found by their address, and the next request to it may be for another name.
   return { headers: { ...(headers as Record<string, string>), host: url.host }, tls, keepalive: false };
 }
 

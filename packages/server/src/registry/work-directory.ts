@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const PREFIX = "work-";
 
-/** Lends a directory of its own below `parent`; it is gone when `use` is done. */
+/** Makes a directory below `parent` for `use`, and removes it afterwards. */
 export async function withWorkDirectory<T>(parent: string, use: (directory: string) => Promise<T>): Promise<T> {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   const directory = mkdtempSync(join(parent, PREFIX));
@@ -14,7 +14,7 @@ export async function withWorkDirectory<T>(parent: string, use: (directory: stri
   }
 }
 
-/** Removes what a killed server has left of them. Call it before any work begins. */
+/** Removes the work directories that a killed server has left. Call it before any work begins. */
 export function removeWorkDirectories(parent: string): void {
   if (!existsSync(parent)) return;
   for (const name of readdirSync(parent)) if (name.startsWith(PREFIX)) rmSync(join(parent, name), { recursive: true, force: true });

@@ -182,10 +182,10 @@ test("a file that is not an archive, or a damaged one, fails the build with the 
   const damaged = bytes.slice();
   damaged[damaged.length - 5000] = (damaged[damaged.length - 5000] ?? 0) ^ 1;
   const cases: [string, Uint8Array<ArrayBuffer>, string][] = [
-    ["none", new TextEncoder().encode("not a tar at all".repeat(100)), "the archive is no tar"],
+    ["none", new TextEncoder().encode("not a tar at all".repeat(100)), "the archive is not a tar"],
     ["empty", new Uint8Array(10240), "there is no index.json"],
     ["cut", bytes.slice(0, bytes.length >> 1), "the archive is cut off"],
-    ["damaged", damaged, "of the archive is another one"],
+    ["damaged", damaged, "of the archive has another digest"],
   ];
   for (const [name, content, words] of cases) {
     const { status, reason } = await importArchive(`bad-${name}`, content);

@@ -1,6 +1,6 @@
 import type { ImageFacts } from "../index.ts";
 
-/** An image that asks for nothing. */
+/** Settings of an image that sets nothing. */
 export const NO_SETTINGS: ImageFacts["settings"] = {
   user: "",
   workdir: "",

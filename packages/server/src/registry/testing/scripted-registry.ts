@@ -3,14 +3,14 @@ import { MEDIA } from "../manifest.ts";
 import { configBytes, manifestBytes } from "../settings.ts";
 import { NO_SETTINGS } from "./no-settings.ts";
 
-/** Undefined: as a registry answers. */
+/** An answer of a test; undefined: the registry answers as usual. */
 export type Answer = (request: Request, url: URL) => Response | undefined | Promise<Response | undefined>;
 
 /** A registry in this process that answers as a test wants it to. */
 export class ScriptedRegistry {
   readonly blobs = new Map<string, Uint8Array>();
   readonly requests: { readonly path: string; readonly range: string | null; readonly authorization: string | null }[] = [];
-  /** Asked first. */
+  /** Asked first, for every request. */
   answer: Answer = () => undefined;
   top: { bytes: Uint8Array; mediaType: string } = { bytes: new Uint8Array(), mediaType: MEDIA.manifest };
   readonly server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 0, fetch: (request) => this.handle(request) });
