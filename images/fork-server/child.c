@@ -1,4 +1,4 @@
-/* What a child does: the steps of its order, one after the other, up to the first that fails. */
+/* A child runs the steps of its order, one after the other, up to the first that fails. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "fork-server.h"
 
-/* The kernel's own, spelled out: musl's headers do not have them. */
+/* From the kernel's headers: musl's do not have them. */
 struct clone_args {
   uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
 };
@@ -29,7 +29,7 @@ enum { STDIO = 3, CLOSE_ON_EXEC = 4 };
 long clone_into(uint64_t flags, int cgroup, int32_t *parent_tid) {
   struct clone_args args = {.flags = flags, .parent_tid = (uint64_t)(uintptr_t)parent_tid};
   if (parent_tid) args.flags |= CLONE_PARENT_SETTID;
-  if (!(flags & CLONE_PARENT)) args.exit_signal = SIGCHLD; /* else that of its parent, which the kernel wants to be told by 0 */
+  if (!(flags & CLONE_PARENT)) args.exit_signal = SIGCHLD; /* with CLONE_PARENT the kernel takes the parent's exit signal and demands 0 here */
   if (cgroup >= 0) {
     args.flags |= INTO_CGROUP;
     args.cgroup = (uint64_t)cgroup;
@@ -64,7 +64,7 @@ static int write_map(long pid, const char *name, const char *map) {
   return error;
 }
 
-/* Is there, in the user namespace, until the other end of `gate` is closed or its holder has ended. */
+/* Keeps the user namespace alive until every other holder of `gate` has closed it or ended. */
 _Noreturn static void hold_namespace(const int *gate) {
   char byte;
   close(gate[1]);
@@ -73,8 +73,8 @@ _Noreturn static void hold_namespace(const int *gate) {
 }
 
 /*
- * A descriptor of a user namespace with this map (user_namespaces(7)) of users and of groups, or -errno. Another process is in it for a moment, which the
- * fork server waits for (CLONE_PARENT): a program that is executed here must not find a child that it has not made.
+ * Returns a descriptor of a user namespace with this map (user_namespaces(7)) of users and of groups, or -errno. A sibling process holds the namespace until
+ * it is open. The fork server reaps the sibling (CLONE_PARENT): a program that is executed here must not find a child that it has not made.
  */
 static long user_namespace(const char *map) {
   int gate[2];
@@ -163,7 +163,7 @@ void run(const struct order *order, struct notice *notice) {
   _exit(0);
 }
 
-/* Goes on in a sibling that is born in the order's cgroup. What the parked process has entered (v1 cgroups) its sibling is in from birth. */
+/* Continues in a sibling, which clone3 starts in the order's cgroup. The sibling inherits the v1 cgroups that the parked process has entered. */
 _Noreturn static void go_on(const struct order *order, struct notice *notice) {
   int cgroup = -1;
   if (order->cgroup) {

@@ -1,4 +1,4 @@
-/* What the parts of the fork server share. The protocol is told in main.c, the form of an order in order.c. */
+/* What the parts of the fork server share. main.c describes the protocol, order.c the form of an order. */
 #ifndef FORK_SERVER_H
 #define FORK_SERVER_H
 
@@ -43,7 +43,7 @@ struct step {
   int64_t arguments[ARGUMENTS];
 };
 
-/* An order that has been looked through; it points into the bytes that it was read from. */
+/* An order that parse_order has checked; it points into the bytes that it was read from. */
 struct order {
   enum order_kind kind;
   int wants_pid;
@@ -66,12 +66,12 @@ struct notice {
 enum failure { FAILED_ORDER = -1, FAILED_CGROUP = -2, FAILED_CLONE = -3 };
 
 /*
- * Looks an order of `size` bytes through, which must be aligned to 8: every offset, count and reference in it is within bounds afterwards.
- * 0, or -1 when it makes no sense.
+ * Checks an order of `size` bytes, which must be aligned to 8: every offset, count and reference in it is within bounds afterwards.
+ * 0, or -1 when the order is malformed.
  */
 int parse_order(char *bytes, size_t size, struct order *order);
 
-/* Size of the order that begins with these bytes; 0 when it is none that may come. */
+/* Size of the order that begins with these bytes; 0 when the size is out of bounds. */
 size_t order_size(const struct head *head);
 
 /* Reads exactly `size` bytes. 0, or -1 at the end of the stream. */
@@ -83,10 +83,10 @@ long clone_into(uint64_t flags, int cgroup, int32_t *parent_tid);
 /* In a child: runs the steps and ends. */
 _Noreturn void run(const struct order *order, struct notice *notice);
 
-/* In a child: runs the steps, tells so over `channel`, waits there for an order to go on with, and ends. */
+/* In a child: runs the steps, reports that over `channel`, waits there for the next order, and runs it in a sibling. */
 _Noreturn void park(const struct order *order, int channel, struct notice *notice);
 
-/* In a child: gives up everything that the fork server has open but `keep` (-1: nothing), which becomes descriptor 3. */
+/* In a child: closes every descriptor of the fork server's above 2 except `keep` (-1: none), which becomes descriptor 3. */
 void close_all_but(int keep);
 
 #endif

@@ -2,24 +2,25 @@
  * fork-server: runs system calls in children of its own, for the server. One lives beside each server and ends with it.
  *
  * Why a process of its own: some calls can only be made by a process with one thread (entering a user namespace, holding a new one), others
- * must not touch the server (mount namespaces), and a runtime is to be born in its cgroup (CLONE_INTO_CGROUP). Being small it forks quickly.
+ * must not touch the server (mount namespaces), and a runtime must start in its cgroup (CLONE_INTO_CGROUP). It is small, so its forks are fast.
  *
- * Descriptor 0 is a stream socket to the server. From there come orders (order.c says of what), of four kinds:
+ * Descriptor 0 is a stream socket to the server, which sends orders (their form is in order.c) of four kinds:
  *
  *   run       forks a child, in the cgroup if one is named, that makes the steps; the last may be to become a program
  *   park      forks a child that makes the steps and then waits
- *   go on     the parked child of this id goes on with these steps, in a sibling that is born in the cgroup
+ *   go on     the parked child of this id goes on with these steps, in a sibling that starts in the cgroup
  *   kill      ends the child of this id
  *
- * Answers are of four numbers, of 32 bits each: id, what, and two that depend on it.
+ * An answer is four numbers of 32 bits: id, kind, and two that depend on the kind.
  *
  *   started PID 0      right after the fork, if the order asks for it
  *   ready 0 0          a parked child waits
- *   ended STATUS CPU   the number that wait() gives, and the microseconds of processors that it and those it waited for have taken
+ *   ended STATUS CPU   the number that wait() gives, and the CPU time in microseconds of the child and of those that it waited for
  *   failed STEP ERRNO  the step that could not be made, or one of enum failure; the child has ended
  *
- * Each order to run or park has one answer of the last two, which is its last. Nothing here waits for one child. Children hold nothing of the fork server's open, and outlive it, but for parked ones. When the server has gone, the
- * fork server leaves, or the kernel ends it (PR_SET_PDEATHSIG, which follows the thread that started it: the server's first).
+ * The last answer to each order to run or park is one of the last two. The fork server never blocks on one child. Children inherit none of its descriptors
+ * and outlive it, except parked ones. When the server has ended, the fork server ends too, or the kernel kills it (PR_SET_PDEATHSIG, which is about the
+ * thread that started it: the server's first).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +42,7 @@
 
 enum {
   MAX_CHILDREN = 1024,
-  /* A parked child takes no longer order than its socket holds, so that nobody waits for it. */
+  /* An order to a parked child must fit into the socket's buffer, so that sending it never blocks. */
   MAX_PARKED_ORDER = 64 * 1024,
 };
 enum answer { STARTED = 1, READY = 2, ENDED = 3, FAILED = 4 };
@@ -143,7 +144,7 @@ static void start(const struct order *order) {
   if (order->wants_pid) answer(order->id, STARTED, (int32_t)pid, 0);
 }
 
-/* A parked child that can't take the order is ended; its end is told as that of any other. */
+/* A parked child that can't take the order is killed; its end is reported as that of any other. */
 static void go_on(const struct order *order, const char *bytes, size_t size) {
   struct child *child = find(order->id);
   if (!child) {
@@ -208,7 +209,7 @@ static void hear_end(struct child *child, pid_t pid, int status, int32_t cpu) {
   child->pid = 0;
 }
 
-/* A pid that is nobody's is that of a process that held a user namespace, or of a parked child whose successor has ended before it. */
+/* An unknown pid is that of a process that held a user namespace, or of a parked child whose successor has ended before it. */
 static void reap(int ends) {
   struct signalfd_siginfo info;
   if (read(ends, &info, sizeof info) < 0) { /* one notice may stand for many ends, or for none that is left */ }
@@ -230,12 +231,12 @@ static int prepare(void) {
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);
   prctl(PR_SET_NAME, "fork-server");
-  /* Also of one that is stopped, and does not read that the server has gone. A server that has gone before this is seen by its socket. */
+  /* A stopped fork server does not read that its server has ended. If the server has ended before this call, the closed socket shows it. */
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid(); /* fails where it leads a session already */
   umask(022);
   if (chdir("/")) return -1;
-  /* Children must find nothing in the place of the socket. */
+  /* Children must not inherit the socket as descriptor 0. */
   server = fcntl(0, F_DUPFD_CLOEXEC, 3);
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (server < 0 || nothing < 0 || dup2(nothing, 0) < 0) return -1;

@@ -1,6 +1,6 @@
 /*
- * An order is a head, its steps, and data: texts, structures and room for results, which steps name by offset. Whatever comes, nothing
- * here reads outside of it, and what passes can be run without another look. All numbers are little-endian, as every machine we run on.
+ * An order is a head, its steps, and data: texts, structures and room for results, which steps name by offset. No input makes this code read
+ * outside of the order, and an order that passes can be run without further checks. All numbers are little-endian, as on every supported machine.
  */
 #include <string.h>
 

@@ -6,7 +6,7 @@ import tempfile
 import time
 import unittest
 
-# Says each of its lives in a file, then lives on; the first two end at once.
+# Writes its pid to a file at each start; the first two runs end at once, later ones run on.
 PROGRAM = """
 import os, signal, sys, time
 with open(sys.argv[1], 'a') as lives: lives.write(f'{os.getpid()}\\n')

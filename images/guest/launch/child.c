@@ -1,4 +1,4 @@
-/* The child's way from clone to the command: its descriptors, its user, its directory. What all commands share is launch's own (prepare.c). */
+/* From clone to the command: sets the child's descriptors, user and directory. Settings that all commands share are made once, in launch (prepare.c). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

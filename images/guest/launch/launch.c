@@ -1,11 +1,11 @@
 /*
- * launch: starts commands for the agent, and tells how they end. One runs in every sandbox, from its first `/init` on.
+ * launch: starts commands for the agent, and reports how they end. One runs in every sandbox, from its first `/init` on.
  *
  * Why a process of its own: the agent's runtime can't start a child inside a cgroup (CLONE_INTO_CGROUP), with supplementary groups or with
- * a terminal of its own, and moving a process afterwards waits for the kernel, 7 to 12 ms. Being small it also forks in no time.
+ * a terminal of its own, and moving a process afterwards takes 7 to 12 ms in the kernel. It is small, so its forks are fast.
  *
- * Descriptor 0 is a SEQPACKET socket to the agent. A packet from there is an order (order.c says of what texts) with the command's
- * descriptors 0, 1 and 2; a fourth one holds the texts where they are too long for a packet, which has the ID alone then. Answers are
+ * Descriptor 0 is a SEQPACKET socket to the agent. A packet from the agent is an order (its texts are in order.c) with the command's
+ * descriptors 0, 1 and 2; a fourth one is a file with the texts where they are too long for a packet, which then has the ID alone. Answers are
  * packets of one line:
  *
  *   ID started PID         CMD runs (or could not be executed, which its standard error and status 127 or 126 tell)
@@ -13,7 +13,7 @@
  *   ID failed STEP ERRNO   nothing was started
  *
  * Each command gets clean signals and descriptors, and leads a process group of its own, or a session whose controlling terminal is its
- * descriptor 0. Nothing here ever waits for one command. When the agent has gone, launch leaves.
+ * descriptor 0. launch never blocks on one command. When the agent has ended, launch ends.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,7 +33,7 @@
 
 #include "launch.h"
 
-/* The kernel's own, spelled out: musl's headers do not have it. */
+/* From the kernel's headers: musl's do not have it. */
 struct clone_args {
   uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
 };
@@ -42,7 +42,7 @@ struct clone_args {
 enum { AGENT = 0, PACKET = 64 * 1024, ID = 24, WATCHED = 2 /* before those of children: orders, ends of children */ };
 static const char *const STEPS[] = {"order", "cgroup", "clone", "tty", "ids", "cwd", "exec"};
 
-/* A command that runs, or is about to: then `report` is where it tells that it can't. */
+/* A command that runs or is being started; until it runs, `report` is the pipe over which the child reports a failure. */
 struct child {
   pid_t pid;
   int report;
@@ -163,7 +163,8 @@ static void take_order(void) {
   for (size_t i = 0; i < count; i++) close(fds[i]);
 }
 
-/* The pipe is closed by the start of the command, or by its failure, which came before. At its end somebody else may still hold it open. */
+/* Reads how a start ended: the pipe is closed when the command runs, and holds a failure otherwise. The read does not block: after the child's end
+ * another process may still hold the pipe open. */
 static void settle(struct child *child) {
   struct failure failure;
   ssize_t got = read(child->report, &failure, sizeof failure);

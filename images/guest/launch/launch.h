@@ -1,4 +1,4 @@
-/* What the parts of launch share. The protocol is told in launch.c. */
+/* What the parts of launch share. launch.c describes the protocol. */
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
@@ -28,14 +28,14 @@ struct failure {
   int error;
 };
 
-/* Makes launch what its commands are to begin as: default signals, umask, limits, first to go when memory runs out. */
+/* Sets what every command inherits: default signals, umask, limits, and an oom_score_adj above the agent's. */
 void prepare(void);
 
-/* Reads an order out of `size` bytes of texts. 0, or -1 when they make no sense. What it allocates is freed by `forget`. */
+/* Reads an order out of `size` bytes of texts. 0, or -1 when they are malformed. `forget_order` frees what it allocates. */
 int parse_order(char *bytes, size_t size, struct order *order);
 void forget_order(struct order *order);
 
-/* In the child: becomes the command, or tells over `report` why it can't. */
+/* In the child: becomes the command, or reports over `report` why it can't. */
 _Noreturn void become(const struct order *order, int report);
 
 #endif

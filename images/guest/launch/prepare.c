@@ -26,8 +26,8 @@ static void reset_signals(void) {
 }
 
 /*
- * The kernel is to take commands before the agent when memory runs out; launch itself is smaller than any of them. Where there is no /proc
- * this is not possible, and not fatal.
+ * When memory runs out, the kernel must kill commands before the agent; launch itself is smaller than any of them. Without /proc
+ * the score can't be set, which is not fatal.
  */
 static void prefer_for_oom(void) {
   char text[16] = "";
@@ -44,7 +44,7 @@ static void prefer_for_oom(void) {
   close(file);
 }
 
-/* A fork bomb must leave the agent the few threads it needs: commands, and launch itself, may not fill the limit of processes that it has. */
+/* A fork bomb must leave the agent the few threads that it needs: the limit of commands, and of launch, is below that of the sandbox. */
 static void leave_room(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NPROC, &limit) || limit.rlim_max == RLIM_INFINITY || limit.rlim_max < 2 * ROOM) return;
@@ -53,7 +53,7 @@ static void leave_room(void) {
   setrlimit(RLIMIT_NPROC, &limit);
 }
 
-/* What is open costs memory of the kernel's: a program that needs many files raises its own limit, up to the sandbox's. */
+/* Open files cost kernel memory: a program that needs many raises its own limit, up to the sandbox's. */
 static void begin_with_few_files(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur <= OPEN_FILES) return;
