@@ -7,7 +7,7 @@ import type { Store } from "./store.ts";
 const SPEC = { image: { digest: "sha256:aa", layers: [] }, cpuCount: 1, memoryMB: 512, diskMB: 512, env: {}, user: "user", workdir: "/" };
 const KEY = { id: "k1", name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
 
-/** What every store must do about transactions and events; part of `storeContract`. */
+/** The part of `storeContract` about transactions and events. */
 export function eventStoreContract(store: () => Store, reopen: () => Promise<Store>): void {
   const told = async (after: number) => (await store().events.read(after, 1000)).map(({ action, targetId }) => [action, targetId]);
 
@@ -76,7 +76,7 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
     expect((await store().events.read(from, 100)).every((event) => event.teamId === teamId)).toBe(true);
   });
 
-  test("tells what a template takes along when it is removed, and what was before a change", async () => {
+  test("writes an event for each tag and build of a template that is removed, and the old values of a change", async () => {
     const teamId = await store().ensureTeam("default", "Default");
     const { templates } = store();
     await templates.put(teamId, "base", "default", SPEC, 1);
@@ -104,7 +104,7 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
     ]);
   });
 
-  test("never tells secrets, and of large values only their names", async () => {
+  test("writes no secrets into events, and only the names of large values", async () => {
     const record = sampleRecord();
     const secret = { ...record, facts: { ...record.facts, envVars: { TOKEN: "planted-secret" }, initKey: "planted-key" } };
     const from = await store().events.newest();
@@ -138,7 +138,7 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
     ]);
   });
 
-  test("keeps what others write meanwhile out of a transaction that is undone", async () => {
+  test("keeps concurrent writes when a transaction is rolled back", async () => {
     const [inside, outside] = [sampleRecord(), sampleRecord()];
     const [entered, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const undone = store().transaction(async (tx) => {
@@ -151,7 +151,7 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
     await entered.promise;
     const written = store().insertSandbox(outside);
     const seed = store().getOrCreateMeta("other", () => "value");
-    // Where it need not wait for the transaction, it is done by now, and must not be undone.
+    // In a store where this write need not wait for the transaction, it is done by now, and must stay.
     await Promise.race([seed, Bun.sleep(50)]);
     go.resolve();
     await expect(undone).rejects.toThrow("no");
@@ -189,7 +189,7 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
     expect(seen).toEqual(Array.from({ length: (COUNT / 3) * 2 }, (_, n) => from + 1 + n));
   });
 
-  test("remembers how far readers have come, also after a restart, and forgets old events", async () => {
+  test("keeps the cursors of readers, also after a restart, and forgets old events", async () => {
     const from = await store().events.newest();
     for (let n = 0; n < 6; n++) await store().insertSandbox(sampleRecord({ id: newSandboxId(), teamId: "t" as TeamId }));
     expect(await store().events.cursorOf("log")).toBeUndefined();

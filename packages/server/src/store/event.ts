@@ -3,32 +3,32 @@ import type { Actor } from "../actor.ts";
 
 export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key";
 
-/** Values by name; small: what is large or secret is not told. */
+/** Values by name. Secrets are left out; of large values only the names are there (`changed`). */
 export type EventDetail = Readonly<Record<string, unknown>>;
 
-/** A change, as its maker tells it. */
+/** A change, as the method that makes it describes it. */
 export interface NewEvent {
-  /** `sandbox.running`, `template.removed`: the target and what it became, or what was done to it. */
+  /** The target, and its new state or what was done to it: `sandbox.running`, `template.removed`. */
   readonly action: `${EventTarget}.${string}`;
   readonly targetId: string;
   readonly teamId?: TeamId;
-  /** What was there before, and what is there now, of what has changed. */
+  /** The old and the new values of what has changed, where they are known. */
   readonly before?: EventDetail;
   readonly after?: EventDetail;
 }
 
-/** One change of the store, written with it: the change is there if and only if its event is. */
+/** One change of the store. The event is written in the transaction of the change, so the store has both or none. */
 export interface StoreEvent extends NewEvent {
-  /** Grows by one with each event; events become visible in this order. */
+  /** Grows by one with each event. Events become visible in this order, without gaps. */
   readonly cursor: number;
   /** Wall time in milliseconds. */
   readonly at: number;
   readonly actor: Actor;
 }
 
-/** What has changed in the store, for readers that must not miss anything: logs, audit, webhooks. */
+/** The changes of the store, for readers that must not miss one: logs, audit, webhooks. */
 export interface EventStore {
-  /** Events behind a cursor, in order. The first has the cursor `after + 1`, unless retention has forgotten that one. */
+  /** Events after a cursor, in order. The first has the cursor `after + 1`, unless retention has removed that event. */
   read(after: number, limit: number): Promise<StoreEvent[]>;
   /** Calls `listener` after each commit of this process that wrote events; the returned function ends that. */
   subscribe(listener: () => void): () => void;
@@ -36,8 +36,8 @@ export interface EventStore {
   newest(): Promise<number>;
   /** How far a reader has come; undefined for one that has never saved. */
   cursorOf(reader: string): Promise<number | undefined>;
-  /** To be called when the events up to there are dealt with: after a crash the reader gets what comes behind it again. */
+  /** To be called when the reader has handled the events up to `cursor`. After a crash the reader gets the later events again. */
   saveCursor(reader: string, cursor: number): Promise<void>;
-  /** Forgets events older than `time`, and of the others all but the newest `keep`. */
+  /** Removes events older than `time` (milliseconds since 1970), and all but the newest `keep`; at most 10,000 with one call. */
   prune(time: number, keep: number): Promise<void>;
 }

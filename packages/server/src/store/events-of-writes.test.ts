@@ -8,9 +8,9 @@ const WRITE = /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|templat
 
 /** Methods that write without an event, each with the reason. */
 const SILENT: Readonly<Record<string, string>> = {
-  touchKey: "when a key was last used is no change of the key, and comes with each request",
-  sealSandboxes: "what an earlier version wrote plain is sealed when the store is opened; the record says the same",
-  countSpawn: "how often a template was used is no change of the template, and comes with each create",
+  touchKey: "the time of a key's last use is no change of the key, and is written with each request",
+  sealSandboxes: "seals plain secrets of an earlier version when the store is opened; the record stays the same",
+  countSpawn: "the number of a template's uses is no change of the template, and is written with each create",
   open: "rows of the time before sandboxes had a node get the node of the only server that there was",
 };
 
@@ -22,7 +22,7 @@ function methodsOf(text: string): { readonly name: string; readonly body: string
   return starts.map((start, i) => ({ name: start[1] ?? "", body: text.slice(start.index, starts[i + 1]?.index) }));
 }
 
-/** What a file writes, by method; `isTold` when the same method records an event in its transaction. */
+/** The tables that a file's methods write; `isTold` when the same method records an event in its transaction. */
 function writesOf(text: string) {
   return methodsOf(text).flatMap(({ name, body }) => {
     const tables = [...body.matchAll(WRITE)].map(([, table]) => table ?? "");

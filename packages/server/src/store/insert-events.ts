@@ -3,13 +3,13 @@ import type { Actor } from "../actor.ts";
 import type { EventDetail, NewEvent } from "./event.ts";
 import { num, type Row } from "./sql-values.ts";
 
-/** Of the JSON of what was before or is after; of a larger one only the names are told. */
+/** Limit for the JSON of the old or the new values. Of larger ones only the names are written. */
 const MAX_DETAIL_BYTES = 4096;
 
-/** A statement takes only so many values. */
+/** Rows of one statement, which takes a limited number of values. */
 const INSERTED_AT_ONCE = 500;
 
-/** Writes events at the end of a transaction, with the cursors that come next. */
+/** Writes events at the end of a transaction, with the next cursors. */
 export async function insertEvents(tx: SQL, events: readonly NewEvent[], actor: Actor, at: number): Promise<void> {
   const [row] = (await tx`UPDATE event_counter SET last = last + ${events.length} RETURNING last`) as Row[];
   const first = num(row?.last) - events.length + 1;

@@ -3,15 +3,15 @@ import type { SQL } from "bun";
 import { MIGRATIONS } from "./migrations.ts";
 import { num, type Row } from "./sql-values.ts";
 
-/** Any number that nobody else locks by; PostgreSQL then lets one process at a time change the schema. */
+/** Key of the PostgreSQL lock under which one process at a time changes the schema; no other program uses this number. */
 const SCHEMA_LOCK = 0x626f7901;
 
 /**
- * Brings the schema up to date, then does `last` in the same transaction and returns its result: all of it, or nothing. Throws
- * `failed_precondition`, reason `store_too_new`.
+ * Brings the schema up to date, then runs `last` in the same transaction and returns its result: all of it, or nothing. Throws
+ * `failed_precondition`, reason `store_too_new`, when a newer version has changed the schema.
  */
 export async function migrate<T>(sql: SQL, kind: "sqlite" | "postgres", last: (tx: SQL) => Promise<T>): Promise<T> {
-  // SQLite takes its own lock with the first word; otherwise two at once could both find the old schema, and one would fail.
+  // `immediate` makes SQLite lock at the begin. Else two processes could both find the old schema, and one would fail.
   return await sql.begin(kind === "sqlite" ? "immediate" : "", async (tx) => {
     if (kind === "postgres") await tx`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
     await tx.unsafe("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)");

@@ -42,9 +42,9 @@ export const MIGRATIONS: readonly Migration[] = [
         SELECT id, team_id, name, public, created_at, updated_at FROM templates`,
       "DROP TABLE templates",
       "ALTER TABLE templates_new RENAME TO templates",
-      // What was there before was made by set-up: everybody may use it.
+      // Set-up has made all earlier templates: every team may use them.
       "UPDATE templates SET public = 1",
-      // A build's spec is empty until there is something to start from; its tags are those it gets then.
+      // A build's spec is empty until sandboxes can start from the build; its tags are assigned then.
       "ALTER TABLE template_builds ADD COLUMN status TEXT NOT NULL DEFAULT 'ready'",
       "ALTER TABLE template_builds ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'",
       "ALTER TABLE template_builds ADD COLUMN resources TEXT NOT NULL DEFAULT '{}'",
@@ -71,7 +71,7 @@ export const MIGRATIONS: readonly Migration[] = [
     version: 4,
     name: "sandboxes of a node",
     statements: [
-      // Whose data directory a sandbox lives in; `SqlStore.open` gives those from before to itself.
+      // The data directory of a sandbox. `SqlStore.open` writes its own node into earlier rows.
       "ALTER TABLE sandboxes ADD COLUMN node TEXT NOT NULL DEFAULT ''",
       "CREATE INDEX sandboxes_by_node ON sandboxes (node, state)",
     ],
@@ -87,13 +87,13 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 6,
     name: "dead sandboxes by their end",
-    // They are looked for every few seconds, and there may be a hundred thousand.
+    // The sweep looks for dead sandboxes every few seconds, and there may be a hundred thousand.
     statements: ["DROP INDEX sandboxes_by_state", "CREATE INDEX sandboxes_by_end ON sandboxes (state, ended_at)"],
   },
   {
     version: 7,
     name: "sealed secrets",
-    // `Secrets.adopt` seals what is there, which takes the key; this keeps away earlier versions, who would read sealed texts as plain ones.
+    // `Secrets.adopt` seals the rows, because that needs the key. This row keeps earlier versions out, which would read sealed texts as plain ones.
     statements: [],
   },
   {
@@ -102,7 +102,7 @@ export const MIGRATIONS: readonly Migration[] = [
     statements: [
       "ALTER TABLE sandboxes ADD COLUMN owner TEXT NOT NULL DEFAULT 'user'",
       "ALTER TABLE sandboxes ADD COLUMN owner_id TEXT",
-      // Empty in rows from before: their settings stand among their facts, and `sandboxOf` finds them there.
+      // Empty in earlier rows: their settings are among their facts, and `sandboxOf` reads them there.
       "ALTER TABLE sandboxes ADD COLUMN settings TEXT NOT NULL DEFAULT ''",
     ],
   },
@@ -112,7 +112,7 @@ export const MIGRATIONS: readonly Migration[] = [
     statements: [
       `CREATE TABLE events (cursor BIGINT PRIMARY KEY, at BIGINT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, target_id TEXT NOT NULL,
         team_id TEXT, old_values TEXT, new_values TEXT)`,
-      // The cursor of the newest event. A row, and no sequence of the database's: who writes an event locks it until the commit.
+      // The cursor of the newest event. A row and no sequence of the database: a writer locks the row until its commit, so cursors have no gaps.
       "CREATE TABLE event_counter (last BIGINT NOT NULL)",
       "INSERT INTO event_counter (last) VALUES (0)",
       "CREATE TABLE event_readers (name TEXT PRIMARY KEY, cursor BIGINT NOT NULL)",

@@ -16,7 +16,7 @@ storeContract("PostgreSQL", async () => {
   return { open: (node) => SqlStore.open({ url }, node, new Sealer(new Uint8Array(32))), remove: async () => {} };
 });
 
-test("is brought up to date by one of those that open it at once", async () => {
+test("is migrated by one of several servers that open it at once", async () => {
   const url = await postgres.database();
   const stores = await Promise.all(Array.from({ length: 4 }, () => SqlStore.open({ url }, "here")));
   expect(await stores[3]?.listKeys()).toEqual([]);
@@ -30,7 +30,7 @@ const quick: Clock = {
   sleep: (ms, signal) => systemClock.sleep(ms / 10, signal),
 };
 
-test("one server at a time works on a database; the next is told who, and may when that one has gone", async () => {
+test("one server at a time works on a database; the error for a second names the first, and the second may start when the first has ended", async () => {
   const url = await postgres.database();
   const [one, two] = [await SqlStore.open({ url }, "one"), await SqlStore.open({ url }, "two")];
   const lock = await one.lock("machine a, /data, process 1", quick);
@@ -44,7 +44,7 @@ test("one server at a time works on a database; the next is told who, and may wh
   await Promise.all([one.close(), two.close()]);
 });
 
-test("a server hears that another has taken its database over while that was away", async () => {
+test("a server hears that another server has taken the database over while the database was away", async () => {
   const url = await postgres.database();
   const store = await SqlStore.open({ url }, "here");
   const slow = await store.lock("slow", systemClock);
@@ -56,7 +56,7 @@ test("a server hears that another has taken its database over while that was awa
   await store.close();
 }, 30_000);
 
-test("goes on after the database was away, and says meanwhile what is wrong", async () => {
+test("goes on after the database was away, and refuses calls meanwhile with the reason", async () => {
   const store = await SqlStore.open({ url: await postgres.database() }, "here");
   const lock = await store.lock("me", systemClock);
   await store.ensureTeam("default", "Default");
@@ -74,7 +74,7 @@ test.each([
   ["postgres://boxyard@127.0.0.1:1/none", "store_unavailable"],
   ["postgres://stranger@/postgres", "store_denied"],
   ["postgres://boxyard@/no_such_database", "store_denied"],
-])("%s can't be opened, for a reason that is said", async (template, reason) => {
+])("opening %s fails with the reason %s", async (template, reason) => {
   const { host } = new URL(await postgres.database());
   const url = template.replace("@/", `@${host}/`);
   await expect(SqlStore.open({ url }, "here")).rejects.toMatchObject({ code: "unavailable", reason });

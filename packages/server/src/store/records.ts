@@ -16,55 +16,56 @@ export type EndCause =
   | "owner_gone"
   | "unresponsive";
 
-/** The part of a sandbox that never changes after its creation. */
+/** The part of a sandbox's record that never changes after its creation. */
 export interface SandboxFacts {
   readonly alias: string;
   readonly image: ImageRef;
   readonly resources: ResourceLimits;
-  /** The user's own environment; needed again at a resume. Never logged. */
+  /** The user's environment, for a boot from the disk at a resume. Never logged; sealed in the store. */
   readonly envVars: Readonly<Record<string, string>>;
   readonly user: string;
   readonly workdir: string;
+  /** The key for the agent's `/init`. Never logged; sealed in the store. */
   readonly initKey: string;
-  /** Lifetime asked for at create. */
+  /** The lifetime of the create's request. */
   readonly timeoutMs: number;
   /** The template's environment, for a boot from the disk. */
   readonly templateEnv?: Readonly<Record<string, string>>;
   readonly restrictions?: Restrictions;
-  /** The build of the template that it was made of. */
+  /** The build of the template that the sandbox was made from. */
   readonly buildId?: string;
-  /** What its template runs in it; handed on to what is made of its snapshots. */
+  /** The commands of its template; sandboxes of its snapshots get them too. */
   readonly commands?: StartCommands;
 }
 
-/** `full`: memory and disk. `filesystem`: the disk alone. */
+/** What a pause keeps. `full`: memory and disk. `filesystem`: the disk alone. */
 export type PauseMode = "full" | "filesystem";
 
-/** What becomes of a sandbox whose time is over, and of one that is paused when a request comes for it. */
+/** What happens to a sandbox when its time is over, and when a request comes while it is paused. */
 export interface Lifecycle {
-  /** Set: it is paused, and this is kept of it. Not set: it is killed. */
+  /** At its end the sandbox is paused in this mode; killed when this is not set. */
   readonly pauseAs?: PauseMode;
-  /** A request to it resumes it. */
+  /** Whether a request resumes the sandbox. */
   readonly wakes: boolean;
 }
 
-/** What can be changed of a sandbox while it lives. */
+/** The part of a sandbox's record that can change while the sandbox lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
-  /** What may leave it, with the lists as they were given. */
+  /** The egress policy, with the lists as they were given. */
   readonly egress: EgressPolicy;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
-  /** What becomes of it when its time is over; killed by default. */
+  /** What happens when its time is over, and when a request comes while it is paused; by default the end kills it. */
   readonly lifecycle?: Lifecycle;
-  /** What the pause has kept; set while it is paused, or becomes so. */
+  /** What the pause has kept; set while the sandbox pauses, is paused or resumes. */
   readonly pauseMode?: PauseMode;
 }
 
 /**
  * Who uses a sandbox.
- * - `user`: a team, through the API. Only these can be seen, counted against limits and reached through the proxy.
- * - `build`: a template's build, named by `id`; it ends with the server that builds.
+ * - `user`: a team, through the API. Only these sandboxes can be seen, count against limits and are reached through the proxy.
+ * - `build`: a template's build, named by `id`. The sandbox ends with the server of the build.
  */
 export type SandboxOwner = { readonly kind: "user" } | { readonly kind: "build"; readonly id: string };
 
@@ -79,7 +80,7 @@ export interface SandboxRecord {
   /** Wall times in milliseconds. */
   readonly createdAt: number;
   readonly startedAt?: number;
-  /** When it is to end by itself. While it is being created: when the creation is given up at the latest. */
+  /** When the sandbox ends by itself. During the create: the time limit of the create. */
   readonly endAt: number;
   readonly endedAt?: number;
   readonly facts: SandboxFacts;
@@ -102,23 +103,23 @@ export interface ApiKeyRecord {
 export interface StartCommands {
   /** Started in every new sandbox, as the template's user. */
   readonly startCmd?: string;
-  /** Ends with 0 when what `startCmd` started is ready; a new sandbox is answered for then. */
+  /** Exits with 0 when the program of `startCmd` is ready; the create of a sandbox is answered then. */
   readonly readyCmd?: string;
-  /** Whose and where both commands run, if that is not the template's own user and directory: of the template that they were inherited from. */
+  /** User and directory of both commands, where they are inherited from a template with another user or directory. */
   readonly runAs?: RunAs;
-  /** TCP ports that were listened on when the build had waited for the start command. */
+  /** TCP ports that the sandbox of the build listened on when the start command was ready. */
   readonly ports?: readonly number[];
 }
 
-/** A snapshot of a sandbox, as a version of a template: what the driver has kept stands on the layers of the version's image. */
+/** The snapshot of a sandbox that a version of a template is. It needs the layers of the version's image too. */
 export interface SnapshotOrigin {
-  /** Names it to the driver. */
+  /** The driver's name of the snapshot. */
   readonly id: string;
-  /** Whether processes go on in sandboxes of it; else they boot from its disk. */
+  /** True: the processes go on in sandboxes of the snapshot. False: sandboxes boot from its disk. */
   readonly memory: boolean;
-  /** The sandbox that it was made of. */
+  /** The sandbox that was captured. */
   readonly sandboxId: SandboxId;
-  /** That sandbox's own environment, JSON; sealed by the store. */
+  /** That sandbox's `envVars`, JSON, sealed by the store. */
   readonly sealedEnv: string;
 }
 
@@ -127,7 +128,7 @@ export interface TemplateSpec extends StartCommands {
   readonly image: ImageRef;
   /** Set: the version is a snapshot of a sandbox. */
   readonly snapshot?: SnapshotOrigin;
-  /** The driver's name of a snapshot, with memory, of a sandbox of it whose start command is ready: sandboxes start from that. */
+  /** The driver's name of a started snapshot: of a sandbox of this version, with memory, whose start command is ready. Sandboxes start from it. */
   readonly started?: string;
   readonly cpuCount: number;
   readonly memoryMB: number;
@@ -135,9 +136,9 @@ export interface TemplateSpec extends StartCommands {
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
   readonly workdir: string;
-  /** Instructions of a Dockerfile for those that build on it, as their texts (ONBUILD). */
+  /** Texts of the Dockerfile instructions that run first in builds on this version (ONBUILD). */
   readonly onBuild?: readonly string[];
-  /** Privileges that its sandboxes do without. */
+  /** Privileges that its sandboxes do not get. */
   readonly restrictions?: Restrictions;
 }
 
@@ -146,7 +147,7 @@ export interface RunAs {
   readonly workdir: string;
 }
 
-/** A tag and the build it points to, with what is needed to decide who may use it. */
+/** A tag, the build that it points to, and who may use it. */
 export interface TemplateVersion {
   readonly templateId: TemplateId;
   readonly teamId: TeamId;
@@ -162,14 +163,14 @@ export interface TemplateVersion {
   readonly assignedAt: number;
 }
 
-/** What a build step came to. */
+/** The cached result of a build step. */
 export interface CachedResult {
   readonly key: string;
   /** JSON. */
   readonly result: string;
 }
 
-/** That a tag was pointed to a build; milliseconds since 1970. */
+/** One assignment of a tag to a build; times in milliseconds since 1970. */
 export interface TagAssignment {
   readonly tag: string;
   readonly buildId: string;
@@ -191,14 +192,14 @@ export interface TemplateRecord {
   readonly lastSpawnedAt?: number;
 }
 
-/** `waiting`: requested; `building`: started, queued or at work. */
+/** `waiting`: requested; `building`: started, which includes the queue; `ready` and `error`: ended. */
 export type BuildStatus = "waiting" | "building" | "ready" | "error";
 
 export interface BuildRecord {
   readonly id: string;
   readonly templateId: TemplateId;
   readonly status: BuildStatus;
-  /** Point to it once it is ready. */
+  /** The tags that point to the build once it is ready. */
   readonly tags: readonly string[];
   readonly resources: { readonly cpuCount: number; readonly memoryMB: number; readonly diskMB: number };
   /** Why it failed, and in which step. */
@@ -207,7 +208,7 @@ export interface BuildRecord {
   readonly updatedAt: number;
   readonly startedAt?: number;
   readonly finishedAt?: number;
-  /** What sandboxes start from; there as soon as the build has made it. */
+  /** What sandboxes start from; undefined until the build has made it. */
   readonly spec?: TemplateSpec;
 }
 
@@ -227,10 +228,11 @@ export interface BuildLogLine {
   readonly message: string;
 }
 
+/** The claim of an idempotency key by a create. */
 export interface IdempotencyRecord {
   readonly teamId: TeamId;
   readonly key: string;
-  /** SHA-256 of what was asked for. */
+  /** SHA-256 of the request. */
   readonly fingerprint: string;
   readonly sandboxId: SandboxId;
   readonly createdAt: number;

@@ -2,12 +2,12 @@ import type { SandboxId } from "@boxyard/core";
 import type { BuildLogLevel } from "./records.ts";
 import type { LogsAt } from "./template-store.ts";
 
-/** One thing that happened to a sandbox, as its owner may read it. */
+/** One line of a sandbox's log, for its owner. */
 export interface SandboxLogLine {
   readonly sandboxId: SandboxId;
   /** Wall time in milliseconds. */
   readonly at: number;
-  /** Orders what happened in one millisecond. */
+  /** Orders lines of one millisecond. */
   readonly place: number;
   readonly level: BuildLogLevel;
   readonly message: string;
@@ -15,13 +15,13 @@ export interface SandboxLogLine {
 }
 
 export interface SandboxLogQuery extends LogsAt {
-  /** Only lines whose message holds this text, whatever its case. */
+  /** Only lines whose message has this text; case does not matter. */
   readonly search?: string;
 }
 
-/** What happened to sandboxes. */
+/** The logs of sandboxes. */
 export interface SandboxLogStore {
-  /** Adds lines, and of each sandbox among them keeps the newest `keep`. A line that is there already is left as it is. */
+  /** Adds lines, and keeps the newest `keep` of each of their sandboxes. A line with the same sandbox, time and place is not replaced. */
   add(lines: readonly SandboxLogLine[], keep: number): Promise<void>;
   /** Lines from a time on, or up to it, newest first. */
   read(id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]>;

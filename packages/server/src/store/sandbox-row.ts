@@ -6,7 +6,7 @@ import type { Secrets } from "./secrets.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange } from "./store.ts";
 
-/** Columns of what may change of a sandbox. */
+/** The columns of each member that may change. */
 const COLUMNS: { readonly [K in keyof Required<SandboxChange>]: (value: Required<SandboxChange>[K]) => Readonly<Record<string, unknown>> } =
   {
     state: (value) => ({ state: value }),
@@ -29,7 +29,7 @@ export function changedColumns(change: SandboxChange): Record<string, unknown> {
   return Object.assign({}, ...entries.map(([name, value]) => COLUMNS[name](value)));
 }
 
-/** The row of a record, but for its node. */
+/** The row of a record, without the node. */
 export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, unknown> {
   return {
     id: record.id as string,
@@ -48,7 +48,7 @@ export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, u
   };
 }
 
-/** `node`: whose sandboxes this server works with. */
+/** The record of a row. `node`: the server's; secrets of other nodes' sandboxes may be sealed with another key, and are left empty. */
 export function sandboxOf(row: Row, secrets: Secrets, node: string): SandboxRecord {
   const startedAt = optionalNum(row.started_at);
   const endedAt = optionalNum(row.ended_at);
@@ -75,7 +75,7 @@ function ownerOf(row: Row): SandboxOwner {
   return kind === "build" ? { kind, id: text(row.owner_id) } : { kind };
 }
 
-/** Settings as their column holds them: the form is older than `EgressPolicy`. */
+/** Settings as their column holds them: this form is older than `EgressPolicy`. */
 type StoredSettings = Omit<SandboxSettings, "egress"> & {
   readonly internetAccess: boolean;
   readonly egress?: Omit<EgressPolicy, "internetAccess">;
@@ -91,7 +91,7 @@ const settingsOf = ({ internetAccess, egress, ...rest }: StoredSettings): Sandbo
   egress: { internetAccess, ...egress },
 });
 
-/** Rows from before settings had a column have them among their facts. */
+/** Rows that are older than the column of settings have the settings among their facts. */
 function factsAndSettings(stored: SandboxFacts, settings: string): { facts: SandboxFacts; settings: SandboxSettings } {
   if (settings !== "") return { facts: stored, settings: settingsOf(JSON.parse(settings) as StoredSettings) };
   const { metadata, internetAccess, egress, allowPublicTraffic, maskRequestHost, ...facts } = stored as SandboxFacts & StoredSettings;
@@ -99,12 +99,12 @@ function factsAndSettings(stored: SandboxFacts, settings: string): { facts: Sand
   return { facts, settings: settingsOf({ metadata, internetAccess, allowPublicTraffic, ...optional }) };
 }
 
-/** Of a new sandbox, for its event: never its environment or its init key. */
+/** The values of a new sandbox for its event; without its environment and its init key, which are secrets. */
 export function insertedDetail({ state, owner, templateId, facts, settings }: SandboxRecord): EventDetail {
   return { state, owner, templateId, alias: facts.alias, resources: facts.resources, internetAccess: settings.egress.internetAccess };
 }
 
-/** Of a change, for its event. */
+/** The old and new values of a change, for its event. */
 export function changedDetail(change: SandboxChange, before: SandboxChange): { before: EventDetail; after: EventDetail } {
   const old = Object.fromEntries(Object.entries(before).filter(([name]) => name in change));
   return { before: flat(old), after: flat(change) };

@@ -1,20 +1,20 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { AppError } from "@boxyard/core";
 
-/** Begins every sealed text, and says how it is made. */
+/** Prefix of every sealed text: the version of the format. */
 const VERSION = "sealed.v1";
 const CIPHER = "aes-256-gcm";
 export const KEY_BYTES = 32;
-/** What GCM is made for (NIST SP 800-38D, 5.2.1.1). Random: safe for far more texts under one key than a store will ever hold. */
+/** The length that GCM is made for (NIST SP 800-38D, 5.2.1.1). Random nonces are safe for far more texts under one key than a store holds. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Keeps texts in a store that its readers must not understand: AES-256-GCM with a key that is not in the store. A sealed text is
- * `sealed.v1.<id of the key>.<base64url of nonce, ciphertext and tag>`, and it is bound to its place: moved to another row it does not open.
+ * Encrypts texts for the store with AES-256-GCM and a key that is not in the store. A sealed text is
+ * `sealed.v1.<id of the key>.<base64url of nonce, ciphertext and tag>`, and is bound to its place: moved to another row it does not open.
  */
 export class Sealer {
-  /** Names the key without giving it away. */
+  /** The key's id: a part of a hash, which does not reveal the key. */
   readonly keyId: string;
   private readonly key: Uint8Array;
 
@@ -24,7 +24,7 @@ export class Sealer {
     this.keyId = createHash("sha256").update("boxyard store key").update(key).digest("hex").slice(0, 16);
   }
 
-  /** `place` names the row and column that the text stands in. */
+  /** Seals a text. `place` names its row and column. */
   seal(text: string, place: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.key, nonce).setAAD(Buffer.from(place));
@@ -32,7 +32,7 @@ export class Sealer {
     return `${VERSION}.${this.keyId}.${sealed.toString("base64url")}`;
   }
 
-  /** Throws `data_loss`: reason `store_key` for another key's text, `store_broken` for one that was changed or moved. */
+  /** Opens a sealed text. Throws `data_loss`: reason `store_key` for a text of another key, `store_broken` for a text that was changed or moved. */
   open(text: string, place: string): string {
     const [, body] = text.slice(VERSION.length + 1).split(".");
     if (keyIdOf(text) !== this.keyId) throw wrongKey();
@@ -49,7 +49,7 @@ export class Sealer {
 
 export const isSealed = (text: string): boolean => text.startsWith(`${VERSION}.`);
 
-/** Names the key of a sealed text. */
+/** The id of a sealed text's key; undefined for a plain text. */
 export const keyIdOf = (text: string): string | undefined => (isSealed(text) ? text.slice(VERSION.length + 1).split(".")[0] : undefined);
 
 function wrongKey(): AppError {

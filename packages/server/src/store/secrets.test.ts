@@ -22,7 +22,7 @@ const plant = () => {
   const { facts, ...record } = sampleRecord({ state: "running" });
   return { ...record, facts: { ...facts, envVars: { SECRET: PLANTED.variable }, initKey: PLANTED.initKey } };
 };
-/** Which of the planted texts stand in any file of the store. */
+/** The planted texts that are in any file of the store. */
 const inFiles = () => {
   const bytes = Buffer.concat(readdirSync(directory).map((name) => readFileSync(join(directory, name))));
   return Object.values(PLANTED).filter((text) => bytes.includes(text));
@@ -33,7 +33,7 @@ async function edit(...statements: string[]): Promise<void> {
   await sql.close();
 }
 
-test("seeds, environments and init keys come back, and stand in no file of the store", async () => {
+test("seeds, environments and init keys are read back, and no file of the store has them in plain text", async () => {
   const [one, two] = [plant(), plant()];
   const store = await SqlStore.open({ file }, "here", keyOf(1));
   await store.insertSandbox(one);
@@ -51,7 +51,7 @@ test("seeds, environments and init keys come back, and stand in no file of the s
   await again.close();
 });
 
-test("what an earlier version left plain is sealed when the store is opened, free pages and log included", async () => {
+test("plain secrets of an earlier version are sealed when the store is opened, free pages and log included", async () => {
   const records = Array.from({ length: 1001 }, plant);
   const before = await SqlStore.open({ file }, "here");
   for (const record of records) await before.insertSandbox(record);
@@ -66,7 +66,7 @@ test("what an earlier version left plain is sealed when the store is opened, fre
   await store.close();
 });
 
-test("each data directory has its own seeds, and reads its own sandboxes, of those that share a store", async () => {
+test("data directories that share a store have their own seeds and read their own sandboxes", async () => {
   const [here, there] = [plant(), plant()];
   const one = await SqlStore.open({ file }, "here", keyOf(1));
   await one.insertSandbox(here);
@@ -79,7 +79,7 @@ test("each data directory has its own seeds, and reads its own sandboxes, of tho
   await Promise.all([one.close(), two.close()]);
 });
 
-test("a key that was lost leaves ended sandboxes without their secrets, and is reported while others live", async () => {
+test("after the loss of the key, ended sandboxes are read without their secrets", async () => {
   const record = plant();
   const store = await SqlStore.open({ file }, "here", keyOf(1));
   await store.insertSandbox(record);
@@ -90,7 +90,7 @@ test("a key that was lost leaves ended sandboxes without their secrets, and is r
   await again.close();
 });
 
-test("a store is not opened with another key or with none, and nothing of it is changed", async () => {
+test("a store with living sandboxes is not opened with another key, its secrets are not read without one, and nothing is changed", async () => {
   const record = plant();
   const store = await SqlStore.open({ file }, "here", keyOf(1));
   await store.insertSandbox(record);
@@ -104,7 +104,7 @@ test("a store is not opened with another key or with none, and nothing of it is 
   await again.close();
 });
 
-test("a sealed text opens in its own row only, and not when a byte of it was changed", async () => {
+test("a sealed text opens in its own row only, and not after a byte was changed", async () => {
   const [one, two] = [plant(), plant()];
   const store = await SqlStore.open({ file }, "here", keyOf(1));
   for (const record of [one, two]) await store.insertSandbox(record);
@@ -120,7 +120,7 @@ test("a sealed text opens in its own row only, and not when a byte of it was cha
   expect(keyOf(1).seal("text", "place")).not.toBe(sealed);
 });
 
-test("a data directory's key is made once, for root alone, and a damaged one is reported", async () => {
+test("a data directory's key is made once, for root alone, and a damaged key is refused", async () => {
   const ids = await Promise.all(Array.from({ length: 4 }, async () => openSealer(directory).keyId));
   expect(new Set(ids).size).toBe(1);
   expect(readdirSync(directory)).toEqual(["store-key"]);

@@ -4,14 +4,14 @@ import type { SandboxFacts } from "./records.ts";
 import { isSealed, keyIdOf, type Sealer } from "./sealer.ts";
 import { type Row, text } from "./sql-values.ts";
 
-/** Meta value that names the key of a node's sandboxes; missing while the node may still have plain ones. */
+/** The meta value with the id of the key of a node's sandboxes; missing while the node may have plain secrets. */
 const keyName = (node: string) => `sealed-with/${node}`;
-/** Meta values that an earlier version has kept as they are. */
+/** Meta values that earlier versions have kept plain. */
 const PLAIN_METAS = ["token-seed", "upload-seed"];
-/** Rows rewritten by one statement's answer; the rest of an old store comes with the next. */
+/** Rows that are read at once while an old store is sealed. */
 const ROWS_AT_ONCE = 500;
 
-/** The members of a sandbox's facts that nobody who reads the store may learn. */
+/** The members of a sandbox's facts that are sealed. */
 type SecretFacts = Pick<SandboxFacts, "envVars" | "initKey">;
 type StoredFacts = Omit<SandboxFacts, keyof SecretFacts> & (SecretFacts | { readonly sealed: string });
 
@@ -19,9 +19,9 @@ const factsPlace = (id: SandboxId) => `sandboxes/${id}`;
 const metaPlace = (name: string) => `meta/${name}`;
 
 /**
- * What is sealed in the store, and how it stands in its rows: seeds (all meta values that the server makes) and of each sandbox its
- * environment and init key. Each data directory has a key, so each has seeds of its own and reads its own sandboxes, also where several work on
- * one database, one after the other. Without a sealer texts stay plain, which is for tests of the store alone.
+ * Seals and opens the secrets of the store: the seeds (all meta values that the server makes), and the environment and the init key of each
+ * sandbox. Each data directory has its own key, so it has its own seeds and reads only its own sandboxes, also where several data directories use
+ * one database, one after the other. Without a sealer the texts stay plain, which is for tests only.
  */
 export class Secrets {
   private readonly sealer: Sealer | undefined;
@@ -30,7 +30,7 @@ export class Secrets {
     this.sealer = sealer;
   }
 
-  /** The name under which a meta value stands in its row. */
+  /** The name of a meta value's row. */
   metaName(name: string): string {
     return this.sealer ? `${name}@${this.sealer.keyId}` : name;
   }
@@ -47,13 +47,13 @@ export class Secrets {
     return this.sealer?.seal(text, place) ?? text;
   }
 
-  /** Undefined for what another key has sealed. */
+  /** The plain text; undefined for a text that another key has sealed. */
   unseal(stored: string, place: string): string | undefined {
     if (!isSealed(stored)) return stored;
     return keyIdOf(stored) === this.sealer?.keyId ? this.required().open(stored, place) : undefined;
   }
 
-  /** The JSON that stands in the row. */
+  /** The JSON for the row. */
   sealFacts(id: SandboxId, facts: SandboxFacts): string {
     if (!this.sealer) return JSON.stringify(facts);
     const { envVars, initKey, ...rest } = facts;
@@ -61,7 +61,7 @@ export class Secrets {
     return JSON.stringify({ ...rest, sealed: this.sealer.seal(JSON.stringify(secret), factsPlace(id)) } satisfies StoredFacts);
   }
 
-  /** `isNeeded`: whether anything may still be done with the sandbox here. What another key has sealed is left empty otherwise. */
+  /** The facts of a row. `isNeeded`: false for a sandbox that this server does not use any more: its secrets are left empty if another key has sealed them. */
   openFacts(id: SandboxId, stored: string, isNeeded = true): SandboxFacts {
     const facts = JSON.parse(stored) as StoredFacts;
     if (!("sealed" in facts)) return facts;
@@ -71,8 +71,8 @@ export class Secrets {
   }
 
   /**
-   * Seals what an earlier version has left plain of a node, all of it or nothing. Says whether there was any: the file may then still hold
-   * old pages. Throws `data_loss`, reason `store_key`, when the node has living sandboxes of another key.
+   * Seals the secrets of a node that an earlier version has left plain, all of them or none. Returns true if there were any: the file's free pages
+   * may still hold them then. Throws `data_loss`, reason `store_key`, when the node has living sandboxes of another key.
    */
   async adopt(tx: SQL, node: string): Promise<boolean> {
     if (!this.sealer) return false;

@@ -6,7 +6,7 @@ import { insertEvents } from "./insert-events.ts";
 import { storeFault } from "./store-fault.ts";
 import type { StoreHealth } from "./store-health.ts";
 
-/** Tells that events were committed. */
+/** Calls listeners when events were committed. */
 class EventSignal {
   private readonly listeners = new Set<() => void>();
 
@@ -20,10 +20,10 @@ class EventSignal {
   }
 }
 
-/** Where statements go: to the database as they come, or into one open transaction. */
+/** Runs statements: each by itself in the database, or in one open transaction. */
 export interface Session {
   readonly sql: SQL;
-  /** What `work` writes is there as a whole, or not at all when it throws. Within a transaction this joins that one. */
+  /** Runs `work` in a transaction, which is rolled back when `work` throws. Within a transaction, `work` becomes a part of it. */
   transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T>;
   readonly committed: EventSignal;
   close(): Promise<void>;
@@ -34,7 +34,7 @@ export interface Transaction extends Session {
   record(event: NewEvent): void;
 }
 
-/** A transaction that has begun; `end` writes its events. */
+/** An open transaction; `end` writes its events. */
 class OpenTransaction implements Transaction {
   readonly sql: SQL;
   readonly committed: EventSignal;
@@ -68,15 +68,15 @@ class OpenTransaction implements Transaction {
 
 async function perform<T>(open: OpenTransaction, work: (session: Transaction) => Promise<T>): Promise<T> {
   const result = await work(open);
-  // Last of all: in PostgreSQL the events' counter is locked until the commit, which keeps the order of the events that of the commits.
+  // Last: PostgreSQL locks the counter of events until the commit, so the order of the cursors is the order of the commits.
   await open.end();
   return result;
 }
 
-/** How long a database may take for a statement or a transaction of the server's: they read or write a few rows. */
+/** Milliseconds for a statement or a transaction of the server, which reads or writes a few rows. */
 const ANSWER_MS = 5000;
 
-/** PostgreSQL: transactions run on connections of their own. A database that hangs is given up after `answerMs` milliseconds. */
+/** PostgreSQL: each transaction runs on a connection of its own. A statement or transaction without an answer fails after `answerMs` milliseconds. */
 export class PostgresSession implements Session {
   readonly sql: SQL;
   readonly committed = new EventSignal();
@@ -115,8 +115,8 @@ export class PostgresSession implements Session {
 }
 
 /**
- * SQLite has one connection, so a statement of anybody else would become part of the transaction that is open, and be undone with it. While
- * one is open or waits, every other statement waits for its turn.
+ * SQLite has one connection, so any other statement would become a part of the open transaction, and be rolled back with it. While a transaction
+ * is open or waits, every other statement waits for its turn.
  */
 export class SqliteSession implements Session {
   readonly sql: SQL;
@@ -142,12 +142,12 @@ export class SqliteSession implements Session {
     return this.turns.run(() => this.raw.close());
   }
 
-  /** Writes the whole database into `file`, which is empty. */
+  /** Writes the whole database into `file`, which must be empty. */
   async copyTo(file: string): Promise<void> {
     await this.inTurn(() => this.raw.unsafe(`VACUUM INTO '${file.replaceAll("'", "''")}'`));
   }
 
-  /** Puts all that is in the log into the database's file, and begins a log anew. */
+  /** Writes the whole log (WAL) into the database's file, and begins a new log. */
   async renewLog(): Promise<void> {
     await this.inTurn(async () => {
       await this.raw.unsafe("PRAGMA journal_mode = DELETE");
@@ -168,7 +168,7 @@ export class SqliteSession implements Session {
       }
       return result;
     } catch (error) {
-      // SQLite may have undone it by itself, on a full disk for one.
+      // SQLite may have rolled the transaction back by itself, for example on a full disk.
       await this.raw.unsafe("ROLLBACK").catch(() => {});
       throw error;
     }
@@ -185,8 +185,8 @@ export class SqliteSession implements Session {
 }
 
 /**
- * What `answer` gives, or `unavailable` (reason `store_unavailable`) after `ms` milliseconds. What was asked for may still take place later: as
- * with an answer that got lost, the caller does not know.
+ * The result of `answer`, or `unavailable` (reason `store_unavailable`) after `ms` milliseconds. The statement may still take place later: as with
+ * a lost answer, the caller does not know.
  */
 async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   let timer: Timer | undefined;
@@ -198,7 +198,7 @@ async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
     return await Promise.race([answer, late]);
   } finally {
     clearTimeout(timer);
-    // A failure that comes after the limit has nobody to tell.
+    // A failure after the limit has no caller.
     answer.catch(() => {});
   }
 }
@@ -209,12 +209,12 @@ function faultOf(error: unknown, health: StoreHealth): unknown {
   return fault;
 }
 
-/** `sql` whose statements go through `run`, and throw what `storeFault` makes of their errors. A statement runs when it is first waited for. */
+/** A `sql` that passes each statement to `run` and translates errors with `storeFault`. A statement runs when it is first awaited. */
 function intercepted(sql: SQL, health: StoreHealth, run: (statement: () => Promise<unknown>) => Promise<unknown>): SQL {
   return new Proxy(sql, {
     apply(target, self, args) {
       const made: unknown = Reflect.apply(target as (...args: unknown[]) => unknown, self, args);
-      // Helpers such as `sql(values)` are no statements.
+      // Helpers such as `sql(values)` are not statements.
       if (!(made instanceof Promise)) return made;
       return run(() => made.then((rows) => rows)).catch((error: unknown) => {
         throw faultOf(error, health);

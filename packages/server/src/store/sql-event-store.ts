@@ -4,7 +4,7 @@ import type { EventDetail, EventStore, StoreEvent } from "./event.ts";
 import type { Session } from "./session.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
-/** Events that are forgotten in one go; the next sweep forgets more. */
+/** Most events that one call of `prune` removes; the next round of the sweep removes more. */
 const PRUNED_AT_ONCE = 10_000;
 
 /** Events on SQL, for `SqlStore`. */

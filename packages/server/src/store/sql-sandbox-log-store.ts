@@ -4,10 +4,10 @@ import type { SandboxLogLine, SandboxLogQuery, SandboxLogStore } from "./sandbox
 import type { Session } from "./session.ts";
 import { num, type Row, text } from "./sql-values.ts";
 
-/** Later than every time there is. */
+/** Later than every time of a line. */
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
-/** What happened to sandboxes, on SQL, for `SqlStore`. */
+/** The logs of sandboxes on SQL, for `SqlStore`. */
 export class SqlSandboxLogStore implements SandboxLogStore {
   private readonly session: Session;
 

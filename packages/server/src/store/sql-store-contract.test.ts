@@ -31,7 +31,7 @@ test("refuses a store that a newer version has written", async () => {
   await rm(dir, { recursive: true });
 });
 
-test("says what is wrong with a store that can't be opened", async () => {
+test("names the fault of a store that cannot be opened", async () => {
   const dir = await directory();
   const garbage = join(dir, "garbage.db");
   await Bun.write(garbage, "this is no database, ".repeat(100));
@@ -51,7 +51,7 @@ test("says what is wrong with a store that can't be opened", async () => {
   await rm(dir, { recursive: true });
 });
 
-test("a store that is opened for one process alone maps no file that others could cut short", async () => {
+test("a store that is opened exclusively maps no file that another process could truncate", async () => {
   const dir = await directory();
   const file = join(dir, "boxyard.db");
   const store = await SqlStore.open({ file, exclusive: true }, "node");
@@ -62,7 +62,7 @@ test("a store that is opened for one process alone maps no file that others coul
   await expect((async () => other`SELECT * FROM teams`)()).rejects.toThrow("locked");
   await other.close();
   await store.close();
-  // Closed, it can be opened in either way again.
+  // After the close it can be opened in either way again.
   const again = await SqlStore.open({ file }, "node");
   await again.close();
   await rm(dir, { recursive: true });

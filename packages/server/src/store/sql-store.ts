@@ -18,14 +18,13 @@ import { finishPutBack, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 
-/** Sandboxes that are forgotten in one go; the next sweep forgets more. */
+/** Most records that one call of `pruneSandboxes` removes; the next round of the sweep removes more. Also the ids of one query. */
 const PRUNED_AT_ONCE = 1000;
 
-/** Where a store is. */
-/** `exclusive`: no other process opens the file meanwhile. */
+/** Where a store is: a SQLite file, or the address of a PostgreSQL database. `exclusive`: no other process may open the file meanwhile. */
 export type StorePlace = { readonly file: string; readonly exclusive?: boolean } | { readonly url: string };
 
-/** Names a store for people; an address without what is secret in it. */
+/** The name of a store in messages; of an address, the parts that are not secret. */
 function nameOf(place: StorePlace): string {
   if ("file" in place) return `The store ${place.file}`;
   const { host, pathname } = new URL(place.url);
@@ -55,8 +54,8 @@ export class SqlStore implements Store {
   }
 
   /**
-   * Opens the store for the sandboxes of `node`, and brings its schema up to date. Refuses one that a newer version of the server has written
-   * (`store_too_new`), and one whose sandboxes of this node another key has sealed (`store_key`); what keeps it from opening is said as `storeFault` says it.
+   * Opens the store for the sandboxes of `node`, and brings its schema up to date. Throws reason `store_too_new` when a newer version of the server
+   * has changed the schema, `store_key` when another key has sealed this node's sandboxes, and an error of `storeFault` when the database fails.
    */
   static async open(place: StorePlace, node: string, sealer?: Sealer): Promise<SqlStore> {
     const secrets = new Secrets(sealer);
@@ -64,14 +63,14 @@ export class SqlStore implements Store {
     const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
     try {
       if ("file" in place) {
-        // Before WAL: then SQLite keeps the WAL's index in its own memory. A mapped index file that is cut short ends the process (SIGBUS).
+        // Before WAL: then SQLite keeps the WAL's index in its own memory. A mapped index file that another program truncates kills the process (SIGBUS).
         if (place.exclusive) await sql.unsafe("PRAGMA locking_mode = EXCLUSIVE");
         await sql.unsafe("PRAGMA journal_mode = WAL");
         await sql.unsafe("PRAGMA synchronous = NORMAL");
         await sql.unsafe("PRAGMA busy_timeout = 5000");
       }
       const hadPlain = await migrate(sql, "url" in place ? "postgres" : "sqlite", async (tx) => {
-        // Of the time before sandboxes had a node there was one server, this one.
+        // Rows that are older than the column `node` belong to this server, which was the only one then.
         await tx`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
         return secrets.adopt(tx, node);
       });
@@ -107,7 +106,7 @@ export class SqlStore implements Store {
   }
 
   lock(holder: string, clock: Clock): Promise<StoreLock> {
-    // The file is the data directory's, which has a lock of its own.
+    // A file belongs to its data directory, which has a lock of its own.
     return "url" in this.place ? lockStore({ url: this.place.url, holder, clock }) : Promise.resolve(NO_LOCK);
   }
 
@@ -223,7 +222,7 @@ export class SqlStore implements Store {
   }
 
   async pruneSandboxes(time: number): Promise<void> {
-    // Of another node that has not come back: should it do so after all, its driver has sandboxes that nobody knows, and they are removed.
+    // Also living sandboxes of another node that did not come back. If its server starts again, its driver's sandboxes are orphans.
     const rows = (await this.session.sql`SELECT id, state, node, team_id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
       UNION ALL SELECT id, state, node, team_id FROM sandboxes WHERE node <> ${this.node} AND end_at < ${time}
         AND state IN ('creating', 'running', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
@@ -232,7 +231,7 @@ export class SqlStore implements Store {
       const ids = tx.sql(rows.map(({ id }) => text(id)));
       await tx.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
       await tx.sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
-      // The end of a dead one has had its event.
+      // The end of a dead sandbox has its event already.
       for (const { id, state, node, team_id: team } of rows.filter((row) => text(row.state) !== "dead")) {
         const before = { state: text(state), node: text(node) };
         tx.record({ action: "sandbox.forgotten", targetId: text(id), teamId: text(team) as TeamId, before });
@@ -253,7 +252,7 @@ export class SqlStore implements Store {
       .sql`INSERT INTO idempotency ${this.session.sql(values)} ON CONFLICT (team_id, key) DO NOTHING RETURNING key`;
     if (won.length === 1) return undefined;
     const [row] = await this.session.sql`SELECT * FROM idempotency WHERE team_id = ${teamId} AND key = ${key}`;
-    // Dropped between the two statements: the caller may claim again.
+    // Another caller has dropped the claim between the two statements: claim again.
     return row ? idempotencyOf(row) : this.claimKey(record);
   }
 
@@ -271,8 +270,8 @@ export class SqlStore implements Store {
 }
 
 /**
- * SQLite lets everybody read a file that it makes, and gives what it makes beside that the same mode. Where it can't be made, SQLite says why. Returns
- * what `finishPutBack` has kept.
+ * Makes the file readable for root only; SQLite would let every user read it, and gives its other files the same mode. If this fails, SQLite reports
+ * the reason later. Returns the result of `finishPutBack`.
  */
 function makePrivate(file: string): string | undefined {
   if (file === ":memory:") return undefined;
@@ -283,7 +282,7 @@ function makePrivate(file: string): string | undefined {
   return keptAs;
 }
 
-/** Secrets that were plain may stand in free pages and in the log. */
+/** Removes free pages and the log, which may hold secrets that were plain. */
 async function forgetOldPages(sql: SQL): Promise<void> {
   await sql.unsafe("VACUUM");
   await sql.unsafe("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -3,10 +3,10 @@ import type { TagAssignment } from "./records.ts";
 import type { Session } from "./session.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
-/** What a tag has pointed to before is kept for so many assignments. */
+/** How many assignments of a tag are kept. */
 const KEEP = 200;
 
-/** What tags have pointed to, for `SqlTemplateStore`. What they point to now is in `template_tags`, and part of it without being written here. */
+/** The assignments of tags, for `SqlTemplateStore`. The present ones are in `template_tags`; those of earlier versions are only there. */
 export class SqlTagHistory {
   private readonly session: Session;
 

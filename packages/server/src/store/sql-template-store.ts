@@ -246,7 +246,7 @@ export class SqlTemplateStore implements TemplateStore {
   }
 
   async removeCached(keys: readonly string[]): Promise<void> {
-    // A statement takes only so many values.
+    // A statement takes a limited number of values.
     for (let at = 0; at < keys.length; at += 500) {
       await this.session.sql`DELETE FROM build_cache WHERE key IN ${this.session.sql(keys.slice(at, at + 500))}`;
     }
@@ -257,5 +257,5 @@ export class SqlTemplateStore implements TemplateStore {
   }
 }
 
-/** The team of a row that names it; a template may be gone. */
+/** The team of a row; none if the template was removed. */
 const teamOf = (row: Row | undefined) => (row?.team_id === null || row === undefined ? {} : { teamId: text(row.team_id) as TeamId });

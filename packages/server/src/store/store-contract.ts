@@ -25,7 +25,7 @@ export interface StoreUnderTest {
 
 const NODE = "here";
 
-/** What every store must do; run it over each kind. */
+/** Tests what every store must do; called for each kind of store. */
 export function storeContract(name: string, make: () => Promise<StoreUnderTest>): void {
   describe(`store contract: ${name}`, () => {
     let place: StoreUnderTest;
@@ -39,7 +39,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       await place.remove();
     });
 
-    test("gives back a sandbox as it was put, also after a restart", async () => {
+    test("reads a sandbox as it was written, also after a restart", async () => {
       const record = sampleRecord();
       await store.insertSandbox(record);
       expect(await store.getSandbox(record.id)).toEqual(record);
@@ -70,7 +70,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(won.filter(Boolean)).toHaveLength(1);
     });
 
-    test("gives a node the living sandboxes that it has and that stand under another name", async () => {
+    test("claims living sandboxes of another node for the node that has them", async () => {
       const [own, dead, unknown] = [sampleRecord({ state: "running" }), sampleRecord({ state: "dead", endedAt: 1 }), newSandboxId()];
       for (const record of [own, dead]) await store.insertSandbox(record);
       await store.close();
@@ -85,7 +85,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(await store.claimSandboxes([])).toBe(0);
     });
 
-    test("forgets dead sandboxes of an age, and no others", async () => {
+    test("removes dead sandboxes of an age, and no others", async () => {
       const old = sampleRecord({ state: "dead", reason: "timeout", endedAt: 10 });
       const fresh = sampleRecord({ state: "dead", reason: "requested", endedAt: 30 });
       const alive = sampleRecord({ state: "running" });
@@ -96,7 +96,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(await store.listLiving()).toEqual([alive]);
     });
 
-    test("has nothing to do with the sandboxes of another node, until they should have ended long ago", async () => {
+    test("leaves the sandboxes of another node alone, until long after their end time", async () => {
       const elsewhere = await place.open("elsewhere");
       const [theirs, paused] = [sampleRecord({ state: "running", endAt: 50 }), sampleRecord({ state: "paused", endAt: 50 })];
       try {
@@ -157,7 +157,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(second?.buildId).not.toBe(first?.buildId);
     });
 
-    test("leaves a template alone that was shipped before and then moved or made private", async () => {
+    test("leaves a shipped template alone whose tag was moved or that was made private", async () => {
       const teamId = await store.ensureTeam("default", "Default");
       const { templates } = store;
       await templates.put(teamId, "base", "default", SPEC, 1);
@@ -182,7 +182,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       },
     );
 
-    test("keeps logs of sandboxes in order, the newest so many, until their sandbox is forgotten", async () => {
+    test("keeps the newest lines of sandboxes' logs in order, until the record is removed", async () => {
       const record = sampleRecord({ state: "dead", endedAt: 10 });
       await store.insertSandbox(record);
       const { id: sandboxId } = record;
@@ -221,7 +221,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(new Set(values).size).toBe(1);
     });
 
-    test("lets one claim of an idempotency key win, and forgets claims", async () => {
+    test("lets one claim of an idempotency key win, and removes claims", async () => {
       const claim = { teamId: "t" as TeamId, key: "k", fingerprint: "f", sandboxId: newSandboxId(), createdAt: 5 };
       expect(await store.claimKey(claim)).toBeUndefined();
       const other = { ...claim, fingerprint: "g", sandboxId: newSandboxId() };

@@ -7,7 +7,7 @@ import { writeServerFile } from "../server-file.ts";
 import { TestServer } from "../testing/test-server.ts";
 import { runningServer } from "../verbs/doctor.ts";
 
-/** An ext4 of its own: its files can be made immutable, which then holds for descriptors that are open too. */
+/** An ext4 of its own: a file that is made immutable there cannot be written by open descriptors either. */
 let disk: SmallDisk;
 const command = (...argv: string[]) => {
   const { exitCode, stderr } = Bun.spawnSync(argv);
@@ -26,11 +26,11 @@ const storeFiles = (dataDir: string) =>
 interface Left {
   readonly living: readonly string[];
   readonly ended: readonly string[];
-  /** Of those that ended, so many still run in the store. */
+  /** How many of those that ended are still living in the store. */
   readonly removed: number;
 }
 
-/** Ends the server, and looks at what the next one on its directory knows. */
+/** Stops the server, and checks what the next one on its data directory knows. */
 async function expectNextServerToHave(s: TestServer, { living, ended, removed }: Left): Promise<void> {
   await s.stop();
   const next = await TestServer.start({ dataDir: s.config.dataDir, world: s.world });
@@ -53,7 +53,7 @@ test("while the store takes no writes the server is degraded: what runs goes on 
   const files = storeFiles(dataDir);
   command("chattr", "+i", ...files);
   try {
-    // Found without a client.
+    // The sweep notices the fault without a client's request.
     await s.server.sweep.once();
     const health = await fetch(`${s.url}/health`);
     expect([health.status, health.headers.get("Boxyard-Degraded")]).toEqual([200, "store_unavailable"]);
@@ -93,7 +93,7 @@ test("a store whose file is deleted is noticed: what runs goes on and ends, noth
   const [kept, ended] = [await s.create(), await s.create()];
   const file = join(dataDir, "boxyard.db");
   rmSync(file);
-  // By the first change, before any round.
+  // Noticed by the first change, before a round of the sweep.
   const refused = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
   expect([refused.status, refused.body.error_code, refused.headers.get("Retry-After")]).toEqual([503, "store_lost", "1"]);
   await s.server.sweep.once();
@@ -121,7 +121,7 @@ test("a store whose file is moved away and back is whole again by itself", async
   await s.server.sweep.once();
   expect((await fetch(`${s.url}/health`)).headers.has("Boxyard-Degraded")).toBe(false);
   const { sandboxID } = await s.create();
-  // What a server that is killed now leaves.
+  // The files that a server which is killed now would leave.
   const left = join(disk.path, "left");
   mkdirSync(left);
   for (const path of storeFiles(dataDir)) copyFileSync(path, join(left, basename(path)));

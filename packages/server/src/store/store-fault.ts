@@ -2,11 +2,11 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { AppError, isAppError } from "@boxyard/core";
 
-/** Codes of what keeps a store from working, in SQLite and in PostgreSQL (its documentation, appendix A). */
+/** Codes of faults of the store, in SQLite and in PostgreSQL (its documentation, appendix A). */
 const FULL = /^(SQLITE_FULL|53100)$/;
 const BROKEN = /^(SQLITE_CORRUPT.*|SQLITE_NOTADB|XX00[12])$/;
 const DENIED = /^(28...|3D000|42501|SQLITE_PERM|SQLITE_READONLY.*|SQLITE_CANTOPEN.*|ERR_POSTGRES_(INVALID|UNSUPPORTED|UNKNOWN)_AUTH.*)$/;
-/** What a full disk comes to beside that. */
+/** Codes that SQLite also gives on a full disk. */
 const UNWRITTEN = /^SQLITE_IOERR.*$/;
 const AWAY = /^(SQLITE_IOERR.*|SQLITE_BUSY.*|SQLITE_LOCKED.*|08...|53...|57P0.|ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME).*)$/;
 
@@ -15,24 +15,24 @@ interface DatabaseError {
   readonly errno?: unknown;
 }
 
-/** SQLite needs more than this for anything that it writes. */
+/** SQLite needs more free space than this for any write. */
 const LEAST_FREE_BYTES = 64 * 1024;
 
-/** True when the disk of a store's file is known to be full: SQLite then calls most of what fails an error of input and output. */
+/** True when the disk of a store's file is full: SQLite then reports most failures as errors of input and output. */
 export function isDiskFull(file: string): boolean {
   try {
-    // Not `bfree`, though root may have some of the difference: ext4 counts blocks there that nobody gets.
+    // Not `bfree`, though root may use some of the difference: ext4 counts blocks there that no process can use.
     const { bavail, bsize } = statfsSync(dirname(file));
     return bavail * bsize < LEAST_FREE_BYTES;
   } catch {
-    // The error of the store says more than that its disk can't be looked at.
+    // The store's own error says more than that the disk cannot be examined.
     return false;
   }
 }
 
 /**
- * What an error of the database means to the operator, and what to do; undefined if it is about one statement, not about the store.
- * `where` names the store; `isFull`: there is no room on its disk.
+ * The error for the operator that an error of the database stands for, with what to do; undefined if the error is one of a single statement.
+ * `where` names the store; `isFull`: its disk has no room.
  */
 export function storeFault(error: unknown, where = "The server's store", isFull = false): AppError | undefined {
   const { code, errno } = error as DatabaseError;
@@ -54,12 +54,12 @@ export function storeFault(error: unknown, where = "The server's store", isFull 
   return undefined;
 }
 
-/** True for what `storeFault` makes, for a database that does not answer in time, and for a file that was deleted. */
+/** True for errors of `storeFault`, of a database that does not answer in time, and of a store file that was deleted. */
 export function isStoreFault(error: unknown): boolean {
   return isAppError(error) && /^store_(full|broken|denied|lost|unavailable)$/.test(error.reason ?? "");
 }
 
-/** True for those that may pass by themselves or by what an operator does: not for a store that is damaged. */
+/** True for faults of the store that may pass, by themselves or by an act of the operator; false for a damaged store. */
 export function isStoreAway(error: unknown): boolean {
   return isStoreFault(error) && isAppError(error, "unavailable");
 }

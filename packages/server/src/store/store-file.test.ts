@@ -19,7 +19,7 @@ import { finishPutBack, StoreFile } from "./store-file.ts";
 
 const contentsOf = (path: string) => readFileSync(path, "utf8");
 
-test("a file that cannot be looked at is away, and no error of the kernel's is thrown at who asks", () => {
+test("a file that cannot be examined is unavailable, and the kernel's error is not thrown", () => {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-store-file-"));
   const inner = join(directory, "data");
   mkdirSync(inner);
@@ -33,7 +33,7 @@ test("a file that cannot be looked at is away, and no error of the kernel's is t
   rmSync(directory, { recursive: true });
 });
 
-describe("a whole store that has not got its name yet", () => {
+describe("a whole copy of a store that has not got its name", () => {
   let directory: string;
   let path: string;
   beforeEach(() => {
@@ -46,14 +46,14 @@ describe("a whole store that has not got its name yet", () => {
 
   const contents = () => Object.fromEntries(readdirSync(directory).map((name) => [name, contentsOf(join(directory, name))]));
 
-  test("gets it at the next start, without the log of the deleted one, and without a hard link", () => {
+  test("gets its name at the next start, without the log of the deleted file, and without a hard link", () => {
     writeFileSync(`${path}-wal`, "of the deleted one");
     const before = statSync(`${path}.whole`).ino;
     expect(finishPutBack(path)).toBeUndefined();
     expect([contents(), statSync(path).ino]).toEqual([{ db: "all of it" }, before]);
   });
 
-  test("is removed when the name leads to it already", () => {
+  test("is removed when the store's name leads to the same file already", () => {
     linkSync(`${path}.whole`, path);
     expect(finishPutBack(path)).toBeUndefined();
     expect(contents()).toEqual({ db: "all of it" });
@@ -67,14 +67,14 @@ describe("a whole store that has not got its name yet", () => {
     expect(finishPutBack(path)).toBeUndefined();
   });
 
-  test("what an earlier version left half written is not taken for it", () => {
+  test("is not confused with a half-written copy of an earlier version", () => {
     rmSync(`${path}.whole`);
     writeFileSync(`${path}.copy`, "half");
     expect(finishPutBack(path)).toBeUndefined();
     expect(contents()).toEqual({ "db.copy": "half" });
   });
 
-  test("keeps the server from starting, and is named, when it can't get it", () => {
+  test("stops the server's start, and is named in the error, when it cannot get its name", () => {
     rmSync(`${path}.part`);
     mkdirSync(`${path}.part`);
     expect(() => finishPutBack(path)).toThrow(
@@ -84,11 +84,11 @@ describe("a whole store that has not got its name yet", () => {
   });
 });
 
-test("where a deleted store can't get its name back at once, it is there for the next start", async () => {
+test("a copy of a deleted store that cannot get the name at once is kept for the next start", async () => {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-store-file-"));
   const path = join(directory, "db");
   writeFileSync(path, "");
-  // Somebody puts a file there in the moment in which it is written: as on a file system without hard links, there is no way to the name.
+  // Another process takes the name during the copy. As on a file system without hard links, `linkSync` fails.
   const copyTo = async (part: string) => {
     writeFileSync(part, "all of it");
     writeFileSync(path, "an old backup");

@@ -3,14 +3,14 @@ import { AppError } from "@boxyard/core";
 import { errnoOf } from "@boxyard/core/node";
 
 /**
- * The file of a SQLite store, seen by its name. SQLite goes on with a file that was deleted or replaced as if nothing were wrong, and all that it writes
- * then is lost at the end of the process.
+ * Watches the name of a SQLite store's file. SQLite goes on with a file that was deleted or replaced, without an error, and all that it writes then
+ * is lost at the end of the process.
  */
 export class StoreFile {
   private readonly path: string;
   private readonly database: StoreDatabase;
   private readonly opened: string | undefined;
-  /** True when the database's log has no name any more: what is only in it would be lost with this process. */
+  /** True when the database's log was unlinked: changes that are in the log only would be lost with this process. */
   private isLogRemoved = false;
 
   constructor(path: string, database: StoreDatabase) {
@@ -20,8 +20,8 @@ export class StoreFile {
   }
 
   /**
-   * What is wrong, if the name does not lead to the file that was opened: `unavailable`, reason `store_lost`; `store_unavailable` when that cannot be
-   * seen.
+   * The error, if the name does not lead to the file that was opened: `unavailable`, reason `store_lost`; reason `store_unavailable` when the file
+   * cannot be examined.
    */
   trouble(): AppError | undefined {
     let now: string | undefined;
@@ -42,9 +42,9 @@ export class StoreFile {
   }
 
   /**
-   * Writes the store anew where its file was deleted, for the next server: nothing is lost, also when the process is killed on the way
-   * (`finishPutBack`). Repeatable; never replaces a file. Throws `unavailable`, reason `store_lost`, where what is written can't get its name, as on a
-   * file system without hard links: it gets that at the next start.
+   * Writes the store again where its file was deleted, for the next server. Nothing is lost, even when the process is killed in between
+   * (`finishPutBack`). Repeatable; never replaces a file. Throws `unavailable`, reason `store_lost`, where the new file cannot get its name, as on a
+   * file system without hard links: the next start gives it the name.
    */
   async putBack(): Promise<void> {
     if (identityOf(this.path) !== undefined) return;
@@ -62,7 +62,7 @@ export class StoreFile {
     }
     try {
       if (identityOf(this.path) === undefined) removeLog(this.path);
-      // Not `rename`, which would replace a file that somebody has put there meanwhile.
+      // Not `rename`, which would replace a file that another process has put there meanwhile.
       linkSync(wholeOf(this.path), this.path);
       rmSync(wholeOf(this.path));
     } catch (cause) {
@@ -70,34 +70,34 @@ export class StoreFile {
     }
   }
 
-  /** Once the file that was opened is back after `putBack`, it gets a log again. Repeatable; does nothing in all other cases. */
+  /** Begins a new log when the file that was opened is back after `putBack`. Repeatable; does nothing in all other cases. */
   async restoreLog(): Promise<void> {
     if (!this.isLogRemoved || identityOf(this.path) !== this.opened) return;
     await this.database.renewLog();
     this.isLogRemoved = false;
-    // Older than what is there, if `putBack` came no further.
+    // The copy of an unfinished `putBack` is older than the file.
     rmSync(wholeOf(this.path), { force: true });
   }
 }
 
-/** A store that is being written anew, and one that is whole and has not got its name yet. (Earlier versions had half ones as `.copy`.) */
+/** Names of a copy that `putBack` is writing, and of one that is whole but has not got the store's name. (Earlier versions wrote to `.copy`.) */
 const partOf = (path: string) => `${path}.part`;
 const wholeOf = (path: string) => `${path}.whole`;
 
-/** The log of the deleted file would be read into the new one. */
+/** Removes the log of the deleted file, which SQLite would apply to the new one. */
 function removeLog(path: string): void {
   for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
 }
 
 /**
- * Gives the store of an earlier `putBack` its name, if that has written all of it and then came no further. Where another file has the name by now, it
- * keeps what was written under a name of its own, and returns that. To be called before the store is opened, which must not go on when this throws
- * (`unavailable`, reason `store_lost`): an empty store would take its place.
+ * Finishes an earlier `putBack` that has written the whole store but could not give it its name. Where another file has the name by now, the copy is
+ * kept under a name of its own, which this returns. To be called before the store is opened; when this throws (`unavailable`, reason `store_lost`),
+ * the store must not be opened, because an empty one would take its place.
  */
 export function finishPutBack(path: string): string | undefined {
   const whole = wholeOf(path);
   try {
-    // On a disk that is read-only even the removal of nothing fails.
+    // On a read-only disk `rmSync` fails even if there is no file.
     if (existsSync(partOf(path))) rmSync(partOf(path));
     const written = identityOf(whole);
     const named = identityOf(path);
@@ -126,15 +126,15 @@ function unfinished(path: string, cause: unknown): AppError {
   return new AppError("unavailable", message, { reason: "store_lost", cause });
 }
 
-/** What it needs of the database. */
+/** What `StoreFile` needs of the database. */
 export interface StoreDatabase {
-  /** Writes the whole database into `file`, which is empty. */
+  /** Writes the whole database into `file`, which must be empty. */
   copyTo(file: string): Promise<void>;
-  /** Puts all that is in the log into the database's file, and begins a log anew. */
+  /** Writes the whole log (WAL) into the database's file, and begins a new log. */
   renewLog(): Promise<void>;
 }
 
-/** Device and number of the file of that name; undefined if there is none. */
+/** Device and inode number of the file; undefined if there is none. */
 function identityOf(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path, { bigint: true });

@@ -30,13 +30,13 @@ function fill(): void {
   writeFileSync(ballast(), Buffer.alloc(bavail * bsize));
 }
 
-test("on a full disk creates are refused and leave nothing, ends take place, and all is well when there is room again", async () => {
+test("on a full disk creates are refused and leave nothing, sandboxes can be killed, and the server recovers when there is room again", async () => {
   const dataDir = join(disk, "data");
   mkdirSync(dataDir);
   await using s = await TestServer.start({ dataDir });
   const [kept, ended] = [await s.create(), await s.create()];
   fill();
-  // What the write-ahead log has room for still goes in.
+  // Creates succeed as long as the write-ahead log has room.
   let refused = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
   for (let tries = 0; refused.status === 201 && tries < 500; tries++) {
     refused = await s.call("POST", "/v2/sandboxes", { templateID: "base" });
@@ -48,7 +48,7 @@ test("on a full disk creates are refused and leave nothing, ends take place, and
   expect(s.world.sandboxes.size).toBe(before);
   // Reading goes on, and so does what runs.
   expect((await s.call("GET", `/sandboxes/${kept.sandboxID}`)).status).toBe(200);
-  // The sandbox is gone, and the answer says so; the sweep tells the store when it takes writes again.
+  // The sandbox is removed, and the answer says so; the sweep writes that when the store takes writes again.
   expect((await s.call("DELETE", `/sandboxes/${ended.sandboxID}`)).status).toBe(204);
   expect(s.world.sandboxes.has(ended.sandboxID)).toBe(false);
   expect((await s.call("GET", `/sandboxes/${ended.sandboxID}`)).status).toBe(404);
@@ -65,7 +65,7 @@ test("on a full disk creates are refused and leave nothing, ends take place, and
   await again.stop();
 }, 60_000);
 
-test("a store that there is no room for can't be opened, and is named", async () => {
+test("a store is not opened on a full disk, and the error names the file", async () => {
   const dataDir = join(disk, "other");
   nodeIdOf(dataDir);
   fill();
@@ -79,7 +79,7 @@ test("a store that there is no room for can't be opened, and is named", async ()
   }
 });
 
-test("the lock of a data directory can be had on a full disk", () => {
+test("the lock of a data directory can be taken on a full disk", () => {
   const dataDir = join(disk, "locked");
   mkdirSync(dataDir);
   fill();

@@ -2,24 +2,24 @@ import type { AppError } from "@boxyard/core";
 import { isStoreFault } from "./store-fault.ts";
 import type { StoreFile } from "./store-file.ts";
 
-/** What keeps the store from taking changes. */
+/** Why the store takes no changes. */
 export interface StoreTrouble {
   /** `store_full`, `store_denied`, `store_broken`, `store_lost` or `store_unavailable`. */
   readonly reason: string;
-  /** For people: what is wrong and what to do. */
+  /** For the operator: what is wrong and what to do. */
   readonly message: string;
   /** Milliseconds since 1970. */
   readonly since: number;
 }
 
 /**
- * Whether the store takes changes now. While it does not, the server is degraded: what runs goes on and can be ended, nothing new is made. Each
- * statement that fails for the store's sake begins that, and the next change that is written ends it.
+ * Whether the store takes changes now. While it does not, the server is degraded: sandboxes go on and can be ended, but none is made. A statement
+ * that fails with an error of `storeFault` begins this state; the next change that is written ends it.
  */
 export class StoreHealth {
-  /** Of a store that is one file. */
+  /** The store's file; undefined for PostgreSQL and for a store in memory. */
   file: StoreFile | undefined;
-  /** Where a store is kept that an earlier server had written anew, and whose name another file had by the start of this one. */
+  /** Path of the copy that `finishPutBack` has kept at this start, if any. */
   keptAs: string | undefined;
   private current: StoreTrouble | undefined;
   private readonly listeners = new Set<(trouble: StoreTrouble | undefined) => void>();
@@ -28,25 +28,25 @@ export class StoreHealth {
     return this.current;
   }
 
-  /** Throws what is wrong with the store's file. Call it before a change: the database itself does not notice a file that was deleted. */
+  /** Throws if the store's file was deleted or replaced. To be called before a change, because SQLite does not notice that. */
   checkFile(): void {
     const trouble = this.file?.trouble();
     if (trouble) throw trouble;
   }
 
-  /** Called at every change; undefined when all is well again. */
+  /** Calls `listener` at each change of the trouble, with undefined when the store takes changes again. */
   onChange(listener: (trouble: StoreTrouble | undefined) => void): void {
     this.listeners.add(listener);
   }
 
-  /** Any error of a statement. */
+  /** To be called with any error of a statement. */
   failed(error: unknown): void {
     if (!isStoreFault(error)) return;
     const { reason, message } = error as AppError;
     if (this.current?.reason !== reason) this.change({ reason, message, since: this.current?.since ?? Date.now() });
   }
 
-  /** A change was written. */
+  /** To be called when a change was written. */
   wrote(): void {
     if (this.current) this.change(undefined);
   }

@@ -5,7 +5,7 @@ import { AppError } from "@boxyard/core";
 import { errnoOf } from "@boxyard/core/node";
 import { KEY_BYTES, Sealer } from "./sealer.ts";
 
-/** Name of the file in the data directory, beside the store and never in it: who has a copy of the store alone has no secrets. */
+/** The key's file in the data directory. The store does not hold the key, so a copy of the store alone reveals no secrets. */
 export const STORE_KEY_FILE = "store-key";
 
 /** The sealer of a data directory's store; makes the key the first time. Throws `failed_precondition`, reason `bad_store_key`. */
@@ -26,7 +26,7 @@ function read(path: string): string | undefined {
   }
 }
 
-/** On the disk before anything is sealed with it. Of two that make one at the same time, both go by the first. */
+/** Makes the key; it is on the disk before anything is sealed with it. Of two processes that make a key at once, both use the first. */
 function make(path: string): string {
   const aside = `${path}.${process.pid}.new`;
   try {

@@ -15,7 +15,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const record = sampleRecord({ state: "running" });
 
-/** A process that has the store open while its file is deleted, writes it anew, and is killed at the first of these system calls. */
+/** Runs a process that has the store open while its file is deleted, writes the file again, and is killed at the first of these system calls. */
 async function killedAt(calls: string): Promise<number | null> {
   const script = `
     const { SqlStore } = await import(${JSON.stringify(join(import.meta.dir, "sql-store.ts"))});

@@ -2,9 +2,9 @@ import { AppError, type Clock } from "@boxyard/core";
 import { SQL } from "bun";
 import { storeFault } from "./store-fault.ts";
 
-/** "boxy" in ASCII: keeps our lock apart from those of other programs in the database. */
+/** "boxy" in ASCII: the lock's class, which other programs in the database do not use. */
 const LOCK_SPACE = 0x626f7879;
-/** A server that was killed lets go as soon as the database sees its connection closed. */
+/** How long the lock is tried: the database releases the lock of a killed server when it sees the connection closed. */
 const TAKE_MS = 3000;
 const RETRY_MS = 100;
 const BEAT_MS = 5000;
@@ -15,20 +15,20 @@ export interface StoreLock {
   release(): Promise<void>;
 }
 
-/** Of a store that only the holder of the data directory can open. */
+/** The lock of a store in a file: only the holder of the data directory's lock opens that. */
 export const NO_LOCK: StoreLock = { lost: new Promise<never>(() => {}), release: async () => {} };
 
 export interface LockOptions {
   readonly url: string;
-  /** The name that another server gets that wants the store. */
+  /** Names this server in the error of another server that wants the store. */
   readonly holder: string;
   readonly clock: Clock;
 }
 
 /**
- * Sees to it that one server at a time works on a PostgreSQL store: templates, builds and sandboxes are on one machine, and two servers would
- * undo each other's work. The lock is the database's own, of one session, so that it goes away with its holder, however that ends; it
- * is looked after, because a session ends with a restart of the database too. Throws `already_exists`, reason `store_in_use`.
+ * Locks a PostgreSQL store for one server: templates, builds and sandboxes are on one machine, and two servers would undo each other's work. The lock
+ * is an advisory lock of one session, so the database releases it when its holder ends, however that happens. A session also ends when the database
+ * restarts, so the lock is checked every five seconds and taken again. Throws `already_exists`, reason `store_in_use`.
  */
 export async function lockStore({ url, holder, clock }: LockOptions): Promise<StoreLock> {
   const session = new SQL(url, { max: 1, connectionTimeout: 10 });
@@ -45,7 +45,7 @@ export async function lockStore({ url, holder, clock }: LockOptions): Promise<St
   }
   const stopping = new AbortController();
   const { promise: lost, reject } = Promise.withResolvers<never>();
-  // A caller that does not look at it must not be ended by it.
+  // If the caller does not use `lost`, its rejection must not end the process.
   lost.catch(() => {});
   const watching = watch(session, clock, stopping.signal).catch(reject);
   return {
@@ -58,9 +58,9 @@ export async function lockStore({ url, holder, clock }: LockOptions): Promise<St
   };
 }
 
-/** True while the session has the lock; takes it if it is free. A new session, after the database was away, has to take it again. */
+/** True while the session has the lock; takes a free lock. After a restart of the database, the new session has to take the lock again. */
 async function isHeld(session: SQL): Promise<boolean> {
-  // A machine that has vanished is noticed within a minute, not two hours.
+  // The database notices a machine that vanished within a minute, not in two hours.
   await session.unsafe("SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3");
   const [row] = await session`
     WITH place AS (SELECT hashtext(coalesce(current_schema(), '')) AS key)
@@ -88,7 +88,7 @@ async function watch(session: SQL, clock: Clock, signal: AbortSignal): Promise<v
   while (!signal.aborted) {
     await clock.sleep(BEAT_MS, signal).catch(() => {});
     if (signal.aborted) return;
-    // While the database is away nobody else can take the lock either.
+    // While the database is away, no other server can take the lock.
     const held = await isHeld(session).catch(() => true);
     if (!held && !signal.aborted) throw await inUse(session);
   }

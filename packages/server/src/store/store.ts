@@ -7,80 +7,84 @@ import type { StoreLock } from "./store-lock.ts";
 import type { TemplateStore } from "./template-store.ts";
 
 /**
- * What must survive the server. Each method takes effect as a whole or not at all, with its event; `transaction` does the
- * same for several. `storeContract` says what each must do.
+ * What must survive the server. Each method takes effect, with its event, as a whole or not at all; `transaction` does the same for several
+ * methods. `storeContract` tests what each must do. A database that fails throws an error of `storeFault`.
  */
 export interface Store {
   /**
-   * Everything that `work` writes through `tx` is there together, or not at all when it throws; then this throws the same. Inside, only `tx`
-   * may be used: other calls of the store wait for the end. Keep it short, and wait for nothing but the store in it.
+   * Runs `work` in a transaction. When `work` throws, nothing that it wrote through `tx` is kept, and this throws the same error. `work` may use
+   * `tx` only, because other calls of the store wait for its end. It must be short, and wait for nothing but the store.
    */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 
-  /** What has changed: an event for each change of a sandbox, template, build, tag or key. Counters and times of last use have none. */
+  /** An event for each change of a sandbox, template, build, tag or key. Counters and times of last use have no events. */
   readonly events: EventStore;
 
-  /** Whether it takes changes now. */
+  /** Whether the store takes changes now. */
   readonly health: StoreHealth;
-  /** Writes something, to find out. Throws what keeps it from that. A file that was deleted is written anew for the next server. */
+  /** Writes a value to update `health`; throws why that fails. A store file that was deleted is written again for the next server. */
   probe(): Promise<void>;
 
-  /** Makes sure that this server is the only one at work here; `holder` is what another one is told. Throws `store_in_use`. */
+  /** Locks the store for this server. `holder` names this server in the error of another one. Throws reason `store_in_use`. */
   lock(holder: string, clock: Clock): Promise<StoreLock>;
 
-  /** The value kept under `name`; `make` supplies it the first time. Callers that race get the same value. */
+  /** The value under `name`; the first call makes it with `make`. Callers that race get the same value. */
   getOrCreateMeta(name: string, make: () => string): Promise<string>;
 
-  /** A secret text as it may stand in the store; `place` says where, and it opens there only. */
+  /** Seals a secret text for the store. It can be opened for the same `place` only. */
   seal(text: string, place: string): string;
-  /** Undefined for what the key of another data directory has sealed. */
+  /** Opens a sealed text; undefined for a text that the key of another data directory has sealed. */
   unseal(stored: string, place: string): string | undefined;
 
-  /** The team of that slug, made if need be. */
+  /** The team with that slug; makes it the first time. */
   ensureTeam(slug: string, name: string): Promise<TeamId>;
   /** Slug of a team; undefined if there is none. */
   teamSlug(id: TeamId): Promise<string | undefined>;
-  /** Adds a key; one whose hash exists already is left as it is. */
+  /** Adds a key. Does nothing if the hash exists already. */
   addKey(key: ApiKeyRecord): Promise<void>;
   findKey(hash: string): Promise<ApiKeyRecord | undefined>;
   listKeys(): Promise<ApiKeyRecord[]>;
-  /** Removes a key of a team, if another is left to it; says whether it did. */
+  /** Removes a key of a team, but not the team's last one. Returns whether it removed the key. */
   removeKey(teamId: TeamId, id: string): Promise<boolean>;
+  /** Writes the time of the key's last use, in milliseconds since 1970. */
   touchKey(id: string, usedAt: number): Promise<void>;
 
   /** Templates, their builds and the cache of build steps. */
   readonly templates: TemplateStore;
 
-  /** What happened to sandboxes. */
+  /** The logs of sandboxes. */
   readonly sandboxLogs: SandboxLogStore;
 
+  /** Throws when the id exists. */
   insertSandbox(record: SandboxRecord): Promise<void>;
+  /** The record of a sandbox of any node; undefined if there is none. */
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
   /** Every sandbox of this node that is not dead. */
   listLiving(): Promise<SandboxRecord[]>;
   /**
-   * Compare and set: changes the record only if it is in one of the states `from`; says whether it did. `before` is for the event: the values
+   * Compare and set: changes the record only if it is in one of the states `from`. Returns whether it did. `before` is for the event: the values
    * that the change replaces, as far as the caller knows them.
    */
   updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean>;
   /**
-   * Makes those of the sandboxes this node's own that are not dead and stand under another: the node that has them on its machine owns them, and has lost
-   * its name. Returns how many of them the store knows at all.
+   * Gives sandboxes of this machine, which are not dead and belong to another node, to this node: the data directory has lost its node id. Returns
+   * how many of the ids the store knows.
    */
   claimSandboxes(ids: readonly SandboxId[]): Promise<number>;
-  /** Forgets dead sandboxes that ended before `time`, and other nodes' that should have, with their logs. */
+  /** Removes the records and logs of dead sandboxes that ended before `time`, and of other nodes' sandboxes whose `endAt` is before `time`. */
   pruneSandboxes(time: number): Promise<void>;
 
-  /** Claims a key; undefined if that worked, else the earlier claim. */
+  /** Claims an idempotency key. Returns undefined, or the earlier claim. */
   claimKey(record: IdempotencyRecord): Promise<IdempotencyRecord | undefined>;
-  /** Gives a claim up, if it still belongs to that sandbox. */
+  /** Removes a claim, if it is still the claim of that sandbox. */
   dropKey(teamId: TeamId, key: string, sandboxId: SandboxId): Promise<void>;
+  /** Removes claims of idempotency keys from before `time`. */
   pruneKeys(time: number): Promise<void>;
 
   close(): Promise<void>;
 }
 
-/** A store within a transaction; a transaction in it is part of the outer one. */
+/** A store within a transaction. A transaction of it is a part of the outer one. */
 export type StoreTransaction = Omit<Store, "lock" | "close">;
 
 export type SandboxChange = Partial<

@@ -14,7 +14,7 @@ import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
 export const rank = (level: BuildLogLevel) => LOG_LEVELS.indexOf(level);
 
-/** Columns of what may change of a build. */
+/** The column of each member of a build that may change. */
 const COLUMNS: { readonly [K in keyof Required<BuildChange>]: { name: string; isJson?: boolean } } = {
   status: { name: "status" },
   tags: { name: "tags", isJson: true },
@@ -65,7 +65,7 @@ export function versionOf(row: Row): TemplateVersion {
   };
 }
 
-/** Builds of the first schema have no resources of their own; their spec says them. */
+/** The resources of a build. Rows of the first schema have them in their spec only. */
 function resourcesOf(row: Row, spec: TemplateSpec | undefined): BuildRecord["resources"] {
   const { cpuCount, memoryMB, diskMB } = { ...spec, ...JSON.parse(text(row.resources)) };
   return { cpuCount, memoryMB, diskMB };

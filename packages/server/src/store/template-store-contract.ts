@@ -32,7 +32,7 @@ function buildOf(templateId: BuildRecord["templateId"], change: Partial<BuildRec
   };
 }
 
-/** The part of the store's contract that is about templates; called from within it. */
+/** The part of `storeContract` about templates. */
 export function templateStoreContract(current: () => Store): void {
   namesAndBuilds(current);
   tagHistory(current);
@@ -73,7 +73,7 @@ function namesAndBuilds(current: () => Store): void {
     expect(await templates.getBuild(newBuildId())).toBeUndefined();
   });
 
-  test("a tag counts once its build has something to start from; the newest assignment wins", async () => {
+  test("a tag is listed once its build has a spec; the newest assignment wins", async () => {
     const { template, templates } = await withTemplate(current(), "web");
     const [old, young] = [buildOf(template.id, { status: "ready", spec: SPEC }), buildOf(template.id)];
     await templates.addBuild(old);
@@ -93,7 +93,7 @@ function namesAndBuilds(current: () => Store): void {
 }
 
 function untagged(current: () => Store): void {
-  test("keeps a build from which its last tag was taken, as what is cached, until it is forgotten", async () => {
+  test("keeps a build that has lost its last tag like a cached result, until that is pruned", async () => {
     const { template, templates } = await withTemplate(current(), "untagged");
     const [one, two, three] = [0, 1, 2].map(() => buildOf(template.id, { status: "ready", spec: SPEC })) as [
       BuildRecord,
@@ -110,7 +110,7 @@ function untagged(current: () => Store): void {
     await templates.assignTags(template.id, ["default"], three.id, 40);
     expect((await untagged()).map(([id]) => id).sort()).toEqual([one.id, two.id].sort());
     expect((await templates.listCached()).map(({ key }) => key)).toEqual([`build:${two.id}`, `build:${one.id}`]);
-    // A tag makes it a version again, and is taken from it later than before.
+    // A tag makes the build a version again. When the tag is removed, the time of the last use is a new one.
     await templates.assignTags(template.id, ["v2"], one.id, 50);
     expect((await untagged()).map(([id]) => id)).toEqual([two.id]);
     await templates.removeTags(template.id, ["v2"], 60);
@@ -134,7 +134,7 @@ function untagged(current: () => Store): void {
 }
 
 function tagHistory(current: () => Store): void {
-  test("knows what tags have pointed to, newest first, as far as it is ready and the tag is there", async () => {
+  test("lists the assignments of present tags to ready builds, newest first", async () => {
     const { template, templates } = await withTemplate(current(), "tagged");
     const [one, two] = [buildOf(template.id, { status: "ready", finishedAt: 9 }), buildOf(template.id, { status: "ready" })];
     const unfinished = buildOf(template.id, { status: "building" });
@@ -163,7 +163,7 @@ function tagHistory(current: () => Store): void {
     expect(await seen()).toEqual([]);
   });
 
-  test("remembers a bounded number of assignments", async () => {
+  test("keeps a bounded number of assignments", async () => {
     const { template, templates } = await withTemplate(current(), "moved");
     const build = buildOf(template.id, { status: "ready" });
     await templates.addBuild(build);
@@ -195,7 +195,7 @@ function logsAndCache(current: () => Store): void {
     expect((await templates.readLogs(build.id, { offset: 0, limit: 1, minLevel: "debug" }))[0]).toEqual(line(1, "a"));
   });
 
-  test("forgets old logs of builds that no tag points to", async () => {
+  test("removes old logs of builds that no tag points to", async () => {
     const { template, templates } = await withTemplate(current(), "logged");
     const kinds = { tagged: { finishedAt: 5 }, old: { finishedAt: 5 }, young: { finishedAt: 50 }, running: {} };
     const builds = Object.entries(kinds).map(([kind, more]) => ({
@@ -212,7 +212,7 @@ function logsAndCache(current: () => Store): void {
     expect((await Promise.all(logs)).flat().map(({ message }) => message)).toEqual(["tagged", "young", "running"]);
   });
 
-  test("removes a template with everything of it", async () => {
+  test("removes a template with its builds, tags and logs", async () => {
     const { template, templates } = await withTemplate(current(), "web");
     const build = buildOf(template.id, { status: "ready", spec: SPEC });
     await templates.addBuild(build);
@@ -224,7 +224,7 @@ function logsAndCache(current: () => Store): void {
     expect(await templates.readLogs(build.id, { offset: 0, limit: 9, minLevel: "debug" })).toEqual([]);
   });
 
-  test("remembers what steps came to, until they are not used any more", async () => {
+  test("keeps results of steps until they are not used any more", async () => {
     const { templates } = current();
     expect(await templates.getCached("k", 1)).toBeUndefined();
     await templates.putCached("k", "one", 1);

@@ -12,34 +12,35 @@ import type {
   TemplateVersion,
 } from "./records.ts";
 
-/** Templates, builds and what builds remember. As in `Store`, a `kill -9` between two calls leaves a state that start-up understands. */
+/** Templates, builds and the cache of build steps. As in `Store`, a `kill -9` between two calls leaves a state that the next server can handle. */
 export interface TemplateStore {
   /**
-   * Makes `tag` of the template called `name` point to a ready build of `spec`, unless the template has had such a build: then whatever was
-   * done to its tags since stays. A template that has no builds yet becomes public.
+   * Makes `tag` of the template `name` point to a new, ready build of `spec`. Does nothing if the template has a build of this spec already, so that
+   * later changes of its tags stay. A template without builds becomes public.
    */
   put(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<void>;
-  /** Every tag whose build has something to start from. */
+  /** Every tag whose build has a spec that sandboxes can start from. */
   listVersions(): Promise<TemplateVersion[]>;
-  /** Builds that no tag points to any more and that are still cached, with their ids as tags. */
+  /** Builds that no tag points to any more and that are still cached. Each has its id as its tag. */
   listUntagged(): Promise<TemplateVersion[]>;
-  /** One of them is used, and so kept for longer. */
+  /** Notes the use of a build without a tag, which is kept for longer then. */
   useUntagged(buildId: string, now: number): Promise<void>;
 
-  /** Adds a template. A name that the team uses already gives that template instead. */
+  /** Adds a template. If the team has one of this name, returns that one. */
   add(template: { id: TemplateId; teamId: TeamId; name?: string; now: number }): Promise<TemplateRecord>;
-  /** Every template there is, by id. */
+  /** Every template, ordered by id. */
   list(): Promise<TemplateRecord[]>;
   setPublic(id: TemplateId, isPublic: boolean, now: number): Promise<void>;
+  /** Counts a sandbox that was made from the template. */
   countSpawn(id: TemplateId, now: number): Promise<void>;
   /** Removes a template with its builds, tags and logs. Repeatable. */
   remove(id: TemplateId): Promise<void>;
 
-  /** Makes tags point to a build. A build that no tag points to any more becomes a cached result, used now. */
+  /** Makes tags point to a build. A build that loses its last tag by this becomes a cached result, used now. */
   assignTags(id: TemplateId, tags: readonly string[], buildId: string, now: number): Promise<void>;
-  /** Makes tags point to nothing. */
+  /** Removes tags. A build that loses its last tag by this becomes a cached result, used now. */
   removeTags(id: TemplateId, tags: readonly string[], now: number): Promise<void>;
-  /** What the tags that a template has point to and have pointed to, as far as those builds are ready; newest first. */
+  /** The assignments of a template's present tags, earlier ones included, to builds that are ready; newest first. */
   listAssignments(id: TemplateId): Promise<TagAssignment[]>;
 
   addBuild(build: BuildRecord): Promise<void>;
@@ -47,31 +48,32 @@ export interface TemplateStore {
   /** Builds of a template, newest first. */
   listBuilds(templateId: TemplateId): Promise<BuildRecord[]>;
   listBuildsIn(statuses: readonly BuildStatus[]): Promise<BuildRecord[]>;
-  /** What the builds that some tag points to have to start from; the others can't be started any more. */
+  /** The specs of builds that some tag points to. */
   listSpecs(): Promise<TemplateSpec[]>;
-  /** Compare and set: changes the build only if its status is one of `from`; says whether it did. */
+  /** Compare and set: changes the build only if its status is one of `from`. Returns whether it did. */
   updateBuild(id: string, from: readonly BuildStatus[], change: BuildChange): Promise<boolean>;
 
-  /** Adds lines from `place` (0 is the first) on. */
+  /** Adds lines to a build's log. `place`: the number of lines that the log has already. */
   addLogs(buildId: string, place: number, lines: readonly BuildLogLine[]): Promise<void>;
-  /** Lines of at least `minLevel` in their order, `offset` of them left out. */
+  /** Lines of at least `minLevel`, oldest first, without the first `offset` of these. */
   readLogs(buildId: string, options: { offset: number; limit: number; minLevel: BuildLogLevel }): Promise<BuildLogLine[]>;
-  /** Lines from a time on (`forward`), or up to it, newest first. */
+  /** Lines from the time `cursor` on, oldest first (`forward`), or up to that time, newest first (`backward`). */
   readLogsAt(buildId: string, options: LogsAt): Promise<BuildLogLine[]>;
 
-  /** Forgets the logs of builds that ended before `time`, but those that some tag points to. */
+  /** Removes the logs of builds that ended before `time` and that no tag points to. */
   pruneLogs(time: number): Promise<void>;
 
-  /** What a build step came to, JSON; reading it counts as use. */
+  /** The cached result of a build step, JSON. Reading counts as use. */
   getCached(key: string, now: number): Promise<string | undefined>;
   putCached(key: string, result: string, now: number): Promise<void>;
-  /** All of it, what was used last first. */
+  /** All cached results, the newest use first. */
   listCached(): Promise<CachedResult[]>;
   removeCached(keys: readonly string[]): Promise<void>;
-  /** Forgets results that were last used before `time`. */
+  /** Removes results whose last use was before `time`. */
   pruneCached(time: number): Promise<void>;
 }
 
+/** A page of a log by time; `cursor` in milliseconds since 1970. */
 export interface LogsAt {
   readonly cursor?: number;
   readonly direction: "forward" | "backward";

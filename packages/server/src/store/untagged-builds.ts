@@ -3,14 +3,14 @@ import type { Transaction } from "./session.ts";
 import { type Row, text } from "./sql-values.ts";
 
 /**
- * What begins the key of a build among the cached results of steps. A build that no tag points to is kept as those are: within the same bound,
- * and for as long after its last use.
+ * Prefix of the key of a build among the cached results of steps. A build that no tag points to is kept like those: within the same bound, and for
+ * the same time after its last use.
  */
 export const UNTAGGED = "build:";
 
 /**
- * Keeps, of builds from which tags were taken, those that have none left. Their spec has the layers, as a step's result has. A snapshot is not
- * kept: it ends with its tags, and more than layers belongs to it.
+ * Adds builds that have lost their last tag to the cached results. `untagged`: rows of removed tags. The spec has the layers, like a step's result. A
+ * snapshot is not kept: it ends with its tags, because it is more than layers.
  */
 export async function keepUntagged(tx: Transaction, untagged: readonly Row[], now: number): Promise<void> {
   const ids = [...new Set(untagged.map((row) => text(row.build_id)))];
