@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { InstanceCgroups } from "../cgroup/instance.ts";
 
-/** One line of /proc/<pid>/cgroup: `4:memory:/path`; several controllers of one hierarchy are divided by commas. */
+/** One line of /proc/<pid>/cgroup: `4:memory:/path`; several controllers of one hierarchy are separated by commas. */
 const LINE = /^(\d+):([^:]*):(\/.*)$/;
 
 /**
- * Options that put restored processes into the cgroups at `path`, which are not those that they were dumped in. CRIU moves them in every
- * hierarchy, so those that hold none of ours are named as well.
+ * Options of CRIU that put restored processes into the cgroups at `path`, for processes that were dumped in other cgroups. CRIU moves processes in
+ * every hierarchy, so hierarchies without cgroups of the driver are named as well, with their root.
  */
 export function cgroupRootOptions(
   { hierarchies }: InstanceCgroups,

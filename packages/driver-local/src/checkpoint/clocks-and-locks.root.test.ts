@@ -5,7 +5,7 @@ import { CLOCKS_AND_LOCKS, TRY_LOCKS } from "../testing/clocks-and-locks.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 
-/* What programs measure time with, and what keeps them from each other's files, over resumes from disk and wakes from memory. */
+/* Clocks and file locks of programs, over resumes from disk and wakes from memory. */
 
 interface Seen {
   readonly asked: number;
@@ -39,7 +39,7 @@ async function look(handle: SandboxHandle, before = 0): Promise<Seen> {
   const address = await machine.driver.address(handle);
   await exec(address, "touch /root/ask");
   let seen: Seen | undefined;
-  await eventually("it has looked", async () => {
+  await eventually("the program has answered", async () => {
     const { output, exitCode } = await exec(address, "cat /root/seen");
     seen = exitCode === 0 ? (JSON.parse(output) as Seen) : undefined;
     return (seen?.asked ?? 0) > before;
@@ -64,7 +64,7 @@ test.each(["from disk", "from memory"])("clocks go on, locks are held and files 
     await machine.driver.pause(handle, { memory: true }, never);
     if (way === "from disk") expect(await machine.driver.reclaim({ memoryBytes: 1, processes: 0 })).toBe(true);
     const pausedAt = performance.now();
-    await staysTrueFor(PAUSED_MS, "it is paused", async () => (await machine.driver.inspect(handle)).phase === "paused");
+    await staysTrueFor(PAUSED_MS, "the sandbox is paused", async () => (await machine.driver.inspect(handle)).phase === "paused");
     const pausedMs = performance.now() - pausedAt;
     handle = await machine.driver.resume({ ...spec, incarnation }, { memory: true }, never);
     await initAgent(await machine.driver.address(handle));
@@ -77,7 +77,7 @@ test.each(["from disk", "from memory"])("clocks go on, locks are held and files 
     for (const clock of ["monotonic", "boot"] as const) {
       const went = now[clock] - before[clock];
       expect(went).toBeGreaterThan(0);
-      // A process that was brought back from disk has not lived through the pause; one that stood still in memory has.
+      // These clocks of a process restored from disk leave out the pause; those of a process that stayed in memory include it.
       if (way === "from disk") expect(went).toBeLessThan(real - pausedMs + SLACK_MS);
       else expect(Math.abs(went - real)).toBeLessThan(SLACK_MS);
     }
@@ -87,7 +87,7 @@ test.each(["from disk", "from memory"])("clocks go on, locks are held and files 
     expect(Number(fresh.output)).toBeLessThan(now.monotonic + LATE_MS);
     expect(await locksGot(handle)).toBe(ALLOWED);
     expect([now.inode, now.isSameFile]).toEqual([before.inode, true]);
-    // The kernel gives device numbers to mounts, and a resume from disk makes them anew: the same one only by chance.
+    // The kernel gives device numbers to mounts. A resume from disk makes the mounts anew, so the number may change.
     if (way === "from memory") expect(now.device).toBe(before.device);
     before = now;
   }

@@ -2,19 +2,19 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { close, hasErrno, pidfdOpen, pidfdSendSignal } from "../sys/libc.ts";
 
-/** Stands in the environment of each CRIU that we start, and so of each process that CRIU makes: which server's it is, and which run. */
+/** Variable in the environment of each CRIU that the driver starts, which the processes that CRIU makes inherit: names the server and the run. */
 const MARK = "BOXYARD_CRIU";
 const SIGNALS = { SIGKILL: 9, SIGCONT: 18 } as const;
 
-/** A name for a run of CRIU that no other run has. `server`: the name of the server's cgroups, which no other server has. */
+/** A unique name for a run of CRIU. `server`: the name of the server's cgroups, which is unique too. */
 export const newRun = (server: string): string => `${server}.${randomUUID()}`;
 
-/** For the environment of a run. */
+/** The variable for the environment of a run. */
 export const markOf = (run: string): Readonly<Record<string, string>> => ({ [MARK]: run });
 
 /**
- * Sends the signal to every process of a run. When CRIU is killed, the children that it had for a question to the kernel, and processes that
- * it was about to bring back, stay: each holds the pool's mount.
+ * Sends the signal to every process of a run. When CRIU is killed, its own children (which it makes to test features of the kernel) and processes that
+ * it was restoring remain, and each keeps the pool's mount in use.
  */
 export function signalRun(run: string, signal: keyof typeof SIGNALS): void {
   const server = run.slice(0, run.indexOf("."));
@@ -22,8 +22,8 @@ export function signalRun(run: string, signal: keyof typeof SIGNALS): void {
 }
 
 /**
- * Ends what is left of runs of an earlier server: at once where CRIU itself has ended, after `limitMs` where it lives. That one finds its
- * server gone and undoes what it did, unless it hangs.
+ * Ends what is left of runs of an earlier server: at once where CRIU itself has ended, after `limitMs` where it lives. A CRIU that lives notices
+ * that its server is gone and undoes what it did, unless it hangs.
  */
 export function endLeftRuns(server: string, limitMs: number): void {
   const pidsOf = new Map<string, number[]>();
@@ -39,12 +39,12 @@ export function endLeftRuns(server: string, limitMs: number): void {
   }
 }
 
-/** CRIU runs in a session of its own, and none of its children makes one before it is a sandbox's process. */
+/** True for CRIU itself: it leads a session of its own, and none of its children makes a session before it is in a sandbox's cgroup. */
 const leadsSession = (pid: number): boolean => new RegExp(`^NSsid:\\s+${pid}\\b`, "m").test(read(`/proc/${pid}/status`));
 
 /**
- * The run that a process is of. Of the processes of sandboxes none is: they are ended by their cgroup, and what stands in their memory, which
- * the environment is read from, is what their programs make of it.
+ * The run that a process belongs to; undefined for none. Processes of sandboxes never count: they are ended through their cgroup, and their
+ * environment is read from their memory, which their programs can change.
  */
 function runOf(pid: number, server: string): string | undefined {
   const cgroups = read(`/proc/${pid}/cgroup`);
@@ -57,7 +57,7 @@ function runOf(pid: number, server: string): string | undefined {
 
 const processIds = (): number[] => readdirSync("/proc").map(Number).filter(Number.isInteger);
 
-/** The descriptor first, then the question: so the signal goes to nobody else who has been given the number. */
+/** Opens the pidfd first and checks then, so that the signal cannot reach another process that has got the same pid. */
 function signalIf(pid: number, signal: number, isMeant: () => boolean): void {
   let pidfd: number;
   try {

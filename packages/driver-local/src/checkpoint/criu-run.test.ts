@@ -8,7 +8,7 @@ import type { ForkServer } from "../sys/fork-server/index.ts";
 import { close, ioctl, O, pipe, syscall } from "../sys/libc.ts";
 import { type CriuRun, runCriu } from "./criu-run.ts";
 
-/** Bytes that can be read. */
+/** ioctl: how many bytes can be read. */
 const FIONREAD = 0x541b;
 
 const work = mkdtempSync(join(tmpdir(), "boxyard-criu-run-"));
@@ -19,7 +19,7 @@ afterEach(() => {
 });
 afterAll(() => rmSync(work, { recursive: true }));
 
-/** What a run fails with that comes to this end. */
+/** The error of a run whose CRIU ends like this; undefined when the run succeeds. */
 async function failure(end: () => Promise<number>, other: Partial<CriuRun> = {}): Promise<unknown> {
   const forkServer = { run: end } as unknown as ForkServer;
   const of = { criu: { file: "/none", args: [] }, server: "boxyard-test", script: "/none", args: [], moments: [] };
@@ -30,9 +30,9 @@ async function failure(end: () => Promise<number>, other: Partial<CriuRun> = {})
   );
 }
 
-test("after a start that failed nothing reads descriptors that belong to other files by then", async () => {
+test("after a start that failed, the run does not read its closed descriptors, which may belong to other files", async () => {
   expect(String(await failure(() => Promise.reject(new Error("no start"))))).toContain("no start");
-  // Some of them have the numbers that the run had.
+  // Some of these have the numbers of the run's descriptors.
   const pipes = Array.from({ length: 8 }, () => pipe(O.NONBLOCK));
   opened.push(...pipes.flatMap(({ read, write }) => [read, write]));
   for (const { write } of pipes) syscall("write", [write, new Uint8Array(1), 1]);
@@ -44,7 +44,7 @@ test("after a start that failed nothing reads descriptors that belong to other f
   await staysTrueFor(200, "each byte is there", () => pipes.every(holdsItsByte));
 });
 
-test("a disk that was full is told, whatever else failed because of it", async () => {
+test("a full disk is reported as such, although its line in the log is followed by other errors", async () => {
   const others = Array.from({ length: 6 }, (_, i) => `(00.1) Error (criu/cr-dump.c:${i}): Dump failed`);
   writeFileSync(log, ["(00.1) Error (criu/page-xfer.c:1): No space left on device", ...others].join("\n"));
   const full = await failure(async () => 1);

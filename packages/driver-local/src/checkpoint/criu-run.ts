@@ -8,43 +8,44 @@ import { sentenceFor } from "./criu-sentences.ts";
 
 const POLL_MS = 1;
 const LONGEST_POLL_MS = 3;
-/** Enough of CRIU's log for a sentence. */
+/** Lines of CRIU's log that an error quotes. */
 const LOG_LINES = 4;
-/** How a full disk reads there. */
+/** Texts in CRIU's log for a full disk. */
 const FULL = ["No space left on device", "Disk quota exceeded"];
-/** For a CRIU that was hung up on, to undo what it did. */
+/** Time for a CRIU that gets no more answers to undo what it did. */
 const LAST_CHANCE_MS = 5_000;
 const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Moments at which CRIU waits for us; the rest it does by itself. */
+/** Moments of CRIU's work at which it runs its script and waits for the server's answer. */
 export type CriuMoment = "network-lock" | "post-dump" | "post-setup-namespaces" | "post-restore" | "pre-resume";
 
 export interface CriuRun {
   readonly criu: Criu;
   readonly forkServer: ForkServer;
-  /** Name of the server's cgroups, by which it finds what CRIU leaves. */
+  /** Name of the server's cgroups; marks CRIU's processes, so that a later server finds those that are left. */
   readonly server: string;
-  /** The script of `writeMomentScript`. */
+  /** Path of the file with `MOMENT_SCRIPT`. */
   readonly script: string;
   readonly args: readonly string[];
   /** The moments at which CRIU is to ask. */
   readonly moments: readonly CriuMoment[];
   readonly log: string;
-  /** Mounts and the like, before CRIU is started. */
+  /** Adds calls (mounts and the like) that are made before CRIU is started. */
   prepare?(program: ChildProgram): void;
-  /** What is to be done at a moment. `pid` is the sandbox's init as the machine numbers it. When it throws, CRIU gives up and undoes. */
+  /** Called at a moment. `pid` is the sandbox's init in the machine's process namespace. When it throws, CRIU gives up and undoes what it did. */
   at(moment: CriuMoment, pid: number): Promise<void>;
-  /** Longest time for all of it, milliseconds. */
+  /** Longest time for the whole run, in milliseconds. */
   readonly limitMs: number;
-  /** Called when it hangs, to let go on what it may wait for. */
+  /** Called when CRIU hangs: thaws what CRIU may be waiting for. */
   onHang?(): void;
-  /** What errors call it. */
+  /** Names the run in errors and their reasons. */
   readonly verb: "checkpoint" | "restore";
 }
 
 /**
- * What CRIU calls at each of its moments: it asks through one pipe and waits for our word in another. CRIU closes what its scripts would
- * inherit, so they find the pipes as files of ours. When we are no longer there both fail, CRIU gives up, and the sandbox runs on.
+ * The script that CRIU runs at each of its moments: it writes a question to one pipe and waits for the answer in another. CRIU closes descriptors that
+ * its scripts would inherit, so the script opens the pipes through /proc/<pid of the server>/fd. When the server has ended, that fails, CRIU gives up,
+ * and the sandbox runs on.
  */
 export const MOMENT_SCRIPT = `#!/bin/sh
 case " $BOXYARD_MOMENTS " in *" $CRTOOLS_SCRIPT_ACTION "*) ;; *) exit 0 ;; esac
@@ -53,9 +54,10 @@ read -r answer <"$BOXYARD_ANSWERS" && [ "$answer" = ok ]
 `;
 
 /**
- * Runs CRIU to its end. In a session of its own, so that the end of the server does not take it along: a CRIU that is ended while it has
- * seized a sandbox's processes may leave them broken. Failures are `internal`, reason `checkpoint_failed` or `restore_failed`, with the end
- * of its log; `failed_precondition`, reason `checkpoint_refused`, for what a sandbox holds that cannot be kept; `deadline_exceeded` for one that hung. After a failure nothing that CRIU has started is there.
+ * Runs CRIU to its end. CRIU has a session of its own, so that it does not end with the server: when CRIU is killed while it has seized a sandbox's
+ * processes, these may be broken. Failures are `internal`, reason `checkpoint_failed` or `restore_failed`, with the end of CRIU's log;
+ * `resource_exhausted`, with the same reasons, for a full disk; `failed_precondition`, reason `checkpoint_refused`, for what a sandbox holds that
+ * cannot be kept; `deadline_exceeded` for a CRIU that hung. After a failure no process that CRIU has started is left.
  */
 export async function runCriu(run: CriuRun): Promise<void> {
   const name = newRun(run.server);
@@ -83,7 +85,7 @@ export async function runCriu(run: CriuRun): Promise<void> {
     moments.listen();
     const isLate = !(await isOver(ended, run.limitMs));
     if (isLate && !(await endsGently(run, name, moments, ended))) {
-      // It itself, which has no environment yet while it makes its mounts; then its children.
+      // First CRIU itself, which has no mark in its environment while `prepare` makes its mounts; then its children.
       kill();
       signalRun(name, "SIGKILL");
     }
@@ -93,7 +95,7 @@ export async function runCriu(run: CriuRun): Promise<void> {
     if (code !== 0) throw failed(run, code);
     isDone = true;
   } finally {
-    // Nothing may read a number that is given away, nor write to it: neither we, nor what CRIU has left.
+    // Before the descriptors are closed: no loop here and no process that CRIU left may use their numbers after that.
     await moments.stop();
     if (!isDone) signalRun(name, "SIGKILL");
     for (const fd of [answers.read, questions.read, questions.write]) close(fd);
@@ -102,8 +104,8 @@ export async function runCriu(run: CriuRun): Promise<void> {
 }
 
 /**
- * A CRIU that hangs may be waiting for something that we can let go on, or somebody has stopped it: it gets the time to undo what it did. Else it has
- * to be killed, which may leave the sandbox's processes broken, though its tracing ends with it, so that they run again.
+ * A CRIU that hangs may wait for a frozen process, or may be stopped by a signal: both are lifted, and it gets time to undo what it did. True when it
+ * has ended then. Otherwise it has to be killed, which ends its tracing, so that the sandbox's processes run again, but may leave them broken.
  */
 async function endsGently(run: CriuRun, name: string, moments: Moments, ended: Promise<number>): Promise<boolean> {
   run.onHang?.();
@@ -115,7 +117,7 @@ async function endsGently(run: CriuRun, name: string, moments: Moments, ended: P
 const late = ({ verb, limitMs }: CriuRun) =>
   new AppError("deadline_exceeded", `CRIU could not ${verb} the sandbox within ${Math.round(limitMs)} ms`, { reason: `${verb}_failed` });
 
-/** True when it has ended, false after so long. */
+/** True when `ended` settles in time, false after `ms`. */
 function isOver(ended: Promise<number>, ms: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => resolve(false), ms);
@@ -127,7 +129,7 @@ function isOver(ended: Promise<number>, ms: number): Promise<boolean> {
   return promise;
 }
 
-/** Our end of the talk. */
+/** The server's side of the two pipes: reads CRIU's questions and answers them. */
 class Moments {
   private readonly run: CriuRun;
   private readonly questions: number;
@@ -147,12 +149,12 @@ class Moments {
   listen(): void {
     this.talk = this.answerAll().catch((error: unknown) => {
       this.failure = error;
-      // Which tells CRIU.
+      // CRIU then gets no answer, and gives up.
       this.hangUp();
     });
   }
 
-  /** After CRIU's end. Throws what our own part failed with. */
+  /** To be called after CRIU's end. Throws the error of `at`, if it had one. */
   async end(): Promise<void> {
     await this.stop();
     if (this.failure !== undefined) throw this.failure;
@@ -164,6 +166,7 @@ class Moments {
     return this.talk;
   }
 
+  /** Closes the pipe of answers: CRIU gives up at its next question. Repeatable. */
   hangUp(): void {
     if (this.answers !== undefined) close(this.answers);
     this.answers = undefined;
@@ -189,7 +192,7 @@ class Moments {
     if (this.answers !== undefined) syscall("write", [this.answers, word, word.byteLength], "CRIU");
   }
 
-  /** Asked for every few milliseconds: nothing is made here while nothing has come. */
+  /** Called every few milliseconds, so it allocates nothing while there is no question. */
   private nextLine(): string | undefined {
     const { buffer } = this;
     const length = trySyscall("read", this.questions, buffer, buffer.byteLength);
@@ -206,10 +209,10 @@ function failed({ verb, log }: CriuRun, code: number): AppError {
   const text = existsSync(log) ? readFileSync(log, "utf8") : "";
   const errors = text.split("\n").filter((line) => line.includes("Error") && !line.includes("RLIMIT_NOFILE"));
   const lines = errors.slice(-LOG_LINES);
-  const why = lines.length > 0 ? lines.join("; ") : "it said nothing";
+  const why = lines.length > 0 ? lines.join("; ") : "its log has no errors";
   const refusal = verb === "checkpoint" ? sentenceFor(errors) : undefined;
   if (refusal !== undefined) return new AppError("failed_precondition", refusal, { reason: "checkpoint_refused", details: { said: why } });
-  // CRIU tells it in its log alone, and then what failed because of it.
+  // CRIU reports a full disk in its log only, followed by errors that result from it.
   const isFull = FULL.some((said) => errors.some((line) => line.includes(said)));
   return new AppError(isFull ? "resource_exhausted" : "internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, {
     reason: `${verb}_failed`,
@@ -219,5 +222,5 @@ function failed({ verb, log }: CriuRun, code: number): AppError {
 /** Much slower than any disk that a sandbox's memory should be on. */
 const BYTES_PER_MS = 40_000;
 
-/** How long a run may take that writes or reads at most so much memory. */
+/** How long a run may take, in milliseconds, that writes or reads at most `memoryBytes`. */
 export const limitFor = (baseMs: number, memoryBytes: number): number => baseMs + memoryBytes / BYTES_PER_MS;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CRIU_FILES } from "../setup/criu/fetch.ts";
 import { findProgram, runCommand } from "../sys/run.ts";
 
-/** Oldest CRIU that checkpoints what we start, on the kernels of today. */
+/** Oldest CRIU that can checkpoint sandboxes on current kernels. */
 const LEAST = [4, 2] as const;
 
 /** A CRIU that can be started: its file, and what comes before its own arguments. */
@@ -18,7 +18,7 @@ export interface Criu {
 export interface CriuFacts {
   readonly version: 1;
   readonly criu?: Criu;
-  /** Why memory cannot be written to disk; a sentence for people. */
+  /** Why memory cannot be written to disk; a sentence for users. */
   readonly problem?: string;
   /** Release of the kernel that it was tried on. */
   readonly kernel: string;
@@ -47,12 +47,12 @@ export function workingCriu(dataDir: string): Criu | undefined {
 
 export const kernelRelease = (): string => release();
 
-/** `4.2.1` of `Version: 4.2.1`; undefined when there is none in it. */
+/** `4.2.1` for `Version: 4.2.1`; undefined when the output has no version. */
 export function criuVersion(output: string): string | undefined {
   return /\bVersion: (\d+\.\d+(?:\.\d+)?)/.exec(output)?.[1];
 }
 
-/** True for `4.2.1`. */
+/** True from version 4.2 on. */
 export function isCriuNewEnough(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]);

@@ -9,7 +9,7 @@ import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
 
-/* Pauses and snapshots for whose memory there is no room: in the pool, before and while CRIU writes, and on the disk below it. */
+/* Pauses and snapshots without room for their memory: in the pool, before and while CRIU writes, and on the disk below the pool. */
 
 setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
@@ -26,7 +26,7 @@ async function boot(): Promise<void> {
   handle = await bootHolding(spec);
 }
 
-/** One that holds much memory, and a loop that counts. */
+/** A sandbox with a program that holds much memory, and a loop that counts. */
 async function bootHolding(wanted: SandboxSpec): Promise<SandboxHandle> {
   const handle = await machine.boot(wanted);
   const address = await machine.driver.address(handle);
@@ -50,7 +50,7 @@ const KINDS = {
   snapshot: () => machine.driver.snapshots.capture(handle, { id: "full", memory: true }, never),
 };
 
-/** It fails for lack of room, nothing of it is left, and the sandbox runs on. */
+/** The pause or snapshot fails for lack of room, nothing of it is left, and the sandbox runs on. */
 async function failsForLackOfRoom(kind: keyof typeof KINDS): Promise<AppError> {
   const error = await KINDS[kind]().then(
     () => undefined,
@@ -68,13 +68,13 @@ async function failsForLackOfRoom(kind: keyof typeof KINDS): Promise<AppError> {
   return error;
 }
 
-/** What was removed is free when the file system has written that. */
+/** Removed files are free space only after the file system has written the removal. */
 const isThereRoom = () =>
   eventually("there is room again", async () => (await machine.driver.capacity()).diskFreeBytes > 1.5 * HELD_MIB * MIB, {
     withinMs: 30_000,
   });
 
-/** Once there is room again. */
+/** The same works once there is room again. */
 async function isPausedAndResumed(): Promise<void> {
   await isThereRoom();
   await machine.driver.pause(handle, { memory: true }, never);
@@ -84,7 +84,7 @@ async function isPausedAndResumed(): Promise<void> {
 
 describe("of the pool", () => {
   const ballast = () => join(machine.dataDir, "pool/ballast");
-  /** Takes all but so much of the pool; what is given out in large pieces is taken in smaller ones at the end. */
+  /** Fills the pool except for `leftMib`, with files of decreasing size. */
   const fill = (leftMib: number) => `
     mkdir -p ${ballast()}; n=0
     for size in 1024 256 64 16 4 1; do
@@ -104,7 +104,7 @@ describe("of the pool", () => {
   }, 60_000);
   afterAll(() => machine?.dispose(), 60_000);
 
-  test("what would take its reserve is refused before anything stands still", async () => {
+  test("a pause or snapshot that would use the pool's reserve is refused before the sandbox is frozen", async () => {
     Bun.spawnSync(["bash", "-c", fill(100)]);
     for (const kind of ["pause", "snapshot"] as const) {
       expect((await failsForLackOfRoom(kind)).message).toContain("storage pool has room for");
@@ -113,7 +113,7 @@ describe("of the pool", () => {
     await isPausedAndResumed();
   });
 
-  test.each([64, 0])("what finds no more than %i MiB left while CRIU writes fails, and keeps nothing", async (leftMib) => {
+  test.each([64, 0])("a pause or snapshot with no more than %i MiB left while CRIU writes fails, and keeps nothing", async (leftMib) => {
     await withCriu(machine, `${fill(leftMib)}\nreal "$@"`, async () => {
       for (const kind of ["pause", "snapshot"] as const) {
         empty();
@@ -135,7 +135,7 @@ describe("of the disk below the pool", () => {
   };
   beforeAll(async () => {
     small = makeSmallDisk(DISK_MIB);
-    // Nothing ahead: what is free on the disk is what the pool may still take, to the byte.
+    // Nothing is allocated ahead: the pool may still take exactly what is free on the disk.
     machine = await TestMachine.make(undefined, disk(), { aheadBytes: 0 });
   }, 600_000);
   afterAll(async () => {
@@ -144,7 +144,7 @@ describe("of the disk below the pool", () => {
     await small.remove();
   }, 60_000);
 
-  test("what would fill it is refused, and the pool goes on taking writes", async () => {
+  test("a pause or snapshot that would fill the disk is refused, and the pool still takes writes", async () => {
     await boot();
     const { diskFreeBytes } = await machine.driver.capacity();
     run("fallocate", "-l", String(diskFreeBytes - 100 * MIB), join(disk(), "ballast"));
@@ -155,7 +155,7 @@ describe("of the disk below the pool", () => {
     await machine.destroyAll();
   });
 
-  test("several at once are let in as far as all of them fit, and the others when those have ended", async () => {
+  test("of several pauses at once, those are admitted that fit together; a refused one succeeds when those have ended", async () => {
     const { driver } = machine;
     const handles: SandboxHandle[] = [];
     for (let n = 0; n < 3; n++) handles.push(await bootHolding(machine.spec({ memoryBytes: 512 * MIB })));
@@ -183,7 +183,7 @@ describe("of the disk below the pool", () => {
     });
     expect(isAppError(ends[0], "resource_exhausted")).toBe(true);
     expect(String(ends[0])).toMatch(
-      /takes up to \d+ MiB, and the storage pool has room for \d+ MiB beside \d+ MiB that others are writing now/,
+      /takes up to \d+ MiB, and the storage pool has room for \d+ MiB besides \d+ MiB that others are writing now/,
     );
     expect(ends.slice(1)).toEqual(["paused", "paused"]);
     const phases = await Promise.all(handles.map(async (one) => (await machine.driver.inspect(one)).phase));

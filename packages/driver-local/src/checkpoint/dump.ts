@@ -19,9 +19,9 @@ import { watchedPaths } from "./watches.ts";
 import { writeEarly } from "./write-early.ts";
 
 /**
- * What dump and restore have to agree on. Established connections are closed, and those that nobody has
- * accepted yet are dropped, for nobody at their other end waits; locks of files, sockets
- * of sandboxes' own and files that were deleted while open are kept. Cgroups are made by us, so CRIU only puts processes into them.
+ * Options that dump and restore have to share. Established connections are closed, and connections that no program has accepted yet are dropped: their
+ * other ends do not wait for a resume. Locks of files, Unix sockets, and files that were deleted while open are kept. The driver makes the cgroups,
+ * so CRIU only moves processes into them.
  */
 export const COMMON_OPTIONS = [
   ...["--manage-cgroups=soft", "--empty-ns", "net", "--network-lock", "skip"],
@@ -31,35 +31,35 @@ export const COMMON_OPTIONS = [
 
 /** Files that a program has deleted and still has open go into the image up to this size, which is more than a disk of a sandbox holds. */
 const GHOST_LIMIT = "1000G";
-/** An image without one of these is none, whatever CRIU says. */
+/** An image without one of these files is not complete, even if CRIU reports success. */
 const ESSENTIAL = ["inventory.img", "pstree.img", "pagemap-1.img", "files.img"];
 
-/** What a dump finds out beside the images. */
+/** What a dump finds out besides the images. */
 export type Found = Pick<GenerationFile, "mounts" | "frozenGroups" | "needsKeptDisk">;
 
 export interface Dump {
   readonly images: string;
   readonly log: string;
-  /** Takes what the memory may need; its owner gives it back once the images are on the disk, or are none. */
+  /** Holds room for the memory; its owner releases it once the images are on the disk or the dump has failed. */
   readonly room: RoomClaim;
   /** True: everything stays frozen afterwards. False: the sandbox runs on. */
   readonly freeze: boolean;
   /**
-   * After the memory is written, while CRIU still holds everything: the disk of that moment has the names that CRIU gave to files that were
-   * deleted while open, which it takes away afterwards.
+   * Called after the memory is written, while CRIU still holds all processes: the disk has the names then that CRIU gave to files which were
+   * deleted while open; CRIU removes them afterwards.
    */
   whileStill(): Promise<void>;
 }
 
-/** Before anything is made for a dump. Throws when there is no room for what the sandbox holds in memory, and where no CRIU works. */
+/** To be called before anything is made for a dump. Throws when there is no room for the sandbox's memory, or when no CRIU works here. */
 export function takeRoom(parts: LocalParts, { sandboxId }: Pick<LocalSandboxRecord, "sandboxId">, room: RoomClaim): void {
   if (!parts.criu) throw noCriu();
   room.take(readStats(cgroupOf(parts, sandboxId)).memoryUsedBytes);
 }
 
 /**
- * Writes the memory of a running sandbox to `images`. The commands may be frozen before (by the agent); while CRIU works they must not be,
- * so they are thawed once everything stands still by CRIU. When this fails the sandbox runs on.
+ * Writes the memory of a running sandbox to `images`. The agent may have frozen the groups of commands before; CRIU cannot work on frozen processes,
+ * so they are thawed once CRIU has stopped all processes itself. When this fails the sandbox runs on.
  */
 export async function dumpMemory(
   parts: LocalParts,
@@ -69,7 +69,7 @@ export async function dumpMemory(
   const { criu } = parts;
   if (!criu) throw noCriu();
   const cgroup = cgroupOf(parts, record.sandboxId);
-  // It may hold more by now.
+  // Again, because the sandbox may hold more memory by now.
   takeRoom(parts, record, room);
   const { pid } = record.process;
   const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
@@ -107,7 +107,7 @@ export async function dumpMemory(
   checkPagesIn(images);
   checkLocksIn(images);
   checkPrograms(images, mendOpenFiles(images));
-  // A restore reads them as the root of a sandbox; nobody else can walk to them.
+  // A restore reads the images as the root of a sandbox; no other user can reach their directory.
   chmodSync(images, 0o755);
   for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);
   return {

@@ -7,7 +7,7 @@ import { readInstance } from "../setup/index.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
-import { FREES, pauseSteps } from "./pause.ts";
+import { FREE_STEPS, pauseSteps } from "./pause.ts";
 import { rebootSteps, restoreSteps } from "./resume.ts";
 
 /** Every step of a pause and of a resume fails once and is killed once: no sandbox is lost, nothing is left over, and the next call works. */
@@ -35,7 +35,7 @@ describe("a pause or a resume that is cut off", () => {
     await startLoop(handle);
     return handle;
   };
-  /** Counts from the time on, so that a later loop has the larger numbers. */
+  /** Begins to count at the present time, so that a later loop has larger numbers. */
   const startLoop = async (handle: SandboxHandle) =>
     startUnread(
       await machine.driver.address(handle),
@@ -53,7 +53,7 @@ describe("a pause or a resume that is cut off", () => {
   };
   const pause = (handle: SandboxHandle, memory = true) => machine.driver.pause(handle, { memory }, never);
   const resume = (incarnation: number, memory = true) => machine.driver.resume({ ...spec, incarnation }, { memory }, never);
-  /** Whatever the sandbox is now, as a restarted server finds out, it can be used, paused and resumed with its memory. */
+  /** Whether the sandbox runs or is paused now, a restarted server can use it, pause it and resume it with its memory. */
   const isUsable = async (handle: SandboxHandle, next: number) => {
     const { driver } = machine;
     if (await driver.generation(spec.sandboxId)) await driver.revert(spec.sandboxId);
@@ -83,7 +83,7 @@ describe("a pause or a resume that is cut off", () => {
   };
 
   const OTHER = "boxyard-00000000";
-  /** Processes that a CRIU of ours has started, or is. */
+  /** Processes of runs of CRIU: CRIU itself and what it has started. */
   const marked = (server = `boxyard-${readInstance(machine.dataDir)?.instance}`) =>
     readdirSync("/proc").filter((pid) => {
       const path = `/proc/${pid}/environ`;
@@ -109,16 +109,16 @@ describe("a pause or a resume that is cut off", () => {
       });
     }
 
-    for (const step of [...pauseSteps.map(({ name }) => name), ...FREES]) {
-      test(`a pause that is killed ${when} ${step} is whole or was not`, async () => {
+    for (const step of [...pauseSteps.map(({ name }) => name), ...FREE_STEPS]) {
+      test(`a pause that is killed ${when} ${step} is complete or undone`, async () => {
         const handle = await counting();
         await dieAt(when, step, true, spec);
         await isUsable(handle, 2);
       });
     }
 
-    for (const step of FREES) {
-      test(`a pause that fails ${when} ${step}, after its generation was whole, is one`, async () => {
+    for (const step of FREE_STEPS) {
+      test(`a pause that fails ${when} ${step}, after its generation was whole, leaves the sandbox paused`, async () => {
         const handle = await counting();
         failAt(when, step);
         await pause(handle);
@@ -166,7 +166,7 @@ describe("a pause or a resume that is cut off", () => {
     });
 
     const IMAGES = 'echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/"';
-    /** Does it to CRIU itself, and to nothing that CRIU has started, when every process of the sandbox stands still by CRIU. */
+    /** Runs `deed` on CRIU itself, not on what CRIU has started, while CRIU holds every process of the sandbox. */
     const whileSeized = (deed: string, moment = "network-lock") => `
 echo '#!/bin/sh
 [ $CRTOOLS_SCRIPT_ACTION != ${moment} ] || ${deed} $PPID' >"$0.script"
@@ -191,11 +191,11 @@ real "$@" --action-script "$0.script"`;
 
     test.each([
       ["fails at once", "exit 1"],
-      ["lies", "exit 0"],
+      ["reports success and does nothing", "exit 0"],
       ["hangs before it does anything", "exec sleep 1000"],
       // Time alone: CRIU has begun then.
       ["is killed early", 'real "$@" & sleep 0.02; kill -9 0'],
-      ["lies about an image that is cut off", `(real "$@"); truncate -s 4096 "$(${IMAGES})"/pages-2.img; exit 0`],
+      ["reports success for an image that is cut off", `(real "$@"); truncate -s 4096 "$(${IMAGES})"/pages-2.img; exit 0`],
       ["writes half an image", '(real "$@"); rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
     ])("%s: a pause fails, and the sandbox runs on", async (_how, text) => {
       const handle = await counting();
@@ -205,13 +205,13 @@ real "$@" --action-script "$0.script"`;
 
     test.each([
       ["fails at once", "exit 1"],
-      ["lies", "exit 0"],
+      ["reports success and does nothing", "exit 0"],
       ["hangs", "exec sleep 1000"],
       // Time alone: CRIU is at work then.
       ["is killed", 'real "$@" & sleep 0.15; kill -9 0'],
       ["is killed when the processes are there", whileSeized("kill -KILL", "post-restore")],
       ["is stopped when the processes are there", whileSeized("kill -STOP", "post-restore")],
-      ["says that all is well and has left no process", '(real "$@" --pidfile "$0.pid"); kill -9 $(cat "$0.pid"); exit 0'],
+      ["reports success and has left no process", '(real "$@" --pidfile "$0.pid"); kill -9 $(cat "$0.pid"); exit 0'],
     ])("%s: a resume fails, and the sandbox stays paused", async (_how, text) => {
       const handle = await counting();
       await pause(handle);
@@ -223,7 +223,7 @@ real "$@" --action-script "$0.script"`;
     });
   });
 
-  test("an earlier server's CRIU that has ended leaves no child beyond the next start; one that lives goes on", async () => {
+  test("a new server ends children of an earlier server's CRIU that has ended; a CRIU that lives goes on", async () => {
     const start = (script: string, server = `boxyard-${readInstance(machine.dataDir)?.instance}`) =>
       Bun.spawn(["setsid", "--wait", "sh", "-c", script], { env: { ...process.env, BOXYARD_CRIU: `${server}.${script.length}` } });
     const ended = start("sleep 100 & exit 0");
@@ -241,7 +241,7 @@ real "$@" --action-script "$0.script"`;
     }
   });
 
-  test("leaves no mount and no file of CRIU's", async () => {
+  test("pauses and resumes leave no mount and no file of CRIU on the machine", async () => {
     expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain("/run/images");
     expect(existsSync("/run/criu.kdat") && readFileSync("/run/criu.kdat").byteLength === 0).toBe(false);
   });

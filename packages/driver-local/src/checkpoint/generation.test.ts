@@ -8,7 +8,7 @@ import { Generations } from "./generation.ts";
 const pool = mkdtempSync(join(tmpdir(), "boxyard-generations-"));
 afterAll(() => rmSync(pool, { recursive: true }));
 
-test("while the pool is not mounted nobody is told that there is none, nor that all are removed", async () => {
+test("while the pool is not mounted, calls fail, instead of answering that there is no generation or that all are removed", async () => {
   const root = join(pool, "generations");
   const generations = new Generations(root, newSandboxId());
   expect(() => generations.whole()).toThrow("not mounted now");

@@ -10,22 +10,22 @@ import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "./marker.
 export interface ExternalMount {
   /** Where it is inside. */
   readonly target: string;
-  /** Where it came from, as `sourceOf` of mounts.ts names it. */
+  /** Its source, by the name that `externalMounts` gives it. */
   readonly source: string;
 }
 
-/** What is known of a generation beside its images; written last, so where it is, the generation is whole. */
+/** What is known of a generation besides its images and disk. It is written last: where it exists, the generation is whole. */
 export interface GenerationFile {
   readonly version: 1;
   readonly sandboxId: SandboxId;
-  /** The incarnation that stood still. */
+  /** The incarnation that was paused. */
   readonly incarnation: number;
   readonly memory: boolean;
-  /** See `Generation`; an earlier version did not say it. */
+  /** See `Generation`; files of earlier versions lack it. */
   readonly memoryBytes?: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
-  /** First id of the range that owners in images and, but for `diskUidBase`, on the disk are of. */
+  /** First id of the range of owners in the images, and on the disk where there is no `diskUidBase`. */
   readonly uidBase: number;
   readonly diskUidBase?: number;
   /** PID 1 of that incarnation, which has ended since. */
@@ -34,7 +34,7 @@ export interface GenerationFile {
   readonly guest: string;
   readonly diskUsedBytes: number;
   readonly mounts: readonly ExternalMount[];
-  /** The image holds names of deleted files that only the kept disk has: a resume with memory begins with that. */
+  /** True when the image names deleted files that only the kept disk has: a resume with memory must begin with that disk. */
   readonly needsKeptDisk: boolean;
   /** Cgroups below the sandbox's own that its root had frozen. */
   readonly frozenGroups: readonly string[];
@@ -47,7 +47,7 @@ export class Generations {
   private readonly root: string;
   private readonly directory: string;
 
-  /** `root`: the pool's directory of generations, which is there as long as the pool is mounted. */
+  /** `root`: the pool's directory of generations, which exists as long as the pool is mounted. */
   constructor(root: string, sandboxId: SandboxId) {
     this.root = root;
     this.directory = join(root, sandboxId);
@@ -65,7 +65,7 @@ export class Generations {
     return join(this.pathOf(incarnation), KEPT.disk);
   }
 
-  /** The newest whole one. Throws `unavailable`, reason `pool_not_mounted`, while nobody can know. */
+  /** The newest whole generation, or undefined. Throws `unavailable`, reason `pool_not_mounted`, while the pool is not mounted. */
   whole(): GenerationFile | undefined {
     checkMounted(this.root);
     return this.incarnations()
@@ -74,26 +74,26 @@ export class Generations {
       .find((file) => file !== undefined);
   }
 
-  /** Makes the directory of a new one, empty; what an attempt that was cut off has left there goes. */
+  /** Makes the empty directory of a new generation; removes what an attempt that was cut off has left there. */
   async begin(incarnation: number): Promise<void> {
     checkMounted(this.root);
     await this.remove(incarnation);
     makeImages(this.imagesOf(incarnation));
   }
 
-  /** Makes it whole: once this resolves, a crash of the machine does not lose it. */
+  /** Makes a generation whole and removes all others. Once this resolves, a crash of the machine does not lose it. */
   async complete(file: GenerationFile): Promise<void> {
     await writeMarker(this.pathOf(file.incarnation), MARKER, file);
-    // What an earlier resume went on from.
+    // The others are generations of earlier pauses.
     for (const incarnation of this.incarnations()) if (incarnation !== file.incarnation) await this.remove(incarnation);
   }
 
-  /** Repeatable. The marker goes first, so that a part is never taken for a whole. */
+  /** Removes one generation. Repeatable. The marker is removed first, so that a partial generation is never taken for a whole one. */
   remove(incarnation: number): Promise<void> {
     return removeKept(this.pathOf(incarnation), MARKER);
   }
 
-  /** All of them. Repeatable. Fails with EROFS while the pool takes no writes and something is left, and while it is not mounted. */
+  /** Removes all generations. Repeatable. Fails with EROFS while the pool takes no writes and any is left; throws while the pool is not mounted. */
   async removeAll(): Promise<void> {
     checkMounted(this.root);
     if (!existsSync(this.directory)) return;

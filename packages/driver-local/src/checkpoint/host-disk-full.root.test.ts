@@ -9,12 +9,12 @@ import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
 
-/* Others fill the disk below a pool that has no blocks there ahead in the middle of a dump: its file system takes no writes from then on. */
+/* During a dump, other programs fill the disk below a pool that has allocated nothing ahead: the pool's file system then takes no writes. */
 
 setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
 const DISK_MIB = 3072;
-/** Of the memory's image, when the disk is filled. */
+/** Bytes of the memory's image that are written before the disk is filled. */
 const WRITTEN = 16 * MIB;
 const HOLD = "import os, time; m = os.urandom(200 << 20); open('/root/held', 'w').write('x'); time.sleep(1e6)";
 const COUNT = "n=0; while n=$((n+1)); do echo $n > /dev/shm/new; mv /dev/shm/new /dev/shm/count; sleep 0.02; done";
@@ -57,7 +57,7 @@ async function goesOn(handle: SandboxHandle): Promise<void> {
 const pause = (handle: SandboxHandle) => machine.driver.pause(handle, { memory: true }, never);
 const resume = (spec: SandboxSpec) => machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
 
-/** CRIU, stopped in the middle of its work until nothing of the disk is left and the pool has found out. */
+/** A CRIU that is stopped during its work until the disk is full and the pool has failed a write. */
 const withFiller = () => `
 images=$(echo "$*" | sed 's/.*--images-dir \\([^ ]*\\).*/\\1/')
 real "$@" & criu=$!
@@ -74,7 +74,7 @@ while touch ${more()} 2> /dev/null; do
 done
 kill -CONT $criu; wait $criu`;
 
-test("a pause in the middle of which the host's disk is filled keeps nothing; nothing else is lost, and all works again with room", async () => {
+test("a pause during which the host's disk is filled keeps nothing; no other data is lost, and all works again once there is room", async () => {
   const earlier = machine.spec({ memoryBytes: 512 * MIB });
   await pause(await boot(earlier));
   const spec = machine.spec({ memoryBytes: 512 * MIB });
@@ -82,17 +82,17 @@ test("a pause in the middle of which the host's disk is filled keeps nothing; no
   await withCriu(machine, withFiller(), async () => {
     const error = await pause(handle).catch((thrown: unknown) => thrown);
     const { bavail, bsize } = statfsSync(small.path);
-    // A block may be given back meanwhile, which helps nobody.
+    // A few blocks may become free meanwhile, which are not enough.
     expect([isAppError(error), bavail * bsize < MIB, isPoolReadOnly(machine.dataDir)]).toEqual([true, true, true]);
     await goesOn(handle);
   });
-  // Another server finds it running, and tells why it cannot be paused.
+  // The sandbox runs on, and the next pause is refused with the reason.
   await goesOn(handle);
   expect((await machine.driver.inspect(handle)).phase).toBe("running");
   expect(isAppError(await pause(handle).catch((thrown: unknown) => thrown), "resource_exhausted")).toBe(true);
   await goesOn(handle);
   makeRoom();
-  // It holds the file system, which nobody can write to again before it ends.
+  // The sandbox keeps the file system in use, which takes writes again only after its end.
   await eventually("it is removed", () => machine.driver.destroy(handle).then(() => true), { withinMs: 30_000 });
   await eventually("the pool is mounted anew", () => isPoolMounted(machine.dataDir) && !isPoolReadOnly(machine.dataDir), {
     withinMs: 30_000,

@@ -1,7 +1,7 @@
 import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, CLONE, O } from "../sys/libc.ts";
 
-/** Gives the sandbox of this init its host name: an image of memory holds that of the sandbox that it was made of. */
+/** Sets the host name of the sandbox whose init is `pid`: an image of memory holds the name of the sandbox that it was made of. */
 export async function setHostname(forkServer: ForkServer, pid: number, hostname: string): Promise<void> {
   const program = new ChildProgram();
   const path = `/proc/${pid}/ns/uts`;

@@ -1,20 +1,20 @@
 import { openInside, RESOLVE } from "../sys/at.ts";
 import { close, hasErrno, O, open, syscall } from "../sys/libc.ts";
 
-/** A larger file is nobody's /etc/hosts. */
+/** Larger files are left as they are. */
 const MOST_BYTES = 1 << 20;
 
-/** What a sandbox's own files call it. */
+/** Name and address of a sandbox in its own files. */
 export interface OwnNames {
   readonly address: string;
-  /** Undefined: not known, and left as it is. */
+  /** Undefined: unknown, and left as it is. */
   readonly hostname?: string | undefined;
 }
 
 /**
- * Puts a sandbox's new address and name into its /etc/hosts, in the lines that begin with the old address, and the name into an /etc/hostname
- * that holds the old one. The files are the sandbox's own by now: one that is a link, missing or something else stays as it is. `root`: the
- * sandbox's root directory, seen from outside; nothing of it runs.
+ * Replaces a sandbox's old address and name in its /etc/hosts, in the lines that begin with the old address, and the old name in /etc/hostname.
+ * Programs of the sandbox may have changed these files: one that is a link, is missing or has other content stays as it is. `root`: the sandbox's
+ * root directory, as seen from outside; no process of the sandbox runs meanwhile.
  */
 export function changeNames(root: string, from: OwnNames, to: OwnNames): void {
   const rootFd = open(root, O.RDONLY | O.DIRECTORY);

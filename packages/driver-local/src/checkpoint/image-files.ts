@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { varint } from "./image-messages.ts";
 
-/* What we read and change in CRIU's images, which are protobuf messages (criu/images/*.proto). */
+/* What the driver reads and changes in CRIU's images, which are protobuf messages (criu/images/*.proto). */
 
 /** Bytes of memory that a restore reads. */
 export function memoryBytesOf(images: string): number {
@@ -18,7 +18,7 @@ export function userNamespaceImage(images: string): string {
   return found[0] as string;
 }
 
-/** Users and groups: each has one line of its own in the map. */
+/** Maps in the image: one of users and one of groups, with one line each. */
 const MAPS = 2;
 
 /** Writes a copy of the user namespace's image to `target`, with the range of ids at `to` in place of that at `from`. */
@@ -41,13 +41,13 @@ const NAME_TAG = 0x32;
 const LONGEST_PATH = 4_096;
 const REMAPPED = "link_remap.";
 
-/** Paths inside that CRIU has given to files which were deleted while open. The disk of that moment has them. */
+/** Paths, inside the sandbox, that CRIU has given to files which were deleted while open. The disk that was kept with the image has them. */
 export function remappedPaths(images: string): string[] {
   const files = join(images, "files.img");
   return existsSync(join(images, "remap-fpath.img")) && existsSync(files) ? remappedNames(readFileSync(files)) : [];
 }
 
-/** The same, of the bytes of `files.img`. */
+/** As `remappedPaths`, from the bytes of `files.img`. */
 export function remappedNames(bytes: Buffer): string[] {
   const names = new Set<string>();
   for (let at = bytes.indexOf(REMAPPED); at >= 0; at = bytes.indexOf(REMAPPED, at + 1)) {
@@ -57,7 +57,7 @@ export function remappedNames(bytes: Buffer): string[] {
   return [...names];
 }
 
-/** The protobuf string that holds these bytes as its last part: its length, and the tag of its field, stand before it. */
+/** The protobuf string that ends with the bytes at `at`: found by its tag and length, which come before it. */
 function nameAround(bytes: Buffer, at: number): string | undefined {
   for (let start = at; start > Math.max(1, at - LONGEST_PATH); start--) {
     for (const lengthBytes of [1, 2]) {
@@ -70,7 +70,7 @@ function nameAround(bytes: Buffer, at: number): string | undefined {
   return undefined;
 }
 
-/** Of a varint of one or two bytes: all but the last have the highest bit. 0 for what is none. */
+/** The value of a varint of one or two bytes: all but the last have the highest bit. 0 when the bytes are no varint. */
 function lengthOf([low = 0, high]: Uint8Array): number {
   if (low < 128 !== (high === undefined)) return 0;
   return high === undefined ? low : (low & 127) | (high << 7);

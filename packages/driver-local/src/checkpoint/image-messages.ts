@@ -10,9 +10,9 @@ const WIRE = { number: 0, eight: 1, bytes: 2, four: 5 } as const;
 /** One field of a message. */
 export interface Field {
   readonly number: number;
-  /** Of a field that is a number. */
+  /** The value of a field that is a number. */
   readonly value?: bigint;
-  /** Of a field that is a string or a message. */
+  /** The bytes of a field that is a string or a message. */
   readonly bytes?: Buffer;
   /** The whole field as it is written, with its tag. */
   readonly raw: Buffer;
@@ -31,7 +31,7 @@ export function messagesIn(image: Buffer, damaged: () => AppError = damagedImage
   return messages;
 }
 
-/** An image of other messages, of the same kind. */
+/** An image of the same kind with other messages. */
 export function withMessages(image: Buffer, messages: readonly Buffer[]): Buffer {
   const parts = messages.flatMap((message) => {
     const length = Buffer.alloc(LENGTH_BYTES);
@@ -41,7 +41,7 @@ export function withMessages(image: Buffer, messages: readonly Buffer[]): Buffer
   return Buffer.concat([image.subarray(0, HEAD_BYTES), ...parts]);
 }
 
-/** The fields of an image's first message, up to the first of number `last`. No more than those need be in `start`, the image's begin. */
+/** The fields of an image's first message, up to the first of number `last`. `start` is the beginning of the image, as far as these fields. */
 export const firstFieldsIn = (start: Buffer, last: number): Field[] => fieldsIn(start.subarray(HEAD_BYTES + LENGTH_BYTES), last);
 
 /** The fields of a message, in order, up to the first of number `last`; repeated ones repeat. Throws `data_loss` when it is damaged. */
@@ -72,10 +72,10 @@ export const numberField = (number: number, value: bigint): Buffer => Buffer.con
 export const bytesField = (number: number, bytes: Buffer): Buffer =>
   Buffer.concat([varint(BigInt((number << 3) | WIRE.bytes)), varint(BigInt(bytes.length)), bytes]);
 
-/** The number in a field of a message; 0 when it is not there. */
+/** The number in a field of a message; 0 when the message has no such field. */
 export const numberIn = (fields: readonly Field[], number: number): bigint => fields.find((field) => field.number === number)?.value ?? 0n;
 
-/** The string or message in a field of a message. */
+/** The string or message in a field of a message; undefined when the message has no such field. */
 export const bytesIn = (fields: readonly Field[], number: number): Buffer | undefined =>
   fields.find((field) => field.number === number)?.bytes;
 

@@ -5,7 +5,7 @@ import { eventually } from "@boxyard/testkit";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 
-/** Says `all there` in /root/told whenever /root/ask is there, or what is not. */
+/** Whenever /root/ask exists, writes `all there` to /root/told, or what is missing. */
 const PROGRAM = `
 import ctypes, os, socket, struct, threading, time
 libc = ctypes.CDLL(None)
@@ -17,7 +17,7 @@ mapped = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); mapped.connect(("::f
 server = socket.create_server((own(), 7000))
 process = os.open("/proc/%d" % os.getpid(), os.O_RDONLY)
 timer = libc.timerfd_create(1, 0); libc.timerfd_settime(timer, 0, struct.pack("qqqq", 0, 1000000, 0, 1000000), None)
-time.sleep(0.01) # It runs out while nobody reads it, as it does while CRIU works.
+time.sleep(0.01) # The timer expires unread, as it does while CRIU works.
 def check():
     wrong = []
     to_near.send(b"x"); near.settimeout(5)
@@ -43,32 +43,35 @@ while True:
     time.sleep(0.01)
 `;
 
-/** What cannot be kept: a program that holds it, what the refusal says, and a command that succeeds once it holds it (default: once it has made /root/ready). */
+/**
+ * What cannot be kept: a program that holds it, reason and text of the refusal, and a command that succeeds once the program holds it (default: once
+ * the program has made /root/ready).
+ */
 const REFUSED: readonly (readonly [what: string, program: string, reason: string, says: RegExp, holds?: string])[] = [
   [
     "a program in memory alone",
     `import os; f = os.memfd_create("e"); os.write(f, open("/bin/sleep", "rb").read()); os.execve(f, ["sleep", "1000"], {})`,
     "program_in_memory",
-    /^process \d+ in it \(.+\) runs a program that is in memory alone/,
+    /^process \d+ in the sandbox \(.+\) runs a program that is in memory alone/,
     "readlink /proc/[0-9]*/exe | grep -q memfd:",
   ],
   [
     "a POSIX message queue",
     `import ctypes, os, time; l = ctypes.CDLL("librt.so.1"); assert l.mq_open(b"/q", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0; open("/root/ready", "w"); time.sleep(1000)`,
     "checkpoint_refused",
-    /^a program in it has '\/q' open, which is in no file system of the sandbox's/,
+    /^a program in the sandbox has '\/q' open, which is in no file system of the sandbox/,
   ],
   [
     "a watch of a directory in /proc",
     `import ctypes, time; l = ctypes.CDLL(None); f = l.inotify_init1(0); assert l.inotify_add_watch(f, b"/proc", 256) > 0; open("/root/ready", "w"); time.sleep(1000)`,
     "checkpoint_refused",
-    /^a program in it watches \(inotify\) a file that is deleted, or one in \/proc/,
+    /^a program in the sandbox watches \(inotify\) a file that is deleted, or one in \/proc/,
   ],
   [
     "a process that another traces",
     `import ctypes, os, time; l = ctypes.CDLL(None); p = os.fork() or time.sleep(1000); assert l.ptrace(0x4206, p, None, None) == 0; open("/root/ready", "w"); time.sleep(1000)`,
     "checkpoint_refused",
-    /^a process in it is traced by another/,
+    /^a process in the sandbox is traced by another/,
   ],
 ];
 
@@ -88,9 +91,11 @@ describe("what processes have open", () => {
   };
   const told = async (address: AgentAddress) => {
     await exec(address, "rm -f /root/told; touch /root/ask");
-    await eventually("it has looked", async () => (await exec(address, "test -e /root/told")).exitCode === 0).catch(async (cause) => {
-      throw new Error((await exec(address, "cat /root/errors")).output, { cause });
-    });
+    await eventually("the program has answered", async () => (await exec(address, "test -e /root/told")).exitCode === 0).catch(
+      async (cause) => {
+        throw new Error((await exec(address, "cat /root/errors")).output, { cause });
+      },
+    );
     return (await exec(address, "cat /root/told")).output;
   };
 
@@ -114,13 +119,13 @@ describe("what processes have open", () => {
   });
 
   test.each(REFUSED)(
-    "%s keeps a sandbox from being paused, by name, and it runs on",
+    "%s prevents the pause of a sandbox: the error names it, and the sandbox runs on",
     async (_what, program, reason, says, holds = "test -e /root/ready") => {
       const { driver } = machine;
       const handle = await machine.boot(machine.spec());
       const address = await driver.address(handle);
       await start(address, program);
-      await eventually("it holds it", async () => (await exec(address, holds)).exitCode === 0);
+      await eventually("the program holds it", async () => (await exec(address, holds)).exitCode === 0);
       const refusal = await driver.pause(handle, { memory: true }, never).catch((error: unknown) => error);
       if (!isAppError(refusal, "failed_precondition")) throw new Error("not refused", { cause: refusal });
       expect(refusal.reason).toBe(reason);

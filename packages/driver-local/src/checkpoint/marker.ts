@@ -10,27 +10,27 @@ import { runCommand } from "../sys/run.ts";
 export const KEPT = { images: "images", disk: "disk" } as const;
 
 /**
- * Makes the directory for CRIU's images, whose files the pool's file system compresses as it writes them: memory takes a tenth of the disk, and
- * what does not get smaller is written as it is (docs/performance.md).
+ * Makes the directory for CRIU's images, whose files the pool's file system compresses: memory takes a tenth of its size on the disk, and data that
+ * does not get smaller is written uncompressed (docs/performance.md).
  */
 export function makeImages(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   try {
     setxattr(path, "btrfs.compression", new TextEncoder().encode("zstd"));
   } catch (error) {
-    // A file system without it, as in unit tests: everything is written as it is.
+    // A file system without compression, as in unit tests.
     if (!hasErrno(error, "EOPNOTSUPP", "EINVAL")) throw error;
   }
 }
 
-/** Once this resolves, a crash of the machine does not lose what the directory holds. */
+/** Writes the marker. Once this resolves, a crash of the machine does not lose what the directory holds. */
 export async function writeMarker(directory: string, name: string, value: object): Promise<void> {
   const aside = join(directory, `${name}.new`);
   await writeFile(aside, `${JSON.stringify(value)}\n`, { mode: 0o600 });
-  // Images, disk and text are on the disk before the text has its name.
+  // Images, disk and the marker's text are flushed before the marker has its name.
   await flush(directory);
   await rename(aside, join(directory, name));
-  // The name alone is left to be written, which needs no flush of everything.
+  // Only the name is left to be flushed, which needs no flush of the whole file system.
   const opened = await open(directory, "r");
   try {
     await opened.sync();
@@ -39,7 +39,7 @@ export async function writeMarker(directory: string, name: string, value: object
   }
 }
 
-/** Undefined where there is none; `data_loss` for one of a later version. */
+/** The marker at `path`; undefined where there is none; `data_loss` for one of another version. */
 export function readMarker<T extends { readonly version: 1 }>(path: string): T | undefined {
   let text: string;
   try {
@@ -53,7 +53,7 @@ export function readMarker<T extends { readonly version: 1 }>(path: string): T |
   return file;
 }
 
-/** Repeatable. The marker goes first, so that a part is never taken for a whole. */
+/** Removes the directory, the marker first, so that a partial one is never taken for a whole one. Repeatable. */
 export async function removeKept(directory: string, marker: string): Promise<void> {
   await rm(join(directory, marker), { force: true });
   try {
@@ -64,7 +64,7 @@ export async function removeKept(directory: string, marker: string): Promise<voi
   await rm(directory, { recursive: true, force: true });
 }
 
-/** The file system that `path` lies in is on the disk; in a process of its own, for it takes from one to many milliseconds. */
+/** Flushes the file system of `path` to the disk; in a child process, because it takes from one to many milliseconds. */
 export async function flush(path: string): Promise<void> {
   await runCommand(["sync", "--file-system", path]);
 }

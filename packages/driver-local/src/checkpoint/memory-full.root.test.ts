@@ -8,7 +8,7 @@ import { readInstance } from "../setup/index.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 
-/* A sandbox that has nearly reached its memory limit: what CRIU needs while it writes and reads the memory is not the sandbox's. */
+/* A sandbox that has nearly reached its memory limit: the memory that CRIU needs while it works is not charged to the sandbox. */
 
 setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
@@ -16,7 +16,7 @@ const LIMIT = 192 * MIB;
 /** Less than any process needs to start, far less than CRIU takes. */
 const LEFT = 4 * MIB;
 
-/** Takes memory when it is told to, a little at a time (SIGUSR1); says whether all of it is as it was, and gives it back (SIGUSR2). */
+/** Takes 1 MiB of memory at each SIGUSR1; at SIGUSR2 it says whether the content is unchanged, and frees all of it. */
 const HOLDER = `
 import hashlib, os, signal, time
 held = []; digest = hashlib.sha256()
@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => machine?.dispose(), 60_000);
 
-/** As the machine numbers it. */
+/** Pid of the holder in the machine's process namespace. */
 function holderOf({ sandboxId }: SandboxHandle): number {
   const user = join(findHierarchies().unified, `boxyard-${readInstance(machine.dataDir)?.instance}`, sandboxId, "user");
   const pids = readdirSync(user, { withFileTypes: true })
@@ -54,7 +54,7 @@ function holderOf({ sandboxId }: SandboxHandle): number {
   return pid;
 }
 
-test("a sandbox at its memory limit is paused and resumed, and nothing of it is ended for that", async () => {
+test("a sandbox at its memory limit is paused and resumed, and none of its processes is killed for lack of memory", async () => {
   const { driver } = machine;
   const spec = machine.spec({ memoryBytes: LIMIT });
   let handle = await machine.boot(spec);
@@ -80,6 +80,6 @@ test("a sandbox at its memory limit is paused and resumed, and nothing of it is 
     expect([(await left()) < 2 * LEFT, (await driver.stats(handle)).oomKills]).toEqual([true, 0]);
   }
   process.kill(holderOf(handle), "SIGUSR2");
-  await eventually("its memory is given back", async () => (await left()) > LIMIT / 2);
+  await eventually("its memory is freed", async () => (await left()) > LIMIT / 2);
   expect((await exec(await driver.address(handle), "cat /root/told")).output).toBe("same");
 });

@@ -3,7 +3,7 @@ import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { figureAt } from "../figures/files.ts";
 import type { ExternalMount } from "./generation.ts";
 
-/** Types of file systems that are a sandbox's own: CRIU makes them anew. */
+/** Types of file systems that belong to a sandbox alone: CRIU makes them anew. */
 const OWN_TYPES = new Set(["proc", "tmpfs", "devpts", "mqueue", "sysfs"]);
 
 const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
@@ -11,23 +11,23 @@ const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: str
 /** Names of sources that differ from machine to machine, or from sandbox to sandbox. */
 const SOURCES = { guest: "guest", host: "host", cgroup: "cgroup", empty: "empty" } as const;
 const DEVICE = "device:";
-/** A file of the host facts over one of the kernel's. */
+/** Prefix for a file of the host facts that is mounted over a file of the kernel. */
 const FIGURE = "figure:";
 
-/** Where the sources are that the driver mounts anew for a restore. */
+/** Paths of the sources that the driver mounts anew for a restore. */
 export interface Places {
   readonly guest: string;
   readonly host: string;
   /** Directory of device nodes. */
   readonly devices: string;
-  /** An empty directory that nobody can write to. */
+  /** An empty, read-only directory. */
   readonly empty: string;
   readonly cgroup: SandboxCgroup;
 }
 
 /**
- * The mounts of a process that come from outside its sandbox (the table of `addRootMounts`), as the kernel tells them: nobody in a sandbox can mount, so they are those
- * of its making. Each source is named so that `sourcePath` finds it for another sandbox or after a restart.
+ * The mounts of a process whose sources are outside its sandbox (the table of `addRootMounts`), from its mountinfo: no program in a sandbox can mount,
+ * so these are the mounts of its create. Each source is named so that `sourcePath` finds it for another sandbox or after a restart.
  */
 export function externalMounts(mountinfo: string, guestTarget: string): ExternalMount[] {
   return mountinfo
@@ -38,21 +38,21 @@ export function externalMounts(mountinfo: string, guestTarget: string): External
       const [, , , root = "", target = "", flags = ""] = left.split(" ").map(plainPath);
       const [type = "", , options = ""] = right.split(" ");
       if (type === "tmpfs" && root === "/" && isReadOnly(flags)) return [{ target, source: SOURCES.empty }];
-      // The root is handed to CRIU; a part of a tmpfs is a device node of ours.
+      // CRIU gets the root by an option; a mounted part of a tmpfs is a device node of the driver.
       const isOwn = target === "/" || (OWN_TYPES.has(type) && !(type === "tmpfs" && root !== "/"));
       if (isOwn) return [];
       return [{ target, source: nameOf({ type, root, target, options, guestTarget }) }];
     });
 }
 
-/** Of these there are only those that hide directories of the kernel's. As mounts of its own CRIU would start a `tar` for each, twice. */
+/** Read-only tmpfs mounts only hide directories of the kernel. If CRIU had to keep their content, it would start a `tar` for each, twice. */
 const isReadOnly = (flags: string): boolean => flags.split(",").includes("ro");
 
 interface Mount {
   readonly type: string;
   readonly root: string;
   readonly target: string;
-  /** Of the file system, with the controllers of a v1 hierarchy. */
+  /** Options of the file system, which name the controllers of a v1 hierarchy. */
   readonly options: string;
   readonly guestTarget: string;
 }
@@ -70,7 +70,7 @@ function nameOf({ type, root, target, guestTarget }: Mount): string {
 
 export const mountinfoOf = (pid: number): string => readFileSync(`/proc/${pid}/mountinfo`, "utf8");
 
-/** Where a named source is now. */
+/** The path of a named source now. */
 export function sourcePath(source: string, places: Places): string {
   if (source === SOURCES.guest) return places.guest;
   if (source === SOURCES.host) return places.host;

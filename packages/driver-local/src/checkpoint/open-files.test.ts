@@ -34,7 +34,7 @@ const timer = (seconds: number, nanoseconds: number, everySeconds: number, every
     [10, everyNanoseconds],
   ]);
 
-test("a timer that repeats and has run out unread goes on; others stay as they are, and so those that the program has stopped", () => {
+test("a repeating timer that has expired unread goes on; other timers, also stopped ones, do not change", () => {
   const others = [timer(0, 0, 0, 0), timer(3, 0, 1, 0), timer(0, 70, 0, 50), timer(0, 0, 5, 0, 0)];
   write(...[timer(0, 0, 0, 50_000_000), timer(0, 0, 2, 0), ...others].map((body, i) => file(i, TIMER, body)));
   mendOpenFiles(images);
@@ -42,7 +42,7 @@ test("a timer that repeats and has run out unread goes on; others stay as they a
   expect(readFileSync(path).subarray(0, 8)).toEqual(HEAD);
 });
 
-test("the directory of a process has its name again; files in it and elsewhere keep theirs", () => {
+test("the name of a process's directory is corrected; names of files in it and elsewhere do not change", () => {
   const regular = (name: string) => Buffer.concat([numberField(5, 0n), bytesField(6, Buffer.from(name, "latin1")), numberField(7, 1n)]);
   const kept = ["/proc/5/status", "/proc/5/fd/3", "/proc/5", "/srv/proc/5/\u0010"];
   write(...["/proc/5/\u0010", "/proc/77/", "/proc/6/ome/x", ...kept].map((name, i) => file(i, REGULAR, regular(name))));
@@ -51,7 +51,7 @@ test("the directory of a process has its name again; files in it and elsewhere k
   expect(names).toEqual(["/proc/5", "/proc/77", "/proc/6", ...kept]);
 });
 
-test("sockets get the new address where they have the old one, and nothing else changes", () => {
+test("the old address of sockets is replaced by the new one, and nothing else changes", () => {
   const [old, fresh, other] = [0x0500_d60a, 0xff01_d60a, 0x0600_d60a];
   const socket = (source: readonly number[], destination: readonly number[]) =>
     numbers([[7, old], ...source.map((value) => [11, value] as const), ...destination.map((value) => [12, value] as const)]);
@@ -76,13 +76,13 @@ test("sockets get the new address where they have the old one, and nothing else 
   expect(moveSockets(images, "10.214.9.9", "10.214.1.255", copy)).toBe(false);
 });
 
-test("files that are memory alone are found", () => {
+test("files that are in memory alone are found", () => {
   write(file(300, MEMORY, numbers([[1, 300]])), file(2, REGULAR, numbers([[1, 2]])));
   expect(mendOpenFiles(images)).toEqual(new Set([300n]));
 });
 
 test("more open files than the server reads at once are refused", () => {
-  // One message of nothing but a field that nobody knows, of 2 MiB in all.
+  // One message with a single unknown field: an image of 2 MiB in all.
   const most = 2 ** 21;
   write(bytesField(100, Buffer.alloc(most - HEAD.length - 4 - 5)));
   expect(readFileSync(path)).toHaveLength(most);

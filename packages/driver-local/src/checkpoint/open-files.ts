@@ -4,12 +4,12 @@ import { AppError } from "@boxyard/core";
 import { bytesField, bytesIn, type Field, fieldsIn, messagesIn, numberField, numberIn, withMessages } from "./image-messages.ts";
 
 /*
- * What processes have open, in CRIU's `files.img` (criu/images/fdinfo.proto and those of each kind of file): what CRIU writes wrongly is put
- * right, and what names the sandbox's own address follows it to another.
+ * What processes have open, in CRIU's `files.img` (criu/images/fdinfo.proto and those of each kind of file). What CRIU writes wrongly is corrected, and
+ * sockets with the sandbox's own address get its new address.
  */
 
 export const OPEN_FILES = "files.img";
-/** Some sixty thousand files: the server reads all of them at once, a third of a second at most, and serves nobody else meanwhile. */
+/** Some sixty thousand files: the server reads all of them at once, which blocks it for a third of a second at most. */
 const MAX_BYTES = 2 ** 21;
 
 /** Fields of `file_entry`: the number of an open file, and what it is. */
@@ -21,8 +21,8 @@ const SOCKET = { source: 11, destination: 12 } as const;
 const MAPPED_WORD = BigInt(0xffff0000);
 
 /**
- * Rewrites `files.img` in a directory of images, where there is something to put right. Returns the numbers of files that are memory alone (memfd).
- * Throws `failed_precondition`, reason `too_many_files`, where there are more than the server reads at once.
+ * Corrects `files.img` in a directory of images, where necessary. Returns the numbers of files that are in memory alone (memfd). Throws
+ * `failed_precondition`, reason `too_many_files`, when there are more files than the server reads at once.
  */
 export function mendOpenFiles(images: string): Set<bigint> {
   const path = join(images, OPEN_FILES);
@@ -40,14 +40,14 @@ export function mendOpenFiles(images: string): Set<bigint> {
   return inMemory;
 }
 
-/** Writes a copy of `files.img` to `target` in which sockets have `to` where they had `from`; false, and no copy, when none has. */
+/** Writes a copy of `files.img` to `target` in which sockets have the address `to` instead of `from`. False, without a copy, when no socket has `from`. */
 export function moveSockets(images: string, from: string, to: string, target: string): boolean {
   const moved = changed(readFileSync(join(images, OPEN_FILES)), (field) => movedSocket(field, word(from), word(to)));
   if (moved !== undefined) writeFileSync(target, moved, { mode: 0o644 });
   return moved !== undefined;
 }
 
-/** The image with other fields of its files; undefined when none changes. `change` gives a field, of those of a file, as it is to be written. */
+/** The image with changed fields; undefined when none changes. `change` returns the new bytes of a field of a file, or undefined to keep it. */
 function changed(image: Buffer, change: (field: Field, fields: readonly Field[]) => Buffer | undefined): Buffer | undefined {
   let isChanged = false;
   const messages = messagesIn(image).map((message) => {
@@ -61,8 +61,8 @@ function changed(image: Buffer, change: (field: Field, fields: readonly Field[])
 }
 
 /**
- * A timer that repeats, and that ran out while CRIU worked, has no time left until somebody reads it. CRIU sets it to that, which stops it for
- * ever: with the shortest time left it goes on. One that the program has stopped has run out no time since.
+ * A repeating timer that expired while CRIU worked has no time left until it is read. CRIU restores it with that time, zero, which stops the timer for
+ * ever; with one nanosecond left it goes on. A timer that the program has stopped has no expirations.
  */
 function mendedTimer({ number, bytes }: Field): Buffer | undefined {
   if (number !== FILE.timer || !bytes) return undefined;
@@ -75,8 +75,8 @@ function mendedTimer({ number, bytes }: Field): Buffer | undefined {
 }
 
 /**
- * The directory of a process: CRIU writes a slash over the end of its name, and what stood behind it in its memory after that. `ofProcess`: what such
- * a directory has (`fd`).
+ * An open directory of a process (/proc/<pid>): CRIU replaces the end of its name by a slash and appends bytes of its memory. `ofProcess`: names that
+ * exist in such a directory (`fd`).
  */
 function mendedPath({ number, bytes }: Field, ofProcess: ReadonlySet<string>): Buffer | undefined {
   if (number !== FILE.regular || !bytes) return undefined;
@@ -101,7 +101,7 @@ function movedSocket({ number, bytes }: Field, from: bigint, to: bigint): Buffer
   return bytesField(number, Buffer.concat(fields.map((field, i) => (isOwn(field, i) ? numberField(field.number, to) : field.raw))));
 }
 
-/** `10.0.0.1` as the kernel has it in memory, read as a number by a machine whose lowest byte is first. */
+/** `10.0.0.1` as the kernel has it in memory (network byte order), read as a little-endian number. */
 function word(address: string): bigint {
   return BigInt(Buffer.from(address.split(".").map(Number)).readUInt32LE());
 }

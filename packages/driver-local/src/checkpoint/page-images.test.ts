@@ -6,7 +6,7 @@ import { checkPagesIn, readPagemap } from "./page-images.ts";
 
 const message = (...bytes: number[]) => Buffer.from([bytes.length, 0, 0, 0, ...bytes]);
 const KIND = Buffer.from([1, 2, 3, 4, 5, 6, 7, 8]);
-/** Pages of file 3: 2 and 300 that are there, 5 that are in a parent's. */
+/** Pages of file 3: 2 and 300 that it holds, 5 that a parent's file holds. */
 const MAP = Buffer.concat([
   KIND,
   message(8, 3),
@@ -26,12 +26,12 @@ test("a map says which file its pages are in, and how many", () => {
   expect(readPagemap(MAP, "pagemap-1.img")).toEqual({ pagesId: 3, pages: 302 });
 });
 
-test("a file of pages that is there whole passes", () => {
+test("a complete file of pages passes", () => {
   writeFileSync(join(images, "pages-3.img"), Buffer.alloc(302 * 4096));
   checkPagesIn(images);
 });
 
-test("one that is cut off, or is not there, does not; nor does a map that is cut off", () => {
+test("a file of pages that is cut off or missing is refused, and so is a map that is cut off", () => {
   expect(() => checkPagesIn(images)).toThrow("not written all of pages-3.img");
   writeFileSync(join(images, "pages-3.img"), Buffer.alloc(302 * 4096 - 1));
   expect(() => checkPagesIn(images)).toThrow("not written all of pages-3.img");

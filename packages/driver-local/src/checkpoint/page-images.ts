@@ -4,17 +4,17 @@ import { AppError } from "@boxyard/core";
 import { messagesIn } from "./image-messages.ts";
 
 /*
- * CRIU's images of memory: a `pagemap` says which pages a `pages` file holds (criu/images/pagemap.proto). A pause whose pages are not all there could
- * never be resumed, whatever CRIU has said.
+ * CRIU's images of memory: a `pagemap` says which pages a `pages` file holds (criu/images/pagemap.proto). A pause with missing pages could never be
+ * resumed, so they are counted, even if CRIU reports success.
  */
 
-/** The smallest page of any machine: a file that holds less than so much for each page was cut off. */
+/** The smallest page size of any machine: a file with fewer bytes for each page was cut off. */
 const PAGE_BYTES = 4_096;
-/** A map of more than a hundred thousand pieces is not read: the server would do nothing else meanwhile. */
+/** A map of more than a hundred thousand pieces is not read: it would block the server. */
 const MAX_BYTES = 2 ** 21;
 const HEAD_FIELD = { pagesId: 1 } as const;
 const FIELD = { fewPages: 2, flags: 4, pages: 5 } as const;
-/** The pages are in the file, and not in a parent's. */
+/** Flag: the pages are in this file, not in a parent's. */
 const PRESENT = 4;
 
 /** Throws `internal`, reason `checkpoint_failed`, when a file of pages is shorter than its map says, or a map is cut off. */
@@ -27,7 +27,7 @@ export function checkPagesIn(images: string): void {
   }
 }
 
-/** Which file the pages are in, and how many. `name`: of the map, for errors. */
+/** The number of the file that holds the pages, and how many pages it must hold. `name`: the map's name, for errors. */
 export function readPagemap(image: Buffer, name: string): { readonly pagesId: number; readonly pages: number } {
   let pagesId: number | undefined;
   let pages = 0;
@@ -43,7 +43,7 @@ export function readPagemap(image: Buffer, name: string): { readonly pagesId: nu
 const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0);
 
 /**
- * Fields of a message that holds nothing but numbers, by their numbers. Addresses have fewer than 53 bits. A map has a hundred thousand messages, for
+ * Fields of a message that holds only numbers, by field number. Addresses have fewer than 53 bits. A map may have a hundred thousand messages, for
  * which `fieldsIn` with its big integers takes too long.
  */
 function numbersIn(bytes: Buffer): (number | undefined)[] {
@@ -66,4 +66,4 @@ function numbersIn(bytes: Buffer): (number | undefined)[] {
 }
 
 const cutOff = (name: string) =>
-  new AppError("internal", `CRIU has not written all of ${name}, whatever it says`, { reason: "checkpoint_failed" });
+  new AppError("internal", `CRIU has not written all of ${name}, but reported success`, { reason: "checkpoint_failed" });

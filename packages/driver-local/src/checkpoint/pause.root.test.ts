@@ -20,7 +20,7 @@ describe("pause and resume", () => {
   afterEach(() => machine.destroyAll(), 60_000);
   afterAll(() => machine?.dispose(), 60_000);
 
-  test("processes go on with their memory, and the disk is as it was", async () => {
+  test("after a resume, processes go on with their memory, and the disk is unchanged", async () => {
     const { driver } = machine;
     const spec = machine.spec();
     const handle = await machine.boot(spec);
@@ -46,7 +46,7 @@ describe("pause and resume", () => {
     expect([hosts.includes(`${address.host} test`), hosts.includes(before.host)]).toEqual([true, false]);
   });
 
-  test("connections that nobody has accepted yet are no hindrance; the socket goes on listening", async () => {
+  test("connections that are not accepted yet do not prevent a pause; the socket still listens after the resume", async () => {
     const { driver } = machine;
     const spec = machine.spec();
     const handle = await machine.boot(spec);
@@ -60,7 +60,7 @@ open("/root/ready", "w")
 while not os.path.exists("/root/go"): time.sleep(0.02)
 while True:
     try: server.accept()[0].sendall(b"accepted")
-    except OSError: pass # The one that waited was cut off by the pause.
+    except OSError: pass # The pause has closed the connection that waited.
 `;
     await startUnread(before, `exec python3 -c '${program}'`);
     await eventually("a connection waits", async () => (await exec(before, "test -e /root/ready")).exitCode === 0);
@@ -72,7 +72,7 @@ while True:
     expect(output).toBe("accepted");
   });
 
-  /** Two processes write to one database until they are told to end; a third looks at it. Each says how many rows it has written. */
+  /** Two processes write to one database until /root/stop exists, and count their rows in a file; a third process (`LOOK`) adds a row and counts all. */
   const WRITER = `
 import os, sqlite3, sys, time
 db = sqlite3.connect("/root/db", timeout=30)
@@ -99,7 +99,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
   const startWriters = async (address: AgentAddress) => {
     await initAgent(address);
     await exec(address, `cat > /root/writer.py <<'END'\n${WRITER}\nEND`);
-    // One after the other: of two that change the journal's mode in the same moment, SQLite refuses one at once, whatever its time limit.
+    // One after the other: when two change the journal's mode at the same moment, SQLite refuses one at once, whatever its timeout is.
     for (const who of ["one", "two"]) {
       await startUnread(address, `exec python3 /root/writer.py ${who} >/root/${who}.end 2>&1`);
       await eventually(`${who} writes`, async () => Number(await outputOf(address, `cat /root/${who}`)) > 3);
@@ -126,7 +126,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
       await exec(address, "touch /root/stop");
       await eventually("both end", async () => /^\d+ \d+$/.test(await outputOf(address, "echo $(cat /root/one.end /root/two.end)")));
       const [one = 0, two = 0] = (await outputOf(address, "cat /root/one.end /root/two.end")).split("\n").map(Number);
-      // No row is lost: those of the two, and three of those who looked.
+      // No row is lost: those of the two writers, and three of `LOOK`.
       expect(await outputOf(address, LOOK)).toBe(`ok ${one + two + 3}`);
     },
   );
@@ -149,7 +149,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     expect(await outputOf(address, LOOK)).toStartWith("ok ");
   });
 
-  test("without memory it boots from its disk", async () => {
+  test("a sandbox that was paused without memory boots from its disk", async () => {
     const { driver } = machine;
     const spec = machine.spec();
     const handle = await machine.boot(spec);
@@ -167,7 +167,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     expect(output).toBe("kept\n0\n1\n");
   });
 
-  test("after a reboot it goes on where it was", async () => {
+  test("a paused sandbox goes on after a reboot of the machine", async () => {
     const spec = machine.spec();
     const handle = await machine.boot(spec);
     const before = await machine.driver.address(handle);
@@ -175,7 +175,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     await startUnread(before, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
     await eventually("it counts", async () => Number((await exec(before, "cat /root/count")).output) > 3);
     await machine.driver.pause(handle, { memory: true }, never);
-    // What a reboot does: no process, no mount, and what the state file says of processes is of another boot.
+    // As after a reboot: no process, no mount, and the processes in the state file belong to another boot.
     await machine.close();
     await unmountPool(machine.dataDir);
     const state = join(machine.dataDir, "sandboxes", spec.sandboxId, "state.json");
@@ -193,7 +193,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     await eventually("it goes on", async () => (await count()) > seen);
   });
 
-  test("what real programs have open, lock and share is there again, ten times in a row", async () => {
+  test("what real programs have open, lock and share works after each of ten resumes", async () => {
     const { driver } = machine;
     const spec = machine.spec({ memoryBytes: 512 << 20, maxProcesses: 512 });
     let handle = await machine.boot(spec);

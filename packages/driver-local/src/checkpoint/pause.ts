@@ -25,7 +25,7 @@ export interface PauseContext {
   found: Found;
 }
 
-/** Room for the new generation. */
+/** Takes room for the memory, and makes the directory of the new generation. */
 const beginGeneration: Step<PauseContext> = {
   name: "beginGeneration",
   async run({ parts, generations, record, memory, room }, undo) {
@@ -35,7 +35,7 @@ const beginGeneration: Step<PauseContext> = {
   },
 };
 
-/** From here on nothing of the sandbox runs; with memory, its image is written before. */
+/** Writes the image of the memory, if it is wanted, and freezes the sandbox: from here on none of its processes runs. */
 const standStill: Step<PauseContext> = {
   name: "standStill",
   async run(ctx, undo) {
@@ -51,17 +51,17 @@ const standStill: Step<PauseContext> = {
   },
 };
 
-/** The disk as it stands: a later resume that fails goes back to it. */
+/** Keeps the disk as it is now: a resume that fails later returns to it. */
 const keep = ({ parts, record, generations }: PauseContext) =>
   parts.storage.keepVolume(record.sandboxId, generations.pathOf(record.incarnation), "disk");
 
-/** With memory that was done in the moment in which CRIU held everything. */
+/** Keeps the disk of a pause without memory. With memory, `standStill` has kept it while CRIU held all processes. */
 const keepDisk: Step<PauseContext> = {
   name: "keepDisk",
   run: async (ctx) => (ctx.memory ? undefined : keep(ctx)),
 };
 
-/** The marker, last: from here on the generation is whole. */
+/** Writes the marker, after everything else: from here on the generation is whole. */
 const complete: Step<PauseContext> = {
   name: "complete",
   async run(ctx) {
@@ -75,8 +75,8 @@ const complete: Step<PauseContext> = {
 
 export const pauseSteps: readonly Step<PauseContext>[] = [beginGeneration, standStill, keepDisk, complete];
 
-/** How a paused sandbox gives back what it holds beside its generation and its volume. Each is repeatable. */
-const frees = [
+/** How a paused sandbox releases what it holds besides its generation and its volume. Each step is repeatable. */
+const freeSteps = [
   {
     name: "endProcesses",
     run(parts: LocalParts, { sandboxId }: LocalSandboxRecord) {
@@ -85,26 +85,26 @@ const frees = [
     },
   },
   { name: "forget", run: (parts: LocalParts, { sandboxId }: LocalSandboxRecord) => parts.runtime.forget(sandboxId) },
-  { name: "unplug", run: (parts: LocalParts, { lease }: LocalSandboxRecord) => parts.networks.detach(lease) },
+  { name: "detachNetwork", run: (parts: LocalParts, { lease }: LocalSandboxRecord) => parts.networks.detach(lease) },
   { name: "removeCgroup", run: (parts: LocalParts, { sandboxId }: LocalSandboxRecord) => cgroupOf(parts, sandboxId).remove() },
 ] as const;
 
-/** What a pause does before, or in place of it. */
+/** Name, for observers, of keeping the processes in memory: a pause tries that first, and calls `freeSandbox` only when it is not possible. */
 export const STAND = "keepStanding";
-/** The names of what `freeSandbox` does, in order. */
-export const FREES: readonly string[] = frees.map(({ name }) => name);
+/** The names of the steps of `freeSandbox`, in order. */
+export const FREE_STEPS: readonly string[] = freeSteps.map(({ name }) => name);
 
-/** Ends what runs of a sandbox and gives back what it held. Its generation and its volume stay. Repeatable. */
+/** Ends the processes of a sandbox and releases what it holds. Its generation and its volume stay. Repeatable. */
 export async function freeSandbox(parts: LocalParts, record: LocalSandboxRecord): Promise<void> {
   parts.wakeCache.take(record.sandboxId);
-  for (const { name, run } of frees) {
+  for (const { name, run } of freeSteps) {
     await parts.observer.before?.(name);
     await run(parts, record);
     await parts.observer.after?.(name);
   }
 }
 
-/** For a quick wake; whatever fails there, the generation is whole, and the processes are ended. */
+/** Keeps the processes in memory, for a quick wake. False when that is not possible or fails: the generation is whole, so they can be ended. */
 async function isKeptStanding({ parts, record, memory }: PauseContext): Promise<boolean> {
   if (!memory) return false;
   try {
@@ -118,7 +118,7 @@ async function isKeptStanding({ parts, record, memory }: PauseContext): Promise<
   }
 }
 
-/** Whole or not at all: when this throws, the sandbox runs on and nothing is left. */
+/** Pauses a running sandbox. When this throws, the sandbox runs on and nothing of the pause is left. */
 export async function pauseSandbox(
   parts: LocalParts,
   record: PauseContext["record"],
@@ -148,7 +148,7 @@ export async function pauseSandbox(
     throw fromErrno(`pause sandbox ${sandboxId}`, error);
   }
   undo.disarm();
-  // It is paused; what could not be given back now is so by the next call that touches the sandbox.
+  // The sandbox is paused; what could not be released now, the next call for the sandbox releases.
   if (!(await isKeptStanding(ctx))) await freeSandbox(parts, record).catch((error: unknown) => parts.onUndoError("freeSandbox", error));
   return generationOf(ctx.file);
 }

@@ -31,7 +31,7 @@ test.each([
   expect(() => posixLocks(Buffer.from(bytes))).toThrow("damaged");
 });
 
-test("more locks than a resume sets again are refused", () => {
+test("more locks than a resume can set again are refused", () => {
   const images = mkdtempSync(join(tmpdir(), "boxyard-locks-"));
   try {
     checkLocksIn(images);

@@ -7,12 +7,12 @@ import { bytesIn, fieldsIn, firstFieldsIn, messagesIn, numberIn } from "./image-
 const PROGRAM = 12;
 const TASK = 3;
 const NAME = 6;
-/** Enough for the program and the eleven numbers before it; a piece of memory each comes after it, and a process may have many. */
+/** Enough for the program and the eleven numbers before it. The pieces of memory that follow are not read: a process may have many. */
 const START_BYTES = 256;
 
 /**
- * Throws `failed_precondition` when a process runs a program that is in memory alone (memfd): CRIU writes it, and brings none of it back. `inMemory`:
- * the numbers of such files.
+ * Throws `failed_precondition`, reason `program_in_memory`, when a process runs a program that is in memory alone (memfd): CRIU dumps such a process
+ * but cannot restore it. `inMemory`: the numbers of such files.
  */
 export function checkPrograms(images: string, inMemory: ReadonlySet<bigint>): void {
   if (inMemory.size === 0) return;
@@ -21,7 +21,7 @@ export function checkPrograms(images: string, inMemory: ReadonlySet<bigint>): vo
     if (pid === undefined || !inMemory.has(programOf(join(images, file)))) continue;
     const task = bytesIn(firstOf(images, `core-${pid}.img`), TASK);
     const name = (task && bytesIn(fieldsIn(task), NAME)?.toString()) ?? "?";
-    const message = `process ${pid} in it (${name}) runs a program that is in memory alone (memfd), which cannot be started again; end it first, or run it from a file`;
+    const message = `process ${pid} in the sandbox (${name}) runs a program that is in memory alone (memfd), which cannot be started again; end it first, or run it from a file`;
     throw new AppError("failed_precondition", message, { reason: "program_in_memory" });
   }
 }

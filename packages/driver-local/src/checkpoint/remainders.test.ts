@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("one of which nobody can say now whether it is paused is reported, and fails neither who wants its memory nor the end", async () => {
+test("a sandbox that may be paused, while the pool is not mounted, is reported, and fails neither `reclaim` nor `close`", async () => {
   const paths = new DataPaths(directory);
   const cgroups = new InstanceCgroups({ unified: join(directory, "cgroup"), v1: {} }, "test");
   const wakeCache = new WakeCache({
@@ -28,7 +28,7 @@ test("one of which nobody can say now whether it is paused is reported, and fail
   });
   const reported: object[] = [];
   const onUndoError = (what: string, error: unknown) => reported.push({ what, error });
-  // Where no pool is mounted there is no directory of generations.
+  // While no pool is mounted, the directory of generations does not exist.
   const storage = { generationsRoot: join(directory, "pool/generations") };
   const parts = { paths, cgroups, wakeCache, storage, onUndoError, clock: systemClock } as unknown as LocalParts;
   for (const made of [paths.sandbox(ID), ...cgroups.directoriesOf(ID)]) mkdirSync(made, { recursive: true });

@@ -6,14 +6,17 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { readRecord } from "../state/record.ts";
 import { freeSandbox } from "./pause.ts";
 
-/** Frozen processes of paused sandboxes that nobody keeps for a quick wake: those that an earlier process has left, and those that the wake cache drops. */
+/**
+ * Ends frozen processes of paused sandboxes that are not kept for a quick wake: those that an earlier server has left, and those that the wake cache
+ * drops.
+ */
 export class Remainders {
   private readonly parts: LocalParts;
   private readonly sandboxes: LocalSandboxes;
-  /** Those of an earlier process are on their way out. */
+  /** Resolves when the remainders of an earlier server have ended. */
   private readonly found: Promise<unknown>;
 
-  /** Begins to end those that are there. */
+  /** Begins to end the remainders of an earlier server. */
   constructor(parts: LocalParts, sandboxes: LocalSandboxes) {
     this.parts = parts;
     this.sandboxes = sandboxes;
@@ -22,14 +25,14 @@ export class Remainders {
     this.found = Promise.all(ids.map((id) => this.end(id)));
   }
 
-  /** Resolves when none is left. */
+  /** Drops the wake cache; resolves when no remainder is left. */
   async close(): Promise<void> {
     await Promise.all([this.parts.wakeCache.close(), this.found]);
   }
 
   /**
-   * What still stands of a paused sandbox goes, unless it is kept for a quick wake. Never fails: nobody waits for it, and the next call that touches the
-   * sandbox tries again.
+   * Ends the processes of a paused sandbox, unless they are kept for a quick wake. Never fails, because no caller handles its errors; the next call
+   * for the sandbox tries again.
    */
   private async end(sandboxId: SandboxId): Promise<void> {
     const { onUndoError } = this.parts;

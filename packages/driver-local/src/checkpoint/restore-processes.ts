@@ -16,15 +16,15 @@ export interface MemorySource extends Pick<GenerationFile, "mounts" | "guest" | 
   /** Directory of CRIU's images. */
   readonly images: string;
   readonly names: OwnNames;
-  /** First id of the range that they are of, where they are of another sandbox. */
+  /** First id of the range in the images, when they were made of another sandbox. */
   readonly uidBaseOfImages?: number;
 }
 
 export type RestoreContext = Pick<CreateContext, "parts" | "record" | "volume" | "cgroup">;
 
 /**
- * The processes, from the image. Before the first of them runs it is confined as at its create, and its commands are frozen: they go on when
- * `/init` has told the agent what they may ask for.
+ * Restores the processes from the image. Before the first of them runs, the sandbox is confined as after a create, and its commands are frozen: they go
+ * on after `/init`, which gives the agent its new token and settings.
  */
 export async function restoreProcesses(ctx: RestoreContext, source: MemorySource, undo: Cleanup, signal: AbortSignal): Promise<void> {
   const { parts, record, volume, cgroup } = ctx;
@@ -38,7 +38,7 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
     beforeRun: async (init) => {
       cgroup.setFrozenBelow(["user", "pty", ...source.frozenGroups], true);
       if (isOther) cgroup.giveGroupsTo(record.uidBase);
-      if (isOther) handInitKey(parts, record);
+      if (isOther) writeInitKey(parts, record);
       await limits.run(withInit(init), undo, signal);
       if (isOther && record.hostname !== undefined) await setHostname(parts.forkServer, init, record.hostname);
       changeNames(`/proc/${init}/root`, source.names, { address: record.lease.address, hostname: record.hostname });
@@ -49,15 +49,15 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
   await writeRecord(parts.paths.state(record.sandboxId), kept);
 }
 
-/** The agent in the image knows the key of the sandbox that it was made of. Only root inside reads this one, and nobody inside writes it. */
-function handInitKey({ paths }: RestoreContext["parts"], { sandboxId, uidBase, initKey }: LocalSandboxRecord): void {
+/** Writes this sandbox's key for the agent, which knows the key of the sandbox that the image was made of. Inside, only root reads the file; none can write it. */
+function writeInitKey({ paths }: RestoreContext["parts"], { sandboxId, uidBase, initKey }: LocalSandboxRecord): void {
   if (initKey === undefined) return;
   const path = paths.initKey(sandboxId);
   writeFileSync(path, initKey, { mode: 0o400 });
   chownSync(path, uidBase, uidBase);
 }
 
-/** What the image has mounts of must be there, whatever the sandbox's own limits are. */
+/** Files that the image has mounts of must exist, whatever the sandbox's own limits are. */
 const figuresIn = (mounts: readonly ExternalMount[]): Figure[] => mounts.flatMap(({ target }) => figureAt(target) ?? []);
 
 function withProcess(record: LocalSandboxRecord, pid: number): LocalSandboxRecord {

@@ -18,8 +18,8 @@ import { posixLocksIn } from "./posix-locks.ts";
 import { canSetLocks, setLocks } from "./set-locks.ts";
 
 /**
- * Where CRIU finds what it needs: CRIU opens the sources of mounts as the sandbox's root, who may not walk through the data directory. A small
- * file system of its own, in its own mount namespace; it also keeps CRIU from trusting anything that others wrote to /run.
+ * Where CRIU finds what it needs: CRIU opens the sources of mounts as the sandbox's root, which cannot reach the data directory. It is a small file
+ * system in CRIU's own mount namespace; so CRIU also sees nothing that other programs wrote to /run.
  */
 const STAGE = CRIU_RUN_DIRECTORY;
 const AT = {
@@ -31,13 +31,13 @@ const AT = {
   empty: `${STAGE}/empty`,
 } as const;
 const DIRECTORY = 0o755;
-/** What setting locks again is called by those who observe. */
+/** Name, for observers, of setting locks again. */
 export const SET_LOCKS = "setLocks";
 
 export interface Restore {
   readonly images: string;
   readonly mounts: readonly ExternalMount[];
-  /** First id of the range that the images are of, where they are of another sandbox: it is put into this one's cgroups and ids. */
+  /** First id of the range in the images, when they were made of another sandbox: the processes then get this sandbox's cgroups and ids. */
   readonly uidBaseOfImages?: number;
   /** Digests of the layers, lowest first. */
   readonly layers: readonly string[];
@@ -46,15 +46,15 @@ export interface Restore {
   readonly guest: string;
   /** A directory for CRIU's log. */
   readonly work: string;
-  /** The sandbox's own address when the images were made: sockets that have it get today's. */
+  /** The sandbox's address when the images were made: sockets that have it get the present one. */
   readonly addressOfImages: string;
-  /** Once the network namespace is there, before the first socket is: a socket that is connected needs a way to where it is. `pid`: its init. */
+  /** Called once the network namespace exists, before the first socket: a connected socket needs a route. `pid`: the sandbox's init. */
   plugIn(pid: number): Promise<void>;
-  /** Before the first of the restored processes runs. `pid`: its init. */
+  /** Called before the first of the restored processes runs. `pid`: the sandbox's init. */
   beforeRun(pid: number): Promise<void>;
 }
 
-/** Brings a sandbox's processes back from an image; returns the pid of their init. When this fails none of them is left. */
+/** Restores a sandbox's processes from an image; returns the pid of their init. When this fails none of them is left. */
 export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecord, restore: Restore): Promise<number> {
   const { criu } = parts;
   if (!criu) throw noCriu();
@@ -119,11 +119,11 @@ function addStage(program: ChildProgram, parts: LocalParts, record: LocalSandbox
 }
 
 function addEmpty(program: ChildProgram, target: string): void {
-  // Exactly the flags that the runtime gave: CRIU gives the copies those, and a sandbox's root may take none away.
+  // With exactly the flags of the runtime's mounts: CRIU sets those on its copies, and a sandbox's root may remove no flag.
   program.call("mount", ["empty", target, "tmpfs", MS.RDONLY, "mode=755,size=4k,nr_inodes=1"], target);
 }
 
-/** The one image that names the range of ids, in a copy of this sandbox's own; the others are shared by all that start from them. */
+/** Mounts this sandbox's own copy of the one image that names the range of ids; all other images are shared by the sandboxes that start from them. */
 function addRebased(program: ChildProgram, { images, work }: Restore, range: { readonly from: number; readonly to: number }): void {
   const name = userNamespaceImage(images);
   const copy = join(work, name);
@@ -131,7 +131,7 @@ function addRebased(program: ChildProgram, { images, work }: Restore, range: { r
   bindReadOnly(program, copy, join(AT.images, name));
 }
 
-/** The same of the image that names the sandbox's own address, where a socket is bound to it. */
+/** The same for the image of sockets, when one has the sandbox's old address. */
 function addMovedSockets(program: ChildProgram, { images, work, addressOfImages }: Restore, address: string): void {
   const copy = join(work, OPEN_FILES);
   if (moveSockets(images, addressOfImages, address, copy)) bindReadOnly(program, copy, join(AT.images, OPEN_FILES));

@@ -20,7 +20,7 @@ import { wakeSteps } from "./wake.ts";
 
 type KeptDisk = Pick<GenerationFile, "uidBase" | "diskUidBase" | "diskUsedBytes"> & { readonly disk: string };
 
-/** A new incarnation, with an address of its own; from here on `revert` leads back. */
+/** Writes the record of a new incarnation, with an address of its own; from here on `revert` restores the paused state. */
 export const claim: Step<ResumeContext> = {
   name: "claim",
   async run(ctx) {
@@ -39,7 +39,7 @@ export const claim: Step<ResumeContext> = {
   },
 };
 
-/** As a create has it, but no child waits in it. */
+/** The cgroups as a create makes them, but without a spare child. */
 export const freshCgroup: Step<ResumeContext> = {
   name: "cgroup",
   async run({ cgroup, record, spec }) {
@@ -58,7 +58,7 @@ const restore: Step<ResumeContext> = {
   },
 };
 
-/** For a boot from the disk, before anything of it runs. */
+/** For a boot from the disk, before any process runs: replaces the old address in the sandbox's files. */
 const readdress: Step<ResumeContext> = {
   name: "readdress",
   run: async ({ volume, oldAddress, record }) => changeNames(upperOf(volume), { address: oldAddress }, record.lease),
@@ -70,7 +70,7 @@ export const rebootSteps: readonly Step<ResumeContext>[] = [
   ...([start, awaitAgent] as Step<ResumeContext>[]),
 ];
 
-/** Paused again when this throws. A wake from memory that does not come about is a restore from the image. */
+/** Resumes a paused sandbox. When this throws, the sandbox is paused again. When a wake from memory is not possible or fails, the image is restored. */
 export async function resumeSandbox(
   parts: LocalParts,
   spec: SandboxSpec,
@@ -90,20 +90,20 @@ export async function resumeSandbox(
   return resumeBy((generation) => (memory && generation.memory ? restoreSteps : rebootSteps), { parts, spec }, signal);
 }
 
-/** Limits are set, and told inside, when processes are made. */
+/** A wake keeps the limits of its processes, and the files that show them inside: other limits need a restore. */
 const isOfSameSize = (record: LocalSandboxRecord, spec: SandboxSpec) => Bun.deepEquals(record.resources, spec.resources);
 
 type Found = Pick<ResumeContext, "record" | "generation">;
 type Wish = Pick<ResumeContext, "parts" | "spec" | "from">;
 
-/** Goes on with a paused sandbox by other steps than those of a resume. Paused again when this throws. */
+/** Resumes a paused sandbox by the steps that `stepsFor` chooses. When this throws, the sandbox is paused again. */
 export async function resumeBy(
   stepsFor: (generation: GenerationFile) => readonly Step<ResumeContext>[],
   wish: Wish,
   signal: AbortSignal,
 ): Promise<LocalSandboxRecord> {
   const found = find(wish.parts, wish.spec);
-  // What the pause has left.
+  // Ends what the pause has left in memory.
   await freeSandbox(wish.parts, found.record);
   return attempt(stepsFor(found.generation), { ...wish, ...found }, signal);
 }
@@ -141,7 +141,7 @@ async function attempt(
   return ctx.record;
 }
 
-/** Whatever the sandbox is doing, afterwards it is paused as its generation says. Repeatable. */
+/** Brings a sandbox in any state back to the paused state of its generation. Repeatable. */
 export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Promise<GenerationFile> {
   const record = readRecord(parts.paths.state(sandboxId));
   const generations = record && generationsOf(parts, record);
@@ -156,14 +156,14 @@ export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Pr
 }
 
 /**
- * The disk becomes what the generation kept. Simple quotas charge what a volume began with to the one that it was written in, so the record
- * has to know of it.
+ * Gives the sandbox the disk that the generation kept. Simple quotas charge what a volume began with to the volume in which it was written, so the
+ * record notes its size (`diskBaseBytes`).
  */
 async function resetDisk(parts: LocalParts, record: LocalSandboxRecord, generation: GenerationFile): Promise<LocalSandboxRecord> {
   return setDisk(parts, record, { ...generation, disk: generationsOf(parts, record).diskOf(generation.incarnation) });
 }
 
-/** The record of a sandbox whose volume has become a copy of a kept disk. */
+/** Makes the sandbox's volume a copy of a kept disk; returns the record to be written. */
 export async function setDisk(parts: LocalParts, record: LocalSandboxRecord, kept: KeptDisk): Promise<LocalSandboxRecord> {
   const { sandboxId } = record;
   await parts.storage.resetVolume(sandboxId, kept.disk, diskQuotaOf(record));

@@ -15,13 +15,13 @@ function refusal(take: () => void): string {
   throw new Error("not refused");
 }
 
-test("several together hold no more than there is, and each that ends gives back what it held", () => {
+test("several claims together hold no more room than there is, and a claim that ends releases what it held", () => {
   const rooms = roomOf(250);
   const [first, second, third] = [rooms.claim(), rooms.claim(), rooms.claim()];
   first.take(100 * MIB);
   second.take(100 * MIB);
   expect(refusal(() => third.take(100 * MIB))).toBe(
-    "Its memory takes up to 100 MiB, and the storage pool has room for 50 MiB beside 200 MiB that others are writing now",
+    "The sandbox's memory takes up to 100 MiB, and the storage pool has room for 50 MiB besides 200 MiB that others are writing now",
   );
   third.take(50 * MIB);
   third[Symbol.dispose]();
@@ -31,10 +31,10 @@ test("several together hold no more than there is, and each that ends gives back
   expect(refusal(() => rooms.claim().take(1))).toContain("room for 0 MiB");
 });
 
-test("one that is refused holds nothing, and one that takes again holds the latter", () => {
+test("a refused claim holds nothing, and a claim that takes again holds only the last size", () => {
   const rooms = roomOf(100);
   const claim = rooms.claim();
-  expect(refusal(() => claim.take(101 * MIB))).toBe("Its memory takes up to 101 MiB, and the storage pool has room for 100 MiB");
+  expect(refusal(() => claim.take(101 * MIB))).toBe("The sandbox's memory takes up to 101 MiB, and the storage pool has room for 100 MiB");
   claim.take(100 * MIB);
   claim.take(40 * MIB);
   rooms.claim().take(60 * MIB);

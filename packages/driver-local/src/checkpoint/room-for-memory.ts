@@ -3,20 +3,20 @@ import type { PoolStorage } from "../parts.ts";
 
 const mib = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`;
 
-/** The room that one pause or capture holds while it writes memory. Disposing gives it back; repeatable. */
+/** The room that one pause or capture holds while it writes memory. Disposing releases it; repeatable. */
 export interface RoomClaim extends Disposable {
   /**
-   * Holds room for so many bytes of memory. Throws `resource_exhausted`, reason `no_room_for_memory`, when they would take the pool, or the disk below
-   * it, into its reserve: a disk that is full to the last byte takes the pool's file system away from all sandboxes.
+   * Holds room for `bytes` of memory, instead of what this claim held before. Throws `resource_exhausted`, reason `no_room_for_memory`, when they would
+   * use the reserve of the pool or of the disk below: a disk without any free space makes the pool read-only for all sandboxes.
    */
   take(bytes: number): void;
 }
 
 /**
- * The one owner of the room for memory that is being written: each pause and capture counts against what the others hold, for what they write is
- * not on the disk yet. What one has written so far counts twice until it is done, since the disk below a thin pool is charged with it only by the
- * flush at the end. The file system compresses what CRIU writes, but by how much is known only afterwards: it is counted as it is in memory. So
- * a pause may be refused that would have fitted. Others may write meanwhile, so the disk may still become full.
+ * The one owner of the room for memory that is being written. Each pause and capture gets what the others do not hold, because what they write is
+ * not on the disk yet. What one has written so far counts twice until it is done, since a thin pool takes space on the disk below only at the flush
+ * at the end. The file system compresses what CRIU writes, but by how much is known only afterwards: the size in memory counts. So a pause may be
+ * refused that would have fitted. Other programs may write meanwhile, so the disk may still become full.
  */
 export class RoomForMemory {
   private readonly storage: Pick<PoolStorage, "room">;
@@ -26,7 +26,7 @@ export class RoomForMemory {
     this.storage = storage;
   }
 
-  /** Holds nothing before its `take`. */
+  /** A new claim, which holds nothing before its `take`. */
   claim(): RoomClaim {
     const claim: RoomClaim = {
       take: (bytes) => this.take(claim, bytes),
@@ -44,10 +44,10 @@ export class RoomForMemory {
 }
 
 function noRoom(bytes: number, free: number, others: number): AppError {
-  const beside = others > 0 ? ` beside ${mib(others)} that others are writing now` : "";
+  const beside = others > 0 ? ` besides ${mib(others)} that others are writing now` : "";
   return new AppError(
     "resource_exhausted",
-    `Its memory takes up to ${mib(bytes)}, and the storage pool has room for ${mib(free)}${beside}`,
+    `The sandbox's memory takes up to ${mib(bytes)}, and the storage pool has room for ${mib(free)}${beside}`,
     {
       reason: "no_room_for_memory",
     },

@@ -7,16 +7,17 @@ import type { Criu } from "./criu.ts";
 const LIMIT_MS = 20_000;
 const POLL_MS = 5;
 const PID_FILE = "pid";
-/** Enough of CRIU's log for a sentence. */
+/** Lines of CRIU's log that the result quotes. */
 const LOG_LINES = 3;
 /**
- * Counts in memory. Without a child of its own: an orphan's number stays taken until the machine's init comes to it. Its limit of processor
- * time, which a checkpoint keeps, ends it when the process that runs this test is killed before the end.
+ * Counts in memory. It has no child of its own, because the pid of an orphan is in use until the machine's init reaps it, and a restore needs the
+ * same pids. Its limit of CPU time, which a checkpoint keeps, ends it when the process that runs this test is killed before the end.
  */
 const PROGRAM = 'ulimit -t 10; n=0; while n=$((n+1)); do echo $n > "$1/count"; done';
 
 /**
- * Writes a real little process to disk, ends it, brings it back and looks whether it goes on from where it was. Undefined when it does; else why not, as a sentence. About 0.3 s; leaves nothing behind.
+ * Writes a small real process to disk, ends it, restores it and checks that it goes on from where it was. Undefined when it does; otherwise a sentence
+ * that says why not. Takes about 0.3 s; leaves nothing behind.
  */
 export async function tryCriu(criu: Criu): Promise<string | undefined> {
   const work = mkdtempSync(join(tmpdir(), "boxyard-criu-"));
@@ -55,10 +56,10 @@ async function restore(criu: Criu, work: string): Promise<number> {
   const images = join(work, "images");
   const restored = ["--restore-detached", "--pidfile", join(work, PID_FILE)];
   await runCriu(criu, ["restore", "--images-dir", images, "--log-file", join(work, "log"), ...COMMON, ...restored]);
-  return restoredIn(work) ?? Promise.reject(new Error("CRIU restored a process and did not tell its number"));
+  return restoredIn(work) ?? Promise.reject(new Error("CRIU restored a process and did not write its pid"));
 }
 
-/** A restore that failed or hung may have written it too, and its process lives then. */
+/** The pid of the restored process. A restore that failed or hung may have written it too, and its process lives then. */
 function restoredIn(work: string): number | undefined {
   const path = join(work, PID_FILE);
   const pid = existsSync(path) ? Number(readFileSync(path, "utf8")) : 0;

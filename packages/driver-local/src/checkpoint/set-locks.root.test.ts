@@ -15,7 +15,7 @@ afterAll(() => {
   rmSync(work, { recursive: true });
 });
 
-/** A process that has a file open as 9, and ends well when it is given a byte. */
+/** A process that has a file open as descriptor 9, and exits with 0 when it reads a byte or the end of its input. */
 async function waiting() {
   const child = Bun.spawn(["sh", "-c", `exec 9<>${work}/file; exec head -c 1`], { stdin: "pipe", stdout: "ignore" });
   await eventually("it waits", () => readFileSync(`/proc/${child.pid}/comm`, "utf8") === "head\n");
@@ -38,7 +38,7 @@ test.if(canSetLocks)("a process that waits has the locks afterwards, and goes on
   expect(await child.exited).toBe(0);
 });
 
-test.if(canSetLocks)("a lock that cannot be had is told, and so is a process that is not there", async () => {
+test.if(canSetLocks)("a lock that cannot be set is reported, and so is a process that does not exist", async () => {
   const child = await waiting();
   const how = { forkServer, processes: [child.pid], limitMs };
   expect(String(await setLocks([lock(child.pid, { fd: 8 })], how).catch((e: unknown) => e))).toContain("ENOENT");
@@ -47,9 +47,9 @@ test.if(canSetLocks)("a lock that cannot be had is told, and so is a process tha
   expect(await child.exited).toBe(0);
 });
 
-test.if(canSetLocks)("a process that is left in the middle ends", async () => {
+test.if(canSetLocks)("a process is killed when setting its locks is cut off", async () => {
   const child = await waiting();
-  // Nothing can be written there.
+  // No memory is mapped there, so nothing can be written.
   const nowhere = { stack: 1024n, instruction: 2n };
   expect(String(await forkServer.run(settingProgram(child.pid, nowhere, [lock(child.pid)])).catch((e: unknown) => e))).toContain(
     "POKEDATA",

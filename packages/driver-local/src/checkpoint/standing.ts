@@ -7,12 +7,12 @@ import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { Standing, StandingProcess } from "./wake-cache.ts";
 
-/** The kernel ends these first when memory runs out (proc_pid_oom_score_adj(5)). */
+/** With this value the kernel kills a process first when memory runs out (proc_pid_oom_score_adj(5)). */
 const FIRST_TO_GO = 1000;
 
 /**
- * Keeps the frozen processes of a sandbox whose generation is whole, if there is room: nothing of it can be reached, and its connections are closed as
- * those of a restored one are. False: they are to be ended.
+ * Keeps the frozen processes of a sandbox whose generation is whole in memory, if there is room: disconnects its network, and closes its connections,
+ * as a restore does. False when they cannot be kept: the caller ends them.
  */
 export async function keepStanding(
   parts: LocalParts,
@@ -29,7 +29,7 @@ export async function keepStanding(
   return true;
 }
 
-/** True when exactly the processes that were left are there, and still frozen: then none has done anything since. */
+/** True when exactly the processes that the pause left exist, and are still frozen: then none has run since. */
 export function standsAsLeft(parts: LocalParts, record: LocalSandboxRecord, { incarnation, processes }: Standing): boolean {
   if (record.incarnation !== incarnation || !record.process || !isAlive(record.process)) return false;
   const cgroup = cgroupOf(parts, record.sandboxId);
@@ -38,8 +38,8 @@ export function standsAsLeft(parts: LocalParts, record: LocalSandboxRecord, { in
   return isSame && cgroup.isFreezeRequested() && cgroup.isFrozen();
 }
 
-/** What `keepStanding` changed of the processes is as before. */
-export function putBack({ processes }: Standing): void {
+/** Gives the processes the `oom_score_adj` that they had before `keepStanding`. */
+export function restoreOomScores({ processes }: Standing): void {
   for (const { pid, oomScoreAdj } of processes) writeFileSync(`/proc/${pid}/oom_score_adj`, String(oomScoreAdj));
 }
 
@@ -49,7 +49,7 @@ function makeFirstToGo(pid: number): StandingProcess {
   try {
     writeFileSync(path, String(FIRST_TO_GO));
   } catch (error) {
-    // Of a machine whose server may not: the others are as dear as before.
+    // The server may not change it on this machine: these processes are then not killed before others.
     if (!hasErrno(error, "EACCES", "EPERM")) throw error;
   }
   return { pid, oomScoreAdj };

@@ -5,8 +5,8 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 const SIGKILL = "SIGKILL";
 
 /**
- * Ends a CRIU that an earlier server started and that has seized processes of the sandbox, or is bringing them back, when they are about to be
- * ended: it would wait for them, and they for it.
+ * Ends a CRIU of an earlier server that has seized processes of the sandbox, or is restoring them. To be called before these processes are ended: CRIU
+ * and they would wait for each other.
  */
 export function endTracers(parts: LocalParts, sandboxId: SandboxId): void {
   const { criu } = parts;
@@ -22,12 +22,12 @@ export function endTracers(parts: LocalParts, sandboxId: SandboxId): void {
   }
 }
 
-/** Who traces a process, and whose child it is: until a restore is done, the sandbox's init is CRIU's. */
+/** Pids of a process's tracer and parent. Until a restore is done, CRIU is the parent of the sandbox's init. */
 function holdersOf(pid: number): number[] {
   return [...read(`/proc/${pid}/status`).matchAll(/^(?:TracerPid|PPid):\s+(\d+)$/gm)].map((match) => Number(match[1]));
 }
 
-/** Not a debugger of somebody who looks after the machine. */
+/** Excludes other tracers, such as an administrator's debugger. */
 const isCriu = (pid: number, file: string): boolean => read(`/proc/${pid}/cmdline`).startsWith(`${file}\0`);
 
 function read(path: string): string {

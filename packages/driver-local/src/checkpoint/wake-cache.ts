@@ -1,6 +1,6 @@
 import type { Clock, SandboxId } from "@boxyard/core";
 
-/** What the wake of a sandbox must find as it was left. */
+/** The processes of a paused sandbox in memory, as the pause left them. */
 export interface Standing {
   readonly incarnation: number;
   /** Memory that its processes hold. */
@@ -9,29 +9,29 @@ export interface Standing {
 }
 
 export interface StandingProcess {
-  /** As the machine numbers it. */
+  /** In the machine's process namespace. */
   readonly pid: number;
-  /** What it had before it was made the kernel's first choice when memory runs out. */
+  /** Its `oom_score_adj` before the pause raised it. */
   readonly oomScoreAdj: number;
 }
 
 export interface WakeCacheLimits {
-  /** Memory of all of them together; 0: no sandbox is kept. */
+  /** Most memory of all kept sandboxes together; 0: no sandbox is kept. */
   readonly budgetBytes: number;
-  /** How long one is kept, milliseconds. */
+  /** How long a sandbox is kept, in milliseconds; 0: no sandbox is kept. */
   readonly lingerMs: number;
 }
 
 export interface WakeCacheParts {
   readonly limits: WakeCacheLimits;
   readonly clock: Clock;
-  /** What sandboxes may still take, and the least that is to be free for them. */
+  /** Memory that sandboxes may still take, and how much of it must stay free. */
   readonly memory: () => { readonly freeBytes: number; readonly leastFreeBytes: number };
 }
 
 /**
- * Paused sandboxes whose processes are still in memory, frozen, so that their wake is a thaw. A cache: their generations on the disk are the truth,
- * and each may be dropped at any time. The map is all that makes them one: frozen processes that it does not name are remainders.
+ * Paused sandboxes whose processes are still in memory, frozen, so that their wake is a thaw. It is a cache: each sandbox may be dropped at any time,
+ * because its generation is on the disk. Frozen processes of paused sandboxes that are not in the map are remainders, which `Remainders` ends.
  */
 export class WakeCache {
   private readonly parts: WakeCacheParts;
@@ -46,7 +46,7 @@ export class WakeCache {
     this.parts = parts;
   }
 
-  /** `drop` ends the processes of a sandbox that is no longer in here, when it is the sandbox's turn. */
+  /** Sets `drop`, which ends the processes of a sandbox that was removed from the cache, after other changes of the sandbox. */
   open(drop: (id: SandboxId) => Promise<void>): void {
     this.drop = drop;
   }
@@ -59,7 +59,7 @@ export class WakeCache {
     return this.entries.has(id);
   }
 
-  /** Whether a sandbox of this size may be kept at all now. */
+  /** Whether a sandbox of this size may be kept now. */
   takes(bytes: number): boolean {
     const { limits, memory } = this.parts;
     if (this.isClosed || limits.lingerMs === 0 || bytes > limits.budgetBytes) return false;
@@ -67,7 +67,7 @@ export class WakeCache {
     return freeBytes >= leastFreeBytes;
   }
 
-  /** Older ones make room. */
+  /** Adds a sandbox; drops older ones when the budget needs it. */
   add(id: SandboxId, standing: Standing): void {
     const { limits, clock } = this.parts;
     this.entries.delete(id);
@@ -75,28 +75,28 @@ export class WakeCache {
     this.entries.set(id, { standing, until: clock.monotonic() + limits.lingerMs });
   }
 
-  /** From here on its processes are the caller's. Undefined when it is not in here. */
+  /** Removes a sandbox without ending its processes, which the caller then owns. Undefined when it is not in the cache. */
   take(id: SandboxId): Standing | undefined {
     const entry = this.entries.get(id);
     this.entries.delete(id);
     return entry?.standing;
   }
 
-  /** To be called now and then: drops what has been here too long, and more when memory runs short. */
+  /** To be called regularly: drops sandboxes that were kept too long, and more when memory runs short. */
   look(): void {
     if (this.entries.size === 0) return;
     const now = this.parts.clock.monotonic();
     this.dropOldest((oldest) => oldest.until <= now);
     const { freeBytes, leastFreeBytes } = this.parts.memory();
-    let givenBack = 0;
+    let freed = 0;
     this.dropOldest(({ standing }) => {
-      const isShort = freeBytes + givenBack < leastFreeBytes;
-      givenBack += standing.bytes;
+      const isShort = freeBytes + freed < leastFreeBytes;
+      freed += standing.bytes;
       return isShort;
     });
   }
 
-  /** Drops as much as is wanted, if there is as much; true when something was given back, which it is when this resolves. */
+  /** Drops the oldest sandboxes until as much as wanted is free, or none is left. Resolves when they have ended: true when any was dropped. */
   async reclaim(wanted: { readonly memoryBytes: number; readonly processes: number }): Promise<boolean> {
     let { memoryBytes, processes } = wanted;
     const drops = this.dropOldest(({ standing }) => {
@@ -109,17 +109,18 @@ export class WakeCache {
     return drops.length > 0;
   }
 
-  /** Drops everything, and takes nothing any more. */
+  /** Drops everything, and accepts nothing more. */
   async close(): Promise<void> {
     this.isClosed = true;
     this.dropOldest(() => true);
     await Promise.all(this.drops);
   }
 
-  private dropOldest(isToGo: (oldest: { readonly standing: Standing; readonly until: number }) => boolean): Promise<void>[] {
+  /** Drops sandboxes, the oldest first, while `shouldDrop` is true. */
+  private dropOldest(shouldDrop: (oldest: { readonly standing: Standing; readonly until: number }) => boolean): Promise<void>[] {
     const started: Promise<void>[] = [];
     for (const [id, entry] of this.entries) {
-      if (!isToGo(entry)) break;
+      if (!shouldDrop(entry)) break;
       this.entries.delete(id);
       const drop = this.drop(id).finally(() => this.drops.delete(drop));
       this.drops.add(drop);

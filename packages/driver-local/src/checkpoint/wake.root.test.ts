@@ -76,7 +76,7 @@ describe("a paused sandbox that stays in memory", () => {
   };
   const isGone = () => eventually("its processes are gone", () => !stands() && !existsSync(cgroup()));
 
-  test("wakes with the very processes, at once and as often as it is paused, and nothing of it runs before", async () => {
+  test("wakes with the same processes, as often as it is paused, and its commands wait for /init", async () => {
     const pid = machine.initPid(handle);
     for (let incarnation = 2; incarnation < 5; incarnation++) {
       await pause(handle);
@@ -93,7 +93,7 @@ describe("a paused sandbox that stays in memory", () => {
     }
   });
 
-  test("can be reached by nobody while it is paused", async () => {
+  test("cannot be reached while it is paused", async () => {
     const { host } = await machine.driver.address(handle);
     await pause();
     const probe = fetch(`http://${host}:49983/health`, { signal: AbortSignal.timeout(300) }).then(
@@ -105,7 +105,7 @@ describe("a paused sandbox that stays in memory", () => {
     await goesOn(handle);
   });
 
-  test("boots from its disk when that is asked for, and is not kept when its memory is not", async () => {
+  test("boots from its disk when asked to, and does not stay in memory after a pause without memory", async () => {
     await pause();
     handle = await resume(2, false);
     await init(handle);
@@ -124,7 +124,7 @@ describe("a paused sandbox that stays in memory", () => {
     if (how !== "a kill") await goesOn(await resume(2));
   });
 
-  test("that an earlier server left when it was killed is ended by the next one, and goes on from its image", async () => {
+  test("of a server that was killed is ended by the next server, and resumed from its image", async () => {
     const { process } = recordNow() ?? {};
     await machine.close();
     await dieAt("after", STAND, true, spec, "300000");
@@ -134,7 +134,7 @@ describe("a paused sandbox that stays in memory", () => {
     await goesOn(await resume(2));
   });
 
-  test("gives its memory back when that is wanted, also while it wakes", async () => {
+  test("is dropped when its memory is wanted, but not while it wakes", async () => {
     await pause();
     expect(await machine.driver.reclaim({ memoryBytes: 0, processes: 0 })).toBe(false);
     expect(await machine.driver.reclaim({ memoryBytes: 1, processes: 0 })).toBe(true);
@@ -149,7 +149,7 @@ describe("a paused sandbox that stays in memory", () => {
     await goesOn(await resume(3));
   });
 
-  test("wakes once when two ask for it", async () => {
+  test("wakes once when two resumes are asked for at once", async () => {
     await pause();
     const both = await Promise.allSettled([resume(2), resume(3)]);
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
@@ -176,7 +176,7 @@ describe("a paused sandbox that stays in memory", () => {
           .map(Number),
       );
 
-  test("has a budget and a linger", async () => {
+  test("is not kept beyond the budget of memory or the time limit", async () => {
     const of = machine.wakeCache;
     try {
       for (const limits of [{ lingerMs: 0 }, { lingerMs: 300_000, budgetBytes: 1 << 20 }, { lingerMs: 1, budgetBytes: 1 << 30 }]) {
@@ -217,7 +217,7 @@ describe("a paused sandbox that stays in memory", () => {
 
       test(`whose server is killed ${when} ${step} of its wake is paused`, async () => {
         await machine.close();
-        // A pause and a resume in one process, which is killed in the second.
+        // A pause and a resume in one process, which is killed during the resume.
         await dieAt(when, step, true, { ...spec, incarnation: 1 }, "300000");
         await machine.reopen();
         expect((await machine.driver.revert(spec.sandboxId)).incarnation).toBe(1);
@@ -226,7 +226,7 @@ describe("a paused sandbox that stays in memory", () => {
       });
     }
 
-    test(`that cannot be kept, for ${STAND} fails ${when}, is paused anyway`, async () => {
+    test(`whose ${STAND} fails ${when} is paused without staying in memory`, async () => {
       machine.faults[when] = (name) => {
         if (name === STAND) throw new Error("injected");
       };

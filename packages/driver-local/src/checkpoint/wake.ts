@@ -2,9 +2,9 @@ import type { Step } from "@boxyard/core";
 import { writeRecord } from "../state/record.ts";
 import { untilHealthy } from "../steps/await-agent.ts";
 import type { ResumeContext } from "./resume-context.ts";
-import { putBack } from "./standing.ts";
+import { restoreOomScores } from "./standing.ts";
 
-/** As `claim` of a resume, with the link, the address and the processes of the incarnation that was paused. */
+/** As the step `claim` of a resume, but keeps link, address and processes of the incarnation that was paused. */
 const takeOver: Step<ResumeContext> = {
   name: "takeOver",
   async run(ctx) {
@@ -22,22 +22,22 @@ const takeOver: Step<ResumeContext> = {
   },
 };
 
-/** The agent goes on, its commands when `/init` has told it what they may ask for, as after a restore. */
+/** The agent goes on; commands go on after `/init`, as after a restore. */
 const thaw: Step<ResumeContext> = {
   name: "thaw",
   async run({ parts, cgroup, record, generation, standing }) {
-    if (standing) putBack(standing);
+    if (standing) restoreOomScores(standing);
     cgroup.setFrozenBelow(["user", "pty", ...generation.frozenGroups], true);
     await parts.networks.reconnect(record.lease, record.network);
     cgroup.beginThaw();
   },
 };
 
-/** Of an agent that listens already. */
+/** As `awaitAgent`, for an agent that listens already. */
 const awaitThawed: Step<ResumeContext> = {
   name: "awaitThawed",
   run: ({ parts, record }, _undo, signal) => untilHealthy({ parts, record }, signal),
 };
 
-/** How a sandbox wakes whose processes stand in memory as its pause left them. */
+/** How a sandbox wakes whose processes are still in memory. */
 export const wakeSteps: readonly Step<ResumeContext>[] = [takeOver, thaw, awaitThawed];

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { inodePaths } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
 
-/** A subvolume that a sandbox's files are in, and the directory of it that is the sandbox's root. */
+/** A subvolume with files of a sandbox, and the directory in it that is shown as the sandbox's root. */
 export interface Tree {
   readonly subvolume: string;
   /** `""` or `"upper/"`. */
@@ -10,9 +10,9 @@ export interface Tree {
 }
 
 /**
- * Paths, inside the sandbox, of what its processes watch by inotify. CRIU can't find them by itself, because an overlay's file handles
- * can't be opened: it has to be told where to look. The number that the kernel tells is that of the upper directory's subvolume or of one
- * layer, whose ranges do not overlap. Paths that are not UTF-8 are left out.
+ * Paths, inside the sandbox, of the files that its processes watch by inotify. CRIU cannot find these paths itself, because file handles of an overlay
+ * cannot be opened: it needs them as options. The kernel shows the inode number of each file, which belongs to the upper directory's subvolume or to
+ * one layer; their ranges of numbers do not overlap. Paths that are not UTF-8 are left out.
  */
 export function watchedPaths(pids: readonly number[], trees: readonly Tree[]): string[] {
   const inodes = new Set(pids.flatMap(watchedInodes));
@@ -38,11 +38,12 @@ function pathIn(trees: readonly Tree[], inode: bigint): string | undefined {
   return undefined;
 }
 
-function ignoringEnded<T>(work: () => T, otherwise: T): T {
+/** The result of `work`, or `fallback` when the process or its descriptor is gone. */
+function ignoringEnded<T>(work: () => T, fallback: T): T {
   try {
     return work();
   } catch (error) {
-    if (hasErrno(error, "ENOENT", "ESRCH")) return otherwise;
+    if (hasErrno(error, "ENOENT", "ESRCH")) return fallback;
     throw error;
   }
 }

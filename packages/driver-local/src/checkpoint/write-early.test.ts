@@ -9,7 +9,7 @@ import { writeEarly } from "./write-early.ts";
 const work = mkdtempSync(join(tmpdir(), "boxyard-write-early-"));
 afterAll(() => rmSync(work, { recursive: true }));
 
-/** Keeps what it is to run, and answers as it is told. */
+/** A fork server that collects the programs it gets, and answers each with `answer`. */
 function asked(answer: () => Promise<number>) {
   const programs: ChildProgram[] = [];
   const run = (program: ChildProgram) => {
@@ -33,7 +33,7 @@ test("files of memory are written as they grow, until the end", async () => {
   expect(programs.map((program) => program.nameOf(1))).toEqual(Array(2).fill(`sync_file_range ${join(work, "pages-1.img")}`));
 });
 
-test("a helper that is not there, a directory that cannot be read and a dump that fails are no failures of it", async () => {
+test("writeEarly does not fail when there is no fork server, the directory cannot be read or the dump fails", async () => {
   const { forkServer } = asked(() => Promise.reject(new Error("no helper")));
   await writeEarly(work, forkServer, new Promise(() => {}));
   for (const unreadable of ["none", "inventory.img"])

@@ -4,14 +4,14 @@ import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, O } from "../sys/libc.ts";
 
 const LOOK_MS = 20;
-/** Less than this is written soon enough by the flush at the end. */
+/** Less than this is left to the flush at the end. */
 const STEP_BYTES = 16 << 20;
-/** Of sync_file_range(2): starts to write, waits for nothing and takes no lock that CRIU's own writing waits for. */
+/** Flag of sync_file_range(2): begins to write, does not wait, and takes no lock that CRIU's own writes need. */
 const SYNC_FILE_RANGE_WRITE = 2;
 
 /**
- * Has the kernel bring CRIU's images to the disk while CRIU still writes them: by itself it begins when a tenth of the machine's memory is
- * to be written, so all of it would be left to the flush at the end. Resolves when `until` has settled; what fails here, the flush reports.
+ * Makes the kernel write CRIU's images to the disk while CRIU still produces them. By itself the kernel begins when a tenth of the machine's memory is
+ * dirty, so all would be left to the flush at the end. Resolves when `until` has settled. Never fails: the flush reports errors of the disk.
  */
 export async function writeEarly(images: string, forkServer: ForkServer, until: Promise<unknown>): Promise<void> {
   let isOver = false;
@@ -25,7 +25,7 @@ export async function writeEarly(images: string, forkServer: ForkServer, until: 
     for (const [path, size] of pagesIn(images)) {
       if (isOver || size - (begun.get(path) ?? 0) < STEP_BYTES) continue;
       begun.set(path, size);
-      // As a child's: the kernel makes the caller wait when the disk has much to do.
+      // In a child process: the kernel blocks the caller when the disk is busy.
       await forkServer.run(writing(path)).catch(over);
     }
   }
@@ -39,13 +39,13 @@ function writing(path: string): ChildProgram {
   return program;
 }
 
-/** Files of memory, each with its size; none where that cannot be told. */
+/** Images of memory, each with its size; none when the directory cannot be read. */
 function pagesIn(images: string): [string, number][] {
   try {
     const names = readdirSync(images).filter((name) => /^pages-\d+\.img$/.test(name));
     return names.map((name) => [join(images, name), statSync(join(images, name)).size]);
   } catch {
-    // Not there yet, or a fault that CRIU and the flush meet as well. It must not end a pause while CRIU still works.
+    // The directory does not exist yet, or has a fault that CRIU and the flush report too: it must not end a pause while CRIU still works.
     return [];
   }
 }
