@@ -16,7 +16,7 @@ async function withLayers(count: number) {
   return { driver, images: driver.images, digests: digests as [string, string, string, string] };
 }
 
-test("what nothing refers to, stands on or works with is removed", async () => {
+test("a layer without a reference, a sandbox or a pin is removed, and no other", async () => {
   const { driver, images, digests } = await withLayers(4);
   const [referenced, used, pinned, garbage] = digests;
   await driver.create(
@@ -32,7 +32,7 @@ test("what nothing refers to, stands on or works with is removed", async () => {
     },
     signal,
   );
-  // Time alone: layers that came in this millisecond count as new.
+  // Time alone: layers that were made in the same millisecond count as new.
   await Bun.sleep(5);
   const pins = new Pins();
   using _pin = pins.hold([pinned]);
@@ -41,12 +41,12 @@ test("what nothing refers to, stands on or works with is removed", async () => {
   expect((await images.listLayers()).map(({ digest }) => digest).sort()).toEqual([referenced, used, pinned].sort());
 });
 
-test("what is pinned and unpinned again between mark and sweep stays", async () => {
+test("a layer that is pinned and unpinned between mark and sweep stays", async () => {
   const { images, digests } = await withLayers(4);
   const [a, b] = digests;
   const pins = new Pins();
   const referenced = async () => {
-    // A build that is quick: it begins after we looked and is done before we sweep.
+    // A quick build begins after the mark and ends before the sweep.
     pins.hold([a])[Symbol.dispose]();
     return new Set([b]);
   };
@@ -55,12 +55,12 @@ test("what is pinned and unpinned again between mark and sweep stays", async () 
   expect(pins.isPinned(a)).toBe(false);
 });
 
-test("what is made while work is going on stays, though nobody could pin it before", async () => {
+test("a layer that is made while a pin is held stays, although it could not be pinned before", async () => {
   const pins = new Pins();
   const work = pins.hold([]);
   const { images, digests } = await withLayers(2);
   const referenced = async () => {
-    // The work is done, and has told what it made, between mark and sweep.
+    // The work ends between mark and sweep.
     work[Symbol.dispose]();
     return new Set<string>();
   };

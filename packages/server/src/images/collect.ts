@@ -5,27 +5,27 @@ import type { Pins } from "./pins.ts";
 export interface CollectOptions {
   readonly images: ImageStore;
   readonly pins: Pins;
-  /** Digests of every layer that a template, a build, a cache entry or a snapshot refers to, asked for once. */
+  /** Digests of every layer that a template, a build, a cache entry or a snapshot refers to; called once. */
   readonly referenced: () => Promise<ReadonlySet<string>>;
   readonly signal: AbortSignal;
 }
 
 export interface Collected {
   readonly removed: readonly string[];
-  /** Sum of their tars' sizes. */
+  /** Sum of the sizes of the tars of the removed layers. */
   readonly removedBytes: number;
-  /** Layers that sandboxes stand on though nothing else refers to them. */
+  /** Number of layers that only sandboxes use. They stay. */
   readonly inUse: number;
 }
 
 /**
- * Removes the layers that nothing refers to: mark, then sweep. A layer to which a reference is added meanwhile must be pinned (see `Pins`). Safe to
- * cut off anywhere: a layer goes as a whole, and what a killed removal leaves goes when the driver is next opened.
+ * Removes the layers that nothing refers to: mark, then sweep. A layer that gets a reference meanwhile must be pinned (see `Pins`). May be killed at
+ * any time: the driver removes a layer as a whole, and at its next start what a killed removal has left.
  */
 export async function collectLayers({ images, pins, referenced, signal }: CollectOptions): Promise<Collected> {
-  // A layer that is pinned from now on is kept, even if everything that refers to it came after the marking.
+  // A layer that is pinned from now on stays, even if its first reference is made after the mark.
   using watch = pins.watch();
-  // Listed before marked: what is made after this is no candidate.
+  // The list is made before the mark, so that later layers are no candidates.
   const layers = await images.listLayers();
   const candidates = new Set(layers.map(({ digest }) => digest));
   for (const digest of await referenced()) candidates.delete(digest);

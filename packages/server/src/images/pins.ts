@@ -1,21 +1,21 @@
 /**
- * Layers in the hands of work in progress (pulls, builds, uploads), which the garbage collection must leave alone. In memory only: work
- * that a dead server had begun protects nothing.
+ * Layers that work in progress uses (pulls, builds, uploads): the garbage collection must not remove them. In memory only: the work of a server
+ * ends with it.
  *
- * **The rules that make it safe:** pin a layer first, then ask whether it is there; and hold a pin (of anything, of nothing) before making
- * a layer: whatever comes into being while a pin is held is pinned with it, since its digest cannot be known before.
+ * **The rules that make it safe:** pin a layer first, then ask whether it exists. Hold a pin, of no layer if need be, before making a layer, whose
+ * digest is not known before: layers that are made while any pin is held are kept.
  */
 export class Pins {
   private readonly counts = new Map<string, number>();
   private readonly watchers = new Set<Set<string>>();
-  /** When each pin that is held began, milliseconds since 1970. */
+  /** When each pin in force began, in milliseconds since 1970. */
   private readonly begun = new Map<Pin, number>();
 
   isPinned(digest: string): boolean {
     return this.counts.has(digest);
   }
 
-  /** What is pinned now, or becomes pinned before the result is disposed of, even if it is unpinned again. */
+  /** The layers that are pinned now or become pinned before the result is disposed of, also if they are unpinned again. */
   watch(): Watch {
     const pinned = new Set(this.counts.keys());
     this.watchers.add(pinned);
@@ -23,7 +23,7 @@ export class Pins {
     return { pinned, since, [Symbol.dispose]: () => void this.watchers.delete(pinned) };
   }
 
-  /** Pins these until the result is disposed of. */
+  /** Pins these layers until the result is disposed of. */
   hold(digests: readonly string[]): Pin {
     const held: string[] = [];
     const add = (more: readonly string[]) => {
@@ -52,11 +52,11 @@ export class Pins {
 
 export interface Watch extends Disposable {
   readonly pinned: ReadonlySet<string>;
-  /** Layers that came into being at this time (milliseconds since 1970) or later are work in progress; infinite when there is none. */
+  /** Layers that were made at this time (milliseconds since 1970) or later may belong to work in progress; infinite when there is no such work. */
   readonly since: number;
 }
 
 export interface Pin extends Disposable {
-  /** Pins more; they are unpinned with the rest. */
+  /** Pins more layers, until the pin is disposed of. */
   add(digests: readonly string[]): void;
 }

@@ -8,10 +8,10 @@ const SHOWN = 4;
 export const newApiKey = (): string => `${KEY_PREFIX}${randomBytes(KEY_VALUE_LENGTH / 2).toString("hex")}`;
 export const hashKey = (key: string): string => createHash("sha256").update(key).digest("hex");
 
-/** What lists show of a key: prefix, first and last four characters. 128 bits stay unknown. */
+/** What lists show of a key: prefix, first four and last four characters. 128 bits stay secret. */
 export const hintOf = (key: string): string => key.slice(0, KEY_PREFIX.length + SHOWN) + key.slice(-SHOWN);
 
-/** The parts of a hint; those of the first release had no end. */
+/** The characters of a key that a hint shows. Hints of the first release have no end: it is empty then. */
 export function maskOf(hint: string): { start: string; end: string } {
   const shown = hint.slice(KEY_PREFIX.length);
   return { start: shown.slice(0, SHOWN), end: shown.slice(SHOWN) };

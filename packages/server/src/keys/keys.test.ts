@@ -30,12 +30,12 @@ test("the first key is made once, readable by root only, and kept as a hash", as
     expect(readFileSync(join(directory, file), "latin1")).not.toContain(first.key.slice(9, -5));
 });
 
-test("a key file that holds no key is not overwritten", async () => {
+test("a key file without a key is not overwritten", async () => {
   writeFileSync(join(directory, "api-key"), "something else\n");
   await expect(ensureFirstKey(store, directory, 1)).rejects.toMatchObject({ reason: "bad_key_file" });
 });
 
-test("keys are told from what is none", async () => {
+test("valid keys are accepted, others refused", async () => {
   const { key } = await ensureFirstKey(store, directory, 1);
   const keys = new Keys(store, new FakeClock(5));
   const caller = await keys.authenticate(key);
@@ -62,7 +62,7 @@ test("more keys: shown once, revoked at once, and the revoked first one stays re
   expect((await keys.list(caller)).map(({ name }) => name)).toEqual(["ci"]);
 });
 
-test("a key that is revoked while it is being looked up is not remembered", async () => {
+test("a key that is revoked during its look-up is not cached", async () => {
   const first = await ensureFirstKey(store, directory, 1);
   const keys = new Keys(store, new FakeClock(5));
   const caller = await keys.authenticate(first.key);
@@ -81,7 +81,7 @@ test("a key that is revoked while it is being looked up is not remembered", asyn
   await expect(keys.authenticate(key)).rejects.toMatchObject({ reason: "api_key_invalid" });
 });
 
-test("while the store is away a key that was good stays so; one that was revoked, or was never seen, does not", async () => {
+test("while the store is away a cached key stays valid; a key that was revoked, or was never looked up, does not", async () => {
   const first = await ensureFirstKey(store, directory, 1);
   const clock = new FakeClock(5);
   const keys = new Keys(store, clock);

@@ -6,27 +6,27 @@ import { AppError, type Clock, type TeamId } from "@boxyard/core";
 import { type ApiKeyRecord, isStoreFault, type Store } from "../store/index.ts";
 import { hashKey, hintOf, newApiKey } from "./api-key.ts";
 
-/** Who is asking. */
+/** The holder of the API key of a request. */
 export interface Caller {
   readonly teamId: TeamId;
   readonly keyId: string;
 }
 
-/** Slug of the one team that exists until teams come. */
+/** Slug of the only team. */
 export const DEFAULT_TEAM = "default";
 
-/** Also how long a key is still taken that somebody removes from the store by hand. */
+/** How long a looked-up key is cached. A key that is removed from the store by hand is accepted for so long. */
 const CACHE_MS = 10_000;
 const MAX_CACHED = 1000;
-/** Keys of one team. */
+/** Limit of the keys of one team. */
 const MAX_KEYS = 1000;
 
-/** Checks API keys. Only their SHA-256 is kept, so looking one up by it leaks nothing through its timing. */
+/** Checks API keys. The store has their SHA-256 only, so the time of a look-up reveals nothing about a key. */
 export class Keys {
   private readonly store: Store;
   private readonly clock: Clock;
   private readonly cache = new Map<string, { caller: Caller; until: number }>();
-  /** Number of keys revoked so far: a lookup that began before a revocation must not be cached after it. */
+  /** Number of revocations: a look-up that began before a revocation must not be cached after it. */
   private revoked = 0;
 
   constructor(store: Store, clock: Clock) {
@@ -34,7 +34,7 @@ export class Keys {
     this.clock = clock;
   }
 
-  /** The caller that `key` belongs to. Throws `unauthenticated`. */
+  /** The caller that `key` belongs to. Throws `unauthenticated`; the store's fault for a key that is not cached. */
   async authenticate(key: string | undefined): Promise<Caller> {
     if (!key)
       throw new AppError("unauthenticated", "The API key is missing: send it in the header X-API-Key", { reason: "api_key_missing" });
@@ -47,7 +47,7 @@ export class Keys {
     try {
       record = await this.store.findKey(hash);
     } catch (error) {
-      // A store that is away must not keep a client from ending its sandboxes. The key is still good: revoking it needs the store, and this server.
+      // Clients must be able to end their sandboxes while the store is away. The key is still valid: only this server, with the store, revokes keys.
       if (!cached || !isStoreFault(error) || revoked !== this.revoked) throw error;
       cached.until = now + CACHE_MS;
       return cached.caller;
@@ -63,7 +63,7 @@ export class Keys {
     return caller;
   }
 
-  /** Makes another key for the caller's team. The key itself is nowhere but in the answer. */
+  /** Makes another key for the caller's team. Only the answer has the key itself. Throws `resource_exhausted`, reason `too_many_keys`. */
   async create({ teamId }: Caller, name: string): Promise<{ key: string; record: ApiKeyRecord }> {
     if ((await this.list({ teamId })).length >= MAX_KEYS) {
       throw new AppError("resource_exhausted", `There are ${MAX_KEYS} API keys already; revoke some`, { reason: "too_many_keys" });
@@ -80,8 +80,8 @@ export class Keys {
   }
 
   /**
-   * Takes a key away from its holder, at once: a store has one server. Throws `not_found`, or `failed_precondition` for the last one: nobody could make
-   * another.
+   * Revokes a key, at once, since a store has one server. Throws `not_found`; `failed_precondition`, reason `last_key`, for the last key of the team,
+   * without which no other could be made.
    */
   async revoke({ teamId }: Caller, id: string): Promise<void> {
     if (!(await this.store.removeKey(teamId, id))) {
@@ -95,14 +95,17 @@ export class Keys {
 }
 
 export interface FirstKey {
-  /** Where the key stands in plain text, readable by root only. */
+  /** File with the key in plain text, readable by root only. */
   readonly path: string;
   readonly key: string;
   /** True if this call made it. */
   readonly created: boolean;
 }
 
-/** Makes the first API key. The one in the data directory is told to a store that has no keys; elsewhere it may have been revoked. */
+/**
+ * Makes the first API key if the data directory has none. The key of the data directory is added to a store without keys; another store may have
+ * revoked it. Throws `failed_precondition`, reason `bad_key_file`.
+ */
 export async function ensureFirstKey(store: Store, dataDir: string, now: number): Promise<FirstKey> {
   const path = join(dataDir, "api-key");
   const created = !existsSync(path);

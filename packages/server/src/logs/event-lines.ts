@@ -19,16 +19,16 @@ const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "released
 
 export type LogText = Pick<SandboxLogLine, "level" | "message" | "fields">;
 
-/** Whether an event is something to tell the owner of its sandbox: most are not. */
-export function isTold({ action, before }: StoreEvent): boolean {
+/** Whether an event gives a line of its sandbox's log; most events do not. */
+export function isLogged({ action, before }: StoreEvent): boolean {
   const from = before?.state;
   if (action === "sandbox.running") return from === "creating" || from === "resuming";
   if (action === "sandbox.paused") return from === "pausing";
-  // When the store did not take the beginning of the end, the end itself is the first that it tells.
+  // If the store did not take the event `sandbox.killing`, `sandbox.dead` is the first event of the end.
   return action === "sandbox.killing" || (action === "sandbox.dead" && from !== "killing");
 }
 
-/** What an event that `isTold` means to the owner. `ms`: how long the change took, if that is known. */
+/** The line of the sandbox's log for an event that `isLogged`. `ms`: how long the change took, if that is known. */
 export function lineOf(event: StoreEvent, record: SandboxRecord, ms: number | undefined): LogText {
   const took = ms === undefined ? {} : { ms: String(ms) };
   if (event.action === "sandbox.paused") {

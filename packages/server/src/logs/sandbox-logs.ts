@@ -2,24 +2,24 @@ import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { EventReader } from "../event-reader.ts";
 import type { BuildLogLevel, SandboxLogLine, SandboxLogQuery, Store, StoreEvent } from "../store/index.ts";
-import { isTold, lineOf } from "./event-lines.ts";
+import { isLogged, lineOf } from "./event-lines.ts";
 
-/** Lines kept of one sandbox. */
+/** How many lines are kept of one sandbox. */
 const KEEP = 1000;
-/** Orders lines that no event stands behind after those of events, within one millisecond; events have their cursor for it. */
+/** Within one millisecond, lines of events are ordered by the event's cursor; other lines follow them, numbered from here. */
 const BEHIND_EVENTS = 2 ** 40;
-/** States in which a change begins. */
+/** Events that begin a change. */
 const BEGINNINGS: ReadonlySet<string> = new Set(["sandbox.creating", "sandbox.pausing", "sandbox.resuming"]);
-/** Changes whose beginning is remembered, to tell how long they took. */
+/** How many changes in progress are remembered, to log how long they took. */
 const MAX_BEGUN = 10_000;
-/** Lines on their way to the store; what comes beyond is lost, and told. */
+/** How many lines may wait for the store; further lines are lost, which the server's log says. */
 const MAX_PENDING = 10_000;
 const BATCH = 500;
 const FLUSH_MS = 100;
 
 /**
- * What happens to sandboxes, kept for their owners. A change of the state comes from the store's events, so that a crash takes no line of it
- * along. The rest is gathered and written off the way of requests: a crash takes along its last tenth of a second, which is in the server's log.
+ * The logs of sandboxes, for their owners. Lines of state changes come from the store's events, so a crash loses none of them. Other lines are
+ * gathered and written in the background: a crash loses those of the last 0.1 s, which the server's log has.
  */
 export class SandboxLogs {
   private readonly store: Store;
@@ -36,13 +36,14 @@ export class SandboxLogs {
     this.store = store;
     this.clock = clock;
     this.logger = logger;
-    this.reader = new EventReader({ name: "sandbox-logs", events: store.events, logger, deliver: (events) => this.tell(events) });
+    this.reader = new EventReader({ name: "sandbox-logs", events: store.events, logger, deliver: (events) => this.addLinesOf(events) });
   }
 
   start(): void {
     this.reader.start();
   }
 
+  /** Adds a line that belongs to no event of the store. */
   add(sandboxId: string, level: BuildLogLevel, message: string, fields: Readonly<Record<string, string>> = {}): void {
     if (this.pending.length >= MAX_PENDING) {
       this.logger.warn({ sandboxId }, "a sandbox's log line is lost: the store is too slow");
@@ -52,6 +53,7 @@ export class SandboxLogs {
     this.timer ??= setTimeout(() => void this.flush(), FLUSH_MS);
   }
 
+  /** Lines of a sandbox, with those of all events that were committed before. */
   async read(id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]> {
     await Promise.all([this.reader.catchUp(), this.flush()]);
     return this.store.sandboxLogs.read(id, query);
@@ -61,18 +63,18 @@ export class SandboxLogs {
     await Promise.all([this.reader.stop(), this.flush()]);
   }
 
-  private async tell(events: readonly StoreEvent[]): Promise<void> {
+  private async addLinesOf(events: readonly StoreEvent[]): Promise<void> {
     const lines: SandboxLogLine[] = [];
     for (const event of events.filter(({ action }) => action.startsWith("sandbox."))) {
       const ms = this.timeOf(event);
-      const record = isTold(event) ? await this.store.getSandbox(event.targetId as SandboxId) : undefined;
+      const record = isLogged(event) ? await this.store.getSandbox(event.targetId as SandboxId) : undefined;
       if (record?.owner.kind !== "user") continue;
       lines.push({ ...lineOf(event, record, ms), sandboxId: record.id, at: event.at, place: event.cursor });
     }
     await this.store.sandboxLogs.add(lines, KEEP);
   }
 
-  /** Milliseconds since the change began that this event is the end of; undefined if it ends none. */
+  /** How long the change took that this event ends, in milliseconds; undefined if it ends none, or its beginning is not known. */
   private timeOf({ action, targetId, at }: StoreEvent): number | undefined {
     const since = this.begun.get(targetId);
     this.begun.delete(targetId);
@@ -83,7 +85,7 @@ export class SandboxLogs {
     return since === undefined ? undefined : Math.max(0, at - since);
   }
 
-  /** Everything that was added before is in the store, or given up, when this resolves. */
+  /** Resolves when the lines that were added before are in the store, or could not be written. */
   private flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
