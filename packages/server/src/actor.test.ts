@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
 import { TestServer } from "./testing/test-server.ts";
 
-test("events say who did it: the holder of a key by what was asked for, the server by what comes of itself", async () => {
+test("events name their actor: the holder of a key for requests, the server for changes without a request", async () => {
   await using s = await TestServer.start();
   const { store } = s.server.context;
   const [key] = await store.listKeys();
@@ -14,7 +14,7 @@ test("events say who did it: the holder of a key by what was asked for, the serv
   await s.call("POST", `/sandboxes/${expired.sandboxID}/timeout`, { timeout: 0 });
   await eventually("all have ended", () => s.server.engine.sandboxes.size === 0);
   const events = await store.events.read(0, 1000);
-  const told = (id: string) => events.filter(({ targetId }) => targetId === id).map(({ action, actor }) => [action, actor]);
+  const recorded = (id: string) => events.filter(({ targetId }) => targetId === id).map(({ action, actor }) => [action, actor]);
   const made = [
     ["sandbox.creating", byKey],
     ["sandbox.running", byKey],
@@ -23,7 +23,7 @@ test("events say who did it: the holder of a key by what was asked for, the serv
     ["sandbox.killing", actor],
     ["sandbox.dead", actor],
   ];
-  expect(told(killed.sandboxID)).toEqual([...made, ...end(byKey)] as never);
-  expect(told(ended.sandboxID)).toEqual([...made, ...end(byServer)] as never);
-  expect(told(expired.sandboxID)).toEqual([...made, ["sandbox.changed", byKey], ...end(byServer)] as never);
+  expect(recorded(killed.sandboxID)).toEqual([...made, ...end(byKey)] as never);
+  expect(recorded(ended.sandboxID)).toEqual([...made, ...end(byServer)] as never);
+  expect(recorded(expired.sandboxID)).toEqual([...made, ["sandbox.changed", byKey], ...end(byServer)] as never);
 });

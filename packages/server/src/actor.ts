@@ -7,12 +7,12 @@ export const SERVER: Actor = { kind: "server" };
 
 const current = new AsyncLocalStorage<Actor>();
 
-/** The actor of the request or task that is being worked on; the server where nobody is named. */
+/** The actor of the current request or task; `SERVER` outside of `actAs`. */
 export function currentActor(): Actor {
   return current.getStore() ?? SERVER;
 }
 
-/** Does `work`, and what it leads to, in the name of an actor. */
+/** Runs `work` with `actor` as the current actor, also for its asynchronous parts. */
 export function actAs<T>(actor: Actor, work: () => T): T {
   return current.run(actor, work);
 }

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { executableBuild } from "@boxyard/core";
 
 /**
- * Tells a client whether the server that runs is the one that it would start: the executable's own id, or in a checkout a hash of the server's
- * sources. 16 hex digits.
+ * Identifies the program of the server, so that the command can tell whether the running server is the program that it would start itself: the id
+ * of the executable, or in a checkout a hash of the server's sources. 16 hex digits.
  */
 export function buildId(directory: string = import.meta.dir): string {
   if (executableBuild !== undefined) return executableBuild;

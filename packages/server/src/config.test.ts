@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { printable, readConfig } from "./config.ts";
 
-test("defaults hold for what is unset or empty", () => {
+test("a variable that is unset or empty has its default", () => {
   expect(readConfig({ BOXYARD_LISTEN: "", UNRELATED: "1" })).toMatchObject({
     dataDir: "/var/lib/boxyard",
     listen: { hostname: "127.0.0.1", port: 3000 },

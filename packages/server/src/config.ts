@@ -14,43 +14,44 @@ export interface ServerConfig {
   readonly domain: string | undefined;
   /** Address under which clients reach this server, without a slash at the end, if one is configured. */
   readonly publicUrl: string | undefined;
-  /** Clients and sandboxes that answer nothing for so long, though asked, are gone. */
+  /** Clients and sandboxes whose kernel acknowledges nothing for so long count as lost. */
   readonly peerTimeoutSeconds: number;
   readonly logLevel: string;
   readonly logFormat: "auto" | "text" | "json";
-  /** Size of `server.log` in MiB at which it is put aside, and how many files there are of it at most. */
+  /** Size of `server.log` in MiB at which it is rotated. */
   readonly logMaxMib: number;
+  /** Number of files that are kept of `server.log`, with the current one. */
   readonly logFiles: number;
   readonly maxSandboxes: number;
-  /** Limits of all sandboxes together over what there is. */
+  /** By how much the limits of all sandboxes together may exceed the memory and the disk of the machine, as factors. */
   readonly overcommit: Overcommit;
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
   readonly maxTimeoutHours: number;
-  /** Seconds between two looks at every agent; 0: none. */
+  /** Seconds between two health checks of an agent; 0: none. */
   readonly probeSeconds: number;
   readonly onUnresponsive: "none" | "kill" | "restart";
-  /** How long sandboxes that the store does not know are kept. */
+  /** Minutes for which sandboxes that the store does not know are kept. */
   readonly orphanMinutes: number;
   /** Whether templates with a start command start from the memory that their builds keep. */
   readonly startsFromMemory: boolean;
   readonly maxBuilds: number;
   readonly maxQueuedBuilds: number;
-  /** Of layers that only the build cache refers to, in MiB. */
+  /** Limit of the layers that only the build cache refers to, in MiB. */
   readonly maxBuildCacheMib: number;
-  /** Of one team's uploaded files, in MiB. */
+  /** Limit of the uploaded files of one team, in MiB. */
   readonly maxBuildFilesMib: number;
   /** `HOST[:PORT][/PREFIX]` where images are looked for whose names have no registry. */
   readonly registry: string | undefined;
-  /** Registries that need not be public: `[http://]HOST[:PORT]`. */
+  /** Registries that may have addresses that are not public: `[http://]HOST[:PORT]`. */
   readonly privateRegistries: readonly string[];
-  /** Hosts of other sites that may give tokens for a registry. */
+  /** Hosts of other sites that may give tokens, by registry. */
   readonly tokenServers: Readonly<Record<string, readonly string[]>>;
   /** The machine's proxy. Its addresses may hold passwords: never printed. */
   readonly proxy: ProxySettings;
-  /** Whether builds take along the machine's package sources, proxies and authorities. */
+  /** Whether builds use the machine's package sources, proxies and certificate authorities. */
   readonly buildSettings: "machine" | "none";
-  /** `machine`, `none`, or a path. */
+  /** Certificate authorities of sandboxes: `machine`, `none`, or the path of a PEM file or of a directory of PEM files. */
   readonly authorities: string;
   /** PostgreSQL address; SQLite in the data directory without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
@@ -82,7 +83,7 @@ function isListed(entry: string): boolean {
   }
 }
 
-/** As every program on the machine reads them, in either case. */
+/** The variables of proxies, in upper or lower case, as other programs read them. */
 function proxyOf(env: Environment): ProxySettings {
   const read = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   const [https, http] = [read("HTTPS_PROXY"), read("HTTP_PROXY")];

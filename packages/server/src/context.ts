@@ -54,15 +54,15 @@ export interface ServerOptions {
   readonly clock?: Clock;
   /** How long an agent may take for `/init`; 10 s by default. */
   readonly agentLimitMs?: number;
-  /** Tests put faults between the steps of a create or a removal. */
+  /** Observes the steps of transitions; tests inject faults with it. */
   readonly observer?: StepObserver;
-  /** What builds take along of the machine; nothing by default. */
+  /** What builds use of the machine's settings; nothing by default. */
   readonly buildSettings?: BuildSettings;
   /** Certificate authorities of running sandboxes; none by default. */
   readonly authorities?: Authorities;
-  /** What becomes of sandboxes that the store does not know; `refuse` by default. */
+  /** What happens to sandboxes that the store does not know; `refuse` by default. */
   readonly orphans?: OrphanPolicy;
-  /** Gives the path of the installable package of the TypeScript client. Without it the server has none to serve. */
+  /** Gives the path of the installable package of the TypeScript client. Without it requests for the package are refused. */
   readonly sdkPackage?: () => Promise<string>;
 }
 
@@ -77,19 +77,22 @@ export interface RunningServer {
   readonly firstKey: FirstKey;
   readonly adoption: Adoption;
   readonly sweep: Sweep;
-  /** Rejects when another server works on the store: then this one must end. */
+  /** Rejects when another server uses the store: then this one must end. */
   readonly lost: Promise<never>;
-  /** Ends answers in progress within `graceMs` and releases everything but the sandboxes, which go on, and the driver, which belongs to the caller. */
+  /**
+   * Waits up to `graceMs` for answers in progress, 5 s by default, and releases everything but the sandboxes, which go on, and the driver, which
+   * belongs to the caller.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
-/** Opens the store of a data directory; `exclusive` for the one process that works on it, which then cannot be harmed through a shared index. */
+/** Opens the store of a data directory. `exclusive`: no other process may open it meanwhile, so no other process can damage the index in shared memory. */
 export async function openStore({ dataDir, databaseUrl }: ServerConfig, exclusive = false): Promise<Store> {
   const place = databaseUrl === undefined ? { file: join(dataDir, "boxyard.db"), exclusive } : { url: databaseUrl };
   return SqlStore.open(place, nodeIdOf(dataDir), openSealer(dataDir));
 }
 
-/** The store of this directory's sandboxes, for this server alone. */
+/** Opens and locks the store, and checks that it is the store of this directory's sandboxes. */
 async function openLocked({ config, driver, orphans }: ServerOptions, clock: Clock): Promise<{ store: Store; lock: StoreLock }> {
   const store = await openStore(config, true);
   let lock: StoreLock | undefined;
@@ -104,7 +107,10 @@ async function openLocked({ config, driver, orphans }: ServerOptions, clock: Clo
   }
 }
 
-/** Puts the server together by hand, in order; adopts the sandboxes of an earlier one; then listens. */
+/**
+ * Starts a server: makes its services, adopts the sandboxes of an earlier server, then listens. Throws `already_exists` or `failed_precondition` for
+ * a store that another server uses, or that belongs to another data directory; `unavailable`, reason `listen`.
+ */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, driver, logger, clock = systemClock, agentLimitMs, observer } = options;
   const { buildSettings = NO_BUILD_SETTINGS, authorities = NO_AUTHORITIES, sdkPackage = noSdkPackage } = options;

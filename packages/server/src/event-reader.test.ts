@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { silentLogger } from "@boxyard/core/node";
+import { type Logger, silentLogger } from "@boxyard/core/node";
 import { eventually } from "@boxyard/testkit";
 import { EventReader } from "./event-reader.ts";
 import { SqlStore, type StoreEvent } from "./store/index.ts";
@@ -25,7 +25,7 @@ const reader = (deliver: (events: readonly StoreEvent[]) => Promise<void>) =>
   new EventReader({ name: "test", events: store.events, logger: silentLogger, deliver });
 const cursors = (events: readonly StoreEvent[]) => events.map(({ cursor }) => cursor);
 
-test("gets what was there before it, and what comes, each once and in order", async () => {
+test("gets the events before its start and after it, each once and in order", async () => {
   for (let n = 0; n < 3; n++) await change();
   const seen: number[] = [];
   const one = reader(async (events) => void seen.push(...cursors(events)));
@@ -41,7 +41,7 @@ test("gets what was there before it, and what comes, each once and in order", as
   expect(seen.at(-1)).toBe(6);
 });
 
-test("gets the same events again after it failed, and after a restart those that it had not dealt with", async () => {
+test("gets the same events again after a failure, and after a restart the events that it has not processed", async () => {
   for (let n = 0; n < 2; n++) await change();
   const seen: number[][] = [];
   const failing = reader(async (events) => {
@@ -63,15 +63,18 @@ test("gets the same events again after it failed, and after a restart those that
   expect(seen.slice(2)).toEqual([[1, 2, 3]]);
 });
 
-test("goes on behind events that were forgotten before it came", async () => {
+test("goes on behind events that were removed before it read them, and logs how many", async () => {
   for (let n = 0; n < 5; n++) await change();
   await store.events.prune(0, 2);
   const seen: number[] = [];
-  await reader(async (events) => void seen.push(...cursors(events))).catchUp();
-  expect(seen).toEqual([4, 5]);
+  const warnings: unknown[] = [];
+  const logger = { ...silentLogger, warn: (facts: unknown) => void warnings.push(facts) } as Logger;
+  const deliver = async (events: readonly StoreEvent[]) => void seen.push(...cursors(events));
+  await new EventReader({ name: "test", events: store.events, logger, deliver }).catchUp();
+  expect([seen, warnings]).toEqual([[4, 5], [{ reader: "test", missed: 3 }]]);
 });
 
-test("a process that is killed in a transaction leaves nothing of it, and no hole among the events", async () => {
+test("a process that is killed in a transaction leaves nothing of it, and no gap between the events", async () => {
   await change();
   const script = `
     const { SqlStore } = await import(${JSON.stringify(join(import.meta.dir, "store/index.ts"))});

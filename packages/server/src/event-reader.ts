@@ -2,20 +2,20 @@ import type { Logger } from "@boxyard/core/node";
 import type { EventStore, StoreEvent } from "./store/index.ts";
 
 const BATCH = 500;
-/** What happens within this time after an event is read together with it. */
+/** Events within this time after an event are read together with it. */
 const GATHER_MS = 100;
 const RETRY_MS = 5000;
 
 export interface EventReaderOptions {
-  /** Its place among the events is kept in the store under this name. */
+  /** The store keeps the reader's cursor under this name. */
   readonly name: string;
   readonly events: EventStore;
   readonly logger: Logger;
-  /** Deals with events, oldest first. After a failure or a crash it gets the same ones again, so a repetition must change nothing. */
+  /** Processes events, oldest first. It gets the same events again after a failure or a crash, so it must be idempotent. */
   readonly deliver: (events: readonly StoreEvent[]) => Promise<void>;
 }
 
-/** Reads the store's events, every one once or more, in order, also across restarts of the server. */
+/** Reads the store's events: each event once or more, in order, also across restarts of the server. */
 export class EventReader {
   private readonly options: EventReaderOptions;
   private cursor: number | undefined;
@@ -32,14 +32,14 @@ export class EventReader {
     this.wakeIn(0);
   }
 
-  /** Deals with what is there, as far as that works, and stops. */
+  /** Tries once more to process the events that are there, and stops. */
   async stop(): Promise<void> {
     this.unsubscribe?.();
     await this.catchUp();
     clearTimeout(this.timer);
   }
 
-  /** Every event that was committed before is dealt with when this resolves, or will be tried again. */
+  /** Resolves when the events that were committed before are processed, or processing them has failed and will be tried again. */
   catchUp(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -70,9 +70,9 @@ export class EventReader {
     }
   }
 
-  /** Retention has forgotten events that this reader had not read: it was away too long. */
+  /** Logs how many events were removed by retention before this reader has read them. */
   private noteGap(first: number): void {
     const missed = first - (this.cursor ?? 0) - 1;
-    if (missed > 0) this.options.logger.warn({ reader: this.options.name, missed }, "events were forgotten before they were read");
+    if (missed > 0) this.options.logger.warn({ reader: this.options.name, missed }, "events were removed before they were read");
   }
 }

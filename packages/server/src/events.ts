@@ -4,8 +4,8 @@ import type { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { BuildLogLevel, EndCause, PauseMode, SandboxRecord, StoreTrouble } from "./store/index.ts";
 
 /**
- * One function per thing that happens to sandboxes; each writes one line of the server's log. What concerns the owner and changes no state also
- * gives a line of the sandbox's log; changes of the state come there from the store's events. No environment, token or file content goes in.
+ * One method for each event of a sandbox; each writes one line to the server's log. Events that concern the owner and change no state also write
+ * a line to the sandbox's log, which gets changes of the state from the store's events. Environments, tokens and file contents are not logged.
  */
 export class Events {
   private readonly logger: Logger;
@@ -17,7 +17,7 @@ export class Events {
     this.logs = logs;
   }
 
-  /** Where the log's level is `trace`: reads what this process has used, and tells each step of a transition. */
+  /** Logs each step of a transition, with the CPU time that this process used, where the log's level is `trace`. */
   stepTrace(transition: string): StepObserver {
     if (!this.logger.isLevelEnabled("trace")) return {};
     return {
@@ -71,7 +71,7 @@ export class Events {
     this.logger.error({ snapshot, err: error }, "snapshot could not be removed; it will be tried again");
   }
   egressFailed(of: Subject, error: unknown): void {
-    this.logger.warn({ ...named(of), err: error }, "rules of what may leave the sandbox not changed; they are as before");
+    this.logger.warn({ ...named(of), err: error }, "egress rules of the sandbox not changed; the former rules hold");
   }
   ended(of: Subject, cause: EndCause): void {
     this.logger.info({ ...named(of), cause }, "sandbox ended");
@@ -143,7 +143,7 @@ export class Events {
     this.logger.error({ sandboxId, err: error }, "watching the sandbox failed; it will be tried again");
   }
 
-  /** A line for the sandbox's owner, if that is a user. */
+  /** Writes a line to the sandbox's log if a user owns the sandbox. */
   private tell({ id, owner }: Subject, ...line: [level: BuildLogLevel, message: string, fields: Readonly<Record<string, string>>]): void {
     if (owner.kind === "user") this.logs?.add(id, ...line);
   }
@@ -152,10 +152,10 @@ export class Events {
 /** Why a sandbox is in quarantine. `unknown`: the store does not know it. `damaged`: the driver cannot read what it has kept of it. */
 export type QuarantineCause = "unknown" | "damaged";
 
-/** The sandbox that something happens to. */
+/** The sandbox of an event. */
 export type Subject = Pick<SandboxRecord, "id" | "owner">;
 
-/** What names a sandbox in the server's log; one of a build also by that. */
+/** The fields that name a sandbox in the server's log; of a sandbox of a build also the build. */
 function named({ id: sandboxId, owner }: Subject): Readonly<Record<string, unknown>> {
   return { sandboxId, ...(owner.kind === "user" ? {} : { owner }) };
 }

@@ -1,4 +1,4 @@
-/* For tests that run the real server with faults between its steps. */
+/* What tests import that run the real server with faults between its steps. */
 export { localMachine } from "./local-machine.ts";
 export { pointsOf } from "./sandboxes/engine/transition.ts";
 export { TRANSITIONS, type TransitionName } from "./sandboxes/transitions/index.ts";

@@ -1,4 +1,4 @@
-/** Text that stands for itself in HTML. */
+/** Escapes text for HTML. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
 const STYLE =
@@ -6,7 +6,7 @@ const STYLE =
   "code{background:#8881;padding:.1em .3em;border-radius:3px}small{color:#666}" +
   "@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}a{color:#8bf}small{color:#999}}";
 
-/** Nothing on our pages runs or comes from elsewhere. */
+/** The pages have no scripts, and load nothing. */
 export const PAGE_HEADERS: readonly (readonly [string, string])[] = [
   ["Content-Type", "text/html; charset=utf-8"],
   ["Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; frame-ancestors 'none'"],

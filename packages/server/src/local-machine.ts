@@ -17,10 +17,10 @@ import {
 } from "@boxyard/driver-local/setup";
 import type { Machine } from "./machine.ts";
 
-/** Read when a verb asks, so that a bad setting becomes its error. */
+/** Read when a verb needs the settings, so that the verb reports a bad setting. */
 const settings = () => readSetupConfig();
 
-/** This machine, with sandboxes of its own kernel. Tests put faults between the steps of the driver and of the server. */
+/** This machine, on whose kernel the sandboxes run. `faults`: tests inject faults between the steps of the driver and of the server. */
 export function localMachine(faults: { readonly driver?: StepObserver; readonly server?: StepObserver } = {}): Machine {
   const { stderr } = process;
   const reporter = () =>

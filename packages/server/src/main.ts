@@ -5,5 +5,5 @@ import { run } from "./verbs/index.ts";
 
 process.exitCode = await run(process.argv.slice(2), localMachine());
 
-// All is said and done: what a failed start has left open (timers, sockets) must not keep the process from ending.
+// The verb has ended. Timers and sockets that a failed start has left open must not keep the process running.
 setTimeout(() => process.exit(), 1000).unref();

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 
 /**
- * Names this data directory among all that may work on one store, one after the other. A store in PostgreSQL knows by it which sandboxes are
- * here: those of another machine must not be taken for lost ones.
+ * The id of this data directory among all that use one store, one after the other; made when there is none. A store in PostgreSQL has it with each
+ * sandbox, so that a server does not treat the sandboxes of another machine as lost. Throws `failed_precondition`, reason `bad_node_id`, for a
+ * damaged file.
  */
 export function nodeIdOf(dataDir: string): string {
   const path = join(dataDir, "node-id");
@@ -15,7 +16,7 @@ export function nodeIdOf(dataDir: string): string {
   const id = randomUUID();
   writeFileSync(`${path}.${process.pid}.new`, `${id}\n`, { mode: 0o600 });
   renameSync(`${path}.${process.pid}.new`, path);
-  // Two that made one at the same time go by what stands there now.
+  // Of two processes that made an id at the same time, both use the one that is in the file now.
   return read(path) ?? id;
 }
 

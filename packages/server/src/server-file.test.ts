@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("names the process so that another of the same pid is not taken for it", () => {
+test("names the process by pid and start, so that another process with the same pid does not match", () => {
   writeServerFile(directory, "http://127.0.0.1:1", "b");
   const path = join(directory, "server.json");
   const file = JSON.parse(readFileSync(path, "utf8"));
@@ -27,13 +27,13 @@ describe("a damaged lock", () => {
   const path = () => join(directory, "server.lock");
   beforeEach(() => writeFileSync(path(), "no database ".repeat(500)));
 
-  test("is emptied where no server is at work, and locks again", () => {
+  test("is emptied where no server runs, and locks again", () => {
     const lock = lockDataDir(directory);
     expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
     lock.release();
   });
 
-  test("damaged again while it is held, it is still held", () => {
+  test("that is damaged while it is held is still held", () => {
     const lock = lockDataDir(directory);
     const fd = openSync(path(), "r+");
     // Not closed before the end: closing any descriptor of a file drops this process's locks of it.
@@ -43,7 +43,7 @@ describe("a damaged lock", () => {
     lock.release();
   });
 
-  test("that was put in the place of a server's is left alone while that one lives", () => {
+  test("that replaced the lock of a server stays while that server runs", () => {
     writeServerFile(directory, "http://127.0.0.1:1", "b");
     expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
     expect(readFileSync(path(), "utf8")).toStartWith("no database");
@@ -51,20 +51,20 @@ describe("a damaged lock", () => {
     lockDataDir(directory).release();
   });
 
-  test("that is a directory is named, and what to do", () => {
+  test("that is a directory is an error that names it and says what to do", () => {
     rmSync(path());
     mkdirSync(path());
-    expect(() => lockDataDir(directory)).toThrow(`${path()} is no file. It holds no data of the server's: move it away`);
+    expect(() => lockDataDir(directory)).toThrow(`${path()} is not a file. The server keeps no data there: move it away`);
   });
 });
 
-/** What another process says that wants the lock. */
+/** What a second process that tries to lock prints. */
 function lockElsewhere(dataDir: string): string {
   const script = `const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dir, "server-file.ts"))}); lockDataDir(${JSON.stringify(dataDir)});`;
   return Bun.spawnSync([process.execPath, "-e", script]).stderr.toString();
 }
 
-test("one process at a time works on a directory; a killed one lets go", async () => {
+test("one process at a time locks a directory; a killed process releases its lock", async () => {
   const lock = lockDataDir(directory);
   expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
   lock.release();
@@ -83,7 +83,7 @@ test("one process at a time works on a directory; a killed one lets go", async (
   lockDataDir(directory).release();
 });
 
-test("a data directory that can't be one says so, and what to do", () => {
+test("a data directory that cannot be written is an error that says what to do", () => {
   writeFileSync(join(directory, "file"), "");
   const below = join(directory, "file", "data");
   expect(() => makeDataDir(below)).toThrow(/^The data directory .*file.data can't be written \(.*\); make room there, or set BOXYARD_DATA/);

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { makePrivateDirectory, processStat } from "@boxyard/core/node";
 
-/** What `server.json` says of the running server. */
+/** The content of `server.json`: the running server. */
 export interface ServerFile {
   readonly version: 1;
   readonly pid: number;
-  /** Start of the process in clock ticks since boot: a pid alone may be another's by now. */
+  /** Start of the process in clock ticks since boot, since the pid may belong to another process by now. */
   readonly startTimeTicks: number;
   readonly url: string;
   readonly build: string;
@@ -16,7 +16,7 @@ export interface ServerFile {
 
 const pathOf = (dataDir: string) => join(dataDir, "server.json");
 
-/** Writes the file in one go: a reader sees all of it or none. */
+/** Writes the file atomically. Throws `failed_precondition` when the directory cannot be written. */
 export function writeServerFile(dataDir: string, url: string, build: string): void {
   const content: ServerFile = { version: 1, pid: process.pid, startTimeTicks: processStat("self")?.startTicks ?? 0, url, build };
   try {
@@ -27,7 +27,7 @@ export function writeServerFile(dataDir: string, url: string, build: string): vo
   }
 }
 
-/** What the server says that works on the directory now; undefined when none does. `evenIfDead`: also of one that has ended without taking it away. */
+/** The server that uses the directory now; undefined when none does. `evenIfDead`: also a server that has ended without removing the file. */
 export function readServerFile(dataDir: string, { evenIfDead = false } = {}): ServerFile | undefined {
   try {
     const file = JSON.parse(readFileSync(pathOf(dataDir), "utf8")) as ServerFile;
@@ -46,8 +46,9 @@ export interface DirectoryLock {
 }
 
 /**
- * Makes sure that one process at a time works on a data directory. The kernel's lock on a SQLite file does it: it goes away with its holder,
- * however that ends. A damaged file is emptied first where no server is at work. Throws `already_exists`, reason `server_running`.
+ * Locks a data directory, which one process may use at a time. The lock is the kernel's, on a SQLite file, so it ends with its process, however
+ * the process ends. A damaged file is emptied first if no server uses the directory. Throws `already_exists`, reason `server_running`;
+ * `failed_precondition` for a directory in the file's place, or a data directory that cannot be written.
  */
 export function lockDataDir(dataDir: string): DirectoryLock {
   const path = join(dataDir, "server.lock");
@@ -62,8 +63,9 @@ export function lockDataDir(dataDir: string): DirectoryLock {
 }
 
 /**
- * SQLite looks at the content of a file only once nobody has it locked, so nobody holds this one. A server may hold one that had its name before:
- * `server.json` tells. The file is emptied and not replaced, for another may have found it damaged too, and have locked it by now.
+ * SQLite reads the content of a file only if no other process has locked the file, so this file is not locked. A server may hold the lock of an
+ * earlier file with this name, so `server.json` is read too. The file is emptied and not replaced, since another process may have found it damaged
+ * too, and may have locked it by now.
  */
 function lockDamaged(dataDir: string, path: string): DirectoryLock {
   if (readServerFile(dataDir)) throw serverRunning(dataDir);
@@ -80,7 +82,7 @@ function lockFile(path: string): DirectoryLock {
   let database: Database | undefined;
   try {
     database = new Database(path, { create: true });
-    // Without a journal on the disk the lock can be had on a full one too, as a removal must.
+    // Without a journal on the disk, the lock can be taken on a full disk too: removals need that.
     database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return { release: () => database?.close() };
@@ -95,16 +97,16 @@ function serverRunning(dataDir: string, cause?: unknown): AppError {
   return new AppError("already_exists", message, { reason: "server_running", cause });
 }
 
-/** What is no file at all holds no lock, but it may be somebody's. */
+/** The error of a lock that cannot be opened. A directory in the lock's place is not removed: it may hold data of the operator. */
 function lockFault(dataDir: string, path: string, cause: unknown): AppError {
   if (lstatSync(path, { throwIfNoEntry: false })?.isFile() !== false) return directoryFault(dataDir, cause);
-  return new AppError("failed_precondition", `${path} is no file. It holds no data of the server's: move it away`, {
+  return new AppError("failed_precondition", `${path} is not a file. The server keeps no data there: move it away`, {
     reason: "bad_lock",
     cause,
   });
 }
 
-/** Makes the data directory if need be, and sees to it that it is root's alone. */
+/** Makes the data directory if there is none, and gives it to root alone (0700). */
 export function makeDataDir(dataDir: string): void {
   try {
     makePrivateDirectory(dataDir);
@@ -127,19 +129,19 @@ export interface GaveUp {
   readonly reason: string;
 }
 
-/** What `supervisor.json` says of who keeps a server in the background running (`verbs/supervise.ts`). */
+/** The content of `supervisor.json`: the process that restarts a server in the background (`verbs/supervise.ts`). */
 export interface SupervisorFile {
   readonly version: 1;
   readonly pid: number;
   readonly startTimeTicks: number;
-  /** The server that it has started last. */
+  /** Pid of the server that the supervisor has started last. */
   readonly server?: number;
   readonly gaveUp?: GaveUp;
 }
 
 const supervisorPath = (dataDir: string) => join(dataDir, "supervisor.json");
 
-/** A disk that is full must not end the one who keeps the server running. */
+/** Writes `supervisor.json`. Errors are ignored: a full disk must not end the supervisor. */
 export function writeSupervisorFile(dataDir: string, facts: Pick<SupervisorFile, "server" | "gaveUp">): void {
   const path = supervisorPath(dataDir);
   const content: SupervisorFile = { version: 1, pid: process.pid, startTimeTicks: processStat("self")?.startTicks ?? 0, ...facts };

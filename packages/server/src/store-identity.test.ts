@@ -9,7 +9,7 @@ function moveStore(from: string, to: string): void {
   for (const name of readdirSync(from)) if (name.startsWith("boxyard.db")) renameSync(join(from, name), join(to, name));
 }
 
-test("a store that knows nothing of the directory's sandboxes does not get to remove them", async () => {
+test("a server does not start on a store without records of the directory's sandboxes, and removes none of them", async () => {
   const first = await TestServer.start();
   const { world, config } = first;
   const { dataDir } = config;
@@ -19,7 +19,7 @@ test("a store that knows nothing of the directory's sandboxes does not get to re
   moveStore(dataDir, aside);
   await expect(TestServer.start({ world, dataDir })).rejects.toMatchObject({
     reason: "store_mismatch",
-    message: expect.stringMatching(/has 1 sandbox\(es\) that stand in another store.*--adopt-orphans.*--remove-orphans/s),
+    message: expect.stringMatching(/has 1 sandbox\(es\) whose records are in another store.*--adopt-orphans.*--remove-orphans/s),
   });
   expect(world.sandboxes.has(sandboxID)).toBe(true);
 

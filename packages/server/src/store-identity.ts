@@ -6,20 +6,21 @@ import { errnoOf } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { Store } from "./store/index.ts";
 
-/** Name of the file of the data directory that says which store its sandboxes stand in. */
+/** File of the data directory with the id of the store that has its sandboxes. */
 const STORE_ID_FILE = "store-id";
 
 /**
  * What a starting server does with sandboxes that the driver has and the store does not know.
- * - `refuse`: a single one is put in quarantine. When the store knows none of several, it is the wrong store, and the server does not start.
- * - `adopt`: makes their records again. `remove`: removes them.
+ * - `refuse`: puts such a sandbox in quarantine. When the store knows none of several sandboxes, it is the wrong store, and the server does not start.
+ * - `adopt`: makes their records again.
+ * - `remove`: removes them.
  */
 export type OrphanPolicy = "refuse" | "adopt" | "remove";
 
 /**
- * Makes sure that the store is the one that this directory's sandboxes stand in: one that knows nothing of them (a forgotten `DATABASE_URL`, a
- * deleted file) would make orphans of all of them. Without sandboxes any store will do. Throws `failed_precondition`, reason
- * `store_mismatch`, unless the policy says what is to become of them.
+ * Checks that the store is the one with the records of this directory's sandboxes. With another store (a forgotten `DATABASE_URL`, a deleted file)
+ * all of them would be orphans. A directory without sandboxes may use any store. Throws `failed_precondition`, reason `store_mismatch`, if the
+ * policy is `refuse`.
  */
 export async function checkStoreIdentity(
   store: Store,
@@ -31,7 +32,7 @@ export async function checkStoreIdentity(
   const path = join(dataDir, STORE_ID_FILE);
   const known = read(path);
   const ids = (await driver.list()).map(({ sandboxId }) => sandboxId);
-  // After a lost `node-id` they stand in the store under the old one.
+  // After the file `node-id` was lost, the store has the sandboxes under the old id: they are claimed for the new one.
   const found = await store.claimSandboxes(ids);
   if (policy === "refuse") {
     if (known !== undefined && known !== id && ids.length > 0) throw mismatch(dataDir, ids.length);
@@ -53,8 +54,8 @@ function read(path: string): string | undefined {
 
 function mismatch(dataDir: string, count: number): AppError {
   const message =
-    `${dataDir} has ${count} sandbox(es) that stand in another store than this one: start with their store (the same DATABASE_URL or none as ` +
-    "before; boxyard.db and store-key from a backup). Without it, `boxyard up --adopt-orphans` takes them into this store, and " +
+    `${dataDir} has ${count} sandbox(es) whose records are in another store: start with that store (the same DATABASE_URL or none as ` +
+    "before; boxyard.db and store-key from a backup). Without it, `boxyard up --adopt-orphans` makes their records in this store again, and " +
     "`boxyard up --remove-orphans` ends them";
   return new AppError("failed_precondition", message, { reason: "store_mismatch" });
 }
