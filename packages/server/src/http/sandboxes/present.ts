@@ -8,7 +8,7 @@ import type { SandboxServices } from "./services.ts";
 /** The same for all sandboxes; old clients require the field. */
 const CLIENT_ID = "boxyard";
 
-export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json; charset=utf-8", ...headers } });
 }
 

@@ -1,6 +1,12 @@
 import type { SandboxId, TeamId } from "@boxyard/core";
 import type { Pins } from "../../images/pins.ts";
-import type { ListedSnapshot, SnapshotCatalog, SnapshotFilter } from "../../templates/snapshots/snapshot-catalog.ts";
+import {
+  byAge,
+  type ListedSnapshot,
+  type SnapshotCatalog,
+  type SnapshotFilter,
+  type SnapshotPosition,
+} from "../../templates/snapshots/snapshot-catalog.ts";
 import type { Engine } from "../engine/engine.ts";
 import { captureFailure, snapshot } from "../transitions/snapshot.ts";
 import type { SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
@@ -16,6 +22,19 @@ export interface SnapshotWish {
   readonly name?: string | undefined;
   /** False: the disk alone. */
   readonly memory: boolean;
+}
+
+/** Which snapshots a list shows, and which part of it. */
+export interface SnapshotQuery extends SnapshotFilter {
+  /** The page begins behind this position; at the newest snapshot by default. */
+  readonly after?: SnapshotPosition | undefined;
+  readonly limit: number;
+}
+
+export interface SnapshotPage {
+  readonly snapshots: ListedSnapshot[];
+  /** Position of the page's last snapshot if more snapshots follow. */
+  readonly next?: SnapshotPosition;
 }
 
 /** Makes and lists snapshots of a team's sandboxes. Their deletion is that of templates (`Catalog.remove`). */
@@ -49,8 +68,12 @@ export class SnapshotService {
     }
   }
 
-  /** A team's snapshots, newest first. */
-  list(teamId: TeamId, filter: SnapshotFilter): ListedSnapshot[] {
-    return this.parts.snapshotCatalog.list(teamId, filter);
+  /** A page of a team's snapshots that match `query`, newest first. */
+  list(teamId: TeamId, { after, limit, ...filter }: SnapshotQuery): SnapshotPage {
+    const matching = this.parts.snapshotCatalog.list(teamId, filter);
+    const rest = after === undefined ? matching : matching.filter((one) => byAge(one, after) > 0);
+    const snapshots = rest.slice(0, limit);
+    const last = snapshots.at(-1);
+    return { snapshots, ...(last && rest.length > snapshots.length && { next: { createdAt: last.createdAt, buildId: last.buildId } }) };
   }
 }

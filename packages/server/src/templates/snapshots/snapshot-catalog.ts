@@ -31,6 +31,9 @@ export interface ListedSnapshot {
   readonly createdAt: number;
 }
 
+/** A position in a list that is ordered by age. It stays valid when the snapshot that had it is deleted. */
+export type SnapshotPosition = Pick<ListedSnapshot, "createdAt" | "buildId">;
+
 export interface SnapshotFilter {
   readonly sandboxId?: string | undefined;
   /** A name, `name:tag` or an id. */
@@ -130,8 +133,7 @@ export class SnapshotCatalog {
 }
 
 /** Newest first. */
-export const byAge = (a: Pick<ListedSnapshot, "createdAt" | "buildId">, b: Pick<ListedSnapshot, "createdAt" | "buildId">): number =>
-  b.createdAt - a.createdAt || (a.buildId < b.buildId ? -1 : 1);
+export const byAge = (a: SnapshotPosition, b: SnapshotPosition): number => b.createdAt - a.createdAt || (a.buildId < b.buildId ? -1 : 1);
 
 /** The sandboxes named keep a template or snapshot from being deleted. */
 export function inUse(what: "template" | "snapshot", users: readonly string[]): AppError {
