@@ -1,11 +1,11 @@
-/** What of a file's extended attributes belongs to a layer, and how owners inside them change. Values as the kernel's raw bytes. */
+/** Which extended attributes of a file belong to a layer, and how the ids in them change. Values are the kernel's raw bytes. */
 
 export const OPAQUE = "trusted.overlay.opaque";
 export const CAPABILITY = "security.capability";
 const ACLS = ["system.posix_acl_access", "system.posix_acl_default"];
 
 export const isAcl = (name: string): boolean => ACLS.includes(name);
-/** Attributes that go into and out of layers. `trusted.*` above all does not: overlay takes orders from there. */
+/** Attributes that go into and out of layers. Never `trusted.*`: overlay acts on these. */
 export const isKept = (name: string): boolean => name === CAPABILITY || isAcl(name) || (name.startsWith("user.") && name.length > 5);
 
 const REVISION_MASK = 0xff000000;
@@ -15,8 +15,8 @@ const BYTES_2 = 20;
 const BYTES_3 = 24;
 
 /**
- * File capabilities as a plain file has them (revision 2), from revision 2, or 3 of the user namespace whose root is `rootId`. Undefined
- * for anything else (linux/capability.h, struct vfs_ns_cap_data): such capabilities mean nothing to a plain file.
+ * File capabilities in revision 2, which is independent of user namespaces, made from revision 2, or from revision 3 with root `rootId`. Undefined
+ * for anything else (linux/capability.h, struct vfs_ns_cap_data): such capabilities have no effect outside their user namespace.
  */
 export function plainCapability(value: Uint8Array, rootId = 0): Uint8Array | undefined {
   const view = new DataView(value.buffer, value.byteOffset, value.byteLength);

@@ -28,17 +28,17 @@ import { partsOf } from "./byte-paths.ts";
 
 const RANGE_SIZE = 65_536;
 const NOBODY = 65_534;
-/** Bits that a change of owner takes away. */
+/** Mode bits that the kernel clears when the owner changes. */
 const SET_ID = 0o6000;
 
 /**
- * Makes the volume behind `root` (a snapshot of a sandbox's: `upper/`, `work/`) the tree of a layer: upper's content at the top, plain
- * owners in place of the range that begins at `base`, without overlay's own notes. One pass over what the sandbox has changed; no data is
- * copied. The tree is of a hostile sandbox's making, but nobody else has it.
+ * Turns the volume at `root` (a snapshot of a sandbox's volume, with `upper/` and `work/`) into the tree of a layer: the content of `upper` moves
+ * to the top, ids of the range that begins at `base` become plain ids, and overlay's own attributes are removed. One pass over what the sandbox
+ * has changed; no data is copied. A hostile sandbox wrote the tree, but no other process changes it now.
  */
 export function claimUpper(root: number, base: number, leaveOut: readonly string[]): void {
   removeTree(root, "work");
-  // Under a name that nothing in upper can have in its way: names there are at most 255 bytes of anything, so ask.
+  // Files of upper move beside this directory, so its name must not be among theirs.
   const aside = unusedName(root);
   renameAt(root, "upper", root, aside);
   const upper = openAt(root, aside, O.RDONLY | O.DIRECTORY);
@@ -65,18 +65,18 @@ function unusedName(root: number): string {
   }
 }
 
-/** Takes what is at a path back, and directories on the way that held nothing else. Symbolic links on the way: there is nothing at the path. */
+/** Removes the file at a path, and its parents that hold nothing else. A path through a symbolic link names nothing. */
 function dropChange(dir: number, { mtimeSec, mtimeNsec }: Stat, [name, ...rest]: readonly string[]): void {
   const stat = name === undefined ? undefined : statAt(dir, name);
   if (name === undefined || !stat) return;
   if (rest.length === 0) removeTree(dir, name);
   else if (typeOf(stat) !== TYPE.directory || !dropBelow(dir, name, stat, rest)) return;
   else rmdirAt(dir, name);
-  // The directory's own time is not what changed.
+  // Removing names has changed the directory's time.
   utimesFd(dir, mtimeSec, mtimeNsec);
 }
 
-/** True when the directory `name` holds nothing any more and hides nothing. */
+/** True when the directory `name` is empty afterwards and is not opaque. */
 function dropBelow(dir: number, name: string, stat: Stat, rest: readonly string[]): boolean {
   const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
   try {
@@ -87,10 +87,10 @@ function dropBelow(dir: number, name: string, stat: Stat, rest: readonly string[
   }
 }
 
-/** Brings everything below a directory back to plain owners. */
+/** Gives everything below a directory plain owners. */
 class Claim {
   private readonly base: number;
-  /** Files with several names, which must be changed only once. */
+  /** Inodes of files with several names, which must be changed only once. */
   private readonly seen = new Set<bigint>();
 
   constructor(base: number) {
@@ -101,7 +101,7 @@ class Claim {
     for (const name of namesIn(fd)) this.entry(fd, name);
     const stat = statFd(fd);
     this.attributes(fd, stat);
-    // Taking names out has changed it.
+    // Removing names has changed the directory's time.
     utimesFd(fd, stat.mtimeSec, stat.mtimeNsec);
   }
 
@@ -123,7 +123,7 @@ class Claim {
         chmodAt(dir, name, stat.mode & 0o7777);
         break;
       default:
-        // Sockets mean nothing without their listener; a device a sandbox cannot make.
+        // A socket is useless without its listener. A sandbox cannot make device files.
         unlinkAt(dir, name);
     }
   }
@@ -149,7 +149,10 @@ class Claim {
     return id === 0 ? 0 : NOBODY;
   }
 
-  /** Owner, mode and extended attributes. Capabilities are read before the owner changes, which deletes them (docs/decisions.md, Owners and capabilities). */
+  /**
+   * Sets owner, mode and extended attributes. Capabilities are read before the owner changes, which deletes them (docs/decisions.md, Owners and
+   * capabilities).
+   */
   private attributes(fd: number, stat: Stat): void {
     const names = listXattrs(fd);
     const capability = names.includes(CAPABILITY) ? getXattr(fd, CAPABILITY) : undefined;

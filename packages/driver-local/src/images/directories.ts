@@ -4,7 +4,7 @@ import { setOpaque } from "./entry-facts.ts";
 import { BadTar } from "./tar/header.ts";
 
 const MAX_OPEN = 16;
-/** Most bytes of the paths of directories whose times are set at the end. */
+/** Bound of the memory for paths of directories whose times are set at the end, bytes. */
 const MAX_TIMED_BYTES = 64 << 20;
 
 const pathOf = (fd: number): string => readlinkAt(AT_FDCWD, `/proc/self/fd/${fd}`);
@@ -15,7 +15,7 @@ export interface Directory {
   readonly path: string;
 }
 
-/** The directories of a layer that is being unpacked: the last ones used stay open, since a tar's entries come directory by directory. */
+/** The directories of a layer that is being unpacked. The last used ones stay open, because the entries of a tar come directory by directory. */
 export class Directories {
   private readonly root: number;
   private readonly rootPath: string;
@@ -29,17 +29,17 @@ export class Directories {
     this.rootPath = pathOf(root);
   }
 
-  /** The directory of these components, made when missing. The descriptor stays ours. */
+  /** The directory of these components, made when missing. The caller must not close the descriptor. */
   open(parts: readonly string[]): Directory {
     return this.cached(parts, () => this.make(parts));
   }
 
-  /** As `open`, but makes nothing. */
+  /** As `open`, but throws `ENOENT` when the directory is missing. */
   find(parts: readonly string[]): Directory {
     return this.cached(parts, () => this.openExisting(parts.join("/")));
   }
 
-  /** The directory's time, to be set at the end. A later call for the same directory wins. */
+  /** Remembers the directory's time, which `finish` sets. A later call for the same directory wins. */
   timeLater(path: string, seconds: number): void {
     if (!this.times.has(path)) this.timedBytes += path.length + 64;
     if (this.timedBytes > MAX_TIMED_BYTES) throw new BadTar("the layer holds too many directories");
@@ -57,24 +57,24 @@ export class Directories {
           close(fd);
         }
       } catch (error) {
-        // Replaced by something else meanwhile.
+        // A later entry has replaced the directory.
         if (!hasErrno(error, "ENOENT", "ENOTDIR", "ELOOP")) throw error;
       }
     }
   }
 
-  /** A new entry begins: descriptors given out for the last one are not in use any more. */
+  /** A new entry begins: descriptors that were returned for the last entry are no longer in use. */
   next(): void {
     if (this.stale) this.close();
   }
 
-  /** Something was replaced: what the open directories were found by may mean another directory from the next entry on. */
+  /** An entry was replaced: from the next entry on, the paths of the open directories may lead to other directories. */
   forget(): void {
     this.stale = true;
   }
 
   close(): void {
-    for (const directory of this.opened.values()) this.letGo(directory);
+    for (const directory of this.opened.values()) this.closeOne(directory);
     this.opened.clear();
     this.stale = false;
   }
@@ -83,18 +83,18 @@ export class Directories {
     const key = parts.join("/");
     const have = this.opened.get(key);
     const directory = have ?? (parts.length === 0 ? { fd: this.root, path: "" } : open());
-    // The order of the map is that of use: the one that is asked for last goes to its end.
+    // The map is in the order of last use.
     this.opened.delete(key);
     this.opened.set(key, directory);
     if (this.opened.size > MAX_OPEN) {
       const [oldest, unused] = this.opened.entries().next().value as [string, Directory];
       this.opened.delete(oldest);
-      this.letGo(unused);
+      this.closeOne(unused);
     }
     return directory;
   }
 
-  private letGo(directory: Directory): void {
+  private closeOne(directory: Directory): void {
     if (directory.fd !== this.root) close(directory.fd);
   }
 
@@ -116,7 +116,7 @@ export class Directories {
     return this.openExisting(whole);
   }
 
-  /** A directory that no entry has named (yet): root's, for everyone to read. */
+  /** Makes a directory that has no entry of its own so far: owned by root, readable for all. */
   private makeOne(dir: number, name: string): void {
     const stat = statAt(dir, name);
     const overWhiteout = stat !== undefined && isWhiteout(stat);

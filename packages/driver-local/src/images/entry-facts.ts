@@ -2,19 +2,19 @@ import { fchmod, fchown, setXattr, utimesFd } from "../sys/at.ts";
 import { CAPABILITY, isKept, OPAQUE, plainCapability } from "./attributes.ts";
 import type { TarEntry } from "./tar/reader.ts";
 
-/** Times beyond make file systems and programs stumble; the year 2242, the most that an ordinary header holds. */
+/** Seconds since 1970: the year 2242, the largest time that an ordinary header holds. Some file systems and programs fail on later ones. */
 const MAX_TIME = 0o77777777777;
 
 export const timeOf = (entry: TarEntry): number => Math.min(entry.mtime, MAX_TIME);
 
-/** The directory hides what the layers below have under its name. */
+/** Makes a directory opaque: it hides the directory of the same name in the layers below. */
 export function setOpaque(fd: number): void {
   setXattr(fd, OPAQUE, Buffer.from("y"));
 }
 
-/** Gives a file whose content is complete what its entry says of it. */
+/** Sets owner, mode, attributes and time of a file whose content is complete. */
 export function finishFile(fd: number, entry: TarEntry): void {
-  // Changing the owner takes capabilities and set-id bits away, so it comes first.
+  // The owner first, because the kernel then removes capabilities and set-id bits.
   if (entry.uid !== 0 || entry.gid !== 0) fchown(fd, entry.uid, entry.gid);
   fchmod(fd, entry.mode);
   setAttributes(fd, entry);

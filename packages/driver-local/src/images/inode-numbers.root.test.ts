@@ -4,7 +4,7 @@ import { makeTar } from "@boxyard/driver/fake";
 import { exec, initAgent } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 
-/* What a program in a sandbox sees of device and inode numbers: no two directories of one tree may show the same pair. */
+/* Device and inode numbers that a program in a sandbox sees: no two directories of one tree may have the same pair. */
 
 setDefaultTimeout(60_000);
 let machine: TestMachine;
@@ -25,7 +25,7 @@ async function boot(layers: readonly string[]): Promise<SandboxHandle> {
   return handle;
 }
 
-/** Directories below every directory of the template's, so that whatever number one of them shares with one below it, there is a loop. */
+/** Makes directories below every directory of the template, so that `find` reports a loop when one of them has the number of a parent. */
 const FILL = (name: string) =>
   `find / -xdev -maxdepth 2 -type d ! -path '/${name}*' >/tmp/list; mkdir -p /opt/${name}; seq 600 | (cd /opt/${name} && xargs mkdir)
    while read -r directory; do mkdir -p "$directory/${name}/a/b" 2>/dev/null; done </tmp/list; rm /tmp/list`;
@@ -51,7 +51,7 @@ async function step(layers: readonly string[], name: string): Promise<string[]> 
   }
 }
 
-test("no two directories show one number: over a template, over a step of a build, and over a merge of steps", async () => {
+test("no two directories have one number: over a template, over a step of a build, and over a merge of steps", async () => {
   const base = machine.spec().image.layers;
   const one = await step(base, "one");
   const two = await step(one, "two");
@@ -62,7 +62,7 @@ test("no two directories show one number: over a template, over a step of a buil
   }
 });
 
-test("the layers of an image from elsewhere keep apart too", async () => {
+test("the layers of an imported image have distinct numbers too", async () => {
   const base = machine.spec().image.layers;
   const directories = (name: string) => Array.from({ length: 600 }, (_, i) => ({ path: `srv/${name}/${i}/`, type: "directory" as const }));
   const layers = [...base];

@@ -11,37 +11,39 @@ import {
 import { InodeSeeds, MAX_SEED, seedAbove } from "../pool-storage/inode-seeds.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
-import { Making, takeAway } from "./making.ts";
+import { Making, unpublish } from "./making.ts";
 import { FILES, type Job, type LayerFacts } from "./worker/jobs.ts";
 import { exportStream, runWorker, type WorkerOptions } from "./worker/spawn.ts";
 
-/** Layers made at once; more would only share the disk. */
+/** How many layers are made at the same time; more would only compete for the disk. */
 const MAX_MAKING = 4;
 
-/** What a volume needs to become a layer. */
+/** The facts that a commit needs of a volume. */
 export interface VolumeFacts {
+  /** Path of the volume. */
   readonly volume: string;
-  /** First id of the range that the volume's owners are of. */
+  /** First id of the range of the volume's owners. */
   readonly uidBase: number;
+  /** Paths in the sandbox that the layer does not get. */
   readonly leaveOut: readonly string[];
 }
 
-/** Runs `work` with the volume at rest; it may change again once that has settled. */
+/** Runs `work` while nothing changes the volume; it may change again once `work` has settled. */
 export type Still = <T>(work: (facts: VolumeFacts) => Promise<T>) => Promise<T>;
 
-/** What the file system itself may need beside a layer's bytes: inodes, directories, extents. The bytes are counted while the layer is made. */
+/** What the file system may need besides a layer's bytes, for inodes, directories and extents. The bytes are counted while the layer is made. */
 const FILE_SYSTEM_BYTES = 64 << 20;
 
 type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "directory" | "maxBytes" | "maxEntries"> : never;
 
-/** The layers of a pool. Knows nothing of sandboxes. While the pool is not mounted what is asked of it throws (see `checkMounted`). */
+/** The layers of a pool, independent of sandboxes. Methods throw while the pool is not mounted (see `checkMounted`). */
 export class LayerStore {
   private readonly dataDir: string;
   private readonly quotaOf: ((maxBytes: number) => Promise<number>) | undefined;
   private readonly gate = new Semaphore(MAX_MAKING);
   private readonly seeds: InodeSeeds;
 
-  /** `quotaOf`: what a layer may take of the pool which may have so many bytes; no limit without. */
+  /** `quotaOf`: the limit for now of a layer that may have `maxBytes`; without it layers have no limit. */
   constructor(dataDir: string, quotaOf?: (maxBytes: number) => Promise<number>) {
     this.dataDir = dataDir;
     this.quotaOf = quotaOf;
@@ -82,14 +84,14 @@ export class LayerStore {
     return this.make(job, options, { source, signal, ...(onProgress && { onProgress }), ...(onLeftOut && { onLeftOut }) });
   }
 
-  /** Where a layer over these begins. One that is still to come counts as if it were short. */
+  /** The seed of a layer above these layers. A layer that does not exist yet counts as one seed. */
   private async seedOver(above: readonly string[]): Promise<string | undefined> {
     const ends = above.filter((digest) => this.has(digest)).map((digest) => this.seeds.endOf(this.treeOf(digest)));
     const seed = Math.max(seedAbove(ends), Math.min(above.length, MAX_SEED));
     return seed === 0 ? undefined : await this.seeds.get(seed);
   }
 
-  /** Waits for its place first, then for the volume: other callers for the volume wait for one copy, never for other layers. */
+  /** Waits for its turn first, then for the volume: other work on the volume waits for one snapshot, never for other layers. */
   commit(still: Still, options: MakeLayerOptions): Promise<LayerInfo> {
     const { signal } = options;
     return this.gate.run(signal, async () => {
@@ -117,9 +119,9 @@ export class LayerStore {
     return exportStream({ kind: "export", tree: this.treeOf(digest), facts: this.factsDirectory(digest) }, signal);
   }
 
-  /** Synchronous up to the point where the layer is gone for everyone; the rest follows at once. */
+  /** Removes a layer, if it exists. Synchronous. */
   remove(digest: string): void {
-    takeAway(this.dataDir, digest)?.();
+    unpublish(this.dataDir, digest)?.();
   }
 
   private make(job: MakeJob, bounds: MakeLayerOptions, options: WorkerOptions): Promise<LayerInfo> {
@@ -131,7 +133,7 @@ export class LayerStore {
     try {
       const bounds = { maxBytes: maxBytes ?? DEFAULT_MAX_LAYER_BYTES, maxEntries: maxEntries ?? DEFAULT_MAX_LAYER_ENTRIES };
       const work = { ...job, directory: making.directory, ...bounds };
-      // The worker sets its tree's limit itself, and the driver's guard changes it from then on.
+      // The worker sets the limit of its tree; then the driver's growth guard changes it.
       const quotaBytes = await this.quotaOf?.(bounds.maxBytes + FILE_SYSTEM_BYTES);
       const digest = await runWorker(quotaBytes === undefined ? work : { ...work, quotaBytes }, options);
       await making.publish(digest);

@@ -57,7 +57,7 @@ async function reasonOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-/** Everything of the pool but whole layers. */
+/** Everything in the pool except complete layers. */
 const leftovers = () => ({
   making: existsSync(paths.making) ? readdirSync(paths.making) : [],
   layers: readdirSync(paths.layers).filter((name) => !/^[0-9a-f]{64}$/.test(name)),
@@ -116,7 +116,7 @@ describe("a layer's tree", () => {
     expect(await exported(digest)).toEqual(tar);
   });
 
-  test("has overlay's marks for what is gone below", async () => {
+  test("has overlay's marks for files that are removed from the layers below", async () => {
     const tree = await importTree(
       { path: "gone/.wh.file" },
       { path: "kept", text: "of this layer" },
@@ -138,7 +138,7 @@ describe("a layer's tree", () => {
     expect(readdirSync(tree).sort()).toEqual(["again", "gone", "kept", "later", "opaque", "unique"]);
   });
 
-  test("takes the later of two entries, and gives both back", async () => {
+  test("has the later of two entries, and its tar still has both", async () => {
     const tar = fresh(
       { path: "a", text: "first" },
       { path: "b", type: "hardlink", linkTo: "a" },
@@ -157,7 +157,7 @@ describe("a layer's tree", () => {
     expect(await exported(digest)).toEqual(tar);
   });
 
-  test("has names that are no UTF-8", async () => {
+  test("has names that are not UTF-8", async () => {
     const tree = join(dataDir, "odd");
     mkdirSync(tree);
     writeFileSync(Buffer.concat([Buffer.from(`${tree}/`), Buffer.from([0xff, 0xfe, 0x41])]), "odd");
@@ -180,7 +180,7 @@ describe("a hostile tar", () => {
     ["walks up", [{ path: "../../outside/x", text: "x" }]],
     ["walks up inside a name", [{ path: "a/../../../outside/x", text: "x" }]],
     ["links to a file outside", [{ path: "hard", type: "hardlink", linkTo: "../../../etc/passwd" }]],
-    ["links to what is not there", [{ path: "hard", type: "hardlink", linkTo: "etc/passwd" }]],
+    ["links to a missing file", [{ path: "hard", type: "hardlink", linkTo: "etc/passwd" }]],
     [
       "links to a directory",
       [
@@ -210,9 +210,9 @@ describe("a hostile tar", () => {
     ["has a whiteout of nothing", [{ path: ".wh." }]],
     ["has a whiteout of its parent", [{ path: "a/.wh..." }]],
     ["has a sparse file", [{ path: "s", text: "x", pax: { "GNU.sparse.major": "1" } }]],
-    ["has a size that is none", [{ path: "s", text: "x", pax: { size: "ten" } }]],
+    ["has a size that is not a number", [{ path: "s", text: "x", pax: { size: "ten" } }]],
     ["has a size of exabytes", [{ path: "s", text: "x", pax: { size: "1152921504606846976" } }]],
-    ["has an owner that is none", [{ path: "s", text: "x", pax: { uid: "4294967295" } }]],
+    ["has an owner out of range", [{ path: "s", text: "x", pax: { uid: "4294967295" } }]],
     ["makes the root a file", [{ path: ".", text: "x" }]],
     ["has a name below a whiteout", [{ path: "a/.wh.b/c", text: "x" }]],
   ];
@@ -223,7 +223,7 @@ describe("a hostile tar", () => {
     expect([readdirSync(outside), leftovers()]).toEqual([[], NONE]);
   });
 
-  test("cannot write through its own links but into itself", async () => {
+  test("cannot write outside its tree through its own links", async () => {
     mkdirSync(outside, { recursive: true });
     const up = "../".repeat(8);
     const tree = await importTree(
@@ -242,7 +242,7 @@ describe("a hostile tar", () => {
     expect(lstatSync(`${tree}/shadow-link`).isFile()).toBe(true);
   });
 
-  test("gets no say over overlay", async () => {
+  test("cannot set overlay's attributes", async () => {
     const pax = {
       "SCHILY.xattr.trusted.overlay.redirect": "/etc",
       "SCHILY.xattr.trusted.overlay.opaque": "y",
@@ -262,7 +262,7 @@ describe("a hostile tar", () => {
     expect(leftovers()).toEqual(NONE);
   });
 
-  test("of random damage is refused or harmless", async () => {
+  test("with random damage is refused or harmless", async () => {
     mkdirSync(outside, { recursive: true });
     const whole = fresh(
       { path: "dir/", type: "directory" },
@@ -289,7 +289,7 @@ describe("a hostile tar", () => {
   }, 60_000);
 });
 
-/** Makes every block that looks like a header have the right checksum, so that damage gets past it. */
+/** Sets the right checksum in every block that looks like a header, so that the checksum does not reveal the damage. */
 function withChecksums(tar: Uint8Array): Uint8Array {
   for (let at = 0; at + 512 <= tar.length; at += 512) {
     const block = tar.subarray(at, at + 512);
@@ -358,7 +358,7 @@ describe("a sandbox's volume", () => {
     expect(Buffer.from(getxattr(`${treeOf(again.digest)}/ping`, "security.capability") ?? [])).toEqual(NET_RAW);
   });
 
-  test("leaves out what it is told to, through no link", async () => {
+  test("leaves out the given paths, and follows no links in them", async () => {
     const path = await volume(
       "mkdir -p secret/deep kept etc; echo s > secret/deep/key; echo k > kept/file; echo h > etc/hosts; ln -s kept link",
     );
@@ -379,7 +379,7 @@ describe("a sandbox's volume", () => {
 });
 
 describe("merging", () => {
-  test("gives what overlay shows", async () => {
+  test("gives the tree that overlay shows", async () => {
     const below = await importTar(
       fresh(
         { path: "d/old", text: "old" },
@@ -419,11 +419,11 @@ describe("merging", () => {
   });
 });
 
-describe("what killed processes leave", () => {
-  test("a removal that was cut off is finished", async () => {
+describe("after a process was killed", () => {
+  test("an interrupted removal is finished", async () => {
     const first = await importTar(fresh());
     const second = await importTar(fresh());
-    // As `takeAway` leaves them: the one before, the other after its facts are out of sight.
+    // As `unpublish` leaves them: the first before, the second after it moved the facts.
     renameSync(treeOf(first.digest), `${paths.layers}/gone-${first.digest.slice(7)}-x`);
     renameSync(treeOf(second.digest), `${paths.layers}/gone-${second.digest.slice(7)}-x`);
     renameSync(`${paths.facts}/${second.digest.slice(7)}`, `${paths.making}/gone-${second.digest.slice(7)}-x`);
@@ -433,7 +433,7 @@ describe("what killed processes leave", () => {
     expect(readdirSync(paths.facts)).not.toContain(first.digest.slice(7));
   });
 
-  test("a sweep removes, and nothing that is in use", async () => {
+  test("a sweep removes its unfinished layer, and nothing that is in use", async () => {
     const kept = await importTar(fresh());
     const script = join(import.meta.dir, "../testing/import-and-die.ts");
     const child = Bun.spawn([process.execPath, script, dataDir], { stdout: "pipe", stderr: "inherit" });

@@ -12,23 +12,23 @@ import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { OWN_FILES } from "../rootfs/upper.ts";
 import type { LayerStore, VolumeFacts } from "./layer-store.ts";
 
-/** mount(2) takes 4,095 bytes of options, of which each layer takes about a hundred; and each name is looked up in every layer. */
+/** mount(2) accepts 4,095 bytes of options, of which each layer needs about a hundred; and each name is looked up in every layer. */
 export const MAX_LAYERS = 20;
 
 /** A worker's whole task must fit into one argument of a program (128 KiB). */
 const MAX_LEAVE_OUT_BYTES = 64 * 1024;
 
-/** What images need to know of sandboxes. */
+/** What `LocalImages` needs to know about sandboxes. */
 export interface SandboxSource {
   /** Runs `work` while nothing else changes the sandbox. Throws when there is no such sandbox, or when it runs unfrozen. */
   still<T>(handle: SandboxHandle, work: (facts: Pick<VolumeFacts, "volume" | "uidBase">) => Promise<T>): Promise<T>;
-  /** Ids of the sandboxes that stand on a layer, half-made ones too. Synchronous, so that nothing happens between answer and deed. */
+  /** Ids of the sandboxes that use a layer, unfinished ones too. Synchronous, so that nothing happens between the answer and the removal. */
   standingOn(digest: string): readonly string[];
-  /** The same of snapshots. */
+  /** Ids of the snapshots that use a layer. Synchronous, as above. */
   snapshotsOn(digest: string): readonly string[];
 }
 
-/** The driver's layers: the pool's, with an eye on the sandboxes. */
+/** The driver's image store: the layers of the pool, of which none is removed while sandboxes or snapshots use it. */
 export class LocalImages implements ImageStore {
   readonly maxLayers = MAX_LAYERS;
   readonly localFiles = true;
@@ -76,14 +76,14 @@ export class LocalImages implements ImageStore {
   async removeLayer(digest: string): Promise<void> {
     const sandboxes = this.sandboxes.standingOn(digest);
     if (sandboxes.length > 0) {
-      throw new AppError("failed_precondition", `${sandboxes.length} sandboxes stand on layer ${digest}; end them first`, {
+      throw new AppError("failed_precondition", `${sandboxes.length} sandboxes use layer ${digest}; end them first`, {
         reason: "layer_in_use",
         details: { sandboxes },
       });
     }
     const snapshots = this.sandboxes.snapshotsOn(digest);
     if (snapshots.length > 0) {
-      throw new AppError("failed_precondition", `${snapshots.length} snapshots stand on layer ${digest}; remove them first`, {
+      throw new AppError("failed_precondition", `${snapshots.length} snapshots use layer ${digest}; remove them first`, {
         reason: "layer_in_use",
         details: { snapshots },
       });

@@ -8,10 +8,10 @@ import { hasErrno } from "../sys/libc.ts";
 import { FILES } from "./worker/jobs.ts";
 
 const GONE = "gone-";
-/** What an import of an earlier version of this program called its unfinished trees. */
+/** Prefix of unfinished trees in an earlier version of this program. */
 const OLD_ASIDE = "import-";
 
-/** A layer in the making: a directory of its own in the pool, with a lock that says that somebody is at it. */
+/** A layer that is being made: its own directory in the pool, with a lock that is held while a process works on it. */
 export class Making {
   readonly directory: string;
   private readonly dataDir: string;
@@ -26,7 +26,7 @@ export class Making {
   static async begin(dataDir: string): Promise<Making> {
     const paths = poolPaths(dataDir);
     const directory = `${paths.making}/${crypto.randomUUID()}`;
-    // Directory and lock come together, or a sweep could take the one without the other for a leftover.
+    // Under one lock, so that no sweep removes the directory before it has its own lock.
     const global = await lockFile(paths.layersLock);
     try {
       checkMounted(paths.layers);
@@ -39,14 +39,14 @@ export class Making {
     }
   }
 
-  /** Gives the finished layer its name; one that is there already stays. */
+  /** Gives the finished layer its name. An existing layer of this name stays. */
   async publish(digest: string): Promise<void> {
     const paths = poolPaths(this.dataDir);
     const hex = digestHex(digest);
     const global = await lockFile(paths.layersLock);
     try {
       mkdirSync(paths.facts, { recursive: true, mode: 0o700 });
-      // The facts first: a layer of a name always has them.
+      // The facts first, so that a published layer always has them.
       if (!existsSync(`${paths.facts}/${hex}`)) renameSync(`${this.directory}/${FILES.facts}`, `${paths.facts}/${hex}`);
       if (!existsSync(`${paths.layers}/${hex}`)) renameSync(`${this.directory}/${FILES.tree}`, `${paths.layers}/${hex}`);
     } finally {
@@ -54,7 +54,7 @@ export class Making {
     }
   }
 
-  /** Removes what is left of it. Repeatable. */
+  /** Removes the directory and everything in it that was not published. Repeatable. */
   end(): void {
     removeMaking(this.directory);
     this.lock.release();
@@ -77,8 +77,8 @@ export function removeVolume(parent: string, name: string): void {
   }
 }
 
-/** Takes a layer out of sight at once and for ever; removing what it holds is `finish`'s. Undefined when there is no such layer. */
-export function takeAway(dataDir: string, digest: string): (() => void) | undefined {
+/** Removes the layer's name, at once and durably. The returned function removes its content. Undefined when there is no such layer. */
+export function unpublish(dataDir: string, digest: string): (() => void) | undefined {
   const paths = poolPaths(dataDir);
   checkMounted(paths.layers);
   const hex = digestHex(digest);
@@ -102,7 +102,7 @@ export function takeAway(dataDir: string, digest: string): (() => void) | undefi
   };
 }
 
-/** Removes what killed processes have left: half-made layers, half-removed ones, facts without a layer. */
+/** Removes what killed processes have left: unfinished layers, partly removed layers, facts without a layer. */
 export async function sweepMaking(dataDir: string): Promise<void> {
   if (isPoolReadOnly(dataDir)) return;
   const paths = poolPaths(dataDir);

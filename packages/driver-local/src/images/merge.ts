@@ -31,8 +31,8 @@ import { close, O } from "../sys/libc.ts";
 import { isKept, OPAQUE } from "./attributes.ts";
 
 /**
- * Lays the tree of one layer over that of another, as overlay would show them: both are trees of layers on one btrfs, `target` changes.
- * Contents are shared, not copied.
+ * Merges the tree of a layer (`source`) into the tree of the layer below it (`target`), with the result that overlay would show. Both are on one
+ * btrfs, and contents are shared, not copied.
  */
 export function layOver(target: number, source: number): void {
   new Merger(target).directory(target, source, "", true);
@@ -40,14 +40,14 @@ export function layOver(target: number, source: number): void {
 
 class Merger {
   private readonly root: number;
-  /** First path in the target of each of the source's files that has several names. */
+  /** First path in the target of each file of the source that has several names, by inode number. */
   private readonly links = new Map<bigint, string>();
 
   constructor(root: number) {
     this.root = root;
   }
 
-  /** `existed`: the target had this directory before, so what it holds shows through unless the source hides it. */
+  /** `existed`: the target had this directory before, so its files stay unless the source's directory is opaque. */
   directory(target: number, source: number, path: string, existed: boolean): void {
     if (existed && isOpaque(source)) {
       for (const name of namesIn(target)) removeTree(target, name);
@@ -78,7 +78,7 @@ class Merger {
     try {
       const to = openAt(target, name, O.RDONLY | O.DIRECTORY);
       try {
-        // A file or a whiteout there hid what the layers further below have; the directory in its place must too.
+        // A file or a whiteout of the target hid the layers further below; the directory that replaces it must hide them too.
         if ((have && !existed) || isOpaque(from)) setXattr(to, OPAQUE, Buffer.from("y"));
         this.directory(to, from, path, existed);
       } finally {
@@ -147,7 +147,7 @@ function copyFile(target: number, source: number, name: string, stat: Stat): voi
   }
 }
 
-/** Owner first: changing it takes capabilities and set-id bits away. */
+/** The owner first, because the kernel then removes capabilities and set-id bits. */
 function copyFacts(from: number, to: number, stat: Stat): void {
   fchown(to, stat.uid, stat.gid);
   fchmod(to, stat.mode & 0o7777);

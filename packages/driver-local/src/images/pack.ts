@@ -23,8 +23,8 @@ export interface PackBounds {
 const tooLarge = () => new AppError("resource_exhausted", "The layer is larger than allowed", { reason: "layer_too_large" });
 
 /**
- * Reads a layer's tree (with plain owners) as the tar that it is: writes the skeleton and returns digest and size. Equal trees have equal
- * tars: names in order of their bytes, times in seconds, nothing of this machine in them.
+ * Computes the tar of a layer's tree (with plain owners): writes its skeleton and returns digest and size. Equal trees have equal tars: names are
+ * in the order of their bytes, times in whole seconds, and nothing depends on this machine.
  */
 export function packTree(root: number, skeleton: SkeletonWriter, bounds: PackBounds): Packed {
   return new Packer(skeleton, bounds).pack(root);
@@ -34,7 +34,7 @@ class Packer {
   private readonly skeleton: SkeletonWriter;
   private readonly bounds: PackBounds;
   private readonly hash = new Bun.CryptoHasher("sha256");
-  /** First path of each file that has several names. */
+  /** First path of each file that has several names, by inode number. */
   private readonly links = new Map<bigint, string>();
   private readonly piece = Buffer.alloc(PIECE_BYTES);
   private bytes = 0;
@@ -68,7 +68,7 @@ class Packer {
       return;
     }
     if (name.startsWith(WHITEOUT)) {
-      throw new AppError("failed_precondition", `${show(`/${path}`)} has a name that means a removed file in an image; rename it`, {
+      throw new AppError("failed_precondition", `${show(`/${path}`)} has a name that marks a removed file in an image; rename it`, {
         reason: "reserved_name",
         details: { path: show(`/${path}`) },
       });
@@ -98,14 +98,14 @@ class Packer {
     this.skeleton.content(path, size);
     for (let left = size; left > 0; ) {
       const length = syscall("read", [fd, this.piece, Math.min(left, PIECE_BYTES)]);
-      if (length === 0) throw new AppError("internal", `${show(path)} has become shorter`, { reason: "layer_changed" });
+      if (length === 0) throw new AppError("internal", `${show(path)} became shorter while it was read`, { reason: "layer_changed" });
       this.hash.update(this.piece.subarray(0, length));
       left -= length;
     }
     this.raw(paddingOf(size));
   }
 
-  /** An empty file whose name says what is gone. */
+  /** Writes an empty file whose name marks a removed file or an opaque directory. */
   private mark(parent: string, name: string): void {
     const path = parent === "" ? name : `${parent}/${name}`;
     this.raw(this.counted({ path, type: "0", mode: 0, uid: 0, gid: 0, size: 0, mtime: 0 }));
@@ -128,7 +128,7 @@ class Packer {
     this.skeleton.raw(bytes);
   }
 
-  /** Before anything is read: a sparse file may say that it is larger than any disk. */
+  /** Called before the content is read: a sparse file may have a size larger than any disk. */
   private count(bytes: number): void {
     this.bytes += bytes;
     if (this.bytes > this.bounds.maxBytes) throw tooLarge();

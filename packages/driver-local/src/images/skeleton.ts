@@ -3,9 +3,9 @@ import { promisify } from "node:util";
 import { writeAll } from "../sys/at.ts";
 
 /**
- * A layer's tar without the contents of its files, which lie unpacked in the layer: enough to give back the tar byte for byte. Records of
- * two kinds, `0` length bytes (as they stand in the tar) and `1` length path size (the first `size` bytes of that file), in blocks of
- * zstd: length of the block (4 bytes), block.
+ * A layer's tar without the contents of its files, which the layer's tree has: enough to restore the tar byte for byte. There are two kinds of
+ * records: `0`, length, bytes of the tar; and `1`, length, size, path (the content is the first `size` bytes of that file). They are in blocks
+ * compressed with zstd, each after its length in 4 bytes.
  */
 
 const RAW = 0;
@@ -24,7 +24,7 @@ export class SkeletonWriter {
   }
 
   raw(bytes: Buffer): void {
-    // In pieces of at most half a block, so that a record always fits into one.
+    // In pieces of at most half a block, so that a record always fits into a block.
     for (let at = 0; at < bytes.length; at += BLOCK_BYTES / 2) {
       const piece = bytes.subarray(at, at + BLOCK_BYTES / 2);
       this.record(RAW, piece);
@@ -40,7 +40,7 @@ export class SkeletonWriter {
     this.contents++;
   }
 
-  /** Everything is in the file; getting that onto the disk is its opener's. */
+  /** Writes the rest to the file. The caller flushes the file to the disk. */
   finish(): void {
     this.flush();
   }
@@ -79,7 +79,7 @@ async function readExactly(fd: number, length: number): Promise<Buffer | undefin
   return buffer;
 }
 
-/** The records of a skeleton of our own making, in their order. */
+/** The records of a skeleton that `SkeletonWriter` wrote, in their order. */
 export async function* readSkeleton(fd: number): AsyncGenerator<SkeletonRecord> {
   let index = 0;
   for (;;) {

@@ -31,12 +31,12 @@ function stuck(bytes = new Uint8Array(0)): { source: ReadableStream<Uint8Array>;
   return { source, asked: asked.promise, canceled: canceled.promise };
 }
 
-test("a commit that waits for its place keeps nobody from its sandbox", async () => {
+test("a sandbox can be thawed and destroyed while its commit waits for its turn", async () => {
   const { driver } = machine;
   const handle = await machine.boot();
   await driver.freeze(handle);
   const stop = new AbortController();
-  // As many as are made at once; none of them comes to an end.
+  // As many imports as run at the same time; none of them ends.
   const holders = Array.from({ length: 4 }, () => stuck());
   const imports = holders.map(({ source }) => driver.images.importLayer(source, { signal: stop.signal }).catch((error: unknown) => error));
   await Promise.all(holders.map(({ asked }) => asked));
@@ -47,14 +47,14 @@ test("a commit that waits for its place keeps nobody from its sandbox", async ()
   expect([...(await Promise.all(imports)), await commit].map(String)).toEqual(Array(5).fill("Error: enough"));
 });
 
-test("a tar that is refused halfway is not waited for, and its source is told", async () => {
+test("an import of a bad tar fails before its source ends, and cancels the source", async () => {
   const { source, canceled } = stuck(new TextEncoder().encode("no tar at all ".repeat(100)));
   const error = await machine.driver.images.importLayer(source, { signal: never }).catch((e: unknown) => e);
   expect(error).toMatchObject({ code: "invalid_argument" });
   await canceled;
 });
 
-test("an export that is given up while its first bytes are awaited closes what it opened, and only once", async () => {
+test("an export that is canceled while its first bytes are awaited closes its descriptors, and only once", async () => {
   const tar = makeTar([{ path: "file", text: crypto.randomUUID() }]);
   const { digest } = await machine.driver.images.importLayer(new Blob([tar as Uint8Array<ArrayBuffer>]).stream(), { signal: never });
   const opened: number[] = [];
@@ -63,7 +63,7 @@ test("an export that is given up while its first bytes are awaited closes what i
       const reader = (await machine.driver.images.exportLayer(digest, { signal: never })).getReader();
       const first = reader.read();
       await reader.cancel();
-      // The numbers that have just become free: a second close would hit one of these.
+      // These get the numbers that have just become free: a second close would close one of these.
       opened.push(openSync("/dev/null", "r"), openSync("/dev/null", "r"));
       await first;
       await machine.driver.images.hasLayer(digest);

@@ -2,10 +2,10 @@ import { KernelError } from "../sys/errors.ts";
 import { show } from "./byte-paths.ts";
 import { BadTar } from "./tar/header.ts";
 
-/** Beyond the number of entries that was allowed. */
+/** The tar has more entries than allowed. */
 export class TooManyEntries extends Error {}
 
-/** Kernel errors that a tar of sound sense would not meet; they say something of the tar, not of the machine. */
+/** Kernel errors that only a bad tar causes, not the machine. */
 const TAR_ERRORS = [
   "ENOTDIR",
   "EISDIR",
@@ -21,7 +21,7 @@ const TAR_ERRORS = [
   "EXDEV",
 ];
 
-/** What an entry's failure says: a fault of the tar as such, anything else as it came. */
+/** The error for a failed entry: `BadTar` when the tar is the cause, else the error itself. */
 export function explained(path: string, error: unknown): unknown {
   if (error instanceof KernelError && TAR_ERRORS.includes(error.code)) {
     return new BadTar(`${show(path)} cannot be unpacked: ${error.message.slice(0, 300)}`);

@@ -31,14 +31,14 @@ import { explained, TooManyEntries } from "./unpack-errors.ts";
 const WHITEOUT = ".wh.";
 const META = ".wh..wh.";
 const OPAQUE_MARK = ".wh..wh..opq";
-/** The one id that means "no id". */
+/** The highest id; the next one means "no id" to the kernel. */
 const MAX_ID = 0xffff_fffe;
-/** Of what is left out, for people. */
+/** How many paths of left-out entries are reported. */
 const MAX_EXAMPLES = 3;
-/** Most contents that a later entry of the same tar may replace. */
+/** How many contents later entries of the same tar may replace. */
 const MAX_REPLACED = 10_000;
 
-/** Content that a later entry of the same tar has replaced: of `path`, among the first `before` contents, kept as file `file`. */
+/** Content of `path` that a later entry of the same tar has replaced. It is one of the first `before` contents of the tar, and kept in `file`. */
 export interface Replaced {
   readonly path: string;
   readonly before: number;
@@ -48,15 +48,15 @@ export interface Replaced {
 export interface UnpackTarget {
   /** The new layer's root, open; an empty directory. */
   readonly root: number;
-  /** An open directory for contents that get replaced. */
+  /** Descriptor of the directory for replaced contents. */
   readonly kept: number;
   readonly skeleton: SkeletonWriter;
   readonly maxEntries: number;
 }
 
 /**
- * Puts the entries of a hostile tar into the tree of a layer. The kernel resolves every path within the tree's root; symbolic links in it
- * lead nowhere else. Whiteouts become overlay's.
+ * Unpacks a hostile tar into the tree of a layer. The kernel resolves every path within the tree's root, so symbolic links do not lead out of it.
+ * Whiteouts become overlay's whiteouts.
  */
 export class Unpacker implements TarSink {
   readonly replaced: Replaced[] = [];
@@ -104,12 +104,12 @@ export class Unpacker implements TarSink {
     }
   }
 
-  /** Directories get their times last, when nothing more comes into them. */
+  /** Sets the times of directories, after the last change in them. */
   finish(): void {
     this.directories.finish();
   }
 
-  /** Closes everything that it holds; also after a failure. */
+  /** Closes all open descriptors; to be called also after a failure. */
   close(): void {
     if (this.file) close(this.file.fd);
     this.file = undefined;
@@ -124,7 +124,7 @@ export class Unpacker implements TarSink {
       this.directoryMade(this.target.root, "", entry);
       return false;
     }
-    // Notes of an older format; a name below a whiteout means nothing at all.
+    // Files of an older format (AUFS) are ignored. A name below a whiteout is invalid.
     if (parts.some((part) => part.startsWith(META))) return false;
     if (parts.some((part) => part.startsWith(WHITEOUT))) throw new BadTar(`${show(entry.path)} lies below a whiteout`);
     const parent = this.directories.open(parts);
@@ -162,7 +162,7 @@ export class Unpacker implements TarSink {
         return false;
       case "3":
       case "4":
-        // Every debootstrap tree has some. Sandboxes have their own, and none that an image brings would open.
+        // Every debootstrap tree has some. Sandboxes have their own /dev, and device files of an image could not be opened.
         this.leaveOut(entry.path);
         return false;
       default:
@@ -191,7 +191,7 @@ export class Unpacker implements TarSink {
     if (!stat || typeOf(stat) === TYPE.directory || isWhiteout(stat)) {
       throw new BadTar(`${show(entry.path)} is a link to ${show(entry.link)}, which is no file of this layer`);
     }
-    // A link to itself, which some writers make, would otherwise remove what it links to.
+    // A link to itself, which some writers make, would otherwise remove the file.
     if (joinPath(from.path, last) === joinPath(parent, name)) return;
     this.fresh(dir, parent, name, () => linkAt(from.fd, last, dir, name));
   }
@@ -225,7 +225,7 @@ export class Unpacker implements TarSink {
     this.directories.timeLater(path, timeOf(entry));
   }
 
-  /** The directory hides what the layers below have in it. */
+  /** Marks the directory as opaque: it hides the files that the layers below have in it. */
   private opaque(path: string, fd: number): void {
     if (path === "") throw new BadTar("the root of a layer cannot hide the layers below it");
     const own = openAt(fd, ".", O.RDONLY | O.DIRECTORY);
@@ -236,7 +236,7 @@ export class Unpacker implements TarSink {
     }
   }
 
-  /** The name is gone from the layers below; what this layer itself has of that name stays (image-spec, layer.md, "Whiteouts"). */
+  /** Hides the name in the layers below; a file that this layer itself has under that name stays (image-spec, layer.md, "Whiteouts"). */
   private whiteout(dir: number, name: string): void {
     if (name === "" || name === "." || name === "..") throw new BadTar("a whiteout without a name");
     const stat = statAt(dir, name);
@@ -251,7 +251,7 @@ export class Unpacker implements TarSink {
     }
   }
 
-  /** Makes something under a name that this tar may have used before: the later entry wins. */
+  /** Makes an entry under a name that this tar may have used before: the later entry wins. */
   private fresh<T>(dir: number, parent: string, name: string, make: () => T): T {
     try {
       return make();
@@ -274,7 +274,7 @@ export class Unpacker implements TarSink {
     unlinkAt(dir, name);
   }
 
-  /** The tar holds this content although the layer will not: it is needed to give the tar back. */
+  /** Keeps a content that the tar has and the layer's tree will not have: an export needs it. */
   private keep(dir: number, path: string, name: string): void {
     if (this.replaced.length >= MAX_REPLACED) throw new BadTar("too many entries replace earlier ones");
     const file = String(this.replaced.length);

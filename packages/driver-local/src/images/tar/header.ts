@@ -1,4 +1,4 @@
-/** One 512-byte header of a tar. Text fields are byte strings (`latin1`), as they stand. */
+/** One 512-byte header of a tar. Text fields are byte strings (`latin1`), unchanged. */
 export interface RawHeader {
   readonly name: string;
   readonly mode: number;
@@ -12,7 +12,7 @@ export interface RawHeader {
 
 export const BLOCK = 512;
 
-/** A tar that does not keep the format. Becomes `invalid_argument`, reason `bad_layer`. */
+/** A tar that violates the format. Becomes `invalid_argument`, reason `bad_layer`. */
 export class BadTar extends Error {
   override readonly name = "BadTar";
 }
@@ -26,7 +26,7 @@ function text(block: Buffer, at: number, length: number): string {
 function number(block: Buffer, at: number, length: number, what: string): number {
   const first = block[at] as number;
   if (first & 0x80) {
-    // Negative numbers (a first byte of 255) make no sense for sizes and ids; a time before 1970 becomes 1970.
+    // A first byte of 255 means a negative number, which is invalid for sizes and ids; a time before 1970 becomes 1970.
     if (first === 0xff) return 0;
     let value = first & 0x7f;
     for (let i = at + 1; i < at + length; i++) {
@@ -63,7 +63,7 @@ export const isZeroBlock = (block: Buffer): boolean => block.every((byte) => byt
 export function parseHeader(block: Buffer): RawHeader {
   checkSum(block);
   const magic = block.toString("latin1", 257, 262);
-  // A prefix is the first part of a long name in the POSIX format; GNU's own format has other things there.
+  // A prefix is the first part of a long name in the POSIX format; GNU's own format has other fields there.
   const posix = magic === "ustar" && block[262] === 0;
   const prefix = posix ? text(block, 345, 155) : "";
   const name = text(block, 0, 100);

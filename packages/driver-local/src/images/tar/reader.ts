@@ -1,7 +1,7 @@
 import { withoutTrailing } from "@boxyard/core";
 import { BadTar, BLOCK, isZeroBlock, parseHeader, parsePax, type RawHeader } from "./header.ts";
 
-/** An entry with everything that headers before it said. Text is byte strings. */
+/** An entry with its PAX records and long names applied. Texts are byte strings. */
 export interface TarEntry {
   readonly path: string;
   /** As in the format: 0 file, 1 hard link, 2 symbolic link, 3 and 4 devices, 5 directory, 6 FIFO. */
@@ -17,29 +17,29 @@ export interface TarEntry {
   readonly xattrs: ReadonlyMap<string, string>;
 }
 
-/** Where the parts of a tar go, in their order. Everything is synchronous; a throw ends the reading. */
+/** Receives the parts of a tar, in their order. All methods are synchronous; an exception ends the reading. */
 export interface TarSink {
-  /** An entry begins. True: its content is wanted by `content`; false: it belongs to `raw`. */
+  /** An entry begins. True: its content goes to `content`; false: its content goes to `raw`. */
   entry(entry: TarEntry): boolean;
-  /** A piece of the content that the last entry wanted. */
+  /** A piece of the content of the last entry, if `entry` returned true. */
   content(piece: Buffer): void;
-  /** The content that the last entry wanted is complete. */
+  /** The content of the last entry is complete, if `entry` returned true. */
   contentEnd(): void;
-  /** Every byte of the tar that is not wanted content: headers, padding, ends. */
+  /** Every byte of the tar that does not go to `content`: headers, padding, end. */
   raw(bytes: Buffer): void;
 }
 
-/** Most bytes of one PAX header or long name. */
+/** Longest PAX header or long name, bytes. */
 const MAX_META_BYTES = 1 << 20;
-/** Most bytes of content of an entry that has no use for any (a symbolic link, say). */
+/** Longest content of an entry that should have none (a symbolic link, for example), bytes. */
 const MAX_IDLE_BYTES = 1 << 20;
 const XATTR = "SCHILY.xattr.";
 
 type State = "header" | "meta" | "content" | "skip" | "padding" | "end";
 
 /**
- * Reads a tar piece by piece: ustar, PAX, GNU long names and base-256 numbers, which is what image layers are made of. Sparse files are
- * refused. Holds one block and one header's text at most.
+ * Reads a tar piece by piece: ustar, PAX, GNU long names and base-256 numbers, the formats of image layers. Sparse files are refused. Holds at
+ * most one block and one header's text in memory.
  */
 export class TarReader {
   private readonly sink: TarSink;
@@ -63,7 +63,7 @@ export class TarReader {
     for (let at = 0; at < bytes.length; ) at += this.step(bytes, at);
   }
 
-  /** The tar's bytes are all there. Throws `BadTar` when it was cut off. */
+  /** To be called after the last byte. Throws `BadTar` when the tar is incomplete. */
   end(): void {
     const whole = this.state === "end" || (this.state === "header" && this.filled === 0);
     if (!whole) throw new BadTar("the tar is cut off");
@@ -96,7 +96,7 @@ export class TarReader {
   private header(): void {
     if (isZeroBlock(this.block)) {
       this.sink.raw(Buffer.from(this.block));
-      // One zero block ends a tar well enough; what follows the second is padding.
+      // A tar may end with a single zero block; everything after a second one is padding.
       if (++this.zeroBlocks === 2) this.state = "end";
       return;
     }
@@ -141,7 +141,7 @@ export class TarReader {
     const type = header.type === "7" ? "0" : header.type;
     return {
       path,
-      // Before POSIX a directory was a file whose name ends in a slash.
+      // Before POSIX a directory was an entry for a file whose name ends in a slash.
       type: type === "0" && path.endsWith("/") ? "5" : type,
       mode: header.mode,
       uid: number("uid", header.uid),
@@ -189,6 +189,6 @@ export class TarReader {
     if (this.metaType === "L") this.longName = text();
     else if (this.metaType === "K") this.longLink = text();
     else if (this.metaType === "x" || this.metaType === "X") this.pax = parsePax(data);
-    // `g` (for the whole archive) says nothing of a layer that matters, as in other tools.
+    // `g` (records for the whole archive) is ignored, as in other tools for layers.
   }
 }

@@ -1,6 +1,6 @@
 import { BLOCK } from "./header.ts";
 
-/** What an entry's header says. Text is byte strings. */
+/** The fields of an entry's header. Texts are byte strings. */
 export interface HeaderFacts {
   readonly path: string;
   readonly type: string;
@@ -44,7 +44,7 @@ function paxRecord(key: string, value: string): string {
   return `${length}${rest}`;
 }
 
-/** What a header of 512 bytes cannot say, in the format's own order of keys, so that equal entries have equal bytes. */
+/** PAX records for values that do not fit into a header of 512 bytes, sorted by key, so that equal entries have equal bytes. */
 function paxOf(facts: HeaderFacts): string {
   const records: [string, string][] = [];
   if (facts.path.length > 100) records.push(["path", facts.path]);
@@ -59,7 +59,7 @@ function paxOf(facts: HeaderFacts): string {
 
 export const paddingOf = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
 
-/** The bytes before an entry's content; PAX only where it is needed. */
+/** The bytes before an entry's content; with a PAX header only where it is needed. */
 export function headerBytes(facts: HeaderFacts): Buffer {
   const pax = Buffer.from(paxOf(facts), "latin1");
   if (pax.length === 0) return block(facts);

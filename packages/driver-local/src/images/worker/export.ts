@@ -8,7 +8,7 @@ import { FILES, type LayerFacts } from "./jobs.ts";
 const STDOUT = 1;
 const PIECE_BYTES = 1 << 20;
 
-/** Writes a layer's tar to standard output: its skeleton, with the contents of its files put back where they were. */
+/** Writes a layer's tar to standard output: its skeleton, with the contents of the files inserted. */
 export async function writeExport(tree: string, directory: string): Promise<void> {
   const facts = JSON.parse(readFileSync(`${directory}/${FILES.factsFile}`, "utf8")) as LayerFacts;
   const root = open(tree, O.RDONLY | O.DIRECTORY);
@@ -21,7 +21,7 @@ export async function writeExport(tree: string, directory: string): Promise<void
         writeAll(STDOUT, record.raw);
         continue;
       }
-      // The first replacement after this content is the one that took it away.
+      // The first replacement after this content is the one that replaced it.
       const replaced = facts.replaced.find(({ path, before }) => path === record.path && record.index < before);
       const fd = replaced ? openAt(kept, replaced.file, O.RDONLY) : openInside(root, record.path, O.RDONLY | O.NOFOLLOW, RESOLVE.noLinks);
       try {
@@ -46,5 +46,4 @@ function copyOut(fd: number, size: number, buffer: Buffer): void {
   }
 }
 
-const changed = () =>
-  new AppError("data_loss", "A layer in the storage pool is not what it was when it was made", { reason: "layer_changed" });
+const changed = () => new AppError("data_loss", "A layer in the storage pool was changed after it was made", { reason: "layer_changed" });

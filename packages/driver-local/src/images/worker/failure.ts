@@ -5,7 +5,7 @@ import { BadTar } from "../tar/header.ts";
 import { TooManyEntries } from "../unpack-errors.ts";
 import type { Message } from "./jobs.ts";
 
-/** Errors of zlib and zstd: what came is not what its first bytes said. */
+/** Errors of zlib and zstd: the input is not in the format that its first bytes announce. */
 const isPackingError = (error: unknown): boolean => {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" && /^(Z_|ZSTD_|ERR_ZSTD)/.test(code);
@@ -28,7 +28,7 @@ function translated(error: unknown): AppError {
   return fromErrno("make a layer", error);
 }
 
-/** An error as it travels from the worker. */
+/** An error as the message that the worker sends. */
 export function failureOf(error: unknown): Message {
   const { code, reason, message, details } = translated(error);
   return { type: "failed", code, reason, message, details };

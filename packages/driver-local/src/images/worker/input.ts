@@ -10,7 +10,7 @@ const OUT_BYTES = 256 * 1024;
 const PROGRESS_BYTES = 4 << 20;
 const STDIN = 0;
 
-/** Counts the bytes that have come, and reports the count now and then. */
+/** Counts the bytes that were read, and reports the count every few MiB. */
 class Count {
   private total = 0;
   private told = 0;
@@ -42,7 +42,7 @@ async function* freshPieces(count: Count): AsyncGenerator<Buffer> {
   count.tell();
 }
 
-/** Each piece is good until the next one is taken: one buffer serves them all. Waiting for one stops this process, which does nothing else. */
+/** Each piece is valid until the next one is read, because they share one buffer. Reading blocks this process, which does nothing else. */
 function* lentPieces(count: Count): Generator<Buffer> {
   const buffer = Buffer.allocUnsafe(PIECE_BYTES);
   for (let length = readSync(STDIN, buffer); length > 0; length = readSync(STDIN, buffer)) {
@@ -57,7 +57,7 @@ async function* chain(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerat
   yield* rest;
 }
 
-/** Standard input without its compression: gzip and zstd are told by their first bytes. A piece is good until the next one is taken. */
+/** Standard input, decompressed: gzip and zstd are recognised by their first bytes. A piece is valid until the next one is read. */
 export async function* uncompressed(onProgress: (bytesRead: number) => void): AsyncGenerator<Buffer> {
   const count = new Count(onProgress);
   const input = freshPieces(count);

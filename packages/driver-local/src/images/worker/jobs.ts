@@ -1,6 +1,6 @@
 import type { ErrorCode } from "@boxyard/core";
 
-/** What a worker is asked to do, as JSON on its command line. Paths are of this machine and of our making. `seed`: see `InodeSeeds`. */
+/** The job of a worker, as JSON on its command line. Paths are chosen by the server, on this machine. `seed`: see `InodeSeeds`. */
 export type Job =
   | (MakeJob & { readonly kind: "import"; readonly expectedDigest?: string; readonly seed?: string })
   | (MakeJob & {
@@ -17,7 +17,7 @@ interface MakeJob {
   /** An empty directory in the pool; the worker makes `tree` (a subvolume) and `facts` in it. */
   readonly directory: string;
   readonly maxBytes: number;
-  /** What the tree may hold in the pool; the driver's guard changes it while the worker is at it. No limit without. */
+  /** First limit of the tree in the pool, bytes; the driver's growth guard changes it while the worker runs. Undefined: no limit. */
   readonly quotaBytes?: number;
   readonly maxEntries: number;
 }
@@ -32,7 +32,7 @@ export interface LeftOut {
 export type Message =
   | { readonly type: "progress"; readonly bytesRead: number }
   | ({ readonly type: "leftOut" } & LeftOut)
-  /** A commit has its own copy: the sandbox may go on. */
+  /** A commit has its own snapshot of the volume: the sandbox may go on. */
   | { readonly type: "copied" }
   | { readonly type: "done"; readonly digest: string }
   | {

@@ -6,15 +6,15 @@ import { failureOf } from "./failure.ts";
 import type { Job, Message } from "./jobs.ts";
 import { runJob } from "./run.ts";
 
-/* A process of its own for work on layers, so that neither its CPU time nor a hostile tar is the server's. Usage: main.ts JOB (JSON). */
+/* Program for work on layers: a separate process, so that neither its CPU time nor a hostile tar affects the server. Usage: main.ts JOB (JSON). */
 
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 
 const job = JSON.parse(process.argv[2] ?? "") as Job;
-// The parent has died: nobody wants the result, and the next server removes what there is of it.
+// End with the server: its successor removes the unfinished layer.
 syscall("prctl", [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]);
-// Should a tar take more memory than there is, it is this process that ends, not the server.
+// When a tar needs more memory than there is, the kernel kills this process, not the server.
 writeFileSync("/proc/self/oom_score_adj", "300");
 // An export's standard output is the tar itself.
 const messages = job.kind === "export" ? 2 : 1;

@@ -16,7 +16,7 @@ import { FILES, type Job, type LayerFacts, type Message } from "./jobs.ts";
 
 type Send = (message: Message) => void;
 
-/** Does a job to its end. What it makes is whole and on the disk when it sends `done`. */
+/** Runs a job to its end. The layer is complete and on the disk when `done` is sent. */
 export async function runJob(job: Job, send: Send): Promise<void> {
   if (job.kind === "export") return writeExport(job.tree, job.facts);
   const facts = `${job.directory}/${FILES.facts}`;
@@ -26,7 +26,7 @@ export async function runJob(job: Job, send: Send): Promise<void> {
     const skeleton = new SkeletonWriter(skeletonFd);
     const made = job.kind === "import" ? await runImport(job, skeleton, send) : runPack(job, skeleton, send);
     writeFacts(facts, { version: 1, createdAt: Date.now(), replaced: [], ...made }, (fd) => {
-      // New files of a tree are on the disk only with the whole file system; a snapshot was there from the start, so what was written is enough.
+      // The new files of an import reach the disk only with the whole file system. The files of a snapshot are there already, except those synced here.
       if (job.kind === "import") return syncFileSystem(fd);
       fsync(skeletonFd);
       fsync(fd);
@@ -41,7 +41,7 @@ type Made = Pick<LayerFacts, "digest" | "sizeBytes"> & Partial<LayerFacts>;
 
 function runPack(job: Extract<Job, { kind: "commit" | "merge" }>, skeleton: SkeletonWriter, send: Send): Made {
   const from = job.kind === "commit" ? job.volume : (job.trees[0] as string);
-  // A snapshot has everything written so far, also what is still in the page cache, and is on the disk when the call returns.
+  // A snapshot has everything written so far, also data in the page cache, and is on the disk when the call returns.
   snapshotSubvolume(from, job.directory, FILES.tree);
   limitTree(job);
   send({ type: "copied" });
@@ -56,7 +56,7 @@ async function runImport(job: Extract<Job, { kind: "import" }>, skeleton: Skelet
   if (job.seed === undefined) createSubvolume(job.directory, FILES.tree);
   else createFromSeed(job.seed, job.directory, FILES.tree);
   limitTree(job);
-  // For a layer that says nothing of its root; whatever the umask is.
+  // The mode for a layer whose tar has no entry for the root, independent of the umask.
   chmodSync(`${job.directory}/${FILES.tree}`, 0o755);
   const root = open(`${job.directory}/${FILES.tree}`, O.RDONLY | O.DIRECTORY);
   const kept = open(`${job.directory}/${FILES.facts}/${FILES.kept}`, O.RDONLY | O.DIRECTORY);

@@ -11,7 +11,7 @@ const read = promisify(readCallback);
 const write = promisify(writeCallback);
 const PIECE_BYTES = 1 << 20;
 
-/** How a worker is started: the one place that knows. */
+/** The command of a worker, in a checkout and in the executable. */
 const workerCommand = (job: Job): string[] => {
   const program = executableBuild === undefined ? join(import.meta.dir, "main.ts") : PROGRAM.layerWorker;
   return [process.execPath, program, JSON.stringify(job)];
@@ -19,15 +19,15 @@ const workerCommand = (job: Job): string[] => {
 
 export interface WorkerOptions {
   readonly signal: AbortSignal;
-  /** What the worker reads from its standard input. */
+  /** The worker's standard input. */
   readonly source?: LayerSource;
   readonly onProgress?: (bytesRead: number) => void;
   readonly onLeftOut?: (leftOut: LeftOut) => void;
-  /** The worker has its own copy of what it works on. */
+  /** Called when the worker has its own snapshot of the volume or tree. */
   readonly onCopied?: () => void;
 }
 
-/** Runs a job in a process of its own and resolves with the new layer's digest. The process is gone when this settles. */
+/** Runs a job in its own process and resolves with the new layer's digest. The process has ended when this settles. */
 export async function runWorker(job: Exclude<Job, { kind: "export" }>, options: WorkerOptions): Promise<string> {
   const { signal, source } = options;
   signal.throwIfAborted();
@@ -43,7 +43,7 @@ export async function runWorker(job: Exclude<Job, { kind: "export" }>, options: 
   }
   const kill = () => child.kill("SIGKILL");
   signal.addEventListener("abort", kill, { once: true });
-  // A source that gives nothing more must not outlast the worker that it is for.
+  // When the worker ends, stop reading from the source, which may give nothing more and never end.
   const ended = new AbortController();
   void child.exited.then(() => ended.abort());
   const fed = AbortSignal.any([signal, ended.signal]);
@@ -53,7 +53,7 @@ export async function runWorker(job: Exclude<Job, { kind: "export" }>, options: 
     signal.throwIfAborted();
     const broken = await feeding;
     if (result?.type === "done") return result.digest;
-    // A source that failed is the cause of whatever the worker made of the half.
+    // A failure of the source is the cause of the worker's failure, which got only a part of the tar.
     if (broken) throw broken.cause;
     throw result?.type === "failed" ? failureError(result) : died(stderr);
   } finally {
@@ -69,7 +69,7 @@ function openInput(source: LayerSource | undefined): { read?: number; write?: nu
   return "path" in source ? { read: open(source.path, O.RDONLY) } : pipe();
 }
 
-/** Hands the stream on to the worker, no faster than it takes it. Resolves with the stream's own failure, if it had one. */
+/** Writes the stream to the worker, no faster than the worker reads. Resolves with the stream's failure, if it failed. */
 async function feed(stream: ReadableStream<Uint8Array>, fd: number, signal: AbortSignal): Promise<{ cause: unknown } | undefined> {
   const reader = stream.getReader();
   const onAbort = () => void reader.cancel(signal.reason).catch(() => {});
@@ -83,7 +83,7 @@ async function feed(stream: ReadableStream<Uint8Array>, fd: number, signal: Abor
   } catch (cause) {
     const gone = (cause as { code?: unknown }).code === "EPIPE";
     void reader.cancel(cause).catch(() => {});
-    // The worker has ended and says itself why.
+    // The worker has ended; its own message says why.
     return gone ? undefined : { cause };
   } finally {
     signal.removeEventListener("abort", onAbort);
@@ -117,11 +117,11 @@ function failureError({ code, reason, message, details }: Extract<Message, { typ
   return new AppError(code, message, { reason, details });
 }
 
-const died = (stderr: string) => new AppError("internal", `The worker for layers ended early: ${stderr.trim()}`, { reason: "worker_died" });
+const died = (stderr: string) => new AppError("internal", `The layer worker ended early: ${stderr.trim()}`, { reason: "worker_died" });
 
-/** The tar that an export job writes. Cancelling ends the worker; a worker that fails is the stream's error. */
+/** The tar that an export job writes. Canceling the stream ends the worker; a failure of the worker is the stream's error. */
 export function exportStream(job: Extract<Job, { kind: "export" }>, signal: AbortSignal): ReadableStream<Uint8Array> {
-  // A pipe of our own, read only when somebody asks: so a slow reader makes the worker wait instead of filling our memory.
+  // Our own pipe, read only on demand: a slow reader makes the worker wait instead of filling the server's memory.
   const tar = pipe();
   let child: Bun.Subprocess<"ignore", number, "pipe">;
   try {
@@ -145,7 +145,7 @@ export function exportStream(job: Extract<Job, { kind: "export" }>, signal: Abor
     signal.removeEventListener("abort", kill);
     kill();
     await child.exited;
-    // Once the descriptor is closed, its number may mean another file: no read from it may still be planned.
+    // Once the descriptor is closed, its number may be another file: no read from it may be pending then.
     await reading?.catch(() => {});
     close(tar.read);
   };
