@@ -2,9 +2,9 @@ import { hasErrno, KernelError, O } from "./libc.ts";
 import { syscall, trySyscall } from "./syscall.ts";
 
 /**
- * The file system seen from an open directory, one name at a time: what trees of others' making are walked and written with. Names are
- * **byte strings** (each character one byte, `latin1`), since a file's name need not be UTF-8. Nothing here follows a symbolic link, except
- * where it says so.
+ * System calls relative to an open directory, with one name at a time, for reading and writing untrusted trees. Names are **byte strings** (each
+ * character one byte, `latin1`), since a file's name need not be UTF-8. No function follows a symbolic link in the last component, unless its
+ * comment says so.
  */
 
 const ENOENT = -2;
@@ -18,10 +18,10 @@ const STATX_BASIC = 0x7ff;
 export const S_IFMT = 0o170000;
 export const TYPE = { fifo: 0o010000, char: 0o020000, directory: 0o040000, block: 0o060000, file: 0o100000, symlink: 0o120000 } as const;
 
-/** How `openInside` resolves: symbolic links lead within the root as `chroot` would have it, or are refused altogether. */
+/** How `openInside` resolves symbolic links: within the root, as after `chroot`, or not at all (an error). */
 export const RESOLVE = { inRoot: 0x10 | 0x02, noLinks: 0x08 | 0x04 | 0x02 } as const;
 
-/** A byte string as the kernel wants it. A NUL inside is refused, as it would cut the name short unseen. */
+/** A byte string with a NUL at its end. A NUL inside is refused, because the kernel would silently cut the name there. */
 export function raw(name: string): Uint8Array {
   if (name.includes("\0")) throw new KernelError("name with NUL", 22);
   return Buffer.from(`${name}\0`, "latin1");
@@ -31,7 +31,7 @@ export function openAt(dir: number, name: string, flags: number, mode = 0): numb
   return syscall("openat", [dir, raw(name), flags | O.CLOEXEC | O.NOFOLLOW, mode], name);
 }
 
-/** Opens a path below `root` and never anything outside, whatever the symbolic links on the way say. */
+/** Opens a path below `root`, and never a file outside of it. Follows symbolic links as `resolve` says, also in the last component without `O.NOFOLLOW`. */
 export function openInside(root: number, path: string, flags: number, resolve: number = RESOLVE.inRoot): number {
   const how = new BigUint64Array([BigInt(flags | O.CLOEXEC), 0n, BigInt(resolve)]);
   for (;;) {
@@ -75,7 +75,7 @@ function statOf(): Stat {
   };
 }
 
-/** Undefined when there is nothing of this name. */
+/** Undefined when there is no file of this name. */
 export function statAt(dir: number, name: string): Stat | undefined {
   const result = trySyscall("statx", dir, raw(name), AT_SYMLINK_NOFOLLOW, STATX_BASIC, statBuffer);
   if (result === ENOENT) return undefined;
@@ -130,7 +130,7 @@ export function chownAt(dir: number, name: string, uid: number, gid: number): vo
   syscall("fchownat", [dir, raw(name), uid, gid, AT_SYMLINK_NOFOLLOW], name);
 }
 
-/** Only for what is known not to be a symbolic link: this call would follow one. */
+/** Only for files that are known not to be symbolic links: this call follows links. */
 export function chmodAt(dir: number, name: string, mode: number): void {
   syscall("fchmodat", [dir, raw(name), mode], name);
 }
@@ -206,7 +206,7 @@ export function listXattrs(fd: number): string[] {
 
 const valueBuffer = new Uint8Array(65_536);
 
-/** Undefined when there is none of this name. */
+/** Undefined when the file has no attribute of this name. */
 export function getXattr(fd: number, name: string): Uint8Array | undefined {
   const length = trySyscall("fgetxattr", fd, raw(name), valueBuffer, valueBuffer.length);
   if (length === ENODATA) return undefined;

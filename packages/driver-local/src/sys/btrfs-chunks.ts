@@ -1,6 +1,6 @@
 import { close, ioctl, O, open } from "./libc.ts";
 
-/** One piece of the file system's disk that it has given to data or to its own trees. */
+/** A range of the file system's disk that btrfs uses for data or for its own trees. */
 export interface Chunk {
   /** Where it begins on the disk, bytes. */
   readonly start: number;
@@ -15,7 +15,7 @@ const CHUNK_ITEM = 228;
 const TYPE_DATA = 1n;
 const LAST = 0xffff_ffff_ffff_ffffn;
 
-/** struct btrfs_ioctl_search_args: its key, and what the kernel puts behind it (a header and the item, one after the other). */
+/** struct btrfs_ioctl_search_args: its key, then the results of the kernel (a header and an item for each). */
 const ARGS = {
   bytes: 4096,
   tree: 0,
@@ -28,10 +28,10 @@ const ARGS = {
   results: 104,
 } as const;
 const HEADER = { bytes: 32, offset: 16, length: 28 } as const;
-/** struct btrfs_chunk with its copies: one for a pool of ours. */
+/** struct btrfs_chunk with its copies; our pools have one copy. */
 const ITEM = { bytes: 0, type: 24, copies: 44, firstCopy: 48, copyBytes: 32, copyStart: 8 } as const;
 
-/** All chunks of the btrfs at `root`, in the order of their place on its one disk. Failures are `KernelError`s. */
+/** All chunks of the btrfs at `root`, in the order of their offsets on its only disk. Failures are `KernelError`s. */
 export function chunksOf(root: string): Chunk[] {
   const chunks: Chunk[] = [];
   const fd = open(root, O.RDONLY | O.DIRECTORY);
@@ -43,7 +43,7 @@ export function chunksOf(root: string): Chunk[] {
   return chunks.sort((one, other) => one.start - other.start);
 }
 
-/** Adds as many as the kernel gives at once, from a logical address on. Returns where the next ones begin; undefined when there are none. */
+/** Adds the chunks of one call, from a logical address on. Returns the address for the next call; undefined when there are no more chunks. */
 function readPage(fd: number, from: bigint, chunks: Chunk[]): bigint | undefined {
   const args = new DataView(new ArrayBuffer(ARGS.bytes));
   args.setBigUint64(ARGS.tree, CHUNK_TREE, true);

@@ -1,7 +1,7 @@
 import { ptr } from "bun:ffi";
 import { close, cstring, hasErrno, ioctl, O, open } from "./libc.ts";
 
-/** btrfs through its ioctls: a `btrfs` process costs 2 ms, these calls a fraction. Numbers and layouts: include/uapi/linux/btrfs.h. */
+/** btrfs through its ioctls: a `btrfs` process takes 2 ms, these calls a fraction of it. Numbers and layouts: include/uapi/linux/btrfs.h. */
 
 const IOC = {
   INO_LOOKUP: 0xd0009412,
@@ -47,12 +47,12 @@ function volArgs(name: string): DataView {
 }
 
 /**
- * Makes the subvolume `parent/name`. With `limitBytes` it gets its limit in the same transaction, so that it never exists without.
- * Failures are `KernelError`s; EEXIST when there is something of this name.
+ * Makes the subvolume `parent/name`. With `limitBytes` it gets its limit in the same transaction, so that it never exists without a limit.
+ * Failures are `KernelError`s; EEXIST when the name exists.
  */
 export function createSubvolume(parent: string, name: string, limitBytes?: number): void {
   const args = volArgs(name);
-  // struct btrfs_qgroup_inherit; held here until the call is done, because the kernel follows the pointer to it.
+  // struct btrfs_qgroup_inherit; referenced until the call returns, because the kernel follows the pointer to it.
   const inherit = new BigUint64Array(9);
   if (limitBytes !== undefined) {
     inherit[0] = INHERIT_SET_LIMITS;
@@ -65,7 +65,7 @@ export function createSubvolume(parent: string, name: string, limitBytes?: numbe
   withDirectory(parent, (fd) => ioctl(fd, IOC.SUBVOL_CREATE_V2, new Uint8Array(args.buffer), `create subvolume ${parent}/${name}`));
 }
 
-/** Makes `parent/name` a snapshot of the subvolume at `source`, with all that has been written to it by now. */
+/** Makes `parent/name` a snapshot of the subvolume at `source`, with everything that has been written to it so far. */
 export function snapshotSubvolume(source: string, parent: string, name: string, { readOnly = false } = {}): void {
   const args = volArgs(name);
   if (readOnly) args.setBigUint64(VOL_ARGS.flags, SUBVOL_READ_ONLY, true);
@@ -81,7 +81,7 @@ export function destroySubvolume(parent: string, name: string): void {
   withDirectory(parent, (fd) => ioctl(fd, IOC.SNAP_DESTROY_V2, args, `delete subvolume ${parent}/${name}`));
 }
 
-/** Number of the subvolume that `path` lies in; also the number of its qgroup (level 0). */
+/** Id of the subvolume that contains `path`; also the id of its qgroup (level 0). */
 export function subvolumeId(path: string): bigint {
   const args = new BigUint64Array(512);
   args[1] = FIRST_FREE_OBJECTID;
@@ -89,10 +89,10 @@ export function subvolumeId(path: string): bigint {
   return args[0] as bigint;
 }
 
-/** Bytes for the paths of one inode; the kernel gives as many whole ones as fit. */
+/** Size of the buffer for the paths of one inode; the kernel returns as many whole paths as fit. */
 const PATHS_BYTES = 65_536;
 
-/** Paths of an inode below the top of the subvolume, as byte strings; none when it is not in there. */
+/** Paths of an inode below the top of the subvolume, as byte strings; none when the subvolume does not have the inode. */
 export function inodePaths(subvolume: string, inode: bigint): string[] {
   // struct btrfs_data_container: bytes left and missing, elements and missed ones (32 bits each), then offsets from its 16th byte on.
   const found = new Uint8Array(PATHS_BYTES);
@@ -111,7 +111,7 @@ export function inodePaths(subvolume: string, inode: bigint): string[] {
   });
 }
 
-/** UUID of the file system at `path`, as its directory in /sys/fs/btrfs is called. */
+/** UUID of the file system at `path`: the name of its directory in /sys/fs/btrfs. */
 export function filesystemId(path: string): string {
   const info = new Uint8Array(1024);
   withDirectory(path, (fd) => ioctl(fd, IOC.FS_INFO, info, path));
@@ -119,13 +119,13 @@ export function filesystemId(path: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** Turns quotas on: simple ones (kernel 6.7 and later), else full ones. Repeatable; on a file system that has them they stay as they are. */
+/** Turns quotas on: `simple` (kernel 6.7 and later) or `full`. Quotas that are on stay as they are. */
 export function enableQuota(path: string, mode: QuotaMode): void {
   const args = new BigUint64Array([mode === "simple" ? QUOTA_ENABLE_SIMPLE : QUOTA_ENABLE, 0n]);
   withDirectory(path, (fd) => ioctl(fd, IOC.QUOTA_CTL, args, `enable ${mode} quotas of ${path}`));
 }
 
-/** Sets what the subvolume of this number may hold. */
+/** Sets how many bytes the subvolume with this id may hold. */
 export function setQgroupLimit(path: string, id: bigint, limitBytes: number): void {
   const args = new BigUint64Array([id, LIMIT_MAX_REFERENCED, BigInt(limitBytes), 0n, 0n, 0n]);
   withDirectory(path, (fd) => ioctl(fd, IOC.QGROUP_LIMIT, args, `limit qgroup ${id}`));

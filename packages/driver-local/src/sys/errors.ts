@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-/** Second names of numbers that have a more usual one; `core/node/errno.ts` knows the usual. */
+/** Second names of error numbers; `core/node/errno.ts` uses the more usual first name. */
 const ALIASES = new Set(["EWOULDBLOCK", "ENOTSUP", "EDEADLOCK"]);
 const NAMES = new Map<number, string>(
   Object.entries(constants.errno)
@@ -20,7 +20,7 @@ export class KernelError extends Error {
   readonly code: string;
   /** The positive number of the error. */
   readonly errno: number;
-  /** What was attempted, `mount /a` for example. */
+  /** The operation that failed, for example `mount /a`. */
   readonly operation: string;
 
   constructor(operation: string, errno: number) {

@@ -9,8 +9,8 @@ export interface FileLock {
 }
 
 /**
- * Takes the exclusive lock of `path` (made when missing, never removed: removing would let two holders in). The lock belongs to the open
- * file, so two callers within one process exclude each other too. Undefined when somebody else holds it.
+ * Takes the exclusive lock of `path`. The file is made when missing, and never removed, because then two processes could hold the lock. The lock
+ * belongs to the open file, so that two callers within one process exclude each other too. Undefined when it is held.
  */
 export function tryLockFile(path: string): FileLock | undefined {
   const fd = open(path, O.RDWR | O.CREAT, 0o600);
@@ -33,7 +33,7 @@ export function tryLockFile(path: string): FileLock | undefined {
   };
 }
 
-/** As `tryLockFile`, but waits for the holder; `onWait` is called once when there is something to wait for. */
+/** As `tryLockFile`, but waits until the lock is free; `onWait` is called once when it is not free at first. */
 export async function lockFile(path: string, onWait: () => void = () => {}, signal?: AbortSignal): Promise<FileLock> {
   for (let told = false; ; told = true) {
     signal?.throwIfAborted();

@@ -15,7 +15,7 @@ import {
   trySyscall,
 } from "./libc.ts";
 
-test("a failed call tells its errno, its object, and translates", () => {
+test("the error of a failed call has its errno and its object, and can be translated", () => {
   const error = (() => {
     try {
       return open("/no/such/file", O.RDONLY);
@@ -50,7 +50,7 @@ test("descriptors are close-on-exec", async () => {
   expect(() => close(file)).toThrow("EBADF");
 });
 
-test("text with a NUL is refused, since the kernel would see half of it", () => {
+test("text with a NUL is refused, since the kernel would see only a part of it", () => {
   expect(() => cstring("/tmp/a\0b")).toThrow("NUL");
   expect([...cstring("é")]).toEqual([0xc3, 0xa9, 0]);
 });

@@ -66,12 +66,12 @@ export const CLONE = {
   NEWNET: 0x40000000,
 } as const;
 
-/** Opens a path; O_CLOEXEC is added. `dirFd` is what a relative path starts from. */
+/** Opens a path; O_CLOEXEC is added. A relative path starts from the directory `dirFd`. */
 export function open(path: string, flags: number, mode = 0, dirFd: number = AT_FDCWD): number {
   return syscall("openat", [dirFd, path, flags | O.CLOEXEC, mode], path);
 }
 
-/** Closes a descriptor. A number that is not open is a mistake of ours and throws EBADF. */
+/** Closes a descriptor. A number that is not open is a bug of the caller and throws EBADF. */
 export function close(fd: number): void {
   syscall("close", [fd], String(fd));
 }
@@ -79,7 +79,7 @@ export function close(fd: number): void {
 const F_DUPFD_CLOEXEC = 1030;
 const STDIO = 3;
 
-/** Two descriptors of a pipe: the end to read, the end to write. Never 0 to 2, which mean something to programs. `flags`: O.NONBLOCK. */
+/** The two ends of a pipe. Never descriptors 0 to 2, which programs use as standard streams. `flags`: O.NONBLOCK. */
 export function pipe(flags = 0): { readonly read: number; readonly write: number } {
   const fds = new Int32Array(2);
   syscall("pipe2", [fds, flags | O.CLOEXEC]);
@@ -106,12 +106,12 @@ export function setns(fd: number, nstype: number): void {
   syscall("setns", [fd, nstype]);
 }
 
-/** Gives this thread namespaces of its own. Only for NEWNET, NEWUTS and the like; put the old one back with `setns`. */
+/** Moves this thread into new namespaces. Only for NEWNET, NEWUTS and the like; return to the old one with `setns`. */
 export function unshare(flags: number): void {
   syscall("unshare", [flags]);
 }
 
-/** Runs `work` (synchronously) with this thread in the network namespace behind `fd`, and comes back whatever happens. */
+/** Runs `work` (synchronously) with this thread in the network namespace of descriptor `fd`. The thread returns also when `work` throws. */
 export function inNetworkNamespace<T>(fd: number, work: () => T): T {
   const own = open("/proc/thread-self/ns/net", O.RDONLY);
   try {
@@ -154,12 +154,12 @@ export function recv(fd: number, buffer: Uint8Array, flags = 0): number {
   return syscall("recvfrom", [fd, buffer, buffer.byteLength, flags, null, null]);
 }
 
-/** A descriptor of a process, which never means another one than it did at first. ESRCH: there is none. */
+/** A descriptor of a process, which never refers to a later process with the same pid. Throws ESRCH when there is none. */
 export function pidfdOpen(pid: number): number {
   return syscall("pidfd_open", [pid, 0], String(pid));
 }
 
-/** Sends a signal by number; 0 only asks whether the process is there. */
+/** Sends a signal by number; 0 only checks whether the process exists. */
 export function pidfdSendSignal(pidfd: number, signal: number): void {
   syscall("pidfd_send_signal", [pidfd, signal, null, 0]);
 }

@@ -8,21 +8,21 @@ const LOOP_CONFIGURE = 0x4c0a;
 const LO_FLAGS_AUTOCLEAR = 4;
 const LO_FLAGS_DIRECT_IO = 16;
 
-/** Size of struct loop_config, and where its fields lie. */
+/** Size of struct loop_config, and the offsets of its fields. */
 const CONFIG_BYTES = 304;
 const AT = { fd: 0, blockSize: 4, flags: 60, fileName: 64, fileNameBytes: 64 } as const;
 
-/** What btrfs uses as its sector size; also lets the kernel do direct I/O on disks with 4 KiB sectors. */
+/** The sector size of btrfs; the kernel also needs it for direct I/O on disks with 4 KiB sectors. */
 const BLOCK_SIZE = 4096;
 
 export interface AttachedLoop {
   /** `/dev/loop3`. */
   readonly device: string;
-  /** Held open by the caller until the device is mounted: with autoclear the device closes its file at the last close. */
+  /** The caller keeps it open until the device is mounted: with autoclear the device detaches at the last close. */
   readonly fd: number;
 }
 
-/** The device that `file` is attached to already, `/dev/loop3`, if any; undefined also when there is no such file any more. */
+/** The device that `file` is attached to, for example `/dev/loop3`; undefined when there is none, or when the file was deleted. */
 export function findLoop(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
   const wanted = realpathSync(file);
@@ -37,13 +37,13 @@ function backingFile(name: string): string | undefined {
   try {
     return readFileSync(`/sys/block/${name}/loop/backing_file`, "utf8").trimEnd();
   } catch {
-    return undefined; // Not attached (the kernel removes the directory), or detached while we looked.
+    return undefined; // Not attached (then the directory does not exist), or detached at this moment.
   }
 }
 
 /**
- * Attaches `file` to a free loop device, with direct I/O where the file's own disk allows it (no second copy of every page in memory) and
- * with autoclear, so that nothing is left behind when it is unmounted or when we die before it is mounted.
+ * Attaches `file` to a free loop device, with direct I/O where the file's own disk allows it (no second copy of every page in memory), and with
+ * autoclear, so that the device detaches when it is unmounted, or when the server dies before it is mounted.
  */
 export function attachLoop(file: string): AttachedLoop {
   const backing = open(file, O.RDWR);
@@ -51,7 +51,7 @@ export function attachLoop(file: string): AttachedLoop {
     for (let attempt = 0; ; attempt++) {
       const attached = tryAttach(file, backing);
       if (attached) return attached;
-      if (attempt === 20) throw new Error(`attach ${file}: every free loop device was taken by somebody else first`);
+      if (attempt === 20) throw new Error(`attach ${file}: other programs took every free loop device first`);
     }
   } finally {
     close(backing);
@@ -73,9 +73,9 @@ function tryAttach(file: string, backing: number): AttachedLoop | undefined {
       ioctl(fd, LOOP_CONFIGURE, loopConfig(file, backing, LO_FLAGS_AUTOCLEAR | directIo), device);
       return { device, fd };
     } catch (error) {
-      if (directIo && hasErrno(error, "EINVAL")) continue; // The file's disk can't do it: through the page cache, then.
+      if (directIo && hasErrno(error, "EINVAL")) continue; // The file's disk does not support direct I/O: use the page cache.
       close(fd);
-      if (hasErrno(error, "EBUSY")) return undefined; // Somebody else took it between our two calls.
+      if (hasErrno(error, "EBUSY")) return undefined; // Another program took it between the two calls.
       throw error;
     }
   }

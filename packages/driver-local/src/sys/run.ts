@@ -2,14 +2,14 @@ import { AppError } from "@boxyard/core";
 
 export interface RunOptions {
   readonly cwd?: string;
-  /** The whole environment of the command; ours when left out. */
+  /** The whole environment of the command; default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Called with every line of output as it comes. */
   readonly onLine?: (line: string) => void;
   readonly signal?: AbortSignal;
-  /** What errors call it; the command's first words by default. */
+  /** Name of the command in errors; default: its first three words. */
   readonly name?: string;
-  /** What to do when it fails; ends the error's sentence. */
+  /** What the user can do when it fails; follows the error as a sentence. */
   readonly fix?: string;
 }
 
@@ -18,8 +18,8 @@ const KEEP_BYTES = 1 << 20;
 const TAIL_LINES = 15;
 
 /**
- * Runs a program of the machine to its end and returns what it wrote (standard output and error together, the last MiB). Never for the
- * hot path. A missing program or a status other than 0 is `failed_precondition`, reason `command_failed`, with the tail of its output.
+ * Runs a program of the machine to its end and returns its standard output and error together, the last MiB. Not for the hot path. A missing
+ * program or a status other than 0 is `failed_precondition`, reason `command_failed`, with the last lines of its output.
  */
 export async function runCommand(argv: readonly [string, ...string[]], options: RunOptions = {}): Promise<string> {
   const name = argv[0];
@@ -51,7 +51,7 @@ function commandError(what: string, output: string, fix: string | undefined, cau
   return new AppError("failed_precondition", message, { reason: "command_failed", details: { output: tail }, cause });
 }
 
-/** The last part of two streams' text, in the order in which it came. */
+/** Collects the last part of the text of two streams, in the order of arrival. */
 class Kept {
   text = "";
   private readonly onLine: (line: string) => void;
@@ -76,7 +76,7 @@ class Kept {
 
 const SYSTEM_DIRECTORIES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Path of a program; also found in the administrator's directories, which a user's PATH may lack. */
+/** Path of a program; also looked for in the administrator's directories, which a user's PATH may lack. */
 export function findProgram(name: string): string | undefined {
   return Bun.which(name) ?? Bun.which(name, { PATH: SYSTEM_DIRECTORIES }) ?? undefined;
 }

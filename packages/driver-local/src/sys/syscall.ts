@@ -3,12 +3,12 @@ import { KernelError } from "./errors.ts";
 import { kernelCall } from "./native.ts";
 import { NUMBERS, type SyscallName } from "./numbers.ts";
 
-/** Numbers go as they are; text becomes a NUL-terminated string; a buffer its address (the kernel may write into it); null a zero. */
+/** An argument of a system call: a number; text (NUL-terminated); a buffer, passed by its address (the kernel may write to it); null, passed as 0. */
 export type SyscallArg = number | bigint | string | NodeJS.TypedArray | null;
 
 const encoder = new TextEncoder();
 
-/** Text as the kernel wants it. A NUL inside would cut it short unseen, so it is refused. */
+/** Text in UTF-8 with a NUL at its end. A NUL inside is refused, because the kernel would silently cut the text there. */
 export function cstring(text: string): Uint8Array {
   if (text.includes("\0")) throw new KernelError("string with NUL", 22);
   return encoder.encode(`${text}\0`);
@@ -23,9 +23,9 @@ function word(arg: SyscallArg | undefined, keep: NodeJS.TypedArray[]): number | 
   return ptr(buffer);
 }
 
-/** One system call, synchronous, on this thread. Returns its result, or `-errno`; throws nothing. EINTR is retried. */
+/** Makes one system call, synchronously, on this thread. Returns its result, or `-errno`; never throws. Retries after EINTR, except `close` and polls. */
 export function trySyscall(name: SyscallName, ...args: readonly SyscallArg[]): number {
-  // Holds on to the memory whose addresses the kernel has until the call returns.
+  // References the memory whose addresses the kernel has, until the call returns.
   const keep: NodeJS.TypedArray[] = [];
   const w = [0, 1, 2, 3, 4, 5].map((i) => word(args[i], keep)) as [number, number, number, number, number, number];
   for (;;) {
@@ -35,7 +35,7 @@ export function trySyscall(name: SyscallName, ...args: readonly SyscallArg[]): n
   }
 }
 
-/** As `trySyscall`, but failure is a `KernelError`. `what` names the object in its message. */
+/** As `trySyscall`, but throws a `KernelError` on failure. `what` names the object in its message. */
 export function syscall(name: SyscallName, args: readonly SyscallArg[], what = ""): number {
   const result = trySyscall(name, ...args);
   if (result < 0) throw new KernelError(what ? `${name} ${what}` : name, -result);

@@ -4,15 +4,16 @@ import { basename, join } from "node:path";
 
 const IMAGES = join(import.meta.dir, "../../../../images");
 const WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"];
-/** As set-up compiles them. */
+/** The flags that the set-up uses. */
 const PLAIN = ["-static", "-Os", "-s"];
-/** Every access outside of memory, and every undefined operation, ends the program with 86. gcc, for musl has none of it. */
+/** Every invalid memory access and every undefined operation ends the program with an error. Needs gcc, since musl has no sanitizers. */
 const SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 export interface HelperBuild {
   readonly sanitized?: boolean;
-  /** More C files, absolute; one that has a `main` takes the place of the helper's own `main.c`. */
+  /** Absolute paths of more C files. A file with its own `main` needs `without: ["main.c"]`. */
   readonly more?: readonly string[];
+  /** Names of files of the helper to leave out. */
   readonly without?: readonly string[];
 }
 

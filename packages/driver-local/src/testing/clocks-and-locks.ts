@@ -1,6 +1,6 @@
 /**
- * A Python program that holds locks of every kind that a sandbox can have, and looks at its clocks and at the numbers of its file whenever it is asked to (/root/ask); what it
- * sees it writes to /root/seen, as JSON.
+ * A Python program that holds locks of every kind that a sandbox can have. Whenever /root/ask exists, it removes that file and writes its clocks and
+ * the numbers of its open file to /root/seen, as JSON.
  */
 export const CLOCKS_AND_LOCKS = `
 import fcntl, json, os, time
@@ -23,7 +23,7 @@ while True:
     time.sleep(0.01)
 `;
 
-/** What another process may do to those files; the names of the locks that it got, which must be none but the shared ones. */
+/** A Python program that tries to lock the same files, and prints the locks that it got, which must be only the shared ones. */
 export const TRY_LOCKS = `
 import fcntl, os
 os.chdir("/root"); got = []

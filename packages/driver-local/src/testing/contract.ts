@@ -8,7 +8,7 @@ import { readInstance } from "../setup/index.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { TestMachine } from "./machine.ts";
 
-/** The contract's suite over the real driver, with sandboxes made by `runtime`; with a linger, paused ones stay in memory for a quick wake. */
+/** The contract's suite on the real driver, with `runtime`; with `lingerMs`, paused sandboxes stay in memory for a quick wake. */
 export const localDriverContract = (runtime: RuntimeName, lingerMs = 0) =>
   driverContract(`local, ${runtime}`, () => makeSubject(runtime, lingerMs));
 
@@ -35,7 +35,7 @@ async function makeSubject(runtime: RuntimeName, lingerMs: number): Promise<Cont
     breakStarts: () => {
       machine.faults.before = async (step) => {
         if (step !== "awaitAgent" && step !== "awaitThawed") return;
-        // Frozen before its agent can answer: it never will.
+        // Frozen before its agent can answer, so that no start succeeds.
         for (const handle of await machine.driver.list()) freeze(join(cgroup, handle.sandboxId));
       };
     },

@@ -4,8 +4,8 @@ import { openLocalDriver } from "../open.ts";
 import { never } from "./machine.ts";
 
 /**
- * A program for tests: `die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC [LINGER_MS]` pauses a running sandbox, or resumes one that is paused,
- * and is killed at that step, as by `kill -9`. With a linger the paused one stays in memory, and is resumed next.
+ * A program for tests: `die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC [LINGER_MS]` pauses a running sandbox, or resumes a paused one,
+ * and kills itself with SIGKILL at that step. With LINGER_MS the paused sandbox stays in memory, and is resumed next.
  */
 const [dataDir, when, step, memory, text, linger] = process.argv.slice(2);
 if (!dataDir || !when || !step || !text) throw new Error("usage: die-at-pause.ts DATA_DIR before|after STEP MEMORY SPEC [LINGER_MS]");

@@ -4,8 +4,8 @@ import { openLocalDriver } from "../open.ts";
 import { never } from "./machine.ts";
 
 /**
- * A program for tests: `die-at-snapshot.ts DATA_DIR before|after STEP MEMORY SPEC` captures a running sandbox as snapshot `s`, or makes and
- * starts one whose spec has `from`, or rolls it back if it is paused, and is killed at that step, as by `kill -9`.
+ * A program for tests: `die-at-snapshot.ts DATA_DIR before|after STEP MEMORY SPEC` captures a running sandbox as snapshot `s`. If the spec has
+ * `from`, it makes and starts the sandbox, or rolls it back if it is paused. It kills itself with SIGKILL at that step.
  */
 const [dataDir, when, step, memory, text] = process.argv.slice(2);
 if (!dataDir || !when || !step || !text) throw new Error("usage: die-at-snapshot.ts DATA_DIR before|after STEP MEMORY SPEC");

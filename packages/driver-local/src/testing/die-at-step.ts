@@ -2,7 +2,7 @@ import { silentLogger } from "@boxyard/core/node";
 import { openLocalDriver } from "../open.ts";
 import { never, testSpec } from "./machine.ts";
 
-/** A program for tests: `die-at-step.ts DATA_DIR before|after STEP` makes, starts and removes a sandbox and is killed at that step, as by `kill -9`. */
+/** A program for tests: `die-at-step.ts DATA_DIR before|after STEP` makes, starts and removes a sandbox, and kills itself with SIGKILL at that step. */
 const [dataDir, when, step] = process.argv.slice(2);
 if (!dataDir || !when || !step) throw new Error("usage: die-at-step.ts DATA_DIR before|after STEP");
 

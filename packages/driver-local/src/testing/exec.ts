@@ -16,7 +16,7 @@ interface ProcessEvent {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** Tells a fresh agent the little it must know before it runs commands. */
+/** Initialises a new agent, which it needs before it runs commands. */
 export async function initAgent({ host, agentPort }: AgentAddress, initKey = INIT_KEY): Promise<void> {
   const response = await fetch(`http://${host}:${agentPort}/init`, {
     method: "POST",
@@ -37,7 +37,7 @@ export async function exec(address: AgentAddress, command: string, options: Exec
   return collect(Buffer.from(await response.arrayBuffer()));
 }
 
-/** Starts a shell command whose output nobody reads. */
+/** Starts a shell command whose output is not read. Returns the stream of its output. */
 export async function startUnread(address: AgentAddress, command: string): Promise<ReadableStream<Uint8Array>> {
   const { body } = await start(address, command, {});
   if (!body) throw new Error("start: no body");

@@ -1,6 +1,6 @@
 import { LayerStore } from "../images/index.ts";
 
-/** A program for tests: `import-and-die.ts DATA_DIR` begins an import, says so, and never ends it by itself. */
+/** A program for tests: `import-and-die.ts DATA_DIR` begins an import, prints a line, and never ends by itself. */
 const [dataDir] = process.argv.slice(2);
 if (!dataDir) throw new Error("usage: import-and-die.ts DATA_DIR");
 

@@ -6,7 +6,7 @@ import type { RuntimeName } from "../runtime/dialect.ts";
 import { exec, initAgent } from "./exec.ts";
 import { never, TestMachine } from "./machine.ts";
 
-/** How the sandbox was made. The source of a fork runs on beside it. */
+/** How the sandbox was made. The source of a fork runs on. */
 type Beginning = "booted" | "resumed" | "forked" | "from the disk of a snapshot";
 
 async function begin(machine: TestMachine, how: Beginning): Promise<SandboxHandle> {
@@ -28,9 +28,7 @@ async function begin(machine: TestMachine, how: Beginning): Promise<SandboxHandl
   return handle;
 }
 
-/**
- * What root inside a sandbox can't do. Each test is an attack that a hostile program would try first.
- */
+/** What root inside a sandbox cannot do. Each test is an attack that a hostile program would try first. */
 export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") =>
   describe(`a sandbox's root, ${runtime}, ${how}`, () => {
     setDefaultTimeout(60_000);
@@ -48,7 +46,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
     }, 600_000);
     afterAll(() => machine?.dispose(), 60_000);
 
-    /** Makes a system call by number from Python; gives `result errno`. */
+    /** Makes a system call by number from Python; returns `result N` or `errno N`. */
     const syscall = async (name: keyof typeof NUMBERS, ...args: readonly (number | string)[]) => {
       const values = args.map((arg) =>
         typeof arg === "string" ? `ctypes.c_char_p(${JSON.stringify(arg)}.encode())` : `ctypes.c_long(${arg})`,
@@ -80,7 +78,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       expect(output.trim().split("\n").at(-1)).toBe("init");
     });
 
-    test("mounts nothing, by the old calls or the new", async () => {
+    test("mounts nothing, by old or new system calls", async () => {
       expect((await inside("mount -t tmpfs none /mnt")).exitCode).not.toBe(0);
       expect((await inside("mount --bind /etc /mnt")).exitCode).not.toBe(0);
       expect((await inside("umount /.boxyard")).exitCode).not.toBe(0);
@@ -99,7 +97,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       expect(await syscall("reboot", 0xfee1dead, 672274793, 0x1234567, 0)).toBe("errno 1");
     });
 
-    test("reaches no subsystem of the kernel's that is not its business", async () => {
+    test("reaches no subsystem of the kernel that sandboxes do not need", async () => {
       for (const name of ["bpf", "perf_event_open", "userfaultfd", "add_key", "keyctl", "request_key", "open_by_handle_at"] as const) {
         expect([name, await syscall(name, 0, 0, 0, 0, 0)]).toEqual([name, "errno 1"]);
       }
@@ -108,7 +106,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       expect(await syscall("socket", 2, 1, 0)).toMatch(/^result/);
     });
 
-    test("makes no device node, and opens none that a layer brings along", async () => {
+    test("makes no device node, and opens none of a layer", async () => {
       const { output } = await inside("mknod /tmp/disk b 254 0; mknod /tmp/mem c 1 1; mknod /dev/kmsg c 1 11");
       expect(output.match(/Operation not permitted/g)?.length).toBe(3);
       const nodes = (await inside("cd /dev; for f in *; do [ -b $f -o -c $f ] && [ ! -L $f ] && echo $f; done")).output.trim().split("\n");
@@ -161,7 +159,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       expect(refusals).toBe(output.trim().split("\n").length);
       expect(refusals).toBeGreaterThanOrEqual(5);
       expect((await inside("ulimit -Hn 1000000")).exitCode).not.toBe(0);
-      // Only so many cgroups, and only so deep: the kernel's memory for them is the machine's.
+      // The number and depth of cgroups are limited, because the kernel's memory for them is the machine's.
       const script = `import os\nos.chdir("/sys/fs/cgroup/user")\nn=0\ntry:\n  while n<9999: os.mkdir("x%d"%n); n+=1\nexcept OSError as e: print(e.strerror)\nfor i in range(n): os.rmdir("x%d"%i)\nprint(n)`;
       const [why, made] = (await inside(`python3 -c '${script}'`)).output.trim().split("\n");
       expect(why).toBe("Resource temporarily unavailable");
@@ -171,14 +169,14 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       );
     });
 
-    test("changes no device node of the machine's, not through its own standard streams either", async () => {
+    test("changes no device node of the machine, also not through its own standard streams", async () => {
       await inside(
         "chmod 0000 /dev/null /dev/zero /dev/tty; chown 1000 /dev/null; chmod 0777 /proc/1/fd/* /proc/self/fd/*; chown 1000 /proc/1/fd/0; true",
       );
       expect(deviceNodes()).toBe(devicesBefore);
     });
 
-    test("inherits no descriptor of ours", () => {
+    test("inherits no descriptor of the server", () => {
       const init = machine.initPid(handle);
       const fds = readdirSync(`/proc/${init}/fd`).map((fd) => [fd, readlinkSync(`/proc/${init}/fd/${fd}`).replace(/\d+/, "N")]);
       expect(fds).toEqual([
@@ -191,7 +189,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
         try {
           return [readlinkSync(`${directory}/${fd}`)];
         } catch {
-          return []; // The agent is at work: it has closed this one meanwhile.
+          return []; // The agent has closed this one meanwhile.
         }
       });
       expect(others.filter((target) => target.includes(machine.dataDir))).toEqual([]);
@@ -219,7 +217,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       expect(output.split("\n").filter((line) => line !== "" && !line.endsWith(":"))).toEqual([]);
     });
 
-    test("sees its own memory for the machine's, as it is now", async () => {
+    test("sees its own limit and usage as the machine's memory", async () => {
       const { output } = await inside("cat /proc/meminfo");
       const bytes = (name: string) => Number(new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(output)?.[1]) * 1024;
       const used = bytes("MemTotal") - bytes("MemAvailable");
@@ -227,7 +225,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       expect([used > 0, used < 200 << 20]).toEqual([true, true]);
     });
 
-    test("cannot keep itself from being removed by what it calls its cgroups", async () => {
+    test("cannot prevent its removal by the names of its cgroups", async () => {
       const other = await machine.boot();
       const otherAddress = await machine.driver.address(other);
       await initAgent(otherAddress);
@@ -288,7 +286,7 @@ const ARM64: typeof X64 = {
 };
 const NUMBERS = process.arch === "arm64" ? ARM64 : X64;
 
-/** Owner and mode of every device node of the machine's; terminals and loop devices come and go with other programs. */
+/** Owner and mode of every device node of the machine, without terminals and loop devices, which other programs make and remove. */
 function deviceNodes(directory = "/dev"): string {
   const lines = readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name);

@@ -30,18 +30,16 @@ export function testSpec(dataDir: string, resources: Partial<SandboxSpec["resour
   };
 }
 
-/** A real driver on a data directory of its own, for tests that need root. One at a time: it can be closed and opened again. */
+/** A real driver on its own data directory, for tests that need root. It can be closed and opened again. */
 export class TestMachine {
-  /** Faults of the driver that is opened next, and of the open one. */
+  /** Faults of the open driver, and of drivers that are opened later. */
   readonly faults: StepObserver = {};
   readonly directory: TestDataDir;
-  /** For the driver that is opened next. */
+  /** For the driver that is opened next, as the fields below. */
   criuLimitMs: number | undefined;
-  /** For the driver that is opened next; none of its paused sandboxes stays in memory by default. */
+  /** By default no paused sandbox stays in memory. */
   wakeCache: LocalDriverConfig["wakeCache"];
-  /** For the driver that is opened next. */
   diskBandwidth: number | undefined;
-  /** For the driver that is opened next. */
   reserve: Reserve | undefined;
   private open: LocalDriver | undefined;
 
@@ -52,7 +50,7 @@ export class TestMachine {
     this.runtime = runtime;
   }
 
-  /** `runtime`: what makes its sandboxes, crun mostly. `parent`: where its data directory lies; the temporary directory by default. */
+  /** `runtime`: default, the driver's choice (usually crun). `parent`: directory for the data directory; default: the temporary directory. */
   static async make(runtime?: RuntimeName, parent?: string, reserve?: Reserve): Promise<TestMachine> {
     const options = { ...(parent !== undefined && { parent }), ...(PREPARED_POOL !== undefined && { prepared: PREPARED_POOL }) };
     const machine = new TestMachine(await makeTestDataDir(options), runtime);
@@ -94,7 +92,7 @@ export class TestMachine {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
     const { dataDir, runtime, faults, criuLimitMs, wakeCache, diskBandwidth, reserve } = this;
-    // Looked up at each step: tests change them while the driver is open.
+    // Read at each step, because tests change the faults while the driver is open.
     const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
     this.open = await openLocalDriver({
       dataDir,
@@ -109,7 +107,7 @@ export class TestMachine {
     });
   }
 
-  /** PID 1 of a sandbox, as the machine numbers it. */
+  /** The machine's pid of PID 1 of a sandbox. */
   initPid(handle: SandboxHandle): number {
     const record = readRecord(join(this.dataDir, "sandboxes", handle.sandboxId, "state.json"));
     if (!record?.process) throw new Error(`${handle.sandboxId} has no process`);
@@ -121,7 +119,7 @@ export class TestMachine {
     return Number(readFileSync(`/proc/${init}/task/${init}/children`, "utf8").trim().split(" ")[0]);
   }
 
-  /** A test that failed half way may have closed the driver, or have left its fault: neither keeps a sandbox alive for the tests that follow. */
+  /** Destroys all sandboxes, also after a failed test that has closed the driver or left its fault. */
   async destroyAll(): Promise<void> {
     this.faults.before = () => {};
     this.faults.after = () => {};
@@ -129,7 +127,7 @@ export class TestMachine {
     for (const handle of await this.driver.list()) await this.driver.destroy(handle);
   }
 
-  /** Gives everything back to the machine. */
+  /** Destroys all sandboxes, releases everything on the machine, and removes the data directory. */
   async dispose(): Promise<void> {
     await this.destroyAll();
     await this.driver.release();

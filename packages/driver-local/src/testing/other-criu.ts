@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { criuFactsFile } from "../checkpoint/criu.ts";
 import type { TestMachine } from "./machine.ts";
 
-/** Runs `work` with a bash script in the place of CRIU; in it, `real` is the real one, to be called with `"$@"`. */
+/** Runs `work` with a bash script instead of CRIU. In the script, the function `real` executes the real CRIU; call it with `"$@"`. */
 export async function withCriu(machine: TestMachine, text: string, work: () => Promise<void>): Promise<void> {
   const path = criuFactsFile(machine.dataDir);
   const before = readFileSync(path, "utf8");

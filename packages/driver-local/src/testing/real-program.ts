@@ -1,4 +1,4 @@
-/** A Python program with all that programs hold open, lock and share: it has one of each, and looks at all of them whenever /root/again is there. */
+/** A Python program with open files, locks, sockets, timers, threads and a database. When /root/again exists, it checks them and writes /root/told. */
 export const REAL_PROGRAM = `
 import fcntl, hashlib, mmap, os, signal, socket, sqlite3, threading, time
 os.chdir("/root")

@@ -7,7 +7,7 @@ const SOCK_CLOEXEC = 0o2000000;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 const EAGAIN = 11;
-/** Between two tries to send what the socket has no room for. */
+/** Pause before the next attempt to send when the socket's buffer is full. */
 const RETRY_MS = 1;
 
 type Socket = Awaited<ReturnType<typeof Bun.connect>>;
@@ -24,7 +24,7 @@ export class Connection {
   private isWanted = false;
   private readonly child: Bun.Subprocess;
 
-  /** Starts the program behind the descriptor `program`. Throws what the start fails with. */
+  /** Starts the program of the descriptor `program`. Throws the error of a failed start. */
   constructor(program: number, onAnswer: (answer: Answer) => void, onGone: () => void) {
     this.onAnswer = onAnswer;
     this.onGone = onGone;
@@ -50,21 +50,21 @@ export class Connection {
     return this.child.pid;
   }
 
-  /** False when the fork server has gone, and has taken nothing. */
+  /** False when the fork server has ended: then it received nothing. */
   send(bytes: Uint8Array): boolean {
     this.unsent.push(bytes);
     if (this.unsent.length === 1) this.flush();
     return !this.isGone;
   }
 
-  /** Whether an answer is waited for, which keeps this process from ending by itself. */
+  /** Tells whether a caller waits for an answer: then the socket keeps this process from ending by itself. */
   want(isWanted: boolean): void {
     this.isWanted = isWanted;
     if (isWanted) this.socket?.ref();
     else this.socket?.unref();
   }
 
-  /** Ends the fork server, also one that does not read its socket any more. Programs that it has started go on. */
+  /** Ends the fork server, also one that no longer reads its socket. Programs that it has started go on. */
   close(): void {
     this.child.kill("SIGKILL");
     if (this.socket) this.socket.end();
@@ -75,12 +75,12 @@ export class Connection {
     const gone = () => this.leave();
     const handlers = {
       open: (socket: Socket) => this.open(socket),
-      data: (_socket: unknown, bytes: Buffer) => this.hear(bytes),
+      data: (_socket: unknown, bytes: Buffer) => this.receive(bytes),
       end: gone,
       close: gone,
       error: gone,
     };
-    // Bun takes descriptors, which are its own then; its types do not say so.
+    // Bun accepts a descriptor and then owns it; its types do not have this option.
     Bun.connect({ fd: this.fd, socket: handlers } as unknown as Parameters<typeof Bun.connect>[0]).catch(gone);
   }
 
@@ -93,11 +93,11 @@ export class Connection {
     this.want(this.isWanted);
   }
 
-  private hear(bytes: Buffer): void {
+  private receive(bytes: Buffer): void {
     for (const answer of this.reader.push(bytes)) this.onAnswer(answer);
   }
 
-  /** Sends what the socket takes now; the rest a little later. */
+  /** Sends as much as the socket's buffer has room for; the rest after `RETRY_MS`. */
   private flush(): void {
     while (!this.isGone) {
       const [first] = this.unsent;

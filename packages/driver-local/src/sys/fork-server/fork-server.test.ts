@@ -31,7 +31,7 @@ function shell(script: string, env: Readonly<Record<string, string>> = { PATH: "
 }
 
 let files = 0;
-/** Runs the script and gives its output. */
+/** Runs the script and returns its output. */
 async function output(server: ForkServer, script: string): Promise<string> {
   const file = join(work, `output-${++files}`);
   expect(await server.run(shell(`{ ${script}; } >${file} 2>&1`))).toBe(0);
@@ -48,7 +48,7 @@ const hasEnded = (pid: number): boolean => {
 const childrenOf = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
 
 describe.each(Object.entries(BUILDS))("%s", (_name, file) => {
-  test("steps run in order, with results of earlier ones and with what they wrote", async () => {
+  test("steps run in order, and use the results of earlier steps and the memory that these wrote", async () => {
     const server = fresh(file);
     const target = join(work, `steps-${++files}`);
     const program = new ChildProgram();
@@ -66,7 +66,7 @@ describe.each(Object.entries(BUILDS))("%s", (_name, file) => {
     const bytes = readFileSync(target);
     expect(bytes.subarray(0, text.length).toString()).toBe("through a pipe");
     expect(bytes.readBigUInt64LE(text.length + 8)).toBe(BigInt(text.length));
-    // The child's memory is its own.
+    // The child wrote to its own copy of the memory.
     expect(buffer[0]).toBe(0);
   });
 
@@ -83,31 +83,31 @@ describe.each(Object.entries(BUILDS))("%s", (_name, file) => {
     expect(await server.run(shell("exit 0"), { cgroup: "/no/such/cgroup" }).catch(String)).toContain("open the cgroup: ENOENT");
   });
 
-  test("a program gets just its environment, and its exit code is told", async () => {
+  test("a program gets only its environment, and its exit code is returned", async () => {
     const server = fresh(file);
     expect(await server.run(shell('[ "$A" = "b c" ] && [ -z "$HOME" ] && exit 7', { A: "b c" }))).toBe(7);
     expect(await server.run(shell("kill -9 $$"))).toBe(137);
     expect(await server.run(shell("kill -15 $$; exit 0"))).toBe(143);
   });
 
-  test("a program finds standard streams that lead nowhere, default signals and nothing else", async () => {
+  test("a program has standard streams on /dev/null, default signals and no other descriptor", async () => {
     const server = fresh(file);
     expect(await output(server, "exec ls /proc/self/fd </dev/null | grep -v '^3$'")).toBe("0\n1\n2\n");
     expect(await output(server, "readlink /proc/$$/fd/0")).toBe("/dev/null\n");
     expect(await output(server, "umask; pwd")).toBe("0022\n/\n");
-    // Without a shell in between, which blocks signals itself now and then.
+    // Not read by the shell itself, which sometimes blocks signals.
     for (const line of ["SigBlk", "SigIgn"])
       expect(await server.run(shell(`exec grep -q '^${line}:.0000000000000000' /proc/self/status`))).toBe(0);
   });
 
-  test("a hundred at once are told apart, and leave nothing", async () => {
+  test("each of a hundred concurrent programs gets its own result, and no child is left", async () => {
     const server = fresh(file);
     const ours = Array.from({ length: 100 }, (_, i) => server.run(shell(`exit ${i}`)));
     expect(await Promise.all(ours)).toEqual(Array.from({ length: 100 }, (_, i) => i));
     expect(childrenOf(server.pid as number)).toEqual([]);
   });
 
-  test("a long order passes, one that is longer than allowed is refused", async () => {
+  test("a long order is accepted, an order above the limit is refused", async () => {
     const server = fresh(file);
     const long = Array.from({ length: 2_000 }, (_, i) => `${i} ${"x".repeat(500)}`);
     const program = new ChildProgram();
@@ -120,7 +120,7 @@ describe.each(Object.entries(BUILDS))("%s", (_name, file) => {
     expect([await server.run(shell("exit 3")), server.pid]).toEqual([3, pid]);
   });
 
-  test.if(isRoot)("a user namespace maps what it is told, and its holder is gone", async () => {
+  test.if(isRoot)("a user namespace has the given map, and the process that made it has ended", async () => {
     const server = fresh(file);
     const program = new ChildProgram();
     const namespace = program.userNamespace("0 268435456 65536");
@@ -136,7 +136,7 @@ describe.each(Object.entries(BUILDS))("%s", (_name, file) => {
     await eventually("no children", () => childrenOf(server.pid as number).length === 0);
   });
 
-  test.if(isRoot)("a parked child does its part ahead and goes on where it is told", async () => {
+  test.if(isRoot)("a parked child runs its first program ahead, and the second one in the given cgroup", async () => {
     const server = fresh(file);
     const cgroup = join(findHierarchies().unified, `boxyard-test-${process.pid}`);
     mkdirSync(cgroup);
@@ -179,7 +179,7 @@ describe.each(Object.entries(BUILDS))("%s", (_name, file) => {
   });
 });
 
-test("when the helper is killed, what is under way fails and can be tried again; programs that run go on", async () => {
+test("when the helper is killed, pending orders fail and can be retried; running programs go on", async () => {
   let ends = 0;
   const server = new ForkServer(BUILDS.plain, () => ends++);
   open.push(server);
@@ -208,13 +208,13 @@ test("an order that comes right after the helper's end goes to a new one", async
   for (let i = 0; i < 5; i++) {
     const { pid } = server;
     process.kill(pid as number, "SIGKILL");
-    // This thread has not come to hear of it.
+    // A busy loop, so that this thread does not notice the end before the order.
     while (!hasEnded(pid as number));
     expect(await server.run(shell("exit 6"))).toBe(6);
   }
 });
 
-test("the failure of an order whose child was made known waits for that child's end", async () => {
+test("when the helper ends, an order with `onStarted` fails only after its child has ended", async () => {
   const server = fresh();
   const started = Promise.withResolvers<void>();
   const file = join(work, "known");
@@ -226,7 +226,7 @@ test("the failure of an order whose child was made known waits for that child's 
   expect(readFileSync(file, "utf8")).toBe("done\n");
 });
 
-test("a child that was made known can be killed", async () => {
+test("a child can be killed through `onStarted`", async () => {
   const server = fresh();
   expect(await server.run(shell("exec sleep 100"), { onStarted: (child) => child.kill() })).toBe(137);
 });
@@ -244,7 +244,7 @@ test("the helper ignores signals, leads a session of its own, and keeps the serv
 });
 
 test.each(["runs", "is stopped"])(
-  "a helper that %s ends with the server, parked children too, and holds nothing of the server's",
+  "a helper that %s ends with the server, parked children too, and has no descriptor of the server",
   async (how) => {
     const script = `
     import { ChildProgram, ForkServer } from ${JSON.stringify(join(import.meta.dir, "index.ts"))};
@@ -270,14 +270,14 @@ test.each(["runs", "is stopped"])(
   },
 );
 
-test("what children take of processors is told", async () => {
+test("the CPU time of children is counted", async () => {
   const server = fresh();
   const before = server.cpuMs();
   await server.run(shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"));
   expect(server.cpuMs() - before).toBeGreaterThan(1);
 });
 
-test("a closed one has ended though it was stopped, programs go on, and it takes no orders; one that is not there says what to do", async () => {
+test("close ends a stopped helper, programs go on, and orders are refused; a missing helper's error names the fix", async () => {
   const server = fresh();
   const { pid } = server;
   const file = join(work, "goes-on");
@@ -295,14 +295,14 @@ test("a closed one has ended though it was stopped, programs go on, and it takes
   expect(() => new ForkServer(join(work, "none"))).toThrow("run 'boxyard setup'");
 });
 
-test("no socket or pipe of it is left in this process", async () => {
+test("a closed fork server leaves no socket or pipe in this process", async () => {
   const links = () => readdirSync("/proc/self/fd").flatMap((fd) => linkOf(fd) ?? []);
   const use = async () => {
     const server = new ForkServer(BUILDS.plain);
     expect(await server.run(shell("exit 0"))).toBe(0);
     server.close();
   };
-  // What the engine opens once for such work; and what earlier tests have closed may go at any moment, so that numbers tell nothing.
+  // First, because the engine opens some descriptors once. Links are compared, not counted: descriptors of earlier tests may close at any moment.
   await use();
   const before = new Set(links());
   await use();
@@ -310,7 +310,7 @@ test("no socket or pipe of it is left in this process", async () => {
   await eventually("no new socket or pipe", () => added().filter((link) => /^(socket|pipe):/.test(link)).length === 0);
 });
 
-/** Undefined: closed meanwhile, as the one by which the directory was read. */
+/** Undefined when the descriptor was closed meanwhile, like the one that read the directory. */
 function linkOf(fd: string): string | undefined {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`);

@@ -6,19 +6,19 @@ import { ChildProgram } from "./program.ts";
 import { Watchdog } from "./watchdog.ts";
 import { type Answer, FAILURES } from "./wire.ts";
 
-/** How often the end of a process is looked for that nothing reports. */
+/** Interval of polling for the end of a child after its fork server has ended. */
 const LOOK_MS = 10;
 
 export interface RunOptions {
-  /** Directory of the v2 cgroup to be born in. */
+  /** Directory of the v2 cgroup in which the child is created. */
   readonly cgroup?: string;
-  /** Told right after the start; `kill` ends the child. When the fork server ends before such a child, the child's end is waited for. */
+  /** Called right after the start; `kill` ends the child. When the fork server ends first, `run` fails only after the child has ended. */
   readonly onStarted?: (child: { kill(): void }) => void;
   /** Milliseconds after which the child is killed: `unavailable`, reason `child_hung`. Without it, it may take as long as it needs. */
   readonly limitMs?: number;
 }
 
-/** `hung`: it gave no sign of life for ten seconds, and was killed. */
+/** `hung`: the helper did not answer for ten seconds, and was killed. */
 export type ForkServerEnd = "ended" | "hung";
 
 interface Pending {
@@ -26,15 +26,15 @@ interface Pending {
   readonly ended: PromiseWithResolvers<number>;
   readonly onStarted?: RunOptions["onStarted"];
   readonly onReady?: () => void;
-  /** Keeps this process from ending by itself. */
+  /** True when a caller waits for the result, which keeps this process from ending by itself. */
   isWaitedFor: boolean;
   pid?: number;
 }
 
 /**
- * Runs lists of system calls in children, by a helper (`images/fork-server`) that is small and has one thread: what a server with many
- * threads cannot do, or must not do to itself. The helper is started ahead and, should it end, again by the next order. What was under way then
- * fails with `unavailable`, reason `fork_server_ended`; children that had become programs go on. One that hangs is found by a `Watchdog`, and killed.
+ * Runs lists of system calls in children of a helper (`images/fork-server`), which is small and has one thread: calls that a process with many
+ * threads cannot make, or that would change the server. The helper is started ahead. When it ends, the next order starts another; pending orders
+ * fail with `unavailable`, reason `fork_server_ended`, and children that had become programs go on. A `Watchdog` finds a helper that hangs, and kills it.
  */
 export class ForkServer {
   private readonly program: number;
@@ -44,15 +44,17 @@ export class ForkServer {
   private childrenMicroseconds = 0;
   private isClosed = false;
   private isHung = false;
-
   private readonly onEnd: (why: ForkServerEnd) => void;
   private readonly watchdog: Watchdog;
 
-  /** `path`: the helper's program; held open, so that a later set-up does not change what runs. `onEnd`: told when the helper ends by itself. `lookMs`: see `Watchdog`; shorter in tests. */
+  /**
+   * `path`: the helper's program; it is kept open, so that a later set-up does not change the program that runs. `onEnd`: called when the helper
+   * ends by itself or hangs. `lookMs`: see `Watchdog`; shorter in tests.
+   */
   constructor(path: string, onEnd: (why: ForkServerEnd) => void = () => {}, lookMs?: number) {
     this.onEnd = onEnd;
     this.watchdog = new Watchdog(
-      () => this.ask(),
+      () => this.ping(),
       () => {
         this.isHung = true;
         this.connection?.close();
@@ -71,7 +73,7 @@ export class ForkServer {
     try {
       this.current();
     } catch {
-      // The next order tries again, and tells.
+      // The next order tries again, and throws the error.
     }
   }
 
@@ -80,14 +82,14 @@ export class ForkServer {
     return this.connection?.pid;
   }
 
-  /** What the helper that runs now, and all children that have ended, have taken of processors. */
+  /** CPU time of the current helper and of all ended children, milliseconds. */
   cpuMs(): number {
     return this.childrenMicroseconds / 1000 + (this.pid === undefined ? 0 : processCpuMs(this.pid));
   }
 
   /**
-   * Runs the program and resolves with the exit code of what it executes; by signal: 128 + its number. Throws the `KernelError` of the step
-   * that failed.
+   * Runs the program and resolves with the exit code of the file that it executes; 128 + the signal's number when a signal ended it. Throws the
+   * `KernelError` of the step that failed.
    */
   async run(program: ChildProgram, { cgroup, onStarted, limitMs }: RunOptions = {}): Promise<number> {
     const id = ++this.lastId;
@@ -96,7 +98,7 @@ export class ForkServer {
     return limitMs === undefined ? promise : within(limitMs, promise, () => this.kill(connection, id));
   }
 
-  /** Starts a child that runs the program and then waits for another: for deeds that take long and can be done ahead. It ends with the helper. */
+  /** Starts a child that runs the program and then waits for another one, so that slow steps are done ahead. It ends with the helper. */
   park(program: ChildProgram): ParkedChild {
     const id = ++this.lastId;
     const connection = this.give(program.order("park", id));
@@ -105,7 +107,7 @@ export class ForkServer {
       isReady = true;
     };
     const ended = this.expect(id, { program, isWaitedFor: false, onReady });
-    // A failure is seen by `isGone`.
+    // `isGone` reports a failure.
     ended.promise.catch(() => {});
     return new ParkedChild({
       isReady: () => isReady,
@@ -113,7 +115,7 @@ export class ForkServer {
       goOn: (next, cgroup) => {
         this.pending.set(id, { program: next, isWaitedFor: true, ended });
         this.hold();
-        // Where the helper has gone the promise has failed already.
+        // When the helper has ended, the promise is rejected already.
         if (!connection.send(next.order("goOn", id, { cgroup }))) this.pending.delete(id);
       },
       kill: () => {
@@ -125,7 +127,7 @@ export class ForkServer {
     });
   }
 
-  /** Ends the helper, and parked children with it; programs that run go on. Repeatable. */
+  /** Ends the helper, and parked children with it; running programs go on. Repeatable. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -134,7 +136,7 @@ export class ForkServer {
     close(this.program);
   }
 
-  /** Gives an order to a helper that takes it. One that has ended unseen took nothing: the order goes to a new one. */
+  /** Sends an order to the helper. A helper that has ended unnoticed received nothing: the order goes to a new one. */
   private give(order: Uint8Array): Connection {
     for (let tries = 0; tries < 2; tries++) {
       const connection = this.current();
@@ -148,7 +150,7 @@ export class ForkServer {
     try {
       this.connection ??= new Connection(
         this.program,
-        (answer) => this.hear(answer),
+        (answer) => this.receive(answer),
         () => this.leave(),
       );
     } catch (cause) {
@@ -170,8 +172,8 @@ export class ForkServer {
     this.watchdog.watch(isWanted);
   }
 
-  /** An order that the helper refuses at once: there is no child of this id. */
-  private ask(): void {
+  /** Sends an order that the helper refuses at once, because there is no child of this id: its answer is a sign of life. */
+  private ping(): void {
     this.connection?.send(new ChildProgram().order("goOn", ++this.lastId));
   }
 
@@ -179,8 +181,8 @@ export class ForkServer {
     if (this.connection === connection && this.pending.has(id)) connection.send(new ChildProgram().order("kill", id));
   }
 
-  private hear(answer: Answer): void {
-    this.watchdog.heard();
+  private receive(answer: Answer): void {
+    this.watchdog.onAnswer();
     const pending = this.pending.get(answer.id);
     const connection = this.connection;
     if (!pending || !connection) return;
@@ -210,7 +212,7 @@ export class ForkServer {
   }
 }
 
-/** The child is killed when it takes longer; its end is waited for, as that of any other. */
+/** Kills the child when it takes longer than `limitMs`, and waits for its end. */
 async function within(limitMs: number, ended: Promise<number>, kill: () => void): Promise<number> {
   let isLate = false;
   const timer = setTimeout(() => {
@@ -223,7 +225,7 @@ async function within(limitMs: number, ended: Promise<number>, kill: () => void)
   throw new AppError("unavailable", message, { reason: "child_hung" });
 }
 
-/** A failure is told only once a child that has been made known has ended, for until then it works on. */
+/** Rejects `ended`; for a child with a known pid only after that child has ended, because it may still be working. */
 async function fail(ended: PromiseWithResolvers<number>, pid: number | undefined): Promise<void> {
   if (pid !== undefined) await untilEnded(pid);
   ended.reject(forkServerEnded());
@@ -245,7 +247,7 @@ async function untilEnded(pid: number): Promise<void> {
   close(pidfd);
 }
 
-/** The exit code of a wait status; an end by signal is 128 + its number, as shells say it. */
+/** The exit code of a wait status; 128 + the signal's number when a signal ended the process, as in shells. */
 function exitCode(status: number): number {
   const signal = status & 0x7f;
   return signal === 0 ? (status >> 8) & 0xff : 128 + signal;
@@ -258,7 +260,7 @@ interface ParkedOf {
   kill(): void;
 }
 
-/** A child that has done a part of its work and waits. */
+/** A child that has run its first program and waits for the second one. */
 export class ParkedChild {
   private readonly of: ParkedOf;
   private hasGoneOn = false;
@@ -272,7 +274,7 @@ export class ParkedChild {
     of.ended.then(end, end);
   }
 
-  /** True when the child has done its part and waits. False: not yet, or it has ended. */
+  /** True when the child has run its first program and waits. False: not yet, or it has ended or gone on. */
   isReady(): boolean {
     return this.of.isReady() && !this.hasEnded && !this.hasGoneOn;
   }
@@ -282,14 +284,14 @@ export class ParkedChild {
     return this.hasEnded;
   }
 
-  /** Goes on with `program` in a sibling that is born in `cgroup`; else as `ForkServer.run`. Once. */
+  /** Goes on with `program` in a new child that is created in `cgroup`; otherwise as `ForkServer.run`. To be called once. */
   goOn(program: ChildProgram, cgroup: string, limitMs?: number): Promise<number> {
     this.hasGoneOn = true;
     if (!this.hasEnded) this.of.goOn(program, cgroup);
     return limitMs === undefined ? this.of.ended : within(limitMs, this.of.ended, () => this.of.kill());
   }
 
-  /** Ends a child that is not needed, and resolves when it has ended; does nothing to one that has gone on. Repeatable. */
+  /** Ends a child that is not needed, and resolves when it has ended; does nothing when the child has gone on. Repeatable. */
   async discard(): Promise<void> {
     if (this.hasGoneOn) return;
     if (!this.hasEnded) this.of.kill();

@@ -8,11 +8,11 @@ import { buildHelper } from "../../testing/build-helper.ts";
 import { ChildProgram, ForkServer, type ForkServerEnd } from "./index.ts";
 
 setDefaultTimeout(30_000);
-/** A helper that works has 2 s for a sign of life then, also on a machine that is busy. */
+/** With it a working helper has 2 s to answer, enough on a busy machine. */
 const LOOK_MS = 200;
-/** For a helper that says nothing any more while somebody waits for it. */
+/** For a helper that does not answer any more. */
 const SHORT_LOOK_MS = 20;
-/** Without a sign of life a helper is given up at this look. */
+/** A helper without an answer is killed at this check. */
 const LAST_LOOK = 11;
 const path = buildHelper("fork-server");
 const work = mkdtempSync(join(tmpdir(), "boxyard-hang-"));
@@ -20,7 +20,7 @@ const open: ForkServer[] = [];
 const stopped: number[] = [];
 afterEach(() => {
   for (const server of open.splice(0)) server.close();
-  // One that nobody has given up does not see that.
+  // A stopped helper that was not killed does not notice the close.
   for (const pid of stopped.splice(0)) if (processStat(pid)?.state === "T") process.kill(pid, "SIGKILL");
 });
 afterAll(() => rmSync(work, { recursive: true }));
@@ -37,7 +37,7 @@ function shell(script: string): ChildProgram {
   return program;
 }
 
-/** Stops the helper that runs now. */
+/** Stops the current helper. */
 function stop(server: ForkServer): number {
   const pid = server.pid as number;
   stopped.push(pid);
@@ -47,7 +47,7 @@ function stop(server: ForkServer): number {
 
 const failureOf = (work: Promise<unknown>) => work.then(() => undefined).catch((error: unknown) => error);
 
-test("a helper that is stopped is killed: what waits for it fails, and the next order starts another", async () => {
+test("a helper that is stopped is killed: pending orders fail, and the next order starts another helper", async () => {
   const ends: ForkServerEnd[] = [];
   const server = fresh({ onEnd: (why) => ends.push(why) });
   expect(await server.run(shell("exit 3"))).toBe(3);
@@ -62,7 +62,7 @@ test("a helper that is stopped is killed: what waits for it fails, and the next 
 });
 
 test("a parked child of a helper that is stopped can be discarded", async () => {
-  // Nobody waits for it before it is stopped.
+  // No caller waits for it before it is stopped.
   const server = fresh({ lookMs: SHORT_LOOK_MS });
   const parked = server.park(new ChildProgram());
   await eventually("a parked child", () => parked.isReady());
@@ -71,19 +71,19 @@ test("a parked child of a helper that is stopped can be discarded", async () => 
   expect(parked.isGone()).toBe(true);
 });
 
-test("a program may take much longer than a helper may be silent", async () => {
+test("a program may run much longer than the time that a helper has to answer", async () => {
   const server = fresh();
   const { pid } = server;
   const file = join(work, "go");
   const long = server.run(shell(`while [ ! -e ${file} ]; do sleep 0.01; done; exit 6`));
-  // Time alone: longer than a helper may be silent.
+  // Time alone: longer than the time that a helper has to answer.
   await Bun.sleep((LAST_LOOK + 2) * LOOK_MS);
   expect(existsSync(file)).toBe(false);
   await Bun.write(file, "");
   expect([await long, server.pid]).toEqual([6, pid]);
 });
 
-test("a child that takes longer than its limit is killed, and says so", async () => {
+test("a child that takes longer than its limit is killed, and the error says so", async () => {
   const server = fresh();
   const hung = { code: "unavailable", reason: "child_hung" };
   expect(await failureOf(server.run(shell("kill -STOP $$"), { limitMs: 100 }))).toMatchObject(hung);

@@ -10,7 +10,7 @@ const PARSER = buildHelper("fork-server", {
   more: [join(import.meta.dir, "fixtures/parse-orders.c")],
 });
 
-/** `+` for each order that the helper would run, `-` for each that it refuses; fails when it reads outside of one. */
+/** `+` for each order that the helper would run, `-` for each that it refuses; fails when the parser reads outside of an order. */
 async function parse(orders: readonly Uint8Array[]): Promise<string> {
   const parts = orders.flatMap((order) => [Buffer.from(new Uint32Array([order.byteLength]).buffer), order]);
   const child = Bun.spawn([PARSER], { stdin: Buffer.concat(parts), stdout: "pipe", stderr: "pipe" });
@@ -39,7 +39,7 @@ const withSteps = (steps: readonly Step[], data = new Uint8Array(32)) =>
   writeOrder({ kind: "run", id: 1, wantsPid: false, cgroupAt: undefined, steps, data });
 const texts = (text: string) => new TextEncoder().encode(text);
 
-test("orders as the server makes them pass", async () => {
+test("orders of the server are accepted", async () => {
   const orders = [
     program().order("run", 1),
     program().order("park", 2 ** 32 - 1),
@@ -66,7 +66,7 @@ test("references, offsets and counts outside of an order are refused", async () 
     [step(STEP.userNamespace, argument(0, "data"))],
     [step(-4)],
     [step(-(2 ** 31))],
-    // Programs: none, more texts than there are, a place outside, and one that is not the last step.
+    // Programs: no text, more texts than the data has, an offset outside, and `execute` before the last step.
     [step(STEP.execute)],
     ...[33, -1, huge].map((count) => [step(STEP.execute, argument(0), argument(count))]),
     ...[33, -1, huge].map((count) => [step(STEP.execute, argument(0), argument(1), argument(0), argument(count))]),
@@ -79,7 +79,7 @@ test("references, offsets and counts outside of an order are refused", async () 
   expect(await parse(orders)).toBe("-".repeat(orders.length));
 });
 
-test("heads that are wrong, and data without an end, are refused", async () => {
+test("invalid heads, and data without a NUL at the end, are refused", async () => {
   const change = (at: number, ...values: readonly number[]) => {
     const order = program().order("run", 1, { cgroup: "/x" });
     order.set(values, at);
@@ -102,9 +102,9 @@ test("heads that are wrong, and data without an end, are refused", async () => {
   expect(await parse(orders)).toBe("-".repeat(orders.length));
 });
 
-test("of thirty thousand orders with bytes changed at random none is read outside of itself", async () => {
+test("the parser reads outside of none of thirty thousand orders with random changes", async () => {
   let state = 1;
-  // Numerical Recipes' generator: the same dice every time.
+  // The generator of Numerical Recipes: the same numbers in every run.
   const dice = (below: number) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
@@ -118,11 +118,11 @@ test("of thirty thousand orders with bytes changed at random none is read outsid
   });
   const judged = await parse(orders);
   expect(judged).toHaveLength(orders.length);
-  // Both kinds come up, or the changes would be too small or too large to show anything.
+  // Both results occur often; otherwise the changes would be too small or too large to test the parser.
   expect(Math.min(judged.split("+").length, judged.split("-").length)).toBeGreaterThan(1_000);
 });
 
-test("answers come out whole, wherever the stream is cut", () => {
+test("answers are read whole, wherever the stream is split", () => {
   const bytes = new Uint8Array(new Int32Array([1, 1, 77, 0, 2, 2, 0, 0, 3, 3, 256, 700, 4, 4, -2, 13]).buffer);
   const wanted: Answer[] = [
     { id: 1, what: "started", pid: 77 },

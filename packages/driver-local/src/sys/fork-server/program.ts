@@ -2,12 +2,12 @@ import { cstring, O, type SyscallArg } from "../libc.ts";
 import { NUMBERS, type SyscallName } from "../numbers.ts";
 import { ARGUMENTS, type Argument, type OrderKind, STEP, type Step, writeOrder } from "./wire.ts";
 
-/** Stands for the result of an earlier step of the same program, a descriptor for instance. */
+/** Stands for the result of an earlier step of the same program, for example a descriptor. */
 export interface Result {
   readonly index: number;
 }
 
-/** Stands for a number of 32 bits that an earlier step has written into memory. */
+/** Stands for a number of 32 bits that an earlier step has written to `memory`, at index `place`. */
 export interface Loaded {
   readonly memory: Int32Array;
   readonly place: number;
@@ -22,15 +22,15 @@ const AT_FDCWD = -100;
 const WORD_BYTES = 8;
 
 /**
- * A list of system calls for a child of the fork server (see `ForkServer`), which stops at the first that fails. The child has standard
- * streams that lead nowhere and nothing else open, no signal ignored, and all of them blocked until `execute`. Memory that calls name is the
- * child's own copy.
+ * A list of system calls for a child of the fork server (see `ForkServer`), which stops at the first that fails. The child has /dev/null as its
+ * standard streams and no other descriptor; it ignores no signal, and blocks all of them until `execute`. Calls use the child's own copy of the
+ * memory that they name.
  */
 export class ChildProgram {
   private readonly steps: Step[] = [];
   private readonly names: string[] = [];
   private readonly chunks: { readonly at: number; readonly bytes: Uint8Array }[] = [];
-  /** Where memory that more than one step names lies in the data. */
+  /** Offsets in the data of the memory that steps name, so that two steps can share it. */
   private readonly places = new Map<NodeJS.TypedArray, number>();
   private size = 0;
 
@@ -39,7 +39,7 @@ export class ChildProgram {
     return this.add(NUMBERS[name], what ? `${name} ${what}` : name, args);
   }
 
-  /** Writes `text` to an existing file of the kernel's, in one write. */
+  /** Writes `text` to an existing file of the kernel (in /proc or /sys), in one write. */
   writeFile(path: string, text: string): void {
     const fd = this.call("openat", [AT_FDCWD, path, O.WRONLY | O.CLOEXEC, 0], path);
     const data = new TextEncoder().encode(text);
@@ -47,24 +47,24 @@ export class ChildProgram {
     this.call("close", [fd]);
   }
 
-  /** A pipe, closed by `execute` where it is no standard stream. */
+  /** A pipe; `execute` closes its ends, except those that are standard streams. */
   pipe(): { readonly read: Loaded; readonly write: Loaded } {
     const memory = new Int32Array(2);
     this.call("pipe2", [memory, O.CLOEXEC]);
     return { read: { memory, place: 0 }, write: { memory, place: 1 } };
   }
 
-  /** Puts a value into memory that a later call reads. */
+  /** Stores a value in memory that a later call reads. */
   store(memory: BigUint64Array, index: number, value: Result | number): void {
     this.add(STEP.store, "store", [this.place(memory) + index * WORD_BYTES, value]);
   }
 
-  /** A descriptor of a user namespace with this map of users and of groups, as user_namespaces(7) has it: `0 100000 65536`. */
+  /** A descriptor of a user namespace with this map of users and groups, in the format of user_namespaces(7): `0 100000 65536`. */
   userNamespace(map: string): Result {
     return this.add(STEP.userNamespace, "user namespace", [this.texts([map])]);
   }
 
-  /** The last call: becomes the program `file` (an absolute path), with default signals and standard streams only. */
+  /** The last call: executes the program `file` (an absolute path), with default signals and only the standard streams open. */
   execute(file: string, args: readonly string[], env: Readonly<Record<string, string>>): void {
     const environment = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const texts = [file, ...args];
@@ -76,7 +76,7 @@ export class ChildProgram {
     return this.names[step] ?? `step ${step}`;
   }
 
-  /** The order for the fork server. `cgroup`: the directory of the v2 cgroup to be born in. */
+  /** The order for the fork server. `cgroup`: directory of the v2 cgroup in which the child is created. */
   order(
     kind: OrderKind,
     id: number,
@@ -102,7 +102,7 @@ export class ChildProgram {
     return { kind: "data", value: BigInt(this.place(arg)) };
   }
 
-  /** Where `texts` lie, one after the other, each with its NUL. */
+  /** Appends `texts`, one after the other, each with its NUL. Returns their offset. */
   private texts(texts: readonly string[]): number {
     const at = this.size;
     for (const text of texts) this.append(cstring(text));
@@ -124,7 +124,7 @@ export class ChildProgram {
     this.size += bytes.byteLength;
   }
 
-  /** One byte more than is in use: the fork server wants a NUL at the end. */
+  /** One byte more than is used: the fork server requires a NUL at the end. */
   private data(): Uint8Array {
     const data = new Uint8Array(this.size + 1);
     for (const { at, bytes } of this.chunks) data.set(bytes, at);

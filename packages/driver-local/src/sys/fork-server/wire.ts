@@ -1,6 +1,6 @@
 import { KernelError } from "../errors.ts";
 
-/** What travels to and from the fork server; `images/fork-server/fork-server.h` and `main.c` tell the same in C. */
+/** Format of the messages to and from the fork server; `images/fork-server/fork-server.h` and `main.c` define the same in C. */
 
 const VERSION = 1;
 const HEAD_BYTES = 24;
@@ -9,11 +9,11 @@ const STEP_BYTES = 8 + ARGUMENTS * 8;
 const ANSWER_BYTES = 16;
 const NO_CGROUP = 0xffff_ffff;
 
-/** Longest orders, bytes: the fork server reads none that are longer (`MAX_ORDER` and `MAX_PARKED_ORDER` there). */
+/** Longest orders, bytes: the fork server reads no longer ones (`MAX_ORDER` and `MAX_PARKED_ORDER` there). */
 const MAX_BYTES: Readonly<Record<OrderKind, number>> = { run: 4 << 20, park: 4 << 20, goOn: 64 << 10, kill: 1 << 10 };
 const E2BIG = 7;
 
-/** What a step is that is no system call. */
+/** Numbers of the steps that are not system calls. */
 export const STEP = { execute: -1, store: -2, userNamespace: -3 } as const;
 
 const ORDER = { run: 1, park: 2, goOn: 3, kill: 4 } as const;
@@ -41,7 +41,7 @@ export interface Order {
   readonly data: Uint8Array;
 }
 
-/** Throws E2BIG where the order is longer than any may be: what a sandbox does can make one long. */
+/** Throws E2BIG when the order is longer than `MAX_BYTES`, which the actions of a sandbox can cause. */
 export function writeOrder({ kind, id, wantsPid, cgroupAt, steps, data }: Order): Uint8Array {
   const size = HEAD_BYTES + steps.length * STEP_BYTES + data.byteLength;
   if (size > MAX_BYTES[kind]) throw new KernelError("order for the fork server", E2BIG);
@@ -70,7 +70,7 @@ function writeStep(view: DataView, at: number, step: Step): void {
   view.setUint32(at + 4, kinds, true);
 }
 
-/** `step`: the place in the list, or a number of `FAILURES`. */
+/** `step`: the index in the list of steps, or a number of `FAILURES`. */
 export type Answer = { readonly id: number } & (
   | { readonly what: "started"; readonly pid: number }
   | { readonly what: "ready" }
@@ -78,10 +78,10 @@ export type Answer = { readonly id: number } & (
   | { readonly what: "failed"; readonly step: number; readonly errno: number }
 );
 
-/** What fails before the first step. */
+/** Failures before the first step, by number. */
 export const FAILURES: Readonly<Record<number, string>> = { [-1]: "order", [-2]: "open the cgroup", [-3]: "clone" };
 
-/** Answers out of a stream that is cut anywhere. */
+/** Reads answers from a stream that may be split anywhere. */
 export class AnswerReader {
   private rest = new Uint8Array(0);
 
