@@ -6,7 +6,7 @@ import { authorityPlaces, machineAuthorities } from "./authorities.ts";
 
 const pem = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;
 
-test("certificates of an administrator's directories are taken, whatever else lies there", () => {
+test("certificates of an administrator's directories are used, and other files there are ignored", () => {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-authorities-"));
   try {
     expect(machineAuthorities([directory, join(directory, "absent")])).toEqual({ pem: "", env: {} });

@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** Where an administrator puts certificate authorities of the company's own, and the lists that hold them together with all others. */
+/** Where an administrator puts a company's certificate authorities, and the bundles of these and all public ones. */
 const ADDED = ["/usr/local/share/ca-certificates", "/etc/pki/ca-trust/source/anchors"];
 const BUNDLES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 const MAX_BUNDLE_BYTES = 4 << 20;
-/** What is added to a sandbox's own list; it goes there with every create. */
+/** Bound of the certificates that are added to a sandbox's own bundle; they are sent with every create. */
 const MAX_ADDED_BYTES = 1 << 20;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** How programs get a list: OpenSSL and Python, curl, requests, Node and npm, pip, git, cargo, aws. */
+/** Variables that name a bundle for programs: OpenSSL and Python, curl, requests, Node and npm, pip, git, cargo, aws. */
 const VARIABLES = [
   "SSL_CERT_FILE",
   "CURL_CA_BUNDLE",
@@ -22,16 +22,16 @@ const VARIABLES = [
   "AWS_CA_BUNDLE",
 ];
 
-/** The list to which the agent adds (`caBundle` of its /init). */
+/** The bundle to which the agent adds certificates (`caBundle` of its /init). */
 const SANDBOX_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
 
 export const bundleEnv = (path: string): Record<string, string> => Object.fromEntries(VARIABLES.map((name) => [name, path]));
 
-/** Where the setting BOXYARD_AUTHORITIES says that authorities are: `machine`, `none`, or the path of a PEM file or of a directory with such. */
+/** Paths of authorities for the setting BOXYARD_AUTHORITIES: `machine`, `none`, or the path of a PEM file or of a directory with PEM files. */
 export const authorityPlaces = (setting: string): readonly string[] =>
   setting === "none" ? [] : setting === "machine" ? ADDED : [setting];
 
-/** What running sandboxes get of the machine's added authorities: certificates in PEM form, and the environment that leads programs there. */
+/** The added authorities for running sandboxes: certificates in PEM form, and the environment that makes programs use them. */
 export function machineAuthorities(places: readonly string[]): {
   readonly pem: string;
   readonly env: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export function machineAuthorities(places: readonly string[]): {
   return { pem, env: pem === "" ? {} : bundleEnv(SANDBOX_BUNDLE) };
 }
 
-/** The certificates of these files and directories, one after the other; those beyond 1 MiB are left out. */
+/** The certificates of these files and directories, concatenated; certificates beyond 1 MiB are left out. */
 export function addedAuthorities(places: readonly string[]): string {
   let pem = "";
   for (const file of places.flatMap(filesIn)) {
@@ -58,7 +58,7 @@ function filesIn(directory: string): string[] {
   return names.map((name) => join(directory, name)).filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
 }
 
-/** The machine's whole list. */
+/** The machine's whole bundle; undefined when there is none of up to 4 MiB. */
 export function machineBundle(): string | undefined {
   const path = BUNDLES.find((bundle) => existsSync(bundle) && statSync(bundle).size <= MAX_BUNDLE_BYTES);
   return path === undefined ? undefined : readFileSync(path, "utf8");

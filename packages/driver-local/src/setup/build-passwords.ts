@@ -14,12 +14,12 @@ export interface SplitSettings {
   readonly secrets: Record<string, string>;
 }
 
-/** `name:password@` of an address, or of several; a proxy may be named without a scheme. */
+/** `name:password@` in an address, or in several; the address of a proxy may have no scheme. */
 const LOGIN = /(^|\s|\/\/)([^\s/@]+)@/g;
 
 /**
- * Takes passwords out of what becomes the environment of untrusted commands, which print it, keep it and hand it on. pip and npm read theirs
- * from a file that enters no layer; of a proxy's address the environment keeps the part without the password, and the whole is a secret.
+ * Removes passwords from the environment of untrusted commands, which could print, store and pass on what they find there. pip and npm read their
+ * passwords from a file that gets into no layer. The environment has a proxy's address without its password, and the whole address is a secret.
  */
 export function splitPasswords(directory: string, { proxy, pip, npm }: MachineVariables): SplitSettings {
   const env: Record<string, string> = {};
@@ -27,7 +27,7 @@ export function splitPasswords(directory: string, { proxy, pip, npm }: MachineVa
   for (const [name, value] of Object.entries({ ...proxy, ...pip, ...npm })) {
     const bare = value.replace(LOGIN, "$1");
     if (bare !== value) secrets[name] = value;
-    // The environment would win over the file.
+    // A variable of pip or npm would take precedence over the file.
     if (bare === value || name in proxy) env[name] = bare;
   }
   const files: Record<string, string> = {};
@@ -50,7 +50,7 @@ function linesOf(variables: Variables, secrets: Variables, nameOf: (variable: st
     .join("");
 }
 
-/** The passwords in addresses, as they stand there and as what they mean. */
+/** The passwords in addresses, both URL-encoded as they are and decoded. */
 export function passwordsIn(texts: readonly string[]): string[] {
   const found = texts.flatMap((text) => [...text.matchAll(LOGIN)].map(([, , login = ""]) => login.slice(login.indexOf(":") + 1)));
   return [...new Set(found.flatMap((password) => [password, decoded(password)]))];

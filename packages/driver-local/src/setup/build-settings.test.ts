@@ -7,7 +7,7 @@ import { entriesOf, machineBuildSettings } from "./build-settings.ts";
 const home = mkdtempSync(join(tmpdir(), "boxyard-build-settings-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test("files of settings are read by section, quotes and comments aside", () => {
+test("files of settings are read by section, without quotes and comments", () => {
   const file = join(home, "pip.conf");
   writeFileSync(
     file,
@@ -20,7 +20,7 @@ test("files of settings are read by section, quotes and comments aside", () => {
   expect(entriesOf(join(home, "absent"))).toEqual([]);
 });
 
-test("builds get mirrors and proxies, but no secret and nothing that only this machine has", async () => {
+test("builds get mirrors and proxies, but no secrets and no paths or proxies that only this machine can reach", async () => {
   writeFileSync(join(home, ".npmrc"), "registry=http://mirror.example/npm\n//mirror.example/:_authToken=npm-token\ncafile=/etc/x\n");
   const env = {
     HOME: home,
@@ -37,7 +37,7 @@ test("builds get mirrors and proxies, but no secret and nothing that only this m
   for (const name of Object.keys(settings.env)) expect(kept).toContain(name);
 });
 
-test("a password in an address is in no environment: pip and npm find it in a file, a step that asks gets the address of a proxy", async () => {
+test("a password in an address is in no environment: pip and npm read it from a file, a step can request a proxy's address as a secret", async () => {
   writeFileSync(join(home, ".npmrc"), "registry=http://me:npm%40pw@mirror.example/npm\nnoproxy=a.example\n");
   const env = {
     HOME: home,

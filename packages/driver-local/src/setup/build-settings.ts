@@ -6,14 +6,14 @@ import { passwordsIn, splitPasswords } from "./build-passwords.ts";
 import { systemEnv } from "./config.ts";
 import type { SetupConfig } from "./types.ts";
 
-/** Files and environment for the sandboxes of template builds; none of it may stay in what is built. */
+/** Files and environment for the sandboxes of template builds; none of them may stay in the built template. */
 export interface MachineBuildSettings {
-  /** Text by absolute path inside. */
+  /** Text of each file, by its absolute path in the sandbox. */
   readonly files: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  /** By the variable that names them here: addresses with passwords in them, which no environment holds. A step gets one when it asks for it. */
+  /** Addresses with passwords, by their variables on this machine. They are in no environment; a build step gets one when it requests it. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** What must be in no log. */
+  /** Texts that must not appear in logs. */
   readonly passwords: readonly string[];
 }
 
@@ -24,8 +24,9 @@ const NPM_FILES = ["/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc"];
 const NPM_NAMES = new Set(["registry", "proxy", "https-proxy", "noproxy", "strict-ssl"]);
 
 /**
- * What builds need of this machine to reach packages as it does itself (docs/decisions.md, Company networks): its apt, pip and npm settings, proxies and
- * extra authorities, as the setting BOXYARD_AUTHORITIES has it. Tokens are not among them, and passwords in addresses stand in files alone. `directory`: where the files go inside.
+ * The settings that let builds reach packages as this machine does (docs/decisions.md, Company networks): those of its apt, pip and npm, proxies, and
+ * the extra authorities that `authorities` (BOXYARD_AUTHORITIES) names. There are no tokens among them, and passwords in addresses are only in
+ * files and secrets. `directory`: directory of the files in the sandbox.
  */
 export async function machineBuildSettings(
   directory: string,
@@ -46,7 +47,7 @@ export async function machineBuildSettings(
     Object.assign(env, bundleEnv(path));
     apt.push(`Acquire::https::CaInfo "${path}"`);
   }
-  // Paths of this machine's own mean nothing inside.
+  // Paths of this machine do not exist in the sandbox.
   const lines = apt.filter((line) => !/"\//.test(line) || line.includes(directory)).map((line) => `${line};\n`);
   if (lines.length > 0) files["/etc/apt/apt.conf.d/99boxyard-build"] = lines.join("");
   const names = Object.keys(env);
@@ -56,7 +57,7 @@ export async function machineBuildSettings(
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Proxies of this machine's own loopback can't be reached from a sandbox. */
+/** The proxies in the environment, without those on this machine's loopback addresses, which a sandbox cannot reach. */
 function proxies(env: Env): Record<string, string> {
   const set = PROXY_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
   return Object.fromEntries(set.filter(([, value]) => !/\/\/(localhost|127\.|\[::1\])/.test(value)));
@@ -86,7 +87,7 @@ function npmSettings(env: Env): Record<string, string> {
 
 const variableOf = (prefix: string, name: string) => prefix + name.replaceAll("-", "_").toUpperCase();
 
-/** `name = value` lines of a file, of one `[section]` if named. */
+/** The `name = value` lines of a file: those of `[section]`, or without `section` those before the first section. */
 export function entriesOf(file: string, section?: string): [string, string][] {
   if (!existsSync(file)) return [];
   let current: string | undefined;

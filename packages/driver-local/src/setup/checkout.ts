@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** The root of the checkout that we run from: sources of the agent, recipes of the images. */
+/** The root of the checkout that runs: sources of the agent, recipes of the images. */
 export const CHECKOUT = resolve(import.meta.dir, "../../../..");
 
-/** What never becomes part of a built thing. */
+/** Files that are not part of any product. */
 const NOT_BUILT = /\.test\.ts$|(^|\/)(node_modules|fixtures|__pycache__)\//;
 
-/** `path` itself, or every file below it in a fixed order, tests left out. Nothing when there is no such path. */
+/** `path` itself if it is a file, else every file below it without tests, sorted. Empty when there is no such path. */
 function filesBelow(path: string, root: string): string[] {
   const directory = join(root, path);
   const stat = statSync(directory, { throwIfNoEntry: false });
@@ -19,7 +19,7 @@ function filesBelow(path: string, root: string): string[] {
     .sort();
 }
 
-/** Hash of files and directories below `root`, names and contents, and of `more`. 16 hex digits. */
+/** Hash of the names and contents of files and directories below `root` (without tests), and of `more`. 16 hex digits. */
 export function hashSources(paths: readonly string[], more: readonly string[] = [], root: string = CHECKOUT): string {
   const hasher = new Bun.CryptoHasher("sha256");
   for (const path of paths) {

@@ -5,8 +5,8 @@ import { CHECKOUT } from "./checkout.ts";
 import { systemEnv } from "./config.ts";
 
 /**
- * Compiles the C files of a directory of the checkout to one static, small program at `output`. musl's gcc needs to be told where the
- * kernel's headers are.
+ * Compiles the C files of a directory of the checkout to one small, static program at `output`. musl-gcc does not find the kernel's headers by
+ * itself.
  */
 export async function compileHelper(sources: string, output: string, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";

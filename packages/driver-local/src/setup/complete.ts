@@ -4,8 +4,8 @@ import { forkServer } from "./stages/fork-server.ts";
 import type { SetupConfig } from "./types.ts";
 
 /**
- * Makes what opening the driver needs, and what a set-up by an earlier version has not made: so that `down --sandboxes` and `uninstall` work
- * after an upgrade without a set-up before them. Changes nothing where there is nothing to complete.
+ * Makes what the driver needs to open and what the set-up of an earlier version did not make, so that `down --sandboxes` and `uninstall` work
+ * after an upgrade without a new set-up. Changes nothing when nothing is missing.
  */
 export async function completeSetup(config: SetupConfig): Promise<void> {
   if (!readInstance(config.dataDir) || (await forkServer.isDone(config))) return;

@@ -13,14 +13,14 @@ export function parseSize(name: string, text: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?$/i.exec(text.trim());
   const unit = UNITS[(match?.[2] ?? "").toUpperCase()];
   if (!match || unit === undefined) {
-    throw new AppError("invalid_argument", `${name}='${text}' is no size such as 20G`, { reason: "invalid_setting" });
+    throw new AppError("invalid_argument", `${name}='${text}' is not a size such as 20G`, { reason: "invalid_setting" });
   }
   return Math.floor(Number(match[1]) * unit);
 }
 
 /**
- * For programs of the system (apt, mmdebstrap, compilers): only the system's directories in PATH. What a user's PATH puts before them, another
- * Python for example, is not what their scripts were written for.
+ * The environment of programs of the system (apt, mmdebstrap, compilers): PATH has only the system's directories. Their scripts may fail with
+ * other programs from a user's PATH, for example another Python.
  */
 export function systemEnv(env: SetupConfig["env"]): SetupConfig["env"] {
   return { ...env, PATH: SYSTEM_PATH };
@@ -48,19 +48,21 @@ function reserveOf(env: Readonly<Record<string, string | undefined>>): Reserve {
   };
 }
 
-/** A whole number from 1,024 on, which is what every process begins with. */
+/** A whole number of at least 1,024, the usual limit of a process. */
 function openFiles(text: string): number {
   if (/^\d{4,9}$/.test(text) && Number(text) >= 1024) return Number(text);
-  throw new AppError("invalid_argument", `BOXYARD_MAX_OPEN_FILES='${text}' is no number from 1024 on`, { reason: "invalid_setting" });
+  throw new AppError("invalid_argument", `BOXYARD_MAX_OPEN_FILES='${text}' is not a number of at least 1024`, {
+    reason: "invalid_setting",
+  });
 }
 
 const LINGER = { seconds: 60, most: 300 } as const;
 
-/** Longer than an agent keeps its commands frozen for a pause that nobody ends would let them run before they may. */
+/** At most 300 s: an agent that is not resumed thaws its commands some time after a pause. A longer time would let them run before the resume. */
 function lingerMs(text: string | undefined): number {
   if (text === undefined || text === "") return LINGER.seconds * 1000;
   if (/^\d{1,3}$/.test(text) && Number(text) <= LINGER.most) return Number(text) * 1000;
-  throw new AppError("invalid_argument", `BOXYARD_WAKE_CACHE_SECONDS='${text}' is no number from 0 to ${LINGER.most}`, {
+  throw new AppError("invalid_argument", `BOXYARD_WAKE_CACHE_SECONDS='${text}' is not a number from 0 to ${LINGER.most}`, {
     reason: "invalid_setting",
   });
 }
@@ -84,7 +86,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     ...(env.BOXYARD_MAX_OPEN_FILES && { maxOpenFiles: openFiles(env.BOXYARD_MAX_OPEN_FILES) }),
     ...(env.BOXYARD_DISK_BANDWIDTH && { diskBandwidth: parseSize("BOXYARD_DISK_BANDWIDTH", env.BOXYARD_DISK_BANDWIDTH) }),
-    // A shell of `su` may lack the directories of the administrator's programs; messages are read by people who search for them in English.
+    // A shell of `su` may lack the directories of the administrator's programs. Messages are in English, so that users find them by a search.
     env: { ...env, PATH: [...(env.PATH ? [env.PATH] : []), SYSTEM_PATH].join(":"), LC_ALL: "C.UTF-8" },
   };
 }

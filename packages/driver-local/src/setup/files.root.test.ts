@@ -15,7 +15,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-test("a file of which the disk takes only a part is not put in the place of the old one", () => {
+test("a file that does not fit on the disk does not replace the old one", () => {
   const path = join(directory, "file");
   writeWhole(path, "old");
   expect(() => writeWhole(path, "x".repeat(1 << 20))).toThrow("ENOSPC");

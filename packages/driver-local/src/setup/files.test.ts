@@ -10,7 +10,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-test("a file that has this content and mode is left alone: on a full disk nothing could be written", () => {
+test("a file that has this content and mode already is not written again", () => {
   const path = join(directory, "same");
   const inode = () => statSync(path).ino;
   writeWhole(path, "one", 0o600);
@@ -24,7 +24,7 @@ test("a file that has this content and mode is left alone: on a full disk nothin
   expect(readFileSync(path, "utf8")).toBe("two");
 });
 
-test("a write that fails leaves nothing beside the old content", () => {
+test("a write that fails leaves no temporary file", () => {
   const path = join(directory, "taken");
   mkdirSync(join(path, "inside"), { recursive: true });
   expect(() => writeWhole(path, "new")).toThrow();

@@ -1,8 +1,8 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 
 /**
- * Writes a file so that a reader, or we after a crash, see the old content or the new one, never a part. One that has this content and mode is left
- * alone: a machine whose disk is full can still be set up again. A failure leaves nothing.
+ * Replaces a file atomically: readers see the old content or the new one, never a part, also after a crash. A file that has this content and mode
+ * already is not written, so that a machine with a full disk can be set up again. A failure leaves no temporary file.
  */
 export function writeWhole(path: string, text: string, mode = 0o644): void {
   if (isWritten(path, text, mode)) return;
@@ -10,7 +10,7 @@ export function writeWhole(path: string, text: string, mode = 0o644): void {
   try {
     const fd = openSync(aside, "w", mode);
     try {
-      // Not `writeSync`: a disk that is nearly full takes a part of it, and says no more than how much.
+      // Not `writeSync`, which writes only a part to a nearly full disk and does not throw.
       writeFileSync(fd, text);
       fsyncSync(fd);
     } finally {
@@ -31,7 +31,7 @@ function isWritten(path: string, text: string, mode: number): boolean {
   return stat?.isFile() === true && (stat.mode & PERMISSIONS) === mode && readFileSync(path, "utf8") === text;
 }
 
-/** A JSON file that we wrote earlier; undefined when it is missing or not of this version, which means: make it again. */
+/** Reads a JSON file of ours; undefined when it is missing, damaged or of another version: then it is to be made again. */
 export function readVersioned<T extends { readonly version: number }>(path: string, version: T["version"]): T | undefined {
   if (!existsSync(path)) return undefined;
   try {

@@ -3,10 +3,10 @@ import { compileHelper } from "./compile-helper.ts";
 
 const SOURCES = "images/fork-server";
 
-/** Path of the fork server's program in a data directory: in a directory of it, for what lies directly in there is nobody's to execute. */
+/** Path of the fork server's program in a data directory. */
 export const forkServerFile = (dataDir: string): string => `${dataDir}/bin/fork-server`;
 
-/** Hash of what the fork server is built from. */
+/** Hash of the sources of the fork server. */
 export const forkServerKey = (): string => hashSources([SOURCES], [process.arch]);
 
 /** Compiles the fork server to the new file `target`. */

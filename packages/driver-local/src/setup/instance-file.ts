@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { readVersioned, writeWhole } from "./files.ts";
 
-/** What tells this data directory's names on the machine from those of another, and what it was given at set-up. */
+/** Identity of a data directory on this machine, and what set-up has chosen for it. */
 export interface InstanceFile {
   readonly version: 1;
   /** 8 hex digits, part of every name on the machine. */
@@ -9,18 +9,18 @@ export interface InstanceFile {
   /** Address range of its sandboxes. */
   readonly network: string;
   readonly poolSizeBytes: number;
-  /** UUID of the pool's file system; undefined before it was made. Another one is another pool, without the templates of this one. */
+  /** UUID of the pool's file system; undefined before it was made. When the pool has another UUID, it was replaced, and the templates are lost. */
   readonly poolId?: string;
 }
 
-/** The second stands beside the sandboxes, whose addresses are of its range: as long as they are there, so is it. */
+/** The second copy is in the directory of the sandboxes, whose addresses are in its range: so it exists as long as they do. */
 const paths = (dataDir: string) => [`${dataDir}/instance.json`, `${dataDir}/sandboxes/instance.json`] as const;
 
 export function instanceName(dataDir: string): string {
   return new Bun.CryptoHasher("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 8);
 }
 
-/** Undefined before set-up, and in a directory that was copied or moved (its names would be another's). */
+/** Undefined before set-up, and in a directory that was copied or moved: its names belong to the original. */
 export function readInstance(dataDir: string): InstanceFile | undefined {
   const name = instanceName(dataDir);
   return paths(dataDir)
@@ -28,7 +28,7 @@ export function readInstance(dataDir: string): InstanceFile | undefined {
     .find((file) => file?.instance === name);
 }
 
-/** True when neither of the two copies is missing. */
+/** True when both copies exist. */
 export function hasBothCopies(dataDir: string): boolean {
   return paths(dataDir).every((path) => existsSync(path));
 }

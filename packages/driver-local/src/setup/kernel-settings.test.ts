@@ -18,7 +18,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const write = (name: string, value: number) => writeFileSync(`${directory}/fs/inotify/${name}`, `${value}\n`);
 const read = (name: string) => Number(readFileSync(`${directory}/fs/inotify/${name}`, "utf8"));
 
-test("raises what is too low, leaves the rest, and puts back what it changed", () => {
+test("settings that are too low are raised, others stay, and restoring sets the old values", () => {
   expect(raiseSettings(directory, directory)).toEqual([{ name: "fs.inotify.max_user_instances", before: 128, after: 131_072 }]);
   expect([read("max_user_instances"), read("max_user_watches")]).toEqual([131_072, 2_000_000]);
   expect(settingsTooLow(directory)).toEqual([]);
@@ -28,7 +28,7 @@ test("raises what is too low, leaves the rest, and puts back what it changed", (
   expect([read("max_user_instances"), read("max_user_watches")]).toEqual([128, 2_000_000]);
 });
 
-test("a setting that this kernel does not have is passed over", () => {
+test("a setting that this kernel does not have is ignored", () => {
   rmSync(`${directory}/fs/inotify/max_user_instances`);
   expect(raiseSettings(directory, directory)).toEqual([]);
   restoreKernelSettings(directory, directory);
@@ -41,7 +41,7 @@ test("a value that another program has changed since stays as it is", () => {
   expect(read("max_user_instances")).toBe(500_000);
 });
 
-test("after a reboot the first value is still the one that is put back", () => {
+test("after a reboot the first value is restored", () => {
   raiseSettings(directory, directory);
   write("max_user_instances", 128);
   raiseSettings(directory, directory);
@@ -49,7 +49,7 @@ test("after a reboot the first value is still the one that is put back", () => {
   expect(read("max_user_instances")).toBe(128);
 });
 
-test("what one server has raised, the last one puts back, whichever that is", () => {
+test("settings that one server has raised can be restored by another one", () => {
   const record = join(directory, "shared");
   raiseSettings(record, directory);
   // Another server finds nothing to change; the first one's data directory is gone by now.

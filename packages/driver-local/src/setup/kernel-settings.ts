@@ -10,24 +10,24 @@ interface KernelSetting {
 }
 
 /**
- * What set-up changes machine-wide: tables that all sandboxes share, made large enough for a thousand of them at their own limits. What
- * stands in them is on the account of the sandbox that put it there (files, processes, terminals, sockets), or small.
+ * Machine-wide settings that set-up raises: sizes of tables that all sandboxes share, large enough for a thousand sandboxes at their own limits.
+ * The memory of an entry counts for the sandbox that made it (files, processes, terminals, sockets), or is small.
  */
 const KERNEL_SETTINGS: readonly KernelSetting[] = [
-  // The kernel counts the instances of all sandboxes against one account of root's: the default of 128 is that of two sandboxes.
+  // The kernel counts the instances of all sandboxes for root: the default of 128 is enough for two sandboxes.
   { name: "fs.inotify.max_user_instances", atLeast: 131_072 },
   { name: "fs.inotify.max_user_watches", atLeast: 1_048_576 },
   { name: "fs.file-max", atLeast: 100_000_000 },
-  // The kernel's own largest.
+  // The largest value that the kernel accepts.
   { name: "kernel.pid_max", atLeast: 4_194_304 },
   { name: "kernel.threads-max", atLeast: 1_048_576 },
   { name: "kernel.pty.max", atLeast: 262_144 },
   { name: "net.ipv4.tcp_max_orphans", atLeast: 262_144 },
-  // There once connections are tracked; 320 bytes for each that there is.
+  // Exists once connections are tracked; each tracked connection takes 320 bytes.
   { name: "net.netfilter.nf_conntrack_max", atLeast: 1_048_576 },
 ];
 
-/** What a setting was before us, and what we made of it. */
+/** The value of a setting before set-up raised it, and after. */
 interface Change {
   readonly name: string;
   readonly before: number;
@@ -40,15 +40,15 @@ interface Record {
 }
 
 /**
- * Beside what else all servers of the machine share: the last of them puts back what the first has changed. A reboot takes both the settings and
- * this directory away.
+ * In the directory that all servers of the machine share: the last server restores what the first has changed. A reboot resets the settings and
+ * empties this directory.
  */
 const recordPath = (directory: string): string => `${directory}/kernel.json`;
-/** The kernel's own directory; another one in tests. */
+/** The kernel's directory; tests use another one. */
 const PROC_SYS = "/proc/sys";
 const settingPath = (name: string, procSys: string): string => `${procSys}/${name.replaceAll(".", "/")}`;
 
-/** Undefined where the kernel has no such setting, or not yet. */
+/** Undefined when the kernel has no such setting, or does not have it yet. */
 function readSetting(name: string, procSys: string): number | undefined {
   try {
     return Number(readFileSync(settingPath(name, procSys), "utf8"));
@@ -70,7 +70,7 @@ export function settingsTooLow(procSys: string = PROC_SYS): readonly KernelSetti
   return KERNEL_SETTINGS.filter(({ name, atLeast }) => (readSetting(name, procSys) ?? atLeast) < atLeast);
 }
 
-/** Raises what is too low; the old values are on disk before anything changes. */
+/** Raises settings that are too low, and returns the changes; the old values are on the disk before anything changes. */
 export function raiseSettings(directory: string = RUN_DIRECTORY, procSys: string = PROC_SYS): readonly Change[] {
   const changes = settingsTooLow(procSys).flatMap(({ name, atLeast }) => {
     const before = readSetting(name, procSys);
@@ -87,7 +87,7 @@ export function raiseSettings(directory: string = RUN_DIRECTORY, procSys: string
   return changes;
 }
 
-/** Puts back what set-up changed, unless somebody else has changed it since. For `uninstall`; repeatable. */
+/** Restores the settings that set-up raised, unless another program has changed them since. For `uninstall`; repeatable. */
 export function restoreKernelSettings(directory: string, procSys: string = PROC_SYS): void {
   const changes = readVersioned<Record>(recordPath(directory), 1)?.changes ?? [];
   for (const { name, before, after } of changes) if (readSetting(name, procSys) === after) writeSetting(name, before, procSys);

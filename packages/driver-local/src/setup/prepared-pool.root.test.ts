@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const idOf = (dataDir: string): string => filesystemId(poolPaths(dataDir).root);
 
-test("two data directories from one prepared pool are whole at once, each with a pool of its own", async () => {
+test("two data directories from one prepared pool are complete at the same time, each with its own pool", async () => {
   expect(new Set(made.map(({ dataDir }) => idOf(dataDir))).size).toBe(2);
   const [first, second] = made as [TestDataDir, TestDataDir];
   for (const { config, dataDir } of made) {

@@ -6,7 +6,7 @@ import { base } from "./stages/base.ts";
 import { writeDone } from "./stamp.ts";
 import type { SetupConfig } from "./types.ts";
 
-/** What is kept: the pool's file, and what set-up has written down of the base template in it. */
+/** Names of what is kept: the pool's file, and the file of its base template. */
 const TEMPLATES = "templates";
 const POOL = "pool.img";
 
@@ -16,9 +16,8 @@ interface SetUpDirectory {
 }
 
 /**
- * For tests: gives `config.dataDir`, which is not set up yet, a copy of a pool that holds the base template already, so that set-up has not to unpack
- * it again. The pool is kept below `directory`; the first caller makes it of a
- * data directory that `setUp` makes in `parent`, and that nobody uses.
+ * For tests: gives `config.dataDir`, which is not set up yet, a copy of a pool with the base template, so that set-up does not unpack it again. The
+ * pool is kept below `directory`. The first caller makes it: from a data directory that `setUp` makes in `parent`, and that is removed afterwards.
  */
 export async function copyPreparedPool(
   config: SetupConfig,

@@ -7,13 +7,13 @@ import { findOverlaps } from "../network/machine.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "../network/netlink/socket.ts";
 import { type InstanceFile, readInstance, writeInstance } from "./instance-file.ts";
 
-/** Whether a data directory has sandboxes, whose addresses bind it to its range. */
+/** True when a data directory has sandboxes: their addresses are in its range, so the range must stay. */
 export function hasSandboxes(dataDir: string): boolean {
   const directory = `${dataDir}/sandboxes`;
   return existsSync(directory) && readdirSync(directory).some(isSandboxId);
 }
 
-/** True when nothing on this machine but our own link uses the range. */
+/** True when nothing on this machine uses the range, except the instance's own link. */
 export function isRangeFree({ instance: name, network }: InstanceFile): boolean {
   const netlink = new NetlinkSocket(NETLINK_ROUTE);
   try {
@@ -24,8 +24,8 @@ export function isRangeFree({ instance: name, network }: InstanceFile): boolean 
 }
 
 /**
- * Another range for a data directory whose own is taken by now: by another data directory set up while neither had a server, by a VPN. Undefined,
- * and nothing changed, where sandboxes live by the old one.
+ * Chooses another range for a data directory whose range is in use by now: by a VPN, or by another data directory that was set up while neither had
+ * a server. Undefined when the data directory has sandboxes; then nothing is changed.
  */
 export function chooseRangeAgain(dataDir: string): InstanceFile | undefined {
   const before = readInstance(dataDir);

@@ -5,14 +5,14 @@ import { readSettings, type TemplateSettings } from "./base/recipe.ts";
 import { base } from "./stages/base.ts";
 import type { Reporter, SetupConfig } from "./types.ts";
 
-/** The base template before it is a template: its files, and how sandboxes of it run. */
+/** What the base template is made from: its files, and the settings of its sandboxes. */
 export interface BaseTree {
   /** Path of the tar in the cache. */
   readonly tar: string;
   readonly settings: TemplateSettings;
 }
 
-/** Builds the base template's tree anew, of the machine's packages as they are now. What is set up stays as it is. */
+/** Builds the base template's tree again, from the current packages. The installed template stays as it is. */
 export async function rebuildBase(config: SetupConfig, reporter: Reporter): Promise<BaseTree> {
   if (process.getuid?.() !== 0) throw new AppError("permission_denied", "this needs root: run it with sudo", { reason: "not_root" });
   const report = reporter.begin(base);

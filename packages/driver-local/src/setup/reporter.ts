@@ -1,17 +1,17 @@
 import type { Reporter, Stage, StageReport } from "./types.ts";
 
-/** Says nothing. */
+/** Writes nothing. */
 export const silentReporter: Reporter = { begin: () => ({ progress() {}, result() {} }), end() {}, say() {} };
 
-/** A terminal is told what is being done at most this often. */
+/** Progress is written to a terminal at most this often. */
 const PROGRESS_EVERY_MS = 100;
 const CLEAR_LINE = "\r\x1b[K";
 
 export interface LineOptions {
   readonly write: (text: string) => void;
-  /** True: progress is shown in a line that the next one replaces. */
+  /** True: progress is shown in one line, which each new text replaces. */
   readonly terminal: boolean;
-  /** Columns of the terminal; 80 by default. */
+  /** Columns of the terminal; default 80. */
   readonly columns?: number;
 }
 
@@ -57,7 +57,7 @@ class LineReporter implements Reporter {
     const now = performance.now();
     if (this.shownAt > 0 && now - this.shownAt < PROGRESS_EVERY_MS) return;
     this.shownAt = now;
-    // Output of other programs: control characters would move the cursor.
+    // The text may be output of other programs, whose control characters would move the cursor.
     const plain = [...text].map((c) => (c < " " || c === "\x7f" ? " " : c)).join("");
     this.options.write(CLEAR_LINE + plain.slice(0, (this.options.columns ?? 80) - 1));
   }

@@ -7,11 +7,11 @@ import { buildForkServer, forkServerKey } from "./fork-server.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
 import { buildSdk, sdkKey } from "./sdk/build.ts";
 
-/** What set-up makes things from: the sources of a checkout, or what the single executable carries. */
+/** The inputs of set-up: the sources of a checkout, or the files that the single executable carries. */
 export interface Resources {
-  /** The directory that `images/base/` is in. */
+  /** The directory that contains `images/base/`. */
   readonly root: string;
-  /** False where nothing is compiled, so that the machine needs no compiler. */
+  /** False when nothing is compiled, so that the machine needs no compiler. */
   readonly compiles: boolean;
   /** Hash of what the guest bundle is made from. */
   guestKey(): string;
@@ -58,5 +58,5 @@ function carriedBy(root: string): Resources {
   };
 }
 
-/** The executable's files appear to it as a directory beside its code. */
+/** The executable sees the files that it carries as a directory next to its code. */
 export const resources: Resources = executableBuild === undefined ? checkout : carriedBy(join(import.meta.dir, CARRIED_DIRECTORY));

@@ -6,7 +6,7 @@ import { setupStages } from "./stages/index.ts";
 import { readDone, writeDone } from "./stamp.ts";
 import type { Reporter, SetupConfig, Stage } from "./types.ts";
 
-/** The stages of `setupStages` that have still to be done, in order. Some ms. */
+/** The stages of `setupStages` that are not done, in order. Takes some ms. */
 export async function pendingStages(config: SetupConfig): Promise<Stage[]> {
   const done = readDone(config);
   const pending: Stage[] = [];
@@ -16,15 +16,15 @@ export async function pendingStages(config: SetupConfig): Promise<Stage[]> {
   return pending;
 }
 
-/** True when `runSetup` has nothing to do. After a reboot it has (the pool is not mounted), but little. */
+/** True when `runSetup` has nothing to do. After a reboot it has to mount the pool. */
 export async function isSetUp(config: SetupConfig): Promise<boolean> {
   if (!existsSync(config.dataDir)) return false;
   return (await pendingStages(config)).length === 0;
 }
 
 /**
- * Makes this machine ready: runs every stage that is not done. Repeatable; two at once on one data directory wait for each other; killed at
- * any line, the next run goes on from there. Failures are `AppError`s with the stage, what is missing and how to mend it.
+ * Makes this machine ready: runs every stage that is not done. Repeatable. A second set-up of the same data directory waits for the first. After a
+ * kill at any line the next run goes on from there. Failures are `AppError`s that name the stage, what is missing and the fix.
  */
 export async function runSetup(config: SetupConfig, reporter: Reporter): Promise<void> {
   if (process.getuid?.() !== 0) {
@@ -36,7 +36,7 @@ export async function runSetup(config: SetupConfig, reporter: Reporter): Promise
   );
   try {
     for (const stage of await pendingStages(config)) {
-      // An earlier stage may have brought what this one needs to see that it is done: the template's layer is in the pool.
+      // An earlier stage may have completed this one: when the pool is mounted, the template's layer is there.
       if (readDone(config)[stage.name] === stage.key(config) && (await stage.isDone(config))) continue;
       await runStage(stage, config, reporter);
     }
@@ -64,7 +64,7 @@ function diskFull(dataDir: string, cause: unknown): AppError {
   return new AppError("resource_exhausted", message, { reason: "disk_full", cause });
 }
 
-/** Root's alone: sandboxes get what they need of it by mounts that are made as root. */
+/** Makes the data directory, for root only: sandboxes get what they need from it by mounts that root makes. */
 function makeDataDir(dataDir: string): void {
   try {
     makePrivateDirectory(dataDir);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AppError } from "@boxyard/core";
@@ -25,7 +25,7 @@ function inTemporaryDirectory<T>(work: (directory: string) => T): T {
   }
 }
 
-/** Something to write to; `take` gives what was written since. */
+/** Collects written text; `take` returns what was written since the last `take`. */
 function recorder() {
   const written: string[] = [];
   return { write: (text: string) => void written.push(text), take: () => written.splice(0).join("") };
@@ -33,7 +33,7 @@ function recorder() {
 
 const stage: Stage = { name: "x", title: "the thing", key: () => "1", isDone: () => true, run: async () => {} };
 
-test("sizes", () => {
+test("sizes are parsed with their units, and other text is refused", () => {
   expect(["20G", "512MiB", "1.5k", "4096", "1 T"].map((text) => parseSize("S", text))).toEqual([
     20 * 1024 ** 3,
     512 * 1024 ** 2,
@@ -44,14 +44,14 @@ test("sizes", () => {
   for (const bad of ["", "G", "-1", "1X", "ten"]) expect(() => parseSize("BOXYARD_POOL_SIZE", bad)).toThrow("BOXYARD_POOL_SIZE");
 });
 
-test("settings: the cache lies in the data directory unless it is set; a bad network is refused at once", () => {
+test("settings: the cache is in the data directory by default, and a bad network is refused", () => {
   expect(readSetupConfig({ BOXYARD_DATA: "/d" })).toMatchObject({ dataDir: "/d", cacheDir: "/d/cache" });
   const all = readSetupConfig({ BOXYARD_DATA: "/d", BOXYARD_CACHE: "/c", BOXYARD_NETWORK: "10.9.0.0/16", BOXYARD_POOL_SIZE: "8G" });
   expect(all).toMatchObject({ cacheDir: "/c", network: "10.9.0.0/16", poolSizeBytes: 8 * 1024 ** 3 });
   expect(() => readSetupConfig({ BOXYARD_NETWORK: "10.9.0.1/16" })).toThrow("not an IPv4 network");
 });
 
-test("the stages stand in their order, each with a name of its own", () => {
+test("the stages are in their order", () => {
   expect(setupStages.map(({ name }) => name)).toEqual([
     "packages",
     "kernel",
@@ -64,13 +64,13 @@ test("the stages stand in their order, each with a name of its own", () => {
   ]);
 });
 
-test("without apt the list says what each package is for", () => {
+test("the list for machines without apt says what each package is for", () => {
   const list = listByPurpose(NEEDED);
   expect(list.split("\n")).toHaveLength(NEEDED.length);
   expect(list).toContain("crun (crun on Debian): makes and starts the sandboxes");
 });
 
-test("the stamp remembers stages, and a broken one means nothing is done", () =>
+test("the stamp keeps the stages that are done, and with a damaged stamp none is done", () =>
   inTemporaryDirectory((dataDir) => {
     const config = { dataDir, cacheDir: dataDir, env: {} };
     expect(readDone(config)).toEqual({});
@@ -82,7 +82,7 @@ test("the stamp remembers stages, and a broken one means nothing is done", () =>
     expect(readDone(config)).toEqual({});
   }));
 
-test("files are written whole, with their mode, and other versions are not read", () =>
+test("files are written with their mode, and other versions are not read", () =>
   inTemporaryDirectory((directory) => {
     const path = join(directory, "file.json");
     writeWhole(path, '{"version":2}', 0o600);
@@ -93,16 +93,25 @@ test("files are written whole, with their mode, and other versions are not read"
     expect(readVersioned<{ version: 1 }>(join(directory, "none"), 1)).toBeUndefined();
   }));
 
-test("a hash of sources follows names, contents and what is added, and is blind to tests", () => {
-  const once = hashSources(["images/base"]);
-  expect(once).toMatch(/^[0-9a-f]{16}$/);
-  expect(hashSources(["images/base"])).toBe(once);
-  expect(hashSources(["images/base"], ["x"])).not.toBe(once);
-  expect(hashSources(["images/base/hooks"])).not.toBe(once);
-  expect(hashSources(["packages/driver-local/src/setup/setup.test.ts"])).toMatch(/^[0-9a-f]{16}$/);
-});
+test("a hash of sources depends on names, contents and `more`, and not on tests", () =>
+  inTemporaryDirectory((root) => {
+    mkdirSync(join(root, "src/fixtures"), { recursive: true });
+    writeFileSync(join(root, "src/a.ts"), "one");
+    const hash = (...more: string[]) => hashSources(["src"], more, root);
+    const first = hash();
+    expect(first).toMatch(/^[0-9a-f]{16}$/);
+    writeFileSync(join(root, "src/a.test.ts"), "");
+    writeFileSync(join(root, "src/fixtures/f.ts"), "");
+    expect(hash()).toBe(first);
+    expect(hash("x")).not.toBe(first);
+    writeFileSync(join(root, "src/a.ts"), "two");
+    const changed = hash();
+    expect(changed).not.toBe(first);
+    renameSync(join(root, "src/a.ts"), join(root, "src/b.ts"));
+    expect([first, changed]).not.toContain(hash());
+  }));
 
-test("plain lines where there is no terminal", () => {
+test("without a terminal each stage has one plain line", () => {
   const { write, take } = recorder();
   const reporter = lineReporter({ write, terminal: false });
   const report = reporter.begin(stage);
@@ -114,7 +123,7 @@ test("plain lines where there is no terminal", () => {
   expect(take()).toBe("setup: the thing (3 MB): 1.2 s\nsetup: the thing: failed after 0.1 s\n");
 });
 
-test("a terminal sees progress in one line that is cleared, without control characters of other programs", () => {
+test("a terminal shows progress in one line that is cleared, without control characters of other programs", () => {
   const { write, take } = recorder();
   const reporter = lineReporter({ write, terminal: true, columns: 30 });
   reporter.begin(stage).progress("skipped, too soon");
@@ -126,7 +135,7 @@ test("a terminal sees progress in one line that is cleared, without control char
   expect(take()).toBe("\r\x1b[Ksetup: a [31m bxxxx");
 });
 
-test("a lock has one holder, in this process too, and is free after it", async () => {
+test("a lock has one holder, also within this process, and is free after its release", async () => {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-lock-"));
   try {
     const path = join(directory, "lock");
@@ -145,7 +154,7 @@ test("a lock has one holder, in this process too, and is free after it", async (
   }
 });
 
-test("a command's failure says what it was, with the end of its output; a missing one too", async () => {
+test("the error of a failed command has its status, the fix and the end of its output; a missing command fails too", async () => {
   const lines: string[] = [];
   const output = await runCommand(["sh", "-c", "printf 'a\\nb'; echo c >&2"], { onLine: (line) => lines.push(line) });
   expect([output.length, lines.sort()]).toEqual([5, ["a", "b", "c"]]);
@@ -154,10 +163,10 @@ test("a command's failure says what it was, with the end of its output; a missin
   expect(error.message).toContain("status 3. Do this.\n");
   expect(error.message).toContain("100");
   expect(error.message).not.toContain("84\n");
-  expect(runCommand(["boxyard-no-such-program"])).rejects.toThrow("cannot start");
+  await expect(runCommand(["boxyard-no-such-program"])).rejects.toThrow("cannot start");
 });
 
-test("the files of images/base hold no address of a package registry", () => {
+test("the files of images/base contain no address of a package registry", () => {
   const directory = join(import.meta.dir, "../../../../images/base");
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     if (entry.isFile()) expect(readFileSync(join(entry.parentPath, entry.name), "utf8")).not.toMatch(/https?:\/\//);

@@ -20,13 +20,13 @@ export interface TestDataDir extends AsyncDisposable {
 
 export interface TestDataDirOptions {
   readonly cacheDir?: string;
-  /** The temporary directory by default. */
+  /** Directory in which the data directory is made; default: the temporary directory. */
   readonly parent?: string;
-  /** A directory in which test files keep a pool with the base template for one another; set-up unpacks the template when left out. */
+  /** A directory in which test files share a pool with the base template; without it set-up unpacks the template. */
   readonly prepared?: string;
 }
 
-/** For tests: a data directory of its own, set up. Some seconds when the cache holds the base template's tree, less with a prepared pool. */
+/** For tests: makes a new data directory and sets it up. Takes some seconds when the cache has the base template's tree, less with a prepared pool. */
 export async function makeTestDataDir({ cacheDir, parent = tmpdir(), prepared }: TestDataDirOptions = {}): Promise<TestDataDir> {
   const dataDir = mkdtempSync(join(parent, "boxyard-data-"));
   const ours = readSetupConfig();
@@ -55,7 +55,7 @@ export async function makeTestDataDir({ cacheDir, parent = tmpdir(), prepared }:
 /** Stages that compile, each with the directory that it makes. */
 const COMPILED: Readonly<Record<string, Stage>> = { guest, bin: forkServer };
 
-/** Takes what a data directory has of this version, since compiling it takes seconds (on an emulated machine, a minute). */
+/** Copies the result of a stage from a data directory of the same version, since compiling takes seconds (on an emulated machine, a minute). */
 async function borrow(directory: string, stage: Stage, from: string, to: SetupConfig): Promise<void> {
   const key = stage.key(to);
   const source = { ...to, dataDir: from };

@@ -2,38 +2,38 @@ import type { LocalDriverConfig } from "../config.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 
-/** What set-up needs to know; made by `readSetupConfig`. */
+/** Settings of set-up; made by `readSetupConfig`. */
 export interface SetupConfig {
   /** Absolute path of the data directory. */
   readonly dataDir: string;
-  /** Absolute path of the directory of built trees; several data directories may share it. */
+  /** Absolute path of the cache of built trees; several data directories may share it. */
   readonly cacheDir: string;
-  /** Address range asked for; a free one is chosen when left out. */
+  /** Address range of the sandboxes; default: a free one is chosen. */
   readonly network?: string;
-  /** Size of the pool; by free disk space when left out. */
+  /** Size of the pool; default: a share of the free disk. */
   readonly poolSizeBytes?: number;
-  /** The runtime asked for; the first that works when left out. Set-up installs crun whatever it is. */
+  /** Runtime of the sandboxes; default: the first that works. Set-up always installs crun. */
   readonly runtime?: RuntimeName;
-  /** What sandboxes leave to the machine. */
+  /** Resources that sandboxes leave to the machine. */
   readonly reserve?: Reserve;
-  /** Files that one process of a sandbox may have open; the driver's default when left out. */
+  /** How many files one process of a sandbox may have open; default: the driver's. */
   readonly maxOpenFiles?: number;
-  /** Bytes a second that each sandbox may read from the disk, and write. */
+  /** Bytes per second that each sandbox may read from the disk, and the same for writing. */
   readonly diskBandwidth?: number;
-  /** Paused sandboxes that may stay in memory. */
+  /** Limits of paused sandboxes that stay in memory. */
   readonly wakeCache?: LocalDriverConfig["wakeCache"];
-  /** Environment of the programs that set-up runs: proxies and the like come from here. */
+  /** Environment of the programs that set-up runs, for example with proxies. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 export interface StageReport {
-  /** What is being done right now, for a terminal; may come often. */
+  /** Reports the current action, for a terminal; may be called often. */
   progress(text: string): void;
-  /** What the stage did, in a few words; stands in its line. */
+  /** Reports what the stage did, in a few words; part of its line. */
   result(text: string): void;
 }
 
-/** How set-up tells people what it does. */
+/** Shows the user what set-up does. */
 export interface Reporter {
   begin(stage: Stage): StageReport;
   end(stage: Stage, durationMs: number, error?: unknown): void;
@@ -42,17 +42,17 @@ export interface Reporter {
 }
 
 /**
- * One stage of set-up. Every stage can be run again, may be killed at any line (it builds aside and renames into place) and leaves the
- * stages after it to themselves.
+ * One stage of set-up. A stage can be run again, may be killed at any line (it builds under another name and renames the result), and does not
+ * touch the results of later stages.
  */
 export interface Stage {
   readonly name: string;
-  /** For people: what it makes. */
+  /** What the stage makes, for the user. */
   readonly title: string;
-  /** Hash of everything the result depends on; a changed one makes the stage run again. */
+  /** Hash of everything that the result depends on; when it changes, the stage runs again. */
   key(config: SetupConfig): string;
-  /** Whether the result is there (and, for mounts and the like, still there). Takes a millisecond or two, changes nothing. */
+  /** Whether the result exists (for mounts and the like: still exists). Takes a millisecond or two, changes nothing. */
   isDone(config: SetupConfig): boolean | Promise<boolean>;
-  /** Throws an `AppError` that says what is missing and how to mend it. */
+  /** Makes the result. Throws an `AppError` that names what is missing and the fix. */
   run(config: SetupConfig, report: StageReport): Promise<void>;
 }

@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-test("what the runtimes keep goes with the rest where somebody has unmounted the pool by hand", () => {
+test("the runtimes' state is removed also when the pool was unmounted by hand", () => {
   writeInstance(dataDir, { version: 1, instance: instanceName(dataDir), network: "10.9.0.0/16", poolSizeBytes: 1 });
   mountRuntimeState(dataDir);
   uninstall({ dataDir, cacheDir: join(dataDir, "cache"), env: {} }, join(directory, "run"));

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("removes what is ours, and the directory with it", () => {
+test("removes all files of Boxyard, and the directory", () => {
   expect(isInstalled(config.dataDir)).toBe(true);
   const kept = uninstall(config, runDirectory);
   expect(kept.join("\n")).not.toContain("left:");
@@ -31,13 +31,13 @@ test("removes what is ours, and the directory with it", () => {
   expect(isInstalled(config.dataDir)).toBe(false);
 });
 
-test("leaves what is not ours, and says so", () => {
+test("leaves other files, and names them", () => {
   writeFileSync(join(config.dataDir, "thesis.tex"), "");
   expect(uninstall(config, runDirectory).join("\n")).toContain("Not ours, and left: thesis.tex");
   expect(readdirSync(config.dataDir)).toEqual(["thesis.tex"]);
 });
 
-test("touches no directory that was not set up here, nor one that was copied from elsewhere", () => {
+test("refuses a directory that was not set up here, or was copied from elsewhere, and removes nothing", () => {
   for (const copy of ["instance.json", "sandboxes/instance.json"]) rmSync(join(config.dataDir, copy));
   const before = readdirSync(config.dataDir);
   const refused = expect.objectContaining({ reason: "not_ours" });
@@ -47,7 +47,7 @@ test("touches no directory that was not set up here, nor one that was copied fro
   expect(readdirSync(config.dataDir).sort()).toEqual([...before, "instance.json"].sort());
 });
 
-test("leaves the kernel's settings to other servers of the machine", () => {
+test("leaves the kernel's settings while other servers of the machine need them", () => {
   writeFileSync(join(runDirectory, "boxyard-12345678"), "");
   expect(uninstall(config, runDirectory).join("\n")).toContain("1 other Boxyard server(s)");
   expect(existsSync(config.dataDir)).toBe(false);

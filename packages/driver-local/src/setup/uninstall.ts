@@ -9,21 +9,21 @@ import { restoreKernelSettings } from "./kernel-settings.ts";
 import { NEEDED } from "./stages/package-list.ts";
 import type { SetupConfig } from "./types.ts";
 
-/** Everything that set-up, server and command line write into a data directory, by its name there. What else lies in it is not ours to remove. */
+/** Names of everything that set-up, server and command line write into a data directory. Other files in it are not removed. */
 const OURS =
   /^(api-key|bin|boxyard\.db(\.copy|\.part|\.whole|\.kept-\d+)?(-wal|-shm|-journal)?|build-files|cache|criu|downloads|guest|kernel\.json|layers\.lock|network|node-id|orphans\.json|pool|pool\.img|pool\.lock|run|run-caches|sandboxes|sdk|(test-)?server\.(json|lock|log)(\.new|\.\d+)?|supervisor\.json(\.new)?|(setup|instance|kernel)\.json\.new|setup\.json|start\.lock(-journal)?|store-(id|key)|templates)$/;
-/** What tells that a directory is a data directory of this machine, and the lock that set-up takes there: last, so that a second try finds them. */
+/** The file that identifies a data directory of this machine, and the lock of set-up: removed last, so that a second attempt finds them. */
 const LAST = ["setup.lock", "instance.json"] as const;
 
-/** True when a driver can be opened on the data directory, and has to be, to give back what the machine holds for it. */
+/** True when a driver can be opened on the data directory, and must be, to release what it has on the machine. */
 export function isInstalled(dataDir: string): boolean {
   return existsSync(dataDir) && readInstance(dataDir) !== undefined && (existsSync(poolPaths(dataDir).image) || isPoolMounted(dataDir));
 }
 
 /**
- * Undoes what set-up did: kernel settings and the data directory's files. The driver must have been released. Repeatable; killed at any
- * line, the next one goes on from there. Returns what was kept, in sentences for people. Throws `failed_precondition`, reason `not_ours`, and
- * removes nothing, for a directory that was not set up on this machine.
+ * Undoes set-up: restores kernel settings and removes the files of the data directory. The driver must have been released. Repeatable; after a kill
+ * at any line the next call goes on from there. Returns what was kept, in sentences for the user. Throws `failed_precondition`, reason `not_ours`,
+ * and removes nothing, when the directory was not set up on this machine.
  */
 export function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): string[] {
   const { dataDir } = config;
@@ -33,11 +33,11 @@ export function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): st
   const kept: string[] = [];
   const others = serversIn(runDirectory).filter((instance) => instance !== own.instance);
   if (others.length === 0) {
-    // An earlier version kept the record in the data directory.
+    // An earlier version wrote the record to the data directory.
     for (const directory of [runDirectory, dataDir]) restoreKernelSettings(directory);
     if (existsSync(runDirectory)) removeEmpty(runDirectory);
   } else kept.push(`The kernel's settings stay as they are: ${others.length} other Boxyard server(s) on this machine need them.`);
-  // Where the pool was unmounted by hand, no driver has released it.
+  // When the pool was unmounted by hand, no driver has released this mount.
   unmountRuntimeState(dataDir);
   for (const name of readdirSync(dataDir)) if (OURS.test(name)) rmSync(`${dataDir}/${name}`, { recursive: true, force: true });
   for (const name of LAST) rmSync(`${dataDir}/${name}`, { force: true });
@@ -47,7 +47,7 @@ export function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): st
   return kept;
 }
 
-/** Instances that have a network on this machine: each has a router. */
+/** Instances that have a network on this machine: each has the file of its router namespace. */
 function serversIn(runDirectory: string): string[] {
   if (!existsSync(runDirectory)) return [];
   return readdirSync(runDirectory).flatMap((name) => /^boxyard-([0-9a-f]{8})$/.exec(name)?.[1] ?? []);

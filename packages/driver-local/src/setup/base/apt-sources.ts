@@ -7,7 +7,7 @@ export interface AptSource {
   readonly signedBy?: string;
 }
 
-/** Components of Debian and Ubuntu; third parties have names of their own. */
+/** Components of Debian and Ubuntu; third parties use other names. */
 const COMPONENTS = new Set(["main", "contrib", "non-free", "non-free-firmware", "universe", "multiverse", "restricted"]);
 const ARCHIVE_KEYRING = /\/(debian|ubuntu)-archive-keyring(-[a-z-]+)?\.(gpg|pgp|asc)$/;
 
@@ -35,7 +35,7 @@ export function parseDeb822(text: string): AptSource[] {
       if (!isBinary || /^(no|false|0)$/i.test(fields.get("enabled") ?? "")) return [];
       const signedBy = fields.get("signed-by");
       const entry = { uris: words(fields.get("uris")), suites: words(fields.get("suites")), components: words(fields.get("components")) };
-      // A key may also stand in the file itself; then it is a third party's.
+      // A key may also be in the file itself; then the archive is a third party's.
       return [{ ...entry, ...(signedBy && { signedBy: signedBy.split("\n")[0] as string }) }];
     });
 }
@@ -53,7 +53,7 @@ function deb822Fields(stanza: string): Map<string, string> {
   return fields;
 }
 
-/** Those that belong to the release `codename` itself: its suite, updates and security, signed by the archive's own key. */
+/** The sources that belong to the release `codename` itself: its suite, updates and security, signed with the archive's own key. */
 export function ofRelease(sources: readonly AptSource[], codename: string): AptSource[] {
   const suites = new Set([codename, `${codename}-updates`, `${codename}-security`, `${codename}/updates`]);
   return sources.flatMap((source) => {
@@ -65,7 +65,7 @@ export function ofRelease(sources: readonly AptSource[], codename: string): AptS
   });
 }
 
-/** As a file in apt's newer form. */
+/** The text of a file in deb822, apt's newer format. */
 export function formatDeb822(sources: readonly AptSource[]): string {
   return sources
     .map(({ uris, suites, components, signedBy }) =>

@@ -9,7 +9,7 @@ import { meaningfulLines, readRecipe, readSettings } from "./recipe.ts";
 
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-test("one-line sources", () => {
+test("one-line sources are parsed", () => {
   const text = `# deb http://old.example main
 deb http://mirror.example/debian bookworm main contrib # ours
 deb-src http://mirror.example/debian bookworm main
@@ -21,7 +21,7 @@ deb [arch=amd64 signed-by=/k.gpg] http://tool.example stable main
   ]);
 });
 
-test("deb822 sources, with what is turned off and comments left out", () => {
+test("deb822 sources are parsed, without disabled ones and comments", () => {
   const text = `Types: deb deb-src
 # URIs: http://no.example
 URIs: http://a.example http://b.example
@@ -73,7 +73,7 @@ test("only the release's own archives stay", () => {
   expect(parseDeb822(formatDeb822(kept))).toEqual(kept);
 });
 
-test("a machine's files are read in apt's order, other names left alone", () => {
+test("a machine's files are read in apt's order, and files with other suffixes are ignored", () => {
   const apt = mkdtempSync(join(tmpdir(), "boxyard-apt-"));
   try {
     mkdirSync(`${apt}/sources.list.d`);
@@ -87,13 +87,13 @@ test("a machine's files are read in apt's order, other names left alone", () => 
   }
 });
 
-test("Debian and Ubuntu are known; others are told what to do", () => {
+test("Debian and Ubuntu are supported; the error for other systems names what to do", () => {
   expect(parseRelease('ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian"\n')).toEqual({ id: "debian", codename: "bookworm" });
   expect(parseRelease('ID=ubuntu\nVERSION_CODENAME="noble"\n')).toEqual({ id: "ubuntu", codename: "noble" });
   expect(() => parseRelease('ID=fedora\nPRETTY_NAME="Fedora Linux 42"\n')).toThrow("this is Fedora Linux 42");
 });
 
-test("of apt's settings only what reaching packages may need is taken along", () => {
+test("only apt settings for reaching packages are used in builds", () => {
   const dump = `APT::Architecture "amd64";
 Acquire::http::Proxy "http://10.0.0.1:3128";
 Acquire::https::CaInfo "/etc/ssl/ca.crt";
@@ -104,7 +104,7 @@ Acquire::Languages "none";
   expect(buildSettings(dump)).toEqual(['Acquire::http::Proxy "http://10.0.0.1:3128"', 'Acquire::https::CaInfo "/etc/ssl/ca.crt"']);
 });
 
-test("the recipe names its packages once, and its settings are a template's", () => {
+test("the recipe names each package once, and its settings are complete", () => {
   const { packages, npmVersion, nodeVersion, hooks } = readRecipe();
   expect(new Set(packages).size).toBe(packages.length);
   for (const wanted of ["python3", "build-essential", "git", "ripgrep", "jq", "unzip", "less", "procps"])
@@ -116,7 +116,7 @@ test("the recipe names its packages once, and its settings are a template's", ()
   expect(meaningfulLines("# a\n\n b # c\nd\n")).toEqual(["b", "d"]);
 });
 
-test("an image's digest depends on its layer and its settings alone", () => {
+test("an image's digest depends only on its layer and its settings", () => {
   const settings = readSettings();
   const facts = { layer: `sha256:${"a".repeat(64)}`, layerBytes: 10 };
   const digest = imageDigest(facts, settings);

@@ -22,25 +22,25 @@ import { machineAptSettings, machineRelease, machineSources } from "./machine.ts
 import { npmPackage, npmPackagesOf } from "./npm.ts";
 import { type Recipe, readRecipe, recipeKey } from "./recipe.ts";
 
-/** The tree, apt's downloads and the tar lie side by side for a moment. */
+/** The tree, apt's downloads and the tar exist at the same time. */
 const BUILD_NEEDS_BYTES = 3 * 1024 ** 3;
 
-/** Trees that stay in the cache, the current one included. */
+/** How many trees stay in the cache, the current one included. */
 const TARS_KEPT = 3;
 
 /** Name in the cache of the tar that the recipe of this checkout makes on this machine. */
 export const baseTarName = (codename = machineRelease().codename): string => `base-${recipeKey(codename)}.tar`;
 
 /**
- * Path of the tar of the base template's tree: from the cache, else built; `fresh`: built in any case, and put in the cache's place. The build holds
- * a lock of the cache, so that data directories that share the cache build once.
+ * Path of the tar of the base template's tree: from the cache, else built. With `fresh` it is always built, and replaces the one in the cache. The
+ * build holds a lock in the cache, so that data directories that share the cache build once.
  */
 export async function baseTar(config: SetupConfig, report: StageReport, { fresh = false } = {}): Promise<string> {
   const { codename } = machineRelease();
   const tar = join(config.cacheDir, baseTarName(codename));
   if (existsSync(tar) && !fresh) return tar;
   mkdirSync(config.cacheDir, { recursive: true, mode: 0o711 });
-  const lock = await lockFile(join(config.cacheDir, "base.lock"), () => report.progress("waiting for another build of it"));
+  const lock = await lockFile(join(config.cacheDir, "base.lock"), () => report.progress("waiting for another build of the base template"));
   try {
     if (fresh || !existsSync(tar)) await build(config, codename, tar, report);
     return tar;
@@ -84,7 +84,7 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
   }
 }
 
-/** Into the work directory, since nobody else can start what the single executable carries. */
+/** Copies the hooks to the work directory, since other processes cannot execute files inside the single executable. */
 function copyHooks({ hooks }: Recipe, work: string): string[] {
   mkdirSync(join(work, "hooks"));
   return hooks.map((hook) => {
@@ -102,7 +102,7 @@ async function addEmptyDev(work: string): Promise<void> {
   await runCommand(["tar", "--append", `--file=${work}/tree.tar`, `--directory=${work}/extra`, "--owner=0", "--group=0", "./dev"]);
 }
 
-/** What a killed build has left; called under the lock. The mounts that it made went with its namespace. */
+/** Removes what killed builds have left; called under the lock. Their mounts ended with their namespace. */
 function removeLeftovers(cacheDir: string): void {
   for (const name of readdirSync(cacheDir)) {
     if (name.startsWith("build-") && statSync(join(cacheDir, name)).isDirectory())
@@ -110,7 +110,7 @@ function removeLeftovers(cacheDir: string): void {
   }
 }
 
-/** Trees of older recipes go, but for the last few: another checkout may share the cache. */
+/** Removes trees of older recipes, except the last few: another checkout may share the cache. */
 function removeOldTars(cacheDir: string): void {
   const tars = readdirSync(cacheDir)
     .filter((name) => /^base-[0-9a-f]+\.tar$/.test(name))
@@ -128,13 +128,13 @@ interface BuildInput {
 }
 
 /**
- * The command that builds the tree. It runs in mount and pid namespaces of its own and dies with us: whenever it ends, its mounts are gone.
+ * The command that builds the tree. It runs in its own mount and pid namespaces and ends with this process, so that its mounts always end with it.
  * Devices are left out, because every sandbox gets its own.
  */
 async function mmdebstrap(recipe: Recipe, { work, npm, node, codename, config }: BuildInput): Promise<[string, ...string[]]> {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   return [
-    // Ours is narrower, and the tree is for everybody in a sandbox.
+    // This process has a stricter umask, and all users of a sandbox need the tree.
     ...(["sh", "-c", 'umask 022; exec "$@"', "sh"] as const),
     ...(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const),
     "mmdebstrap",

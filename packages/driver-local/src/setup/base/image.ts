@@ -1,15 +1,15 @@
 import type { TemplateSettings } from "./recipe.ts";
 
-/** The OCI image of one layer that a template is (image-spec: config, manifest). Made from facts alone, so equal trees have equal digests. */
+/** The facts of a template's OCI image of one layer (image-spec: config, manifest). It depends on nothing else, so equal trees have equal digests. */
 export interface ImageFacts {
-  /** Digest of the layer's tar, which is uncompressed, so its diff id as well. */
+  /** Digest of the layer's tar; since that is uncompressed, also its diff id. */
   readonly layer: string;
   readonly layerBytes: number;
 }
 
 const sha256 = (text: string): string => `sha256:${new Bun.CryptoHasher("sha256").update(text).digest("hex")}`;
 
-/** The digest that names the image: that of its manifest. */
+/** The digest of the image, which is its manifest's. */
 export function imageDigest({ layer, layerBytes }: ImageFacts, { user, workdir, env }: TemplateSettings): string {
   const config = JSON.stringify({
     architecture: process.arch === "arm64" ? "arm64" : "amd64",

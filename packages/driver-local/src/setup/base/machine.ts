@@ -51,7 +51,7 @@ function listed(directory: string): string[] {
     .map((name) => join(directory, name));
 }
 
-/** Settings of the machine's apt that reaching the packages may depend on; for the build only. */
+/** Settings of the machine's apt that may be needed to reach the packages; only for the build. */
 const BUILD_SETTINGS = /^Acquire::(https?|ftp)::|^Acquire::(Check-Valid-Until|Retries)\b/i;
 
 /** `Acquire::http::Proxy "…";` and the like from `apt-config dump`; lists (`::`) are left out. */

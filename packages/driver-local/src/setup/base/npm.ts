@@ -11,7 +11,7 @@ export interface NpmPackage {
   readonly version: string;
 }
 
-/** What the base template takes from npm's registry: npm itself, and Node.js for this machine's architecture. */
+/** The packages of npm's registry in the base template: npm itself, and Node.js for this machine's architecture. */
 export function npmPackagesOf({ npmVersion, nodeVersion }: Pick<Recipe, "npmVersion" | "nodeVersion">): {
   npm: NpmPackage;
   node: NpmPackage;
@@ -19,7 +19,7 @@ export function npmPackagesOf({ npmVersion, nodeVersion }: Pick<Recipe, "npmVers
   return { npm: { name: "npm", version: npmVersion }, node: { name: `node-linux-${process.arch}`, version: nodeVersion } };
 }
 
-/** Writes a package's tar into the directory and returns its path: the one carried along, else through the machine's own client. */
+/** Writes a package's tar to the directory and returns its path: a copy from the single executable, else downloaded by the machine's npm client. */
 export async function npmPackage({ name, version }: NpmPackage, directory: string, env: SetupConfig["env"]): Promise<string> {
   const path = join(directory, `${name}-${version}.tgz`);
   const carried = resources.npmPackage(name);

@@ -4,21 +4,21 @@ import { hashSources } from "../checkout.ts";
 import { resources } from "../resources.ts";
 
 const DIRECTORY = "images/base";
-/** Raised when the way in which a tree is built changes what comes out. */
+/** To be raised when a change of the build changes the tree. */
 const TREE_VERSION = "2";
 
-/** What images/base/ says. */
+/** The content of images/base/. */
 export interface Recipe {
   readonly packages: readonly string[];
   readonly npmVersion: string;
   readonly nodeVersion: string;
-  /** Lines for dpkg's configuration, in the build and inside. */
+  /** Lines for dpkg's configuration, in the build and in sandboxes. */
   readonly dpkgOptions: readonly string[];
   /** Paths of the scripts, in order. */
   readonly hooks: readonly string[];
 }
 
-/** A template's settings as `templates/<name>.json` keeps them, image left out. */
+/** A template's settings as in `templates/<name>.json`, without the image. */
 export interface TemplateSettings {
   readonly name: string;
   readonly cpuCount: number;
@@ -29,7 +29,7 @@ export interface TemplateSettings {
   readonly workdir: string;
 }
 
-/** Lines without comments and blanks. */
+/** The lines of a text without comments, surrounding blanks and empty lines. */
 export function meaningfulLines(text: string): string[] {
   return text
     .split("\n")
@@ -55,7 +55,7 @@ export function readSettings(): TemplateSettings {
   return JSON.parse(readFileSync(join(resources.root, DIRECTORY, "settings.json"), "utf8")) as TemplateSettings;
 }
 
-/** Hash of what the tree is built from. */
+/** Hash of everything that the tree is built from. */
 export function recipeKey(codename: string): string {
   return hashSources(
     [`${DIRECTORY}/packages`, `${DIRECTORY}/npm-version`, `${DIRECTORY}/dpkg.conf`, `${DIRECTORY}/hooks`],
@@ -64,7 +64,7 @@ export function recipeKey(codename: string): string {
   );
 }
 
-/** Hash of what the template depends on beside the tree. */
+/** Hash of what the template depends on besides the tree. */
 export function settingsKey(): string {
   return hashSources([`${DIRECTORY}/settings.json`], [], resources.root);
 }

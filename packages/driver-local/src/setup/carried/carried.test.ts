@@ -17,7 +17,7 @@ function file(content: Uint8Array | string): string {
   return path;
 }
 
-/** Bytes without a pattern, the same every time. */
+/** Pseudo-random bytes, the same for the same seed. */
 function noise(length: number, seed: number): Uint8Array {
   const bytes = new Uint8Array(length);
   for (let i = 0, x = seed; i < length; i++) {
@@ -36,10 +36,10 @@ function withBytes(bytes: Uint8Array, ...changes: readonly [at: number, value: n
 const runtime = noise(3_000_000, 1);
 const head: [number, number] = [16, (runtime[16] ?? 0) ^ 1];
 const agent = Buffer.concat([withBytes(runtime, head, [2_000_000, (runtime[2_000_000] ?? 0) ^ 1]), noise(100_000, 2)]);
-/** The executable differs from the runtime in places of its own, but only where the agent does too, and at its end. */
+/** The executable differs from the runtime only where the agent does too, and at its end. */
 const executable = Buffer.concat([withBytes(runtime, head), noise(500_000, 3)]);
 
-test("the agent comes out of the executable byte by byte, and only what differs is carried", () => {
+test("the agent is restored from the executable byte for byte, and the patch has only the bytes that differ", () => {
   const patch = makePatch(runtime, agent);
   expect(patch.length).toBeLessThan(100_000 + 4 * 4096);
   const target = join(directory, "agent");
@@ -48,7 +48,7 @@ test("the agent comes out of the executable byte by byte, and only what differs 
   expect(statSync(target).mode & 0o111).not.toBe(0);
 });
 
-test("files with nothing in common, shorter ones and empty ones", () => {
+test("files with nothing in common, shorter files and empty files are restored", () => {
   for (const content of [noise(10_000, 9), runtime.subarray(0, 12_345), new Uint8Array(0), runtime]) {
     const target = join(directory, `out-${++files}`);
     applyPatch(makePatch(runtime, content), file(runtime), target);
@@ -56,7 +56,7 @@ test("files with nothing in common, shorter ones and empty ones", () => {
   }
 });
 
-test("an executable that was changed or cut short makes no agent that looks whole", () => {
+test("an executable that was changed or truncated is refused", () => {
   const patch = makePatch(runtime, agent);
   for (const broken of [withBytes(executable, [1_000_000, (executable[1_000_000] ?? 0) ^ 1]), executable.subarray(0, 1_000_000)]) {
     let error: unknown;

@@ -18,13 +18,13 @@ import {
   SDK_PACKAGE,
 } from "./unpack.ts";
 
-/** For libraries and helpers, a few MB in all. */
+/** Level of zstd: slow, for a few MB of libraries and helpers. */
 const LEVEL = 19;
 
 export interface PackOptions {
-  /** Path of the Bun that the executable is made of; the agent is compiled with the same. */
+  /** Path of the Bun that the executable is made of; the agent is compiled with the same Bun. */
   readonly runtime: string;
-  /** Paths of the packages of npm's registry that the base template takes, by their names. */
+  /** Paths of the packages of npm's registry in the base template, by their names. */
   readonly npmPackages: Readonly<Record<string, string>>;
   /** A directory to work in. */
   readonly work: string;
@@ -32,9 +32,9 @@ export interface PackOptions {
   readonly progress: (text: string) => void;
 }
 
-/** Templates whose recipes go along. */
+/** Templates whose recipes the executable carries. */
 const CARRIED_TEMPLATES = ["base", "code-interpreter"];
-/** What is made while people work on a recipe is no part of it. */
+/** Files that are made while people work on a recipe are left out. */
 const RECIPE = { recursive: true, filter: (path: string) => !/\/(__pycache__|node_modules|tests)$/.test(path) };
 
 /** The packages of npm's registry that `images/base/` names. */
@@ -58,7 +58,7 @@ export async function packCarried(target: string, { runtime, npmPackages, work, 
   writeFileSync(join(target, FACTS_FILE), `${JSON.stringify(facts)}\n`);
 }
 
-/** The files of the bundle at `guest`, compressed one by one, below `target`. */
+/** Writes the files of the bundle at `guest`, compressed one by one, below `target`. */
 export function packGuest(guest: string, runtime: Uint8Array, target: string): void {
   for (const entry of readdirSync(guest, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

@@ -2,8 +2,8 @@ import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 
 /**
- * The agent and the executable that carries it are the same Bun, each with other code at its end. So the executable carries only what the
- * agent has and itself has not (2 of 111 MB), and takes the rest from its own file.
+ * The agent and the executable that carries it are the same Bun, each with other code at its end. So the executable carries only the bytes in
+ * which the agent differs from it (2 of 111 MB), and copies the rest from its own file.
  *
  * A patch is one line of JSON, then the bytes that are not in the runtime, in their order.
  */
@@ -11,7 +11,7 @@ interface PatchHead {
   readonly version: 1;
   readonly bytes: number;
   readonly sha256: string;
-  /** What the file has in common with the runtime at the same place: offset and length, ascending. */
+  /** The ranges in which the file equals the runtime, at the same offsets: offset and length, ascending. */
   readonly same: readonly (readonly [offset: number, length: number])[];
 }
 
@@ -19,7 +19,7 @@ const BLOCK_BYTES = 4096;
 const COPY_BYTES = 1 << 20;
 const NEWLINE = 10;
 
-/** What makes `file` out of a program whose bytes are those of `runtime` wherever the two are equal. */
+/** The patch that makes `file` from a program that has the bytes of `runtime` wherever `file` has them. */
 export function makePatch(runtime: Uint8Array, file: Uint8Array): Uint8Array {
   const same = commonBlocks(runtime, file);
   const sha256 = new Bun.CryptoHasher("sha256").update(file).digest("hex");
@@ -45,7 +45,7 @@ function commonBlocks(runtime: Uint8Array, file: Uint8Array): [number, number][]
   return runs;
 }
 
-/** Writes the new file `target` from a patch and the program at `runtimePath`. `internal`, reason `bad_executable`, when it comes out otherwise. */
+/** Writes the new file `target` from a patch and the program at `runtimePath`. `internal`, reason `bad_executable`, when its hash is wrong. */
 export function applyPatch(patch: Uint8Array, runtimePath: string, target: string): void {
   const headEnd = patch.indexOf(NEWLINE);
   const head = JSON.parse(new TextDecoder().decode(patch.subarray(0, headEnd))) as PatchHead;
@@ -63,7 +63,7 @@ export function applyPatch(patch: Uint8Array, runtimePath: string, target: strin
       }
       writer.write(patch.subarray(own));
       if (writer.bytes !== head.bytes || writer.digest() !== head.sha256) {
-        throw new AppError("internal", `${runtimePath} is not what it was built to be: was it changed, or cut short by a download?`, {
+        throw new AppError("internal", `${runtimePath} was changed after it was built, or is incomplete: download it again`, {
           reason: "bad_executable",
         });
       }
@@ -92,7 +92,7 @@ class HashedFile {
     this.bytes += chunk.length;
   }
 
-  /** Fewer bytes than asked for when the source ends before; then the digest is another. */
+  /** Copies fewer bytes when the source ends before; then the digest is wrong. */
   copy(source: number, offset: number, length: number): void {
     for (let done = 0; done < length; ) {
       const read = readSync(source, this.buffer, 0, Math.min(COPY_BYTES, length - done), offset + done);

@@ -5,12 +5,12 @@ import { makeGuestDirectories, openGuestToAll } from "../guest/directories.ts";
 import { applyPatch } from "./runtime-patch.ts";
 
 /*
- * What the executable carries, as the directory CARRIED_DIRECTORY:
+ * The files that the executable carries, in the directory CARRIED_DIRECTORY:
  *   facts.json        CarriedFacts
  *   images/…          as in a checkout
- *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent out of the executable itself
+ *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent from the executable itself
  *   fork-server.zst   the server's helper
- *   ….tgz             packages of npm's registry that the base template takes
+ *   ….tgz             packages of npm's registry in the base template
  *   sdk.tgz           the installable client package
  */
 export const FACTS_FILE = "facts.json";
@@ -27,7 +27,7 @@ export interface CarriedFacts {
   readonly guestKey: string;
   /** As `guestKey`. */
   readonly forkServerKey: string;
-  /** File names of the packages of npm's registry beside this file, by their names. */
+  /** Names of the files of npm packages in this directory, by the names of the packages. */
   readonly npmPackages: Readonly<Record<string, string>>;
 }
 
@@ -43,7 +43,7 @@ export function unpackForkServer(root: string, target: string): void {
   chmodSync(target, 0o755);
 }
 
-/** Writes the guest bundle below `root` into the directory `target`. `runtime`: the program that the agent is made out of; the one that runs. */
+/** Writes the guest bundle below `root` into the directory `target`. `runtime`: the program that the agent is made from; default: this one. */
 export function unpackGuest(root: string, target: string, runtime = "/proc/self/exe"): void {
   makeGuestDirectories(target);
   const directory = join(root, GUEST_DIRECTORY);

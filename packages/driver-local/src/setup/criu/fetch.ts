@@ -8,9 +8,9 @@ import { machineRelease, machineSources } from "../base/machine.ts";
 import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 
-/** The directory of a private CRIU: its program, its loader and its libraries side by side, so that none of the machine's own are used. */
+/** Files of a private CRIU: its program, its loader and its libraries, so that it uses none of the machine's. */
 export const CRIU_FILES = { program: "criu", loader: "ld.so", libraries: "lib" } as const;
-/** Changed when the directory's layout changes. */
+/** To be changed when the directory's layout changes. */
 const LAYOUT = 1;
 const DOWNLOAD_MS = 120_000;
 
@@ -24,18 +24,18 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   arm64: { triplet: "aarch64-linux-gnu", loader: "ld-linux-aarch64.so.1" },
 };
 
-/** The suite with the newest packages of each distribution: 26 packages of 8.5 MB are downloaded, and nothing is installed. */
+/** The suite with the newest packages of each distribution. 26 packages of 8.5 MB in all are downloaded, and none is installed. */
 const NEWEST: Readonly<Record<string, string>> = { debian: "sid", ubuntu: "devel" };
 
 /**
- * Path of a directory with a private CRIU: from the cache, else downloaded by the machine's own apt from the machine's own archive. The
- * download holds a lock of the cache, so that data directories that share the cache download once.
+ * Path of a directory with a private CRIU: from the cache, else downloaded by the machine's apt from the machine's archive. The download holds a
+ * lock in the cache, so that data directories that share the cache download once.
  */
 export async function privateCriu(config: SetupConfig, report: StageReport): Promise<string> {
   const directory = join(config.cacheDir, `criu-${process.arch}-${LAYOUT}`);
   if (existsSync(directory)) return directory;
   mkdirSync(config.cacheDir, { recursive: true, mode: 0o711 });
-  const lock = await lockFile(join(config.cacheDir, "criu.lock"), () => report.progress("waiting for another download of it"));
+  const lock = await lockFile(join(config.cacheDir, "criu.lock"), () => report.progress("waiting for another download of CRIU"));
   try {
     if (!existsSync(directory)) await download(config, directory, report);
     return directory;
@@ -62,7 +62,7 @@ async function download(config: SetupConfig, directory: string, report: StageRep
   }
 }
 
-/** With lists and a status file of its own, in which nothing is installed: apt then names every library, and leaves the machine's alone. */
+/** Uses separate package lists and a status file without installed packages: so apt downloads every library, and does not touch the machine's state. */
 async function downloadPackages(work: string, config: SetupConfig): Promise<void> {
   writeFileSync(join(work, "newest.sources"), newestSources());
   writeFileSync(join(work, "status"), "");
@@ -79,7 +79,7 @@ async function downloadPackages(work: string, config: SetupConfig): Promise<void
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
     // A mirror of the newest suite is often some days old.
     "Acquire::Check-Valid-Until": "false",
-    // The work directory is root's alone.
+    // Only root can read the work directory.
     "APT::Sandbox::User": "root",
   };
   const apt = ["apt-get", "--yes", ...Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`])] as [
@@ -96,7 +96,7 @@ async function downloadPackages(work: string, config: SetupConfig): Promise<void
   await runCommand([...apt, "install", "--download-only", "--no-install-recommends", "criu"], options);
 }
 
-/** The machine's own archive, with its newest suite in place of the machine's. */
+/** The machine's archive, with its newest suite instead of the machine's suite. */
 function newestSources(): string {
   const { id, codename } = machineRelease();
   const archive = machineSources(codename).filter(({ suites }) => suites.includes(codename));

@@ -9,31 +9,31 @@ import { makeGuestDirectories, openGuestToAll } from "./directories.ts";
 import { interpreterPatch } from "./elf.ts";
 import { parseLdd } from "./libraries.ts";
 
-/** Where the bundle is mounted in every sandbox, so where its loader is found. */
+/** Path of the bundle's loader in every sandbox, where the bundle is mounted at /.boxyard. */
 const LOADER_INSIDE = "/.boxyard/lib/ld.so";
 const AGENT_ENTRY = "packages/agent/src/main.ts";
 const LAUNCH_SOURCES = "images/guest/launch";
-/** Everything that the agent and the helper are made of. */
+/** Sources of the agent and of `launch`. */
 const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCES];
 
 export interface GuestBuildOptions {
   /** Environment of the compilers. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly progress?: (text: string) => void;
-  /** The agent's entry, for tests; the agent's own by default. */
+  /** Entry file of the agent, for tests; default: the agent's own. */
   readonly agentEntry?: string;
-  /** Path of the Bun that the agent is made of; the one that runs by default. */
+  /** Path of the Bun that the agent is made of; default: this one. */
   readonly runtime?: string;
 }
 
-/** Hash of what a guest bundle is built from. */
+/** Hash of the sources of a guest bundle. */
 export function guestKey(): string {
   return hashSources(SOURCES, [Bun.version, Bun.revision, process.arch]);
 }
 
 /**
- * Builds the guest bundle into the new directory `target`: `init`, `agent`, `launch`, `lib/` and empty mount points. Knows nothing of data
- * directories, so that a release can build it once and carry it along.
+ * Builds the guest bundle into the new directory `target`: `init`, `agent`, `launch`, `lib/` and empty mount points. The bundle does not depend on
+ * a data directory, so that a release can build it once and carry it.
  */
 export async function buildGuest(target: string, options: GuestBuildOptions): Promise<void> {
   const progress = options.progress ?? (() => {});
@@ -44,7 +44,7 @@ export async function buildGuest(target: string, options: GuestBuildOptions): Pr
   await copyLibraries(target, options);
   patchInterpreter(join(target, "agent"));
   progress("launch");
-  // One of these lives in every sandbox, and forks for each command.
+  // One such process runs in every sandbox, and forks for each command.
   await compileHelper(LAUNCH_SOURCES, join(target, "launch"), options.env);
   copyInit(target);
   openGuestToAll(target);
@@ -61,7 +61,7 @@ async function compileAgent(target: string, { env, agentEntry, runtime }: GuestB
       "--compile",
       "--minify",
       "--bytecode",
-      // What a sandbox's user puts into its root directory must not configure the agent.
+      // Files that a user puts into the root directory of a sandbox must not configure the agent.
       "--no-compile-autoload-dotenv",
       "--no-compile-autoload-bunfig",
       ...(runtime === undefined ? [] : [`--compile-executable-path=${runtime}`]),
@@ -73,7 +73,7 @@ async function compileAgent(target: string, { env, agentEntry, runtime }: GuestB
   rmSync(work, { recursive: true });
 }
 
-/** The agent's loader and libc travel with it, so that it runs in images with another libc, an older one or none. */
+/** Copies the agent's loader and libraries, so that the agent runs in images with another libc, an older one or none. */
 async function copyLibraries(target: string, { env }: GuestBuildOptions): Promise<void> {
   const { loader, byName } = parseLdd(await runCommand(["ldd", join(target, "agent")], { env: systemEnv(env) }));
   copyFileSync(loader, join(target, "lib/ld.so"));
@@ -102,7 +102,7 @@ function copyInit(target: string): void {
   if (init === undefined || !existsSync(init)) {
     throw new AppError("failed_precondition", "tini-static is missing; install the package 'tini'", { reason: "packages_missing" });
   }
-  // Through another name: a copy that was cut short must not look whole.
+  // Under another name first, so that an incomplete copy is never used.
   copyFileSync(init, join(target, "init.new"));
   chmodSync(join(target, "init.new"), 0o755);
   renameSync(join(target, "init.new"), join(target, "init"));

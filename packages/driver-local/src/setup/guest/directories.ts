@@ -1,15 +1,15 @@
 import { chmodSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Of the libraries, and empty ones on which the driver mounts a sandbox's own facts. */
+/** The directory of the libraries, and empty ones on which the driver mounts the files of a sandbox. */
 const DIRECTORIES = ["lib", "cgroup/memory", "cgroup/cpuacct", "cgroup/cpu", "cgroup/pids", "host"];
 
-/** The directories of a guest bundle. */
+/** Makes the directories of a guest bundle. */
 export function makeGuestDirectories(target: string): void {
   for (const directory of DIRECTORIES) mkdirSync(join(target, directory), { recursive: true });
 }
 
-/** Opens a finished bundle to everybody, whatever the umask is: users in the sandbox start what is in it. */
+/** Lets all users read and execute a finished bundle, whatever the umask: users in a sandbox start its programs. */
 export function openGuestToAll(target: string): void {
   for (const entry of readdirSync(target, { recursive: true, withFileTypes: true })) chmodSync(join(entry.parentPath, entry.name), 0o755);
   chmodSync(target, 0o755);

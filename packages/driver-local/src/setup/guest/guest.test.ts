@@ -24,9 +24,9 @@ test("the interpreter's string is replaced in place, padded with NULs", () => {
   expect(Buffer.from(bytes).toString("latin1")).toBe(`/.boxyard/lib/ld.so${"\0".repeat(9)}`);
 });
 
-test("a string without room, and a file that is no executable, are refused", () => {
+test("a path that is too long, and a file that is not an executable, are refused", () => {
   expect(() => interpreterPatch(executable(19), "/.boxyard/lib/ld.so")).toThrow("no room");
-  expect(() => interpreterPatch(new Uint8Array(4096), "/x")).toThrow("no 64-bit executable");
+  expect(() => interpreterPatch(new Uint8Array(4096), "/x")).toThrow("not a 64-bit executable");
   const none = executable(28);
   none[120] = 1;
   expect(() => interpreterPatch(none, "/x")).toThrow("names no interpreter");

@@ -5,13 +5,13 @@ import { isPoolMounted } from "../../pool-storage/mount.ts";
 import { poolPaths } from "../../pool-storage/paths.ts";
 import { runCommand } from "../../sys/run.ts";
 
-/** Names the bundle that new sandboxes get; a link to the directory beside it. */
+/** Name of the symbolic link to the bundle that new sandboxes get. */
 const CURRENT = "current";
 const ASIDE = "new-";
 
 const guestRoot = (dataDir: string): string => `${dataDir}/guest`;
 
-/** A new directory in which a bundle can be built before it is installed: on the same file system, so that it can be renamed. */
+/** Makes a directory in which a bundle is built before it is installed: on the same file system, so that it can be renamed. */
 export function guestStaging(dataDir: string): string {
   const root = guestRoot(dataDir);
   mkdirSync(root, { recursive: true, mode: 0o755 });
@@ -44,7 +44,7 @@ export async function installGuest(dataDir: string, staging: string): Promise<st
   const hash = hashDirectory(staging);
   const directory = join(guestRoot(dataDir), hash);
   if (existsSync(directory)) {
-    // The same content was built before, and sandboxes may be using it.
+    // The same content was installed before, and sandboxes may be using it.
     rmSync(staging, { recursive: true });
   } else {
     chmodSync(staging, 0o755);
@@ -59,7 +59,7 @@ export async function installGuest(dataDir: string, staging: string): Promise<st
   return directory;
 }
 
-/** Names, modes left out (they are ours), and contents. 16 hex digits. */
+/** Hash of names and contents, without modes, which are always the same. 16 hex digits. */
 function hashDirectory(directory: string): string {
   const hasher = new Bun.CryptoHasher("sha256");
   const files = readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -75,8 +75,8 @@ function hashDirectory(directory: string): string {
 }
 
 /**
- * Older bundles go, unless anything may still be using one: a sandbox of any state, a snapshot, or a server that knows its path. Of a pool
- * that is not mounted nobody knows what snapshots it holds.
+ * Removes older bundles, unless one may still be in use: by a sandbox in any state, by a snapshot, or by a server that knows its path. When the
+ * pool is not mounted, its snapshots are unknown, so nothing is removed.
  */
 function removeOldGuests(dataDir: string, current: string): void {
   const { image, snapshots } = poolPaths(dataDir);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 
-/** What the client package is made from, below the checkout. */
+/** Sources of the client package, relative to the checkout. */
 const SOURCES = [
   "packages/sdk/src",
   "packages/sdk/package.json",
@@ -18,7 +18,7 @@ const BUILD_LIMIT_MS = 120_000;
 /** Hash of the sources of the client package. */
 export const sdkKey = (): string => hashSources(SOURCES);
 
-/** Writes the client package of this checkout to the new file `target`: some two seconds of the TypeScript compiler, in a process of its own. */
+/** Writes the client package of this checkout to the new file `target`. Runs the TypeScript compiler in its own process, about two seconds. */
 export async function buildSdk(target: string, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const child = Bun.spawn([process.execPath, join(CHECKOUT, "packages/sdk/src/publish/main.ts"), target], {
     cwd: "/",

@@ -6,8 +6,8 @@ import type { SetupConfig } from "../types.ts";
 const SUFFIX = ".tgz";
 
 /**
- * Path of the installable client package that fits this version, `$BOXYARD_DATA/sdk/<hash>.tgz`. It is made when somebody first asks for it,
- * and then packages of other versions are removed.
+ * Path of the installable client package of this version, `$BOXYARD_DATA/sdk/<hash>.tgz`. The first call makes it and removes packages of other
+ * versions.
  */
 export async function sdkPackage({ dataDir, env }: Pick<SetupConfig, "dataDir" | "env">): Promise<string> {
   const directory = join(dataDir, "sdk");
@@ -22,7 +22,7 @@ export async function sdkPackage({ dataDir, env }: Pick<SetupConfig, "dataDir" |
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
-  // What a server leaves that was killed while it made one goes too: only one server works on a data directory.
+  // Also removes what a killed server has left: only one server works on a data directory.
   for (const other of readdirSync(directory)) if (other !== name) rmSync(join(directory, other), { recursive: true, force: true });
   return path;
 }

@@ -7,7 +7,7 @@ import { readSettings, recipeKey, settingsKey, type TemplateSettings } from "../
 import { readVersioned, writeWhole } from "../files.ts";
 import type { Stage } from "../types.ts";
 
-/** `templates/<name>.json`: what the server seeds its store with at its start. */
+/** `templates/<name>.json`, from which the server adds a template to its store at its start. */
 interface TemplateFile extends TemplateSettings {
   readonly version: 1;
   readonly image: { readonly digest: string; readonly layers: readonly string[] };
@@ -38,7 +38,7 @@ export const base: Stage = {
   },
 };
 
-/** The key must not fail: on another system the stage itself says what is wrong. */
+/** The key must not fail: on another system `run` fails with the reason. */
 function codenameOrUnknown(): string {
   try {
     return machineRelease().codename;

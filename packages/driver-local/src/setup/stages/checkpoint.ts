@@ -15,10 +15,10 @@ import { privateCriu } from "../criu/fetch.ts";
 import { writeWhole } from "../files.ts";
 import type { SetupConfig, Stage, StageReport } from "../types.ts";
 
-/** Where no CRIU was to be had, the next set-up tries again, but not every command: apt may take long to find that a network is missing. */
+/** A failed search for CRIU is repeated only after this time, not by every command: apt may take long to find that there is no network. */
 const RETRY_MS = 60 * 60_000;
 
-/** What pauses write memory with. A machine without it is no failure: its pauses keep the disk only, and `doctor` says why. */
+/** Finds CRIU, by which pauses keep memory. Does not fail without it: then pauses keep only the disk, and `doctor` says why. */
 export const checkpoint: Stage = {
   name: "checkpoint",
   title: "CRIU",
@@ -37,7 +37,7 @@ export const checkpoint: Stage = {
   },
 };
 
-/** The machine's own if it passes, else a private one. */
+/** The machine's own CRIU if it passes the self-test, else a private one. */
 async function findCriu(config: SetupConfig, report: StageReport): Promise<CriuFacts> {
   const own = await machineCriu();
   if (own) {
@@ -54,7 +54,7 @@ async function findCriu(config: SetupConfig, report: StageReport): Promise<CriuF
   }
 }
 
-/** A copy in the data directory, so that removing the cache takes no pause away. */
+/** Copies a private CRIU to the data directory, so that pauses work without the cache. */
 async function install(config: SetupConfig, report: StageReport): Promise<Criu | undefined> {
   const source = await privateCriu(config, report);
   const target = `${criuDirectory(config.dataDir)}/private`;

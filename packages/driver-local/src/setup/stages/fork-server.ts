@@ -15,7 +15,7 @@ export const forkServer: Stage = {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     rmSync(aside, { force: true });
     await resources.makeForkServer(aside, env);
-    // A server that runs goes on with the one that it has open.
+    // A running server goes on with the file that it has open.
     renameSync(aside, file);
     report.result(`${(statSync(file).size / 1e3).toFixed(0)} kB`);
   },

@@ -8,5 +8,5 @@ import { kernel } from "./kernel.ts";
 import { packages } from "./packages.ts";
 import { pool } from "./pool.ts";
 
-/** What makes a machine ready, in order. */
+/** All stages of set-up, in order. */
 export const setupStages: readonly Stage[] = [packages, kernel, instance, guest, forkServer, pool, checkpoint, base];

@@ -12,7 +12,7 @@ export const instance: Stage = {
   key: ({ network }) => `network ${network ?? "any"}`,
   isDone({ dataDir }) {
     const file = readInstance(dataDir);
-    // Another data directory may have been given the same range while neither had a server; the first to start has it.
+    // Another data directory may have got the same range while neither had a server; the first one that starts keeps it.
     return file !== undefined && hasBothCopies(dataDir) && (hasSandboxes(dataDir) || isRangeFree(file));
   },
   async run(config, report) {
@@ -43,7 +43,7 @@ function networkOf({ dataDir, network }: SetupConfig): string {
   return chooseNetwork({ instance: instanceName(dataDir), ...(network !== undefined && { wanted: network }) });
 }
 
-/** A pool that is there keeps its size. */
+/** An existing pool keeps its size. */
 function poolSizeOf(config: SetupConfig): number {
   const { image } = poolPaths(config.dataDir);
   return existsSync(image) ? statSync(image).size : poolSize(freeBytes(config.dataDir), config.poolSizeBytes);

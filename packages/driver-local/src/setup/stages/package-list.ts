@@ -1,10 +1,10 @@
-/** A Debian package that sandboxes, or their set-up, can't do without. */
+/** A Debian package that sandboxes or their set-up need. */
 export interface NeededPackage {
   readonly name: string;
-  /** A program of it; it is there when this is. */
+  /** A program of the package; the package counts as installed when this program is found. */
   readonly program: string;
   readonly purpose: string;
-  /** Only for making the guest bundle and the fork server from their sources; the single executable carries finished ones. */
+  /** Needed only to compile the guest bundle and the fork server; the single executable carries compiled ones. */
   readonly compiles?: true;
 }
 

@@ -6,17 +6,17 @@ import { resources } from "../resources.ts";
 import type { SetupConfig, Stage, StageReport } from "../types.ts";
 import { NEEDED, type NeededPackage } from "./package-list.ts";
 
-/** What of `NEEDED` the machine lacks. */
+/** The packages of `NEEDED` that the machine lacks. */
 function missingPackages(): readonly NeededPackage[] {
   return NEEDED.filter(({ program, compiles }) => (resources.compiles || !compiles) && findProgram(program) === undefined);
 }
 
-/** For a machine without apt: what to install by hand. */
+/** For a machine without apt: the programs to install, with their purposes. */
 export function listByPurpose(missing: readonly NeededPackage[]): string {
   return missing.map(({ name, program, purpose }) => `  ${program} (${name} on Debian): ${purpose}`).join("\n");
 }
 
-/** apt asks nothing, keeps changed configuration files, waits for a running apt, and takes nothing that is only recommended. */
+/** apt asks no questions, keeps changed configuration files, waits for a running apt, and installs no recommended packages. */
 const INSTALL = [
   "apt-get",
   "install",
@@ -65,7 +65,7 @@ async function install(missing: readonly NeededPackage[], config: SetupConfig, r
   if (hasPackageLists()) {
     const error = await runCommand(argv, options).catch((e: unknown) => e);
     if (!(error instanceof Error)) return;
-    // Most often the lists are older than what the mirror holds.
+    // The usual cause: the lists are older than the packages on the mirror.
   }
   await runCommand(["apt-get", "update", "-o", "DPkg::Lock::Timeout=300"], options);
   await runCommand(argv, options);

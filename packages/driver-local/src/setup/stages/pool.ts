@@ -19,7 +19,7 @@ export const pool: Stage = {
     await loadModules();
     if (!existsSync(image)) {
       const size = readInstance(dataDir)?.poolSizeBytes;
-      if (size === undefined) throw new AppError("internal", "the pool was to be made before its instance");
+      if (size === undefined) throw new AppError("internal", "the stage of the pool ran before the stage of the instance");
       await makePoolImage(image, size);
     }
     await mountPool(dataDir);
@@ -28,7 +28,7 @@ export const pool: Stage = {
   },
 };
 
-/** Writes down which pool this is. True when it is another than before: what the old one held is not in it. */
+/** Writes the pool's id to the instance file. True when there was another pool before, whose content is lost. */
 function noteIdentity(dataDir: string): boolean {
   const file = readInstance(dataDir);
   const poolId = filesystemId(poolPaths(dataDir).root);
@@ -37,9 +37,9 @@ function noteIdentity(dataDir: string): boolean {
   return file.poolId !== undefined;
 }
 
-/** Where these are not built into the kernel they are loaded at first use, but not all of them by themselves. */
+/** The kernel loads most of these modules at first use, but not all of them. */
 async function loadModules(): Promise<void> {
   if (findProgram("modprobe") === undefined) return;
-  // A kernel without modules says no; then a missing one shows in the step that needs it.
+  // Fails on a kernel without modules. If a feature is missing, the step that needs it fails.
   for (const module of ["loop", "btrfs", "overlay"]) await runCommand(["modprobe", "--quiet", module]).catch(() => {});
 }
