@@ -18,8 +18,6 @@ export const O = {
   RDWR: 2,
   CREAT: 0o100,
   EXCL: 0o200,
-  TRUNC: 0o1000,
-  APPEND: 0o2000,
   NONBLOCK: 0o4000,
   CLOEXEC: 0o2000000,
   PATH: 0o10000000,
@@ -38,11 +36,8 @@ export const MS = {
   REMOUNT: 0x20,
   NOATIME: 0x400,
   BIND: 0x1000,
-  MOVE: 0x2000,
   REC: 0x4000,
-  UNBINDABLE: 0x20000,
   PRIVATE: 0x40000,
-  SLAVE: 0x80000,
   SHARED: 0x100000,
 } as const;
 
@@ -54,15 +49,12 @@ export const OPEN_TREE_CLOEXEC = O.CLOEXEC;
 export const AT_EMPTY_PATH = 0x1000;
 export const AT_RECURSIVE = 0x8000;
 export const MOVE_MOUNT_F_EMPTY_PATH = 4;
-export const MOUNT_ATTR = { RDONLY: 0x1, NOSUID: 0x2, NODEV: 0x4, NOEXEC: 0x8, IDMAP: 0x100000 } as const;
+export const MOUNT_ATTR = { RDONLY: 0x1, IDMAP: 0x100000 } as const;
 
 export const CLONE = {
   NEWNS: 0x20000,
-  NEWCGROUP: 0x2000000,
   NEWUTS: 0x4000000,
-  NEWIPC: 0x8000000,
   NEWUSER: 0x10000000,
-  NEWPID: 0x20000000,
   NEWNET: 0x40000000,
 } as const;
 

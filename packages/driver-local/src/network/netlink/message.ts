@@ -3,7 +3,7 @@
  * Numbers are in the machine's order, which is little-endian on every machine we run on; addresses are in network order.
  */
 
-export const NLM_F = { REQUEST: 0x1, ACK: 0x4, DUMP: 0x300, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400, APPEND: 0x800 } as const;
+export const NLM_F = { REQUEST: 0x1, ACK: 0x4, DUMP: 0x300, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400 } as const;
 export const NLMSG = { ERROR: 2, DONE: 3 } as const;
 const NLA_F_NESTED = 0x8000;
 const NLA_TYPE_MASK = 0x3fff;
