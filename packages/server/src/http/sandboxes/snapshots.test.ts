@@ -198,6 +198,9 @@ describe("the list", () => {
     expect(idsOf(await list("?name=two"))).toEqual(["default/two:v2", "default/two:default"]);
     expect(idsOf(await list("?name=two:v2"))).toEqual(["default/two:v2"]);
     expect(idsOf(await list("?name=default%2Fone%3Adefault"))).toEqual(["default/one:default"]);
+    const first = await s.call("GET", "/snapshots?limit=2");
+    const second = await s.call("GET", `/snapshots?limit=2&nextToken=${first.headers.get("x-next-token")}`);
+    expect([...idsOf(first.body), ...idsOf(second.body), second.headers.get("x-next-token")]).toEqual([...ids, null]);
     const seen: string[] = [];
     for (let token = ""; ; ) {
       const page = await s.call("GET", `/snapshots?limit=1${token && `&nextToken=${token}`}`);

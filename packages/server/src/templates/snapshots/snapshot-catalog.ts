@@ -132,8 +132,9 @@ export class SnapshotCatalog {
   }
 }
 
-/** Newest first. */
-export const byAge = (a: SnapshotPosition, b: SnapshotPosition): number => b.createdAt - a.createdAt || (a.buildId < b.buildId ? -1 : 1);
+/** Orders snapshots newest first; 0 for the same position. */
+export const byAge = (a: SnapshotPosition, b: SnapshotPosition): number =>
+  b.createdAt - a.createdAt || (a.buildId === b.buildId ? 0 : a.buildId < b.buildId ? -1 : 1);
 
 /** The sandboxes named keep a template or snapshot from being deleted. */
 export function inUse(what: "template" | "snapshot", users: readonly string[]): AppError {
